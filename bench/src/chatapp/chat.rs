@@ -1,0 +1,258 @@
+//! A chat: a conversation, its members and its history.
+
+use std::collections::VecDeque;
+
+use playhouse::prelude::*;
+
+use super::client::Client;
+use super::messages::{
+    Acknowledge, ChatClosed, Deliver, Finish, Finished, Join, Joined, Leave, Left, Payload, Post, Posted,
+};
+use super::random::mix64;
+use super::{Fault, FaultKind};
+
+/// A conversation between clients. Forwards each post to everybody who was a member when the turn began.
+pub(super) struct Chat {
+    /// The turn it was started in (high half) and its creator's id (low half).
+    id: u64,
+    creator: ActorRef<Client>,
+    /// The turn that `members` holds for.
+    turn: u32,
+    /// Acknowledgements that have not come back.
+    outstanding: u32,
+    /// The members at the beginning of `turn`; by id, except in the turn in which the chat is started.
+    members: Vec<Member>,
+    /// The ids of those who leave at the end of `turn`.
+    leaving: Vec<u32>,
+    /// Who is told when nothing is outstanding.
+    posters: Vec<ActorRef<Client>>,
+    history: History,
+    totals: ChatTotals,
+    fault: Option<Fault>,
+}
+
+struct Member {
+    id: u32,
+    client: ActorRef<Client>,
+}
+
+/// What a chat counts.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ChatTotals {
+    pub posts: u64,
+    pub posted: u64,
+    pub expected: u64,
+    pub expected_sum: u64,
+    pub acknowledged: u64,
+    pub acknowledged_sum: u64,
+    pub joined: u64,
+    pub left: u64,
+}
+
+impl ChatTotals {
+    pub(super) fn add(&mut self, other: &ChatTotals) {
+        self.posts += other.posts;
+        self.posted += other.posted;
+        self.expected += other.expected;
+        self.expected_sum = self.expected_sum.wrapping_add(other.expected_sum);
+        self.acknowledged += other.acknowledged;
+        self.acknowledged_sum = self.acknowledged_sum.wrapping_add(other.acknowledged_sum);
+        self.joined += other.joined;
+        self.left += other.left;
+    }
+}
+
+/// The identity of a chat.
+pub(super) fn chat_id(turn: u32, creator: u32) -> u64 {
+    u64::from(turn) << 32 | u64::from(creator)
+}
+
+/// The turn in which a chat was started.
+pub(super) fn turn_of(chat_id: u64) -> u32 {
+    (chat_id >> 32) as u32
+}
+
+/// Names a post, with its content: the length and both ends stand for all of it.
+#[inline]
+pub(super) fn content(post: u64, payload: &Payload) -> u64 {
+    match payload.as_deref() {
+        Some(bytes @ [first, .., last]) => {
+            post ^ (bytes.len() as u64) << 16 ^ u64::from(*first) << 8 ^ u64::from(*last)
+        }
+        Some([only]) => post ^ 1 << 16 ^ u64::from(*only),
+        _ => post,
+    }
+}
+
+/// What proves that client `id` has got a post.
+#[inline]
+pub(super) fn receipt(content: u64, id: u32) -> u64 {
+    mix64(content.wrapping_add(u64::from(id).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+}
+
+impl Chat {
+    pub(super) fn new(id: u64, creator: ActorRef<Client>, history_max: u32, fault: Option<Fault>) -> Chat {
+        Chat {
+            id,
+            creator,
+            turn: turn_of(id),
+            outstanding: 0,
+            members: vec![Member { id: id as u32, client: creator }],
+            leaving: Vec::new(),
+            posters: Vec::new(),
+            history: History { posts: VecDeque::new(), posts_max: history_max as usize },
+            totals: ChatTotals::default(),
+            fault,
+        }
+    }
+
+    /// Makes `members` right for `turn`: joins and leaves take effect when the first message of a later turn arrives.
+    /// By then every change of the turns before is known, because turns end only when everything in them is answered.
+    fn begin(&mut self, turn: u32) {
+        if turn == self.turn {
+            return;
+        }
+        debug_assert!(turn > self.turn && self.outstanding == 0);
+        if self.turn == turn_of(self.id) {
+            self.members.sort_unstable_by_key(|member| member.id);
+            self.members.shrink_to_fit();
+        }
+        self.turn = turn;
+        self.forget_leavers();
+    }
+
+    fn forget_leavers(&mut self) {
+        if !self.leaving.is_empty() {
+            self.leaving.sort_unstable();
+            let leaving = &self.leaving;
+            self.members.retain(|member| leaving.binary_search(&member.id).is_err());
+            self.leaving.clear();
+        }
+    }
+}
+
+impl Actor for Chat {}
+
+impl Handler<Join> for Chat {
+    fn handle(&mut self, join: Join, _: &mut Context<Self>) {
+        debug_assert_eq!(self.turn, turn_of(self.id), "clients join in the turn in which a chat is started");
+        self.members.push(Member { id: join.id, client: join.client });
+        self.totals.joined += 1;
+        join.client.tell(Joined { inviter: join.inviter });
+    }
+}
+
+impl Handler<Leave> for Chat {
+    fn handle(&mut self, leave: Leave, ctx: &mut Context<Self>) {
+        self.begin(leave.turn);
+        self.leaving.push(leave.id);
+        if self.leaving.len() < self.members.len() {
+            self.totals.left += 1;
+            leave.client.tell(Left { closed: false });
+        } else {
+            // Nobody is left to post. The creator keeps the counts, and then tells the last one out in the chat's stead,
+            // so that the turn cannot end before the counts have arrived.
+            debug_assert_eq!(self.outstanding, 0);
+            self.creator.tell(ChatClosed { chat_id: self.id, last: leave.client, totals: Box::new(self.totals) });
+            ctx.stop();
+        }
+    }
+}
+
+impl Handler<Post> for Chat {
+    fn handle(&mut self, post: Post, ctx: &mut Context<Self>) {
+        self.begin(post.turn);
+        let chat = ctx.this();
+        let name = mix64(self.id ^ mix64(u64::from(post.turn) << 32 | u64::from(post.id)));
+        let content = content(name, &post.payload);
+        let fault = self.fault.filter(|fault| fault.turn == post.turn).map(|fault| fault.kind);
+        assert!(fault != Some(FaultKind::Crash), "a fault was asked for");
+        let mut sum = 0u64;
+        for (at, member) in self.members.iter().enumerate() {
+            sum = sum.wrapping_add(receipt(content, member.id));
+            if at == 0 && fault == Some(FaultKind::Lose) {
+                continue;
+            }
+            member.client.tell(Deliver { chat, post: name, payload: post.payload.clone() });
+        }
+        let members = self.members.len() as u32;
+        self.totals.posts += 1;
+        self.totals.expected += u64::from(members);
+        self.totals.expected_sum = self.totals.expected_sum.wrapping_add(sum);
+        self.outstanding += members;
+        self.posters.push(post.client);
+        if fault == Some(FaultKind::Duplicate) {
+            self.outstanding += 1;
+            self.members[0].client.tell(Deliver { chat, post: name, payload: post.payload.clone() });
+        }
+        self.history.keep(post.turn, post.id, post.payload);
+    }
+}
+
+impl Handler<Acknowledge> for Chat {
+    #[inline]
+    fn handle(&mut self, ack: Acknowledge, _: &mut Context<Self>) {
+        self.totals.acknowledged += 1;
+        self.totals.acknowledged_sum = self.totals.acknowledged_sum.wrapping_add(ack.receipt);
+        self.outstanding -= 1;
+        if self.outstanding == 0 {
+            let deliveries = self.members.len() as u32;
+            self.totals.posted += self.posters.len() as u64;
+            for poster in self.posters.drain(..) {
+                poster.tell(Posted { deliveries });
+            }
+        }
+    }
+}
+
+impl Handler<Finish> for Chat {
+    fn handle(&mut self, finish: Finish, ctx: &mut Context<Self>) {
+        finish.client.tell(Finished { totals: Box::new(self.totals) });
+        ctx.stop();
+    }
+}
+
+/// The latest posts of a chat, by turn and then by poster: which are kept depends on no order of arrival.
+struct History {
+    posts: VecDeque<(u32, u32, Payload)>,
+    posts_max: usize,
+}
+
+impl History {
+    fn keep(&mut self, turn: u32, poster: u32, payload: Payload) {
+        let after = self.posts.iter().rev().take_while(|&&(t, p, _)| (t, p) > (turn, poster)).count();
+        self.posts.insert(self.posts.len() - after, (turn, poster, payload));
+        if self.posts.len() > self.posts_max {
+            self.posts.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn history_does_not_depend_on_the_order_of_arrival() {
+        let posts = [(1, 4), (2, 1), (2, 2), (2, 9), (3, 5), (3, 7)];
+        let kept = |order: &[usize]| {
+            let mut history = History { posts: VecDeque::new(), posts_max: 3 };
+            for &at in order {
+                history.keep(posts[at].0, posts[at].1, None);
+            }
+            history.posts.iter().map(|&(turn, poster, _)| (turn, poster)).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&[0, 1, 2, 3, 4, 5]), [(2, 9), (3, 5), (3, 7)]);
+        assert_eq!(kept(&[0, 3, 1, 2, 5, 4]), kept(&[0, 2, 3, 1, 4, 5]));
+    }
+
+    #[test]
+    fn receipts_name_post_content_and_receiver() {
+        let payload = |bytes: &[u8]| (!bytes.is_empty()).then(|| bytes.into());
+        let one = receipt(content(5, &payload(b"ab")), 1);
+        assert_ne!(one, receipt(content(6, &payload(b"ab")), 1));
+        assert_ne!(one, receipt(content(5, &payload(b"ac")), 1));
+        assert_ne!(one, receipt(content(5, &payload(b"ab")), 2));
+        assert_ne!(one, receipt(content(5, &payload(b"a?b")), 1));
+    }
+}

@@ -1,0 +1,222 @@
+//! What the actors count, each for itself, and how it adds up.
+
+use std::ops::AddAssign;
+
+use serde::Serialize;
+
+macro_rules! counters {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[doc = $doc:literal])* $field:ident,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        pub struct $name {
+            $($(#[doc = $doc])* pub $field: u64,)*
+        }
+
+        impl $name {
+            /// Each counter with its name, in the order of declaration.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($field), self.$field)),*].into_iter()
+            }
+        }
+
+        /// Addition wraps: the checksums among the counters are sums of hashes.
+        impl AddAssign<&$name> for $name {
+            fn add_assign(&mut self, other: &$name) {
+                $(self.$field = self.$field.wrapping_add(other.$field);)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Messages by kind, counted by their senders.
+    pub struct Messages {
+        /// World to directory: begin a phase.
+        phase,
+        /// Directory to world: the phase has ended here.
+        phase_done,
+        /// Directory to client: make your friends.
+        meet,
+        /// Directory to client: make your move.
+        make_move,
+        /// Directory to client: log out.
+        log_out,
+        /// Client to directory: what I was told to do has ended, with all its consequences.
+        done,
+        /// Client to directory: offline.
+        offline,
+        /// Client to directory: who has this id?
+        lookup,
+        /// Directory to client: this one.
+        found,
+        /// Client to client: be my friend.
+        befriend,
+        /// Client to client: I am.
+        befriended,
+        /// Client to client: join this chat.
+        invite,
+        /// Client to chat: let me in.
+        join,
+        /// Chat to client: you are in.
+        joined,
+        /// Client to client: I am in the chat that you invited me to.
+        accepted,
+        /// Client to chat: let me out.
+        leave,
+        /// Chat (its creator, when it closes) to client: you are out.
+        left,
+        /// Chat to its creator: everybody has left.
+        closed,
+        /// Client to chat: tell the others.
+        post,
+        /// Chat to member: a message was posted.
+        deliver,
+        /// Member to chat: I have it.
+        acknowledge,
+        /// Chat to client: everybody has it.
+        posted,
+        /// Client to chat: the world ends; what have you counted?
+        finish,
+        /// Chat to client: this.
+        finished,
+    }
+}
+
+impl Messages {
+    /// All messages.
+    pub fn total(&self) -> u64 {
+        self.named().map(|(_, count)| count).sum()
+    }
+}
+
+counters! {
+    /// The moves that were made, by what came of them.
+    pub struct Moves {
+        /// The die said: nothing.
+        nothing,
+        /// A chat was started.
+        new_chat,
+        /// A chat was left.
+        leave,
+        /// A message was posted.
+        post,
+        /// The die said leave or post, and the client was in no chat.
+        no_chat,
+    }
+}
+
+counters! {
+    /// What chats and clients know about the delivery of posts. See [`Delivery::verdict`].
+    pub struct Delivery {
+        /// Posts that chats took (counted by the chats).
+        posts,
+        /// Posts times the members of their chat at the time (counted by the chats).
+        expected,
+        /// Sum over those of the hash of (chat, turn, poster, payload, member) (by the chats).
+        expected_sum,
+        /// Receipts (counted by the clients).
+        received,
+        /// Sum of the same hash of what was received (by the clients).
+        received_sum,
+        /// Acknowledgements that came back (counted by the chats).
+        acknowledged,
+        /// Sum of the hashes that the acknowledgements carried (by the chats).
+        acknowledged_sum,
+        /// Posts that clients made (counted by the clients).
+        posted,
+    }
+}
+
+impl Delivery {
+    /// Says whether every post reached every member of its chat exactly once.
+    ///
+    /// The sums are of 64-bit hashes that name the post, its content and the receiver: a message that was lost, doubled,
+    /// changed or given to the wrong client changes them even where the numbers agree.
+    ///
+    /// # Errors
+    /// What does not agree, with both sides' numbers.
+    pub fn verdict(&self) -> Result<(), String> {
+        let pairs = [
+            ("posts made by clients, and taken by chats", self.posted, self.posts),
+            ("deliveries that chats owed, and receipts of clients", self.expected, self.received),
+            ("deliveries that chats owed, and acknowledgements", self.expected, self.acknowledged),
+            ("checksum of deliveries owed, and of receipts", self.expected_sum, self.received_sum),
+            ("checksum of deliveries owed, and of acknowledgements", self.expected_sum, self.acknowledged_sum),
+        ];
+        let wrong: Vec<String> = pairs
+            .iter()
+            .filter(|(_, left, right)| left != right)
+            .map(|(what, left, right)| {
+                if what.starts_with("checksum") {
+                    format!("{what}: {left:#018x}, {right:#018x}")
+                } else {
+                    let difference = i128::from(*right) - i128::from(*left);
+                    format!("{what}: {left}, {right} ({difference:+})")
+                }
+            })
+            .collect();
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
+    }
+}
+
+counters! {
+    /// How the world grew.
+    pub struct Growth {
+        /// Friendships made at the start.
+        friendships,
+        /// Chats that were started.
+        chats_started,
+        /// Chats that closed because everybody had left.
+        chats_closed,
+        /// Invitations that were followed.
+        joins,
+        /// Chats left.
+        leaves,
+        /// Memberships at the end, over all clients.
+        memberships,
+    }
+}
+
+/// The sum of what actors counted. Sums only: the order in which they come in cannot matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Messages by kind.
+    pub messages: Messages,
+    /// Moves by outcome.
+    pub moves: Moves,
+    /// The delivery of posts.
+    pub delivery: Delivery,
+    /// Chats, friendships, memberships.
+    pub growth: Growth,
+    /// Sum of hashes of every client's final state and work.
+    pub state_sum: u64,
+}
+
+impl AddAssign<&Totals> for Totals {
+    fn add_assign(&mut self, other: &Totals) {
+        self.messages += &other.messages;
+        self.moves += &other.moves;
+        self.delivery += &other.delivery;
+        self.growth += &other.growth;
+        self.state_sum = self.state_sum.wrapping_add(other.state_sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_names_the_numbers_that_disagree() {
+        let mut delivery =
+            Delivery { posts: 2, posted: 2, expected: 10, received: 10, acknowledged: 10, ..Delivery::default() };
+        assert_eq!(delivery.verdict(), Ok(()));
+        delivery.received = 9;
+        let error = delivery.verdict().unwrap_err();
+        assert!(error.contains("10, 9 (-1)"), "{error}");
+        delivery.received = 10;
+        delivery.received_sum = 1;
+        let error = delivery.verdict().unwrap_err();
+        assert!(error.contains("0x0000000000000001"), "{error}");
+    }
+}

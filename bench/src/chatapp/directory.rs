@@ -1,0 +1,142 @@
+//! A directory: knows which client has which id, and sees to its clients in each phase.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use playhouse::prelude::*;
+
+use super::client::Client;
+use super::counts::Totals;
+use super::messages::{Begin, Closed, Done, Found, LogOut, Lookup, MakeMove, Meet, Offline, Phase, PhaseDone};
+use super::world::{Town, World};
+
+/// Holds the clients whose ids leave its index as the remainder of a division by the number of directories.
+///
+/// It is also the collector of the phases: it pokes its clients, and tells the world when all of them are done.
+pub(super) struct Directory {
+    index: u32,
+    world: ActorRef<World>,
+    /// Where in `clients` a client is, by its id; only those who are online.
+    by_id: HashMap<u32, u32, IdHash>,
+    /// The clients in the order of their ids.
+    clients: Vec<ActorRef<Client>>,
+    /// Clients that are not done with the current phase.
+    waiting: usize,
+    /// Messages sent on behalf of the clients in the current phase.
+    sent: u64,
+    totals: Totals,
+}
+
+impl Directory {
+    pub(super) fn new(index: u32, world: ActorRef<World>) -> Directory {
+        Directory {
+            index,
+            world,
+            by_id: HashMap::default(),
+            clients: Vec::new(),
+            waiting: 0,
+            sent: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    fn open(&mut self, town: &Arc<Town>, ctx: &mut Context<Self>) {
+        let ids = (self.index..town.scenario.clients).step_by(town.directories.len());
+        self.clients.reserve_exact(ids.len());
+        self.by_id.reserve(ids.len());
+        for id in ids {
+            self.by_id.insert(id, self.clients.len() as u32);
+            self.clients.push(ctx.spawn(Client::new(Arc::clone(town), id)));
+        }
+        self.totals.messages.phase_done += 1;
+        self.world.tell(PhaseDone { sent: 0 });
+    }
+
+    fn client_done(&mut self, sent: u64) -> bool {
+        self.sent += sent;
+        self.waiting -= 1;
+        self.waiting == 0
+    }
+}
+
+impl Actor for Directory {}
+
+impl Handler<Begin> for Directory {
+    fn handle(&mut self, begin: Begin, ctx: &mut Context<Self>) {
+        self.waiting = self.clients.len();
+        self.sent = 0;
+        let messages = &mut self.totals.messages;
+        let count = self.clients.len() as u64;
+        match begin.0 {
+            Phase::Open(town) => self.open(&town, ctx),
+            Phase::Meet => {
+                messages.meet += count;
+                self.clients.iter().for_each(|client| client.tell(Meet));
+            }
+            Phase::Turn(turn) => {
+                messages.make_move += count;
+                self.clients.iter().for_each(|client| client.tell(MakeMove { turn }));
+            }
+            Phase::Close => {
+                messages.log_out += count;
+                self.clients.iter().for_each(|client| client.tell(LogOut));
+            }
+        }
+    }
+}
+
+impl Handler<Lookup> for Directory {
+    fn handle(&mut self, lookup: Lookup, _: &mut Context<Self>) {
+        let at = self.by_id.get(&lookup.id).expect("INVARIANT: clients are asked for while they are online");
+        let client = self.clients[*at as usize];
+        self.totals.messages.found += 1;
+        lookup.from.tell(Found { client });
+    }
+}
+
+impl Handler<Done> for Directory {
+    fn handle(&mut self, done: Done, _: &mut Context<Self>) {
+        if self.client_done(done.sent) {
+            self.totals.messages.phase_done += 1;
+            self.world.tell(PhaseDone { sent: self.sent });
+        }
+    }
+}
+
+impl Handler<Offline> for Directory {
+    fn handle(&mut self, offline: Offline, _: &mut Context<Self>) {
+        self.by_id.remove(&offline.id);
+        self.totals += &offline.totals;
+        if self.client_done(offline.sent) {
+            self.totals.messages.phase_done += 1;
+            self.world.tell(Closed { sent: self.sent, totals: Box::new(self.totals) });
+        }
+    }
+}
+
+/// Hashes the ids of the world, which are consecutive numbers: one multiplication scatters them well.
+#[derive(Default)]
+pub(super) struct IdHasher {
+    hash: u64,
+}
+
+/// Builds [`IdHasher`]s; the same in every process, so that iteration is repeatable too.
+pub(super) type IdHash = BuildHasherDefault<IdHasher>;
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, id: u32) {
+        // The table takes its bucket from the low bits and its tag from the high ones.
+        self.hash = (self.hash ^ u64::from(id)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
+    }
+
+    fn finish(&self) -> u64 {
+        self.hash
+    }
+}

@@ -1,0 +1,94 @@
+//! ChatApp: a world of clients, directories and chats, with tuning knobs that make it any kind of actor program.
+//!
+//! Design, knobs and rules of the game are those of Blessing et al., *Run, Actor, Run* (AGERE 2019), §6 and §3.5. The
+//! knobs are in a [`Scenario`]; `scenarios/*.toml` are the built-in ones.
+//!
+//! # Actors
+//!
+//! | actor | how many | what it does |
+//! |---|---|---|
+//! | world | 1 | the external world: pokes the directories, phase by phase, and learns from them when a phase has ended |
+//! | directory | `directories` | creates and owns the clients whose id modulo `directories` is its index; looks handles up (a client has no other way to the handle of another); pokes its clients and collects their answers |
+//! | client | `clients` | one move per turn: nothing, new chat, leave, post |
+//! | chat | as many as are started | its members and its history; forwards posts; stops when the last member has left |
+//!
+//! # The protocol
+//!
+//! The world goes through the phases *open*, *meet*, *turn 1 … n*, *close*. In each phase it tells every directory to
+//! begin; the directory tells each of its clients; and answers come back the same way. A client answers when everything
+//! that came of its move has been answered, so a phase has ended when the world has its last answer: no message of the
+//! phase is anywhere. This is counted with real messages, never read off the runtime.
+//!
+//! ```text
+//! open    world ─phase→ directory ─phase_done→ world                    (the directory creates its clients)
+//! meet    world ─phase→ directory ─meet→ client …                       …─done→ directory ─phase_done→ world
+//!           a roll per older client:  ─lookup→ directory ─found→ client ─befriend→ older client ─befriended→ client
+//! turn    world ─phase→ directory ─make_move→ client …                  …─done→ directory ─phase_done→ world
+//!           new chat, per friend invited:  ─lookup→ directory ─found→ client ─invite→ friend ─join→ chat
+//!                                          ─joined→ friend ─accepted→ client
+//!           leave:  ─leave→ chat ─left→ client        (last one out:  ─leave→ chat ─closed→ creator ─left→ client)
+//!           post:   ─post→ chat ─deliver→ each member ─acknowledge→ chat ─posted→ client
+//! close   world ─phase→ directory ─log_out→ client …                    …─offline→ directory ─phase_done→ world
+//!           per chat it started that is open:  ─finish→ chat ─finished→ client
+//! ```
+//!
+//! # Why no count depends on the schedule
+//!
+//! Every run of a scenario makes the same moves, sends the same number of messages of each kind, and ends in the same
+//! state, on any number of workers. A client's move is a function of its dice, its friends and its list of chats, and of
+//! nothing that happens in the same turn:
+//!
+//! - *Friends* are ids. Requests arrive in any order; the list is put in order before the first turn.
+//! - *Chats that it may post to or leave* are those it was in when the turn began. Invitations that arrive during a turn
+//!   are kept apart, wherever in the turn the client's own move falls, and are appended, in the order of the chats' ids, when
+//!   the client's next move begins. A chat's id is its turn and its creator, which start at most one chat per turn.
+//! - *Members that a post goes to* are those of the chat when the turn began. Joins come only in the turn in which a chat is
+//!   started, in which nobody can post to it; leaves are noted, and take effect when the chat gets its first message of
+//!   a later turn. That message finds every change of earlier turns noted, because each was answered before its turn
+//!   ended; and each message that could find it too early carries its turn.
+//! - *Which leaver is the last* depends on the schedule, but not that there is one, nor how many messages that takes.
+//! - *History* is kept by turn and poster, not by arrival.
+//! - *What actors count* is only ever summed.
+//!
+//! The dice are a 32-bit congruential generator per client (`random.rs`), and all else is integers or basic IEEE
+//! arithmetic: the counts are the same on every platform.
+//!
+//! # The check
+//!
+//! Chats count what they owe (posts times members), clients what they get, chats again what is acknowledged; each with the
+//! sum of a 64-bit hash over (chat, turn, poster, payload, member). The three must agree at the end, to the last message
+//! ([`Delivery::verdict`]). Independently, each move's account of the messages it caused, summed up turn by turn, must agree
+//! with what the senders counted by kind. A message that is never answered stops the world; the system is then idle before
+//! it has ended, which [`run`] notices, and it has the actors report what they have.
+//!
+//! # Rejected
+//!
+//! - *Posts to whoever is a member when they arrive* (the paper's programs): counts depend on the schedule.
+//! - *A barrier to all chats at the end of each turn*: a message per chat per turn, also to the million that slept.
+//! - *Turn ends by quiescence of the runtime*: measures the runtime's idle detection, not the actors' conversation.
+
+mod built_in;
+mod chat;
+mod client;
+mod counts;
+mod directory;
+mod messages;
+mod random;
+mod reader;
+mod report;
+mod run;
+mod scenario;
+mod table;
+mod tally;
+mod work;
+mod world;
+
+pub use built_in::{BUILT_IN, BuiltIn};
+pub use counts::{Delivery, Growth, Messages, Moves, Totals};
+pub use reader::{Problem, ScenarioError};
+pub use report::{Actors, Check, DeliveryCounts, Latency, Report};
+pub use run::{Fault, FaultKind, Options, Progress, RunError, run};
+pub use scenario::{
+    Behaviour, CLIENTS, Connectedness, DIRECTORIES, FRIENDSHIPS_MAX, HISTORY, MESSAGE_BYTES, MessageShape,
+    POSTED_BYTES_PER_TURN_MAX, Scenario, TURNS, WORK_AMOUNT, WorkKind, WorkShare,
+};

@@ -1,0 +1,228 @@
+//! What a run has shown.
+
+use std::time::Duration;
+
+use playhouse::prelude::*;
+use serde::Serialize;
+
+use super::counts::{Delivery, Growth, Messages, Moves, Totals};
+use super::random::mix64;
+use super::scenario::Scenario;
+use super::world::Outcome;
+use crate::memory::peak_rss_mb;
+
+/// The result of a run. All but the times and the memory is the same for every run of the scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Its seed.
+    pub seed: u32,
+    /// Turns that were played to their end.
+    pub turns: u32,
+    /// Workers of the system.
+    pub workers: usize,
+    /// Stages of the system.
+    pub stages: usize,
+    /// All messages, from the creation of the clients to the last one's logout.
+    pub messages: u64,
+    /// Those of the turns.
+    pub messages_in_turns: u64,
+    /// Messages of the turns, per second of the turns.
+    pub messages_per_second: f64,
+    /// The time from the poke of a turn to its end.
+    pub turn_latency: Latency,
+    /// Time until the clients were there and had made friends.
+    pub set_up_seconds: f64,
+    /// Time of the turns.
+    pub turns_seconds: f64,
+    /// Time of the logout.
+    pub settling_seconds: f64,
+    /// Time of everything but the system's shutdown.
+    pub wall_seconds: f64,
+    /// The most memory that the process has had, in MiB, where the operating system says.
+    pub peak_rss_mb: Option<f64>,
+    /// Actors created, by kind.
+    pub actors: Actors,
+    /// Moves by outcome.
+    pub moves: Moves,
+    /// Chats, friendships, memberships.
+    pub growth: Growth,
+    /// Messages by kind.
+    pub messages_by_kind: Messages,
+    /// The delivery of posts, in numbers.
+    pub delivery: DeliveryCounts,
+    /// A hash of all counts, of what was delivered to whom, and of the final state of every client.
+    pub checksum: String,
+    /// Whether all is well.
+    pub check: Check,
+    #[serde(skip)]
+    totals: Totals,
+}
+
+/// Percentiles (nearest rank) of the time of a turn, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Latency {
+    /// Half of the turns were no slower.
+    pub p50_ns: u64,
+    /// Nine of ten turns were no slower.
+    pub p90_ns: u64,
+    /// 99 of 100 turns were no slower.
+    pub p99_ns: u64,
+    /// No turn was slower.
+    pub max_ns: u64,
+}
+
+/// Actors created, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Actors {
+    /// The driver.
+    pub world: u64,
+    /// Directories.
+    pub directories: u64,
+    /// Clients.
+    pub clients: u64,
+    /// Chats, also those that have closed.
+    pub chats: u64,
+}
+
+impl Actors {
+    /// All actors.
+    pub fn total(&self) -> u64 {
+        self.world + self.directories + self.clients + self.chats
+    }
+}
+
+/// The numbers of the delivery check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DeliveryCounts {
+    /// Posts.
+    pub posts: u64,
+    /// Posts times members: what the chats owed.
+    pub expected: u64,
+    /// What the clients received.
+    pub received: u64,
+    /// What came back to the chats acknowledged.
+    pub acknowledged: u64,
+}
+
+/// Whether all is well.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// Every post reached every member of its chat exactly once, and all accounts agree.
+    pub passed: bool,
+    /// What is wrong otherwise, with the numbers.
+    pub problems: Vec<String>,
+}
+
+impl Check {
+    pub(super) fn fail(&mut self, problem: String) {
+        self.passed = false;
+        self.problems.push(problem);
+    }
+}
+
+impl Report {
+    pub(super) fn new(
+        scenario: &Scenario,
+        mut outcome: Outcome,
+        wall: Duration,
+        system: &System,
+        dead_letters: u64,
+    ) -> Report {
+        let totals = outcome.totals;
+        let turns_ns: u64 = outcome.turns_ns.iter().sum();
+        let turns_seconds = turns_ns as f64 / 1e9;
+        let turns = outcome.turns_ns.len() as u32;
+        let messages = totals.messages.total();
+        let Delivery { posts, expected, received, acknowledged, .. } = totals.delivery;
+
+        let mut check = Check { passed: true, problems: Vec::new() };
+        if let Some(stalled) = outcome.stalled.take() {
+            check.fail(stalled);
+        }
+        if let Err(problem) = totals.delivery.verdict() {
+            check.fail(format!("not every post was delivered to every member exactly once: {problem}"));
+        } else if outcome.account != messages {
+            check.fail(format!(
+                "the turns account for {} messages, and the senders counted {messages}",
+                outcome.account
+            ));
+        }
+        if dead_letters > 0 {
+            check.fail(format!("{dead_letters} messages went to actors that had ended"));
+        }
+
+        Report {
+            scenario: scenario.name.clone(),
+            seed: scenario.seed,
+            turns,
+            workers: system.workers(),
+            stages: system.stages(),
+            messages,
+            messages_in_turns: outcome.messages_in_turns,
+            messages_per_second: if turns_ns > 0 { outcome.messages_in_turns as f64 / turns_seconds } else { 0.0 },
+            turn_latency: Latency::of(&mut outcome.turns_ns),
+            set_up_seconds: outcome.set_up.as_secs_f64(),
+            turns_seconds,
+            settling_seconds: outcome.settling.as_secs_f64(),
+            wall_seconds: wall.as_secs_f64(),
+            peak_rss_mb: peak_rss_mb(),
+            actors: Actors {
+                world: 1,
+                directories: u64::from(scenario.directories),
+                clients: u64::from(scenario.clients),
+                chats: totals.growth.chats_started,
+            },
+            moves: totals.moves,
+            growth: totals.growth,
+            messages_by_kind: totals.messages,
+            delivery: DeliveryCounts { posts, expected, received, acknowledged },
+            checksum: format!("{:#018x}", checksum(&totals)),
+            check,
+            totals,
+        }
+    }
+
+    /// Everything that must be the same in every run of the scenario.
+    pub fn counts(&self) -> Totals {
+        self.totals
+    }
+
+    /// The report as a JSON object.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("INVARIANT: a report is numbers and strings under string keys")
+    }
+}
+
+/// One number for all that is counted.
+fn checksum(totals: &Totals) -> u64 {
+    let Totals { messages, moves, delivery, growth, state_sum } = totals;
+    let counters = messages.named().chain(moves.named()).chain(delivery.named()).chain(growth.named());
+    counters.fold(mix64(*state_sum), |sum, (_, count)| mix64(sum ^ count))
+}
+
+impl Latency {
+    fn of(turns_ns: &mut [u64]) -> Latency {
+        turns_ns.sort_unstable();
+        let percentile = |percent: usize| match turns_ns.len() {
+            0 => 0,
+            turns => turns_ns[(turns * percent).div_ceil(100) - 1],
+        };
+        Latency { p50_ns: percentile(50), p90_ns: percentile(90), p99_ns: percentile(99), max_ns: percentile(100) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let mut turns: Vec<u64> = (1..=200).rev().collect();
+        let latency = Latency::of(&mut turns);
+        assert_eq!(latency, Latency { p50_ns: 100, p90_ns: 180, p99_ns: 198, max_ns: 200 });
+        assert_eq!(Latency::of(&mut [7]), Latency { p50_ns: 7, p90_ns: 7, p99_ns: 7, max_ns: 7 });
+        assert_eq!(Latency::of(&mut []), Latency::default());
+    }
+}

@@ -1,0 +1,155 @@
+//! Runs a world from its birth to its report.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use playhouse::BuildError;
+use playhouse::prelude::*;
+
+use super::messages::{Open, Salvage};
+use super::reader::ScenarioError;
+use super::report::Report;
+use super::scenario::Scenario;
+use super::world::World;
+
+/// How a world is run. The default is one worker per core and as many stages as the runtime chooses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The number of workers.
+    pub workers: Option<usize>,
+    /// The number of stages, over all workers.
+    pub stages: Option<usize>,
+    /// Run on the simulated driver with this seed: one thread, a schedule that the seed decides, virtual time.
+    pub simulated: Option<u64>,
+    #[doc(hidden)]
+    pub fault: Option<Fault>,
+}
+
+/// A fault for the tests of the check: what happens to the delivery of each post of a turn to its first member.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The turn in which it happens.
+    pub turn: u32,
+    /// What happens.
+    pub kind: FaultKind,
+}
+
+/// What happens to a delivery.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It is not sent.
+    Lose,
+    /// It is sent twice.
+    Duplicate,
+    /// The chat panics instead.
+    Crash,
+}
+
+/// How far a world has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Turns that have ended; 0 when the clients are there and have made friends.
+    pub turn: u32,
+    /// Turns of the scenario.
+    pub turns: u32,
+    /// Messages so far.
+    pub messages: u64,
+    /// Those of the turns.
+    pub messages_in_turns: u64,
+    /// Time since the first turn began.
+    pub in_turns: Duration,
+}
+
+/// Why there is no report.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The scenario contradicts itself.
+    Scenario(ScenarioError),
+    /// The system cannot be built like this.
+    System(BuildError),
+    /// Actors have ended, and with them what they had counted.
+    Lost {
+        /// Messages to actors that had ended.
+        dead_letters: u64,
+    },
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Scenario(error) => write!(f, "{error}"),
+            RunError::System(error) => write!(f, "{error}"),
+            RunError::Lost { dead_letters } => {
+                write!(f, "the world stopped and cannot report: an actor has failed ({dead_letters} dead letters)")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs a world, and blocks until it has ended.
+///
+/// `observer` is called by an actor when the world is set up and after each turn; what it does is part of the time measured.
+/// Whether the check holds is in the report: [`Report::check`].
+///
+/// # Errors
+/// When the scenario or the options are impossible, before any actor exists; and when actors failed, so that there is
+/// nothing to report.
+pub fn run(
+    scenario: &Scenario,
+    options: &Options,
+    observer: impl FnMut(&Progress) + Send + 'static,
+) -> Result<Report, RunError> {
+    scenario.check().map_err(RunError::Scenario)?;
+    let begun = Instant::now();
+    let system = build(options).map_err(RunError::System)?;
+    let dead_letters = Arc::new(AtomicU64::new(0));
+    system.on_dead_letter({
+        let dead_letters = Arc::clone(&dead_letters);
+        move |_| {
+            // Relaxed: read when the system is idle.
+            dead_letters.fetch_add(1, Relaxed);
+        }
+    });
+
+    let (outcome, ended) = mpsc::channel();
+    let world = system.spawn(World::new(scenario.clone(), options.fault, Box::new(observer), outcome));
+    world.tell(Open);
+    system.run_until_idle();
+    let outcome = match ended.try_recv() {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            // Idle, and the world has not ended: an answer is missing. The counts will tell which.
+            world.tell(Salvage);
+            system.run_until_idle();
+            ended.try_recv().map_err(|_| RunError::Lost { dead_letters: dead_letters.load(Relaxed) })?
+        }
+    };
+    let wall = begun.elapsed();
+    let mut report = Report::new(scenario, outcome, wall, &system, dead_letters.load(Relaxed));
+    if let Err(error) = system.shutdown() {
+        report.check.fail(format!("the system did not shut down cleanly: {error}"));
+    }
+    Ok(report)
+}
+
+fn build(options: &Options) -> Result<System, BuildError> {
+    let mut builder = System::builder();
+    if let Some(workers) = options.workers {
+        builder = builder.workers(workers);
+    }
+    if let Some(stages) = options.stages {
+        builder = builder.stages(stages);
+    }
+    if let Some(seed) = options.simulated {
+        builder = builder.simulated(seed);
+    }
+    builder.start()
+}

@@ -1,0 +1,26 @@
+//! Playhouse's benchmarks: one registry, one runner, one report. And the ChatApp world, the benchmark that is a program.
+//!
+//! - [`registry`]: every benchmark with its origin (which paper, which section), what one operation of it is, its
+//!   workload on Playhouse, its hand-written floor, and the figures it should reach.
+//! - [`runner`]: runs a workload and its floor in turns, in one process, and takes medians; or has a child process do so,
+//!   which makes the measured peak memory that of one benchmark alone.
+//! - [`report`]: one JSON object per benchmark, or a table for people.
+//! - `workloads`: the workloads as actors. Every one checks its own result; a wrong result is a [`Failure`].
+//! - `limit`: the floors: the same workloads written by hand without an actor runtime.
+//! - [`chatapp`]: the ChatApp world, which has a runner and a report of its own.
+//!
+//! All times are steady times (from the start event to the final state, taken inside the program): starting the
+//! system, creating actors that the workload does not count, and tear-down are left out.
+
+pub mod chatapp;
+pub mod memory;
+pub mod outcome;
+pub mod registry;
+pub mod report;
+pub mod runner;
+
+mod limit;
+mod workloads;
+
+pub use outcome::{Failure, Outcome, Size};
+pub use registry::Benchmark;

@@ -1,0 +1,43 @@
+//! This process's memory, as the operating system sees it.
+
+/// The largest resident set this process has had, in MiB; `None` where the operating system does not say.
+///
+/// Linux: `VmHWM` of `/proc/self/status`. The mark never falls, so it must be read before anything larger runs.
+pub fn peak_rss_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    peak_kib(&status).map(|kib| kib as f64 / 1024.0)
+}
+
+/// Returns memory that was freed to the operating system.
+///
+/// Runs in one process would otherwise differ from the same runs in processes of their own: a later run finds memory that
+/// an earlier one has already touched. Creating a million actors takes a third less time then, which is no property of
+/// what creates them. Does nothing where the allocator is not glibc's.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)]
+pub fn give_back() {
+    // SAFETY: no preconditions; it takes the allocator's own locks.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Returns memory that was freed to the operating system: not on this platform.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn give_back() {}
+
+/// The `VmHWM` line of `status`, in KiB.
+fn peak_kib(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_is_read_from_its_line() {
+        assert_eq!(peak_kib("Name:\tx\nVmPeak:\t 9000 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"), Some(2048));
+        assert_eq!(peak_kib("Name:\tx\n"), None);
+        assert_eq!(peak_kib("VmHWM:\t none\n"), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! The one list of benchmarks.
+
+use playhouse::prelude::*;
+
+use crate::outcome::{Failure, Outcome, Size};
+use crate::workloads;
+
+/// One benchmark: what it is, how to run it on Playhouse, how to run its floor, and what it should reach.
+#[derive(Clone, Copy)]
+pub struct Benchmark {
+    /// The name used on the command line and in reports; unique.
+    pub name: &'static str,
+    /// What one operation is.
+    pub op: &'static str,
+    /// Where the workload comes from: the paper and its section, or the suite.
+    pub source: &'static str,
+    /// What happens, in one line.
+    pub summary: &'static str,
+    /// How idle workers steal. `None`: the runtime's default.
+    pub stealing: Option<Stealing>,
+    /// The fewest workers that the workload makes sense on.
+    pub workers_min: usize,
+    /// Runs the workload once on a freshly started system.
+    pub workload: fn(&System, Size) -> Result<Outcome, Failure>,
+    /// Runs the hand-written floor of the same workload once.
+    pub limit: fn(Size) -> Result<Outcome, Failure>,
+    /// What it should reach, if that is settled.
+    pub target: Option<Target>,
+}
+
+/// What a benchmark should reach on two workers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target {
+    /// The largest ratio to the floor measured in the same run.
+    pub ratio: Option<f64>,
+    /// The most nanoseconds per operation, on a machine where the floor of `count` takes 4.7 ns.
+    pub ns_per_op: f64,
+}
+
+impl Target {
+    /// A bound on the ratio to the floor and one on the time.
+    pub(crate) const fn new(ratio: f64, ns_per_op: f64) -> Option<Self> {
+        Some(Self { ratio: Some(ratio), ns_per_op })
+    }
+
+    /// A bound on the time only.
+    pub(crate) const fn ns(ns_per_op: f64) -> Option<Self> {
+        Some(Self { ratio: None, ns_per_op })
+    }
+}
+
+/// Every benchmark, in the order of the reports: first the suite's table, then what the papers add.
+pub fn all() -> &'static [Benchmark] {
+    const ALL: &[Benchmark] = &[
+        workloads::count::COUNT,
+        workloads::count::COUNT_CROSS,
+        workloads::pingpong::PINGPONG,
+        workloads::pingpong::PINGPONG_CROSS,
+        workloads::pingpong::PINGPONG_AUTO,
+        workloads::rings::THREADRING,
+        workloads::rings::THREADRING_NEAR,
+        workloads::rings::RINGMULTI,
+        workloads::rings::RINGMULTI_NEAR,
+        workloads::fjcreate::FJCREATE,
+        workloads::skynet::SKYNET,
+        workloads::chameneos::CHAMENEOS,
+        workloads::big::BIG,
+        workloads::fib::FIB,
+        workloads::executor::EXECUTOR,
+        workloads::executor::EXECUTOR_SPREAD,
+        workloads::repeat::REPEAT,
+        workloads::send::SEND_STATIC,
+        workloads::send::SEND_DYNAMIC,
+        workloads::matrix::MATRIX,
+        workloads::balance::BALANCE_ONE_LONGEST,
+        workloads::balance::BALANCE_ONE_RANDOM,
+        workloads::balance::BALANCE_ONE_NONE,
+        workloads::balance::BALANCE_MULTI_LONGEST,
+        workloads::balance::BALANCE_MULTI_RANDOM,
+        workloads::balance::BALANCE_MULTI_NONE,
+        workloads::rings::NFOLD_RING,
+        workloads::pairs::PINGPONG_GROUPED,
+        workloads::pairs::PINGPONG_BULK,
+        workloads::creation::CREATION,
+    ];
+    ALL
+}
+
+/// The benchmark called `name`.
+///
+/// # Errors
+///
+/// Says which names there are if none is called that.
+pub fn find(name: &str) -> Result<&'static Benchmark, Failure> {
+    all().iter().find(|benchmark| benchmark.name == name).ok_or_else(|| {
+        let names: Vec<_> = all().iter().map(|benchmark| benchmark.name).collect();
+        Failure::new(format!("there is no benchmark `{name}`; the benchmarks are {}", names.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let names: HashSet<_> = all().iter().map(|benchmark| benchmark.name).collect();
+        assert_eq!(names.len(), all().len());
+        for benchmark in all() {
+            assert_eq!(find(benchmark.name).unwrap().name, benchmark.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let message = find("cuont").err().unwrap().to_string();
+        assert!(message.contains("`cuont`"), "{message}");
+        for benchmark in all() {
+            assert!(message.contains(benchmark.name), "{message}");
+        }
+    }
+}

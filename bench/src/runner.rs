@@ -1,0 +1,196 @@
+//! The one runner: takes turns between a workload and its floor, and takes medians.
+
+use std::process::{Command, Stdio};
+
+use playhouse::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::memory;
+use crate::outcome::{Failure, Outcome, Size};
+use crate::registry::Benchmark;
+use crate::report::{Report, Spread};
+
+/// How benchmarks are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Worker threads.
+    pub workers: usize,
+    /// Stages per worker; the runtime's default without.
+    pub stages_per_worker: Option<usize>,
+    /// How often the workload and its floor run; at least once.
+    pub runs: usize,
+    /// How much they do.
+    pub size: Size,
+}
+
+impl Default for Options {
+    /// Two workers (one on a machine with one core), the runtime's number of stages, five runs, default size.
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { workers: cores.min(2), stages_per_worker: None, runs: 5, size: Size::Default }
+    }
+}
+
+/// What was measured of one benchmark.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// The figures.
+    pub report: Report,
+    /// The counters of the executor after the last run: name and value.
+    pub statistics: Vec<(String, String)>,
+}
+
+/// Measures `benchmark` in this process: workload and floor in turns, `options.runs` times each.
+///
+/// The peak memory is that of the process after the first run of the workload, before anything of the floor has run; it
+/// is the benchmark's own only if nothing larger ran in the process before (see [`measure_in_child`]).
+///
+/// # Errors
+///
+/// If a result is wrong, a run stalls, or the system cannot be started with these options.
+pub fn measure(benchmark: &Benchmark, options: &Options) -> Result<Measured, Failure> {
+    check_workers(benchmark, options)?;
+    let mut workload_ns = Vec::new();
+    let mut limit_ns = Vec::new();
+    let mut peak_rss_mb = None;
+    let mut last = None;
+    for run in 0..options.runs.max(1) {
+        let played = play(benchmark, options)?;
+        if run == 0 {
+            peak_rss_mb = memory::peak_rss_mb();
+        }
+        workload_ns.push(played.outcome.ns_per_op());
+        last = Some(played);
+        memory::give_back();
+        limit_ns.push((benchmark.limit)(options.size).map_err(|error| in_the_floor(&error))?.ns_per_op());
+    }
+    let Some(Played { outcome, statistics, workers, stages }) = last else {
+        return Err(Failure::new("no run was asked for"));
+    };
+    let report = Report::new(
+        benchmark,
+        outcome.ops,
+        Spread::of(&workload_ns),
+        Spread::of(&limit_ns).median,
+        peak_rss_mb,
+        (workers, stages),
+    );
+    Ok(Measured { report, statistics })
+}
+
+/// The median of `options.runs` runs of the workload alone, in nanoseconds per operation.
+///
+/// # Errors
+///
+/// As [`measure`].
+pub fn measure_workload(benchmark: &Benchmark, options: &Options) -> Result<f64, Failure> {
+    check_workers(benchmark, options)?;
+    let runs: Result<Vec<_>, _> =
+        (0..options.runs.max(1)).map(|_| play(benchmark, options).map(|played| played.outcome.ns_per_op())).collect();
+    Ok(Spread::of(&runs?).median)
+}
+
+/// Has a child process [`measure`] a benchmark, so that the peak memory is that of this benchmark alone.
+///
+/// `child` is the command to run; what it calls must end in [`answer_parent`] with the benchmark and the options.
+///
+/// # Errors
+///
+/// As [`measure`], and if the child cannot be run or ends without an answer.
+pub fn measure_in_child(mut child: Command) -> Result<Measured, Failure> {
+    let output = child
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Failure::new(format!("the child process could not be run: {error}")))?;
+    let answer = String::from_utf8_lossy(&output.stdout);
+    let answer: Option<Result<Measured, String>> =
+        answer.lines().last().and_then(|line| serde_json::from_str(line).ok());
+    match answer {
+        Some(measured) => measured.map_err(Failure::new),
+        None => Err(Failure::new(format!("the child process ended without an answer ({})", output.status))),
+    }
+}
+
+/// The child's side of [`measure_in_child`]: measures, and returns the line to print.
+pub fn answer_parent(benchmark: &Benchmark, options: &Options) -> String {
+    let answer = measure(benchmark, options).map_err(|failure| failure.to_string());
+    serde_json::to_string(&answer).unwrap_or_else(|error| format!("{{\"Err\":\"no answer: {error}\"}}"))
+}
+
+/// One run of a workload.
+struct Played {
+    outcome: Outcome,
+    statistics: Vec<(String, String)>,
+    workers: usize,
+    stages: usize,
+}
+
+fn play(benchmark: &Benchmark, options: &Options) -> Result<Played, Failure> {
+    memory::give_back();
+    let system = start(benchmark.stealing, options)?;
+    let (workers, stages) = (system.workers(), system.stages());
+    match (benchmark.workload)(&system, options.size) {
+        Ok(outcome) => {
+            let statistics = statistics(&system);
+            stop(system)?;
+            Ok(Played { outcome, statistics, workers, stages })
+        }
+        Err(failure) => {
+            // A system that stalled may never shut down either: leave it to the end of the process.
+            std::mem::forget(system);
+            Err(failure)
+        }
+    }
+}
+
+fn start(stealing: Option<Stealing>, options: &Options) -> Result<System, Failure> {
+    let mut builder = System::builder().workers(options.workers);
+    if let Some(stages) = options.stages_per_worker {
+        builder = builder.stages(stages * options.workers);
+    }
+    if let Some(stealing) = stealing {
+        builder = builder.stealing(stealing);
+    }
+    builder.start().map_err(|error| Failure::new(format!("the system does not start: {error}")))
+}
+
+fn statistics(system: &System) -> Vec<(String, String)> {
+    let text = format!("{:#?}", system.stats());
+    let pair = |line: &str| {
+        let (name, value) = line.trim().trim_end_matches(',').split_once(": ")?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    text.lines().filter_map(pair).collect()
+}
+
+fn stop(system: System) -> Result<(), Failure> {
+    let stopped = system.shutdown().map(drop);
+    stopped.map_err(|error| Failure::new(format!("the system does not shut down: {error}")))
+}
+
+/// Whether a system can be started with `options`.
+///
+/// # Errors
+///
+/// Says what is wrong with them.
+pub fn check_options(options: &Options) -> Result<(), Failure> {
+    stop(start(None, options)?)
+}
+
+/// Whether `benchmark` makes sense with so few workers.
+///
+/// # Errors
+///
+/// If it needs more.
+pub fn check_workers(benchmark: &Benchmark, options: &Options) -> Result<(), Failure> {
+    if options.workers < benchmark.workers_min {
+        let Benchmark { name, workers_min, .. } = benchmark;
+        return Err(Failure::new(format!("`{name}` needs {workers_min} workers and has {}", options.workers)));
+    }
+    Ok(())
+}
+
+fn in_the_floor(failure: &Failure) -> Failure {
+    Failure::new(format!("in the floor: {failure}"))
+}

@@ -1,0 +1,118 @@
+//! One producer, one counter: the price of a stream of messages.
+//!
+//! `count` keeps both actors on one stage. `count-cross` forces them onto two workers, so every message crosses.
+
+use playhouse::prelude::*;
+
+use super::finish::{Finish, finish};
+use super::{placed, stage_of};
+use crate::limit;
+use crate::outcome::{Failure, Outcome, Size, check};
+use crate::registry::{Benchmark, Target};
+
+pub(crate) const COUNT: Benchmark = Benchmark {
+    name: "count",
+    op: "message",
+    source: "Savina `count` (Run, Actor, Run! §4.1.1)",
+    summary: "a producer sends 10,000,000 increments to a counter in its group, then asks for the count",
+    stealing: None,
+    workers_min: 1,
+    workload: |system, size| {
+        let group = Placement::Group(Group::new(system));
+        run(system, size, group, group)
+    },
+    limit: |size| limit::messages::count(&Plan::of(size)),
+    target: Target::new(2.0, 9.0),
+};
+
+pub(crate) const COUNT_CROSS: Benchmark = Benchmark {
+    name: "count-cross",
+    op: "message",
+    source: "Savina `count` (Run, Actor, Run! §4.1.1)",
+    summary: "count with the producer forced onto one worker and the counter onto another",
+    stealing: Some(Stealing::None),
+    workers_min: 2,
+    workload: |system, size| run(system, size, stage_of(system, 0, 0), stage_of(system, 1, 0)),
+    limit: |size| limit::cross::count(&Plan::of(size)),
+    target: Target::new(2.5, 12.0),
+};
+
+/// How much `count` does.
+pub(crate) struct Plan {
+    /// Messages sent to the counter.
+    pub(crate) increments: u64,
+}
+
+impl Plan {
+    /// Messages that the producer sends before it lets others run and goes on by a message to itself.
+    pub(crate) const SLICE: u64 = 1_000;
+
+    fn of(size: Size) -> Self {
+        Self { increments: size.pick(10_000, 10_000_000, 10_000_000) }
+    }
+}
+
+#[derive(Message)]
+struct Increment;
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Get;
+
+#[derive(Default)]
+struct Counter {
+    count: u64,
+}
+
+impl Actor for Counter {}
+
+impl Handler<Increment> for Counter {
+    fn handle(&mut self, _: Increment, _: &mut Context<Self>) {
+        self.count += 1;
+    }
+}
+
+impl Handler<Get> for Counter {
+    fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 {
+        self.count
+    }
+}
+
+#[derive(Message)]
+struct Produce;
+
+struct Producer {
+    counter: ActorRef<Counter>,
+    left: u64,
+    finish: Finish<u64>,
+}
+
+impl Actor for Producer {}
+
+impl Handler<Produce> for Producer {
+    fn handle(&mut self, _: Produce, ctx: &mut Context<Self>) {
+        let slice = self.left.min(Plan::SLICE);
+        for _ in 0..slice {
+            self.counter.tell(Increment);
+        }
+        self.left -= slice;
+        if self.left > 0 {
+            ctx.this().tell(Produce);
+            return;
+        }
+        ctx.ask(self.counter, Get).then(|this, answer, _| match answer {
+            Ok(count) => this.finish.reached(count),
+            Err(error) => this.finish.missed(format!("the counter did not answer: {error}")),
+        });
+    }
+}
+
+fn run(system: &System, size: Size, producer: Placement, counter: Placement) -> Result<Outcome, Failure> {
+    let plan = Plan::of(size);
+    let (finish, finished) = finish(size);
+    let counter = system.spawn_with(placed(counter), Counter::default());
+    let producer = system.spawn_with(placed(producer), Producer { counter, left: plan.increments, finish });
+    let (elapsed, count) = finished.time(|| producer.tell(Produce))?;
+    check("the count", plan.increments, count)?;
+    Ok(Outcome { ops: plan.increments, elapsed })
+}

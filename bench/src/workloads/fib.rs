@@ -1,0 +1,116 @@
+//! Fibonacci numbers the naive way, an actor per call: short lives in a deep tree.
+
+use playhouse::prelude::*;
+
+use super::finish::{Finish, finish};
+use crate::limit;
+use crate::outcome::{Failure, Outcome, Size, check};
+use crate::registry::{Benchmark, Target};
+
+pub(crate) const FIB: Benchmark = Benchmark {
+    name: "fib",
+    op: "actor",
+    source: "Savina `fib` (Run, Actor, Run! §4.1.1; Kumar §6)",
+    summary: "fib(25), an actor per call; a child tells its value to its parent and stops",
+    stealing: None,
+    workers_min: 1,
+    workload: run,
+    limit: |size| limit::creation::fib(&Plan::of(size)),
+    target: Target::ns(100.0),
+};
+
+/// How much `fib` does.
+pub(crate) struct Plan {
+    /// The argument.
+    pub(crate) n: u32,
+}
+
+impl Plan {
+    fn of(size: Size) -> Self {
+        Self { n: size.pick(10, 25, 25) }
+    }
+
+    /// The value.
+    pub(crate) fn value(&self) -> u64 {
+        (0..self.n).fold((0, 1), |(a, b), _| (b, a + b)).0
+    }
+
+    /// How many calls, and so actors, it takes.
+    pub(crate) fn actors(&self) -> u64 {
+        (0..self.n).fold((1, 1), |(a, b), _| (b, a + b + 1)).0
+    }
+}
+
+/// Whom an actor tells its value.
+enum Above {
+    Parent(ActorRef<Fib>),
+    Finish(Finish<u64>),
+}
+
+#[derive(Message)]
+struct Value(u64);
+
+struct Fib {
+    above: Above,
+    n: u32,
+    waiting: u32,
+    value: u64,
+}
+
+impl Fib {
+    fn new(above: Above, n: u32) -> Self {
+        Self { above, n, waiting: 2, value: 0 }
+    }
+
+    fn end(&mut self, value: u64, ctx: &mut Context<Self>) {
+        match &self.above {
+            Above::Parent(parent) => parent.tell(Value(value)),
+            Above::Finish(finish) => finish.reached(value),
+        }
+        ctx.stop();
+    }
+}
+
+impl Actor for Fib {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        if self.n < 2 {
+            return self.end(u64::from(self.n), ctx);
+        }
+        for n in [self.n - 1, self.n - 2] {
+            let above = Above::Parent(ctx.this());
+            ctx.spawn(Fib::new(above, n));
+        }
+    }
+}
+
+impl Handler<Value> for Fib {
+    fn handle(&mut self, Value(value): Value, ctx: &mut Context<Self>) {
+        self.value += value;
+        self.waiting -= 1;
+        if self.waiting == 0 {
+            self.end(self.value, ctx);
+        }
+    }
+}
+
+fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
+    let plan = Plan::of(size);
+    let (finish, finished) = finish(size);
+    let root = Fib::new(Above::Finish(finish), plan.n);
+    let (elapsed, value) = finished.time(|| {
+        system.spawn(root);
+    })?;
+    check("the Fibonacci number", plan.value(), value)?;
+    Ok(Outcome { ops: plan.actors(), elapsed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_knows_the_suite_s_figures() {
+        let plan = Plan { n: 25 };
+        assert_eq!((plan.value(), plan.actors()), (75_025, 242_785));
+    }
+}

@@ -1,0 +1,144 @@
+//! Two actors and one message between them: the latency of a message.
+//!
+//! `pingpong` keeps the two in one group. `pingpong-cross` forces them onto two workers; its operation is the round trip.
+//! `pingpong-auto` spawns them as two unrelated roots and leaves them to the runtime, which should bring them together.
+
+use playhouse::prelude::*;
+
+use super::finish::{Finish, finish};
+use super::{placed, stage_of};
+use crate::limit;
+use crate::outcome::{Failure, Outcome, Size, check};
+use crate::registry::{Benchmark, Target};
+
+pub(crate) const PINGPONG: Benchmark = Benchmark {
+    name: "pingpong",
+    op: "message",
+    source: "Savina `pingpong` (Run, Actor, Run! §4.1.1)",
+    summary: "two actors of one group bounce one message, 2,000,000 round trips",
+    stealing: None,
+    workers_min: 1,
+    workload: |system, size| {
+        let group = Placement::Group(Group::new(system));
+        run(system, size, Plan::of(size), group, group, 2)
+    },
+    limit: |size| limit::messages::pingpong(&Plan::of(size)),
+    target: Target::new(4.0, 12.0),
+};
+
+pub(crate) const PINGPONG_CROSS: Benchmark = Benchmark {
+    name: "pingpong-cross",
+    op: "round trip",
+    source: "actor4j §VII.B (ping-pong grouped), one pair",
+    summary: "two actors forced onto two workers bounce one message, 200,000 round trips",
+    stealing: Some(Stealing::None),
+    workers_min: 2,
+    workload: |system, size| run(system, size, Plan::cross(size), stage_of(system, 0, 0), stage_of(system, 1, 0), 1),
+    limit: |size| limit::cross::pingpong(&Plan::cross(size)),
+    target: Target::new(2.0, 700.0),
+};
+
+pub(crate) const PINGPONG_AUTO: Benchmark = Benchmark {
+    name: "pingpong-auto",
+    op: "message",
+    source: "Savina `pingpong` (Run, Actor, Run! §4.1.1)",
+    summary: "pingpong between two roots spread over the workers and left to the runtime",
+    stealing: None,
+    workers_min: 1,
+    workload: |system, size| run(system, size, Plan::of(size), Placement::Spread, Placement::Spread, 2),
+    limit: |size| limit::messages::pingpong(&Plan::of(size)),
+    target: Target::new(4.0, 12.0),
+};
+
+/// How much a ping-pong does.
+pub(crate) struct Plan {
+    /// How often the message comes back.
+    pub(crate) round_trips: u64,
+}
+
+impl Plan {
+    fn of(size: Size) -> Self {
+        Self { round_trips: size.pick(2_000, 2_000_000, 2_000_000) }
+    }
+
+    fn cross(size: Size) -> Self {
+        Self { round_trips: size.pick(500, 200_000, 2_000_000) }
+    }
+}
+
+#[derive(Message)]
+struct Ping;
+
+#[derive(Message)]
+struct Pong;
+
+#[derive(Message)]
+struct Start {
+    partner: ActorRef<Ponger>,
+}
+
+struct Pinger {
+    partner: Option<ActorRef<Ponger>>,
+    left: u64,
+    finish: Finish<()>,
+}
+
+impl Actor for Pinger {}
+
+impl Handler<Start> for Pinger {
+    fn handle(&mut self, start: Start, _: &mut Context<Self>) {
+        self.partner = Some(start.partner);
+        start.partner.tell(Ping);
+    }
+}
+
+impl Handler<Pong> for Pinger {
+    fn handle(&mut self, _: Pong, _: &mut Context<Self>) {
+        self.left -= 1;
+        match self.partner {
+            Some(partner) if self.left > 0 => partner.tell(Ping),
+            _ => self.finish.reached(()),
+        }
+    }
+}
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Seen;
+
+struct Ponger {
+    partner: ActorRef<Pinger>,
+    seen: u64,
+}
+
+impl Actor for Ponger {}
+
+impl Handler<Ping> for Ponger {
+    fn handle(&mut self, _: Ping, _: &mut Context<Self>) {
+        self.seen += 1;
+        self.partner.tell(Pong);
+    }
+}
+
+impl Handler<Seen> for Ponger {
+    fn handle(&mut self, _: Seen, _: &mut Context<Self>) -> u64 {
+        self.seen
+    }
+}
+
+fn run(
+    system: &System,
+    size: Size,
+    plan: Plan,
+    pinger: Placement,
+    ponger: Placement,
+    ops_per_round_trip: u64,
+) -> Result<Outcome, Failure> {
+    let (finish, finished) = finish(size);
+    let pinger = system.spawn_with(placed(pinger), Pinger { partner: None, left: plan.round_trips, finish });
+    let ponger = system.spawn_with(placed(ponger), Ponger { partner: pinger, seen: 0 });
+    let (elapsed, ()) = finished.time(|| pinger.tell(Start { partner: ponger }))?;
+    let seen = ponger.ask(Seen).wait().map_err(|error| Failure::new(format!("no answer from the ponger: {error}")))?;
+    check("the pings seen", plan.round_trips, seen)?;
+    Ok(Outcome { ops: plan.round_trips * ops_per_round_trip, elapsed })
+}

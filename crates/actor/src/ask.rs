@@ -1,0 +1,432 @@
+//! Asks: messages with answers. Every ask ends, and its error says why.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as PollContext, Poll, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use playhouse_executor::{Address, SystemCore, TimerKey, Undelivered};
+
+use crate::actor::{Actor, Life};
+use crate::actor_ref::ActorRef;
+use crate::message::Message;
+use crate::waiting::{self, Waiting};
+
+/// How far a request had come when its deadline passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// It waited in the receiver's mailbox. It was taken back: it was not handled and never will be.
+    Queued,
+    /// It was being handled. The handler goes on; its answer is dropped.
+    Running,
+}
+
+/// Why an ask has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AskError {
+    /// The receiver's mailbox refused the message.
+    Full,
+    /// The answer did not come in the time given by `within`.
+    Deadline {
+        /// How far the request had come.
+        phase: Phase,
+    },
+    /// The receiver waits, directly or over others, for the asker. The names along the cycle.
+    Cycle(Vec<String>),
+    /// The receiver has stopped, or stopped before it answered.
+    Stopped,
+    /// The receiver's handler crashed.
+    Panicked,
+    /// The system was shut down.
+    Shutdown,
+}
+
+impl AskError {
+    pub(crate) fn undelivered(why: Undelivered) -> AskError {
+        match why {
+            Undelivered::Stopped => AskError::Stopped,
+            Undelivered::Shutdown => AskError::Shutdown,
+        }
+    }
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AskError::Full => f.write_str("the receiver's mailbox is full"),
+            AskError::Deadline { phase: Phase::Queued } => {
+                f.write_str("no answer before the deadline: the request still waited in the mailbox and was taken back")
+            }
+            AskError::Deadline { phase: Phase::Running } => {
+                f.write_str("no answer before the deadline: the request was being handled")
+            }
+            AskError::Cycle(path) => write!(f, "a cycle of asks that could never be answered: {}", path.join(" -> ")),
+            AskError::Stopped => f.write_str("the receiver has stopped"),
+            AskError::Panicked => f.write_str("the receiver's handler crashed"),
+            AskError::Shutdown => f.write_str("the system was shut down"),
+        }
+    }
+}
+
+impl std::error::Error for AskError {}
+
+/// Where an answer is waited for.
+pub(crate) struct Slot<R> {
+    state: Mutex<SlotState<R>>,
+}
+
+struct SlotState<R> {
+    progress: Progress<R>,
+    waker: Option<Waker>,
+    thread: Option<Thread>,
+}
+
+enum Progress<R> {
+    Queued,
+    Running,
+    Answered(Result<R, AskError>),
+    /// Nobody waits any more.
+    Over,
+}
+
+impl<R> Progress<R> {
+    /// The answer, if it is there; once.
+    fn take(&mut self) -> Option<Result<R, AskError>> {
+        match std::mem::replace(self, Progress::Over) {
+            Progress::Answered(answer) => Some(answer),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
+impl<R> Slot<R> {
+    fn new() -> Arc<Slot<R>> {
+        Arc::new(Slot { state: Mutex::new(SlotState { progress: Progress::Queued, waker: None, thread: None }) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SlotState<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The request is going to be handled; false if nobody waits for its answer any more.
+    fn begin(&self) -> bool {
+        let mut state = self.lock();
+        match state.progress {
+            Progress::Queued => {
+                state.progress = Progress::Running;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn answer(&self, answer: Result<R, AskError>) {
+        let (waker, thread) = {
+            let mut state = self.lock();
+            if !matches!(state.progress, Progress::Queued | Progress::Running) {
+                return;
+            }
+            state.progress = Progress::Answered(answer);
+            (state.waker.take(), state.thread.take())
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        if let Some(thread) = thread {
+            thread.unpark();
+        }
+    }
+
+    fn expire(&self) {
+        let phase = match self.lock().progress {
+            Progress::Queued => Phase::Queued,
+            Progress::Running => Phase::Running,
+            Progress::Answered(_) | Progress::Over => return,
+        };
+        self.answer(Err(AskError::Deadline { phase }));
+    }
+
+    fn take(&self) -> Option<Result<R, AskError>> {
+        self.lock().progress.take()
+    }
+
+    fn abandon(&self) {
+        self.lock().progress = Progress::Over;
+    }
+}
+
+/// Where an answer goes to. If it is dropped, the asker is told so.
+#[doc(hidden)]
+pub struct ReplyTo<R> {
+    to: Option<Target<R>>,
+}
+
+enum Target<R> {
+    Slot(Arc<Slot<R>>),
+    Then(Box<dyn FnOnce(Result<R, AskError>) + Send>),
+    /// As `Then`, with a deadline.
+    Timed(Arc<Timed<R>>),
+}
+
+/// A continuation that an answer or a deadline takes, whichever comes first.
+pub(crate) struct Timed<R> {
+    state: Mutex<TimedState<R>>,
+}
+
+struct TimedState<R> {
+    then: Option<Box<dyn FnOnce(Result<R, AskError>) + Send>>,
+    running: bool,
+    timer: Option<(Arc<SystemCore>, TimerKey)>,
+}
+
+impl<R: Send + 'static> Timed<R> {
+    fn finish(&self, answer: impl FnOnce(bool) -> Result<R, AskError>, expired: bool) {
+        let (then, running, timer) = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            (state.then.take(), state.running, state.timer.take())
+        };
+        if let (Some((system, key)), false) = (timer, expired) {
+            system.cancel_timer(key);
+        }
+        if let Some(then) = then {
+            then(answer(running));
+        }
+    }
+}
+
+impl<R: Send + 'static> ReplyTo<R> {
+    pub(crate) fn then(then: Box<dyn FnOnce(Result<R, AskError>) + Send>) -> ReplyTo<R> {
+        ReplyTo { to: Some(Target::Then(then)) }
+    }
+
+    /// A continuation with a deadline, set on `system`.
+    pub(crate) fn timed(
+        then: Box<dyn FnOnce(Result<R, AskError>) + Send>,
+        within: Duration,
+        system: &Arc<SystemCore>,
+    ) -> ReplyTo<R> {
+        let timed = Arc::new(Timed { state: Mutex::new(TimedState { then: Some(then), running: false, timer: None }) });
+        let expiring = Arc::clone(&timed);
+        let key = system.start_timer(
+            within,
+            Box::new(move || {
+                let deadline =
+                    |running| Err(AskError::Deadline { phase: if running { Phase::Running } else { Phase::Queued } });
+                expiring.finish(deadline, true);
+                None
+            }),
+        );
+        timed.state.lock().unwrap_or_else(PoisonError::into_inner).timer = Some((Arc::clone(system), key));
+        ReplyTo { to: Some(Target::Timed(timed)) }
+    }
+
+    /// The request is going to be handled; false if nobody waits for its answer any more.
+    pub(crate) fn begin(&self) -> bool {
+        match &self.to {
+            Some(Target::Slot(slot)) => slot.begin(),
+            Some(Target::Timed(timed)) => {
+                let mut state = timed.state.lock().unwrap_or_else(PoisonError::into_inner);
+                state.running = true;
+                state.then.is_some()
+            }
+            Some(Target::Then(_)) => true,
+            None => false,
+        }
+    }
+
+    pub(crate) fn send(mut self, answer: Result<R, AskError>) {
+        self.deliver(answer);
+    }
+}
+
+impl<R> ReplyTo<R> {
+    fn deliver(&mut self, answer: Result<R, AskError>) {
+        match self.to.take() {
+            Some(Target::Slot(slot)) => slot.answer(answer),
+            Some(Target::Then(then)) => then(answer),
+            Some(Target::Timed(timed)) => {
+                let (then, timer) = {
+                    let mut state = timed.state.lock().unwrap_or_else(PoisonError::into_inner);
+                    (state.then.take(), state.timer.take())
+                };
+                if let Some((system, key)) = timer {
+                    system.cancel_timer(key);
+                }
+                if let Some(then) = then {
+                    then(answer);
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+impl<R> Drop for ReplyTo<R> {
+    fn drop(&mut self) {
+        if self.to.is_some() {
+            self.deliver(Err(if std::thread::panicking() { AskError::Panicked } else { AskError::Stopped }));
+        }
+    }
+}
+
+/// How a request of type `M` is sent to an `A`.
+pub(crate) type PostAsk<A, M> = fn(M, Address<Life<A>>, ReplyTo<<M as Message>::Reply>, bool);
+
+/// A request that was built and not sent yet: see [`ActorRef::ask`].
+///
+/// # Cancel safety
+/// Dropping it before it was awaited sends nothing. Dropping the future while it waits takes the request back if it was
+/// not handled yet; a handler that runs goes on, and its answer is dropped.
+#[must_use = "an ask is sent when it is awaited or waited for"]
+pub struct Ask<A: Actor, M: Message> {
+    to: ActorRef<A>,
+    message: M,
+    within: Option<Duration>,
+    post: PostAsk<A, M>,
+}
+
+impl<A: Actor, M: Message> Ask<A, M> {
+    pub(crate) fn new(to: ActorRef<A>, message: M, post: PostAsk<A, M>) -> Self {
+        Ask { to, message, within: None, post }
+    }
+
+    /// Fails with [`AskError::Deadline`] if the answer takes longer. Millisecond resolution.
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.within = Some(deadline);
+        self
+    }
+
+    /// Sends the request and blocks this thread until the answer is there. In a simulated system: runs it meanwhile.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    ///
+    /// # Panics
+    /// Inside an actor: it would hold the worker. Use `.await` in an async handler, or [`Context::ask`] in a sync one.
+    ///
+    /// [`Context::ask`]: crate::Context::ask
+    pub fn wait(self) -> Result<M::Reply, AskError> {
+        assert!(
+            playhouse_executor::with_current_system(|system| system.is_none()),
+            "`.wait()` was called inside an actor, whose worker it would hold: `.await` the ask in an async handler, or use `ctx.ask(..).then(..)`"
+        );
+        let Some(system) = SystemCore::by_id(self.to.address.raw().system()) else { return Err(AskError::Shutdown) };
+        let slot = Slot::new();
+        slot.lock().thread = Some(std::thread::current());
+        let _timer = self.within.map(|within| Deadline::start(&system, within, &slot));
+        (self.post)(self.message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, false);
+        let mut answer = None;
+        system.block_until(None, &mut || {
+            answer = slot.take();
+            answer.is_some()
+        });
+        // Only a simulated system returns without an answer: nothing is left to do in it that could bring one.
+        answer.unwrap_or_else(|| {
+            slot.abandon();
+            Err(AskError::Stopped)
+        })
+    }
+}
+
+/// The timer of an ask.
+struct Deadline {
+    system: Arc<SystemCore>,
+    key: TimerKey,
+}
+
+impl Deadline {
+    fn start<R: Send + 'static>(system: &Arc<SystemCore>, within: Duration, slot: &Arc<Slot<R>>) -> Deadline {
+        let slot = Arc::clone(slot);
+        let key = system.start_timer(
+            within,
+            Box::new(move || {
+                slot.expire();
+                None
+            }),
+        );
+        Deadline { system: Arc::clone(system), key }
+    }
+}
+
+impl Drop for Deadline {
+    fn drop(&mut self) {
+        self.system.cancel_timer(self.key);
+    }
+}
+
+impl<A: Actor, M: Message> IntoFuture for Ask<A, M> {
+    type Output = Result<M::Reply, AskError>;
+    type IntoFuture = AskFuture<A, M>;
+
+    fn into_future(self) -> AskFuture<A, M> {
+        AskFuture { request: Some(self), slot: Slot::new(), timer: None, edge: None }
+    }
+}
+
+/// The future of an [`Ask`].
+pub struct AskFuture<A: Actor, M: Message> {
+    /// Not sent yet.
+    request: Option<Ask<A, M>>,
+    slot: Arc<Slot<M::Reply>>,
+    timer: Option<Deadline>,
+    edge: Option<Waiting>,
+}
+
+// No field is ever pinned.
+impl<A: Actor, M: Message> Unpin for AskFuture<A, M> {}
+
+impl<A: Actor, M: Message> AskFuture<A, M> {
+    /// Sends the request; answers at once if the short cut could be taken, or if waiting would close a cycle.
+    fn send(&mut self, request: Ask<A, M>) -> Option<Result<M::Reply, AskError>> {
+        let Ask { to, message, within, post } = request;
+        post(message, to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&self.slot))) }, true);
+        if let Some(answer) = self.slot.take() {
+            return Some(answer);
+        }
+        if let Some(asker) = waiting::current_actor() {
+            match waiting::note(asker, to.id(), format!("{to}")) {
+                Ok(edge) => self.edge = Some(edge),
+                Err(path) => return Some(Err(AskError::Cycle(path))),
+            }
+        }
+        if let (Some(within), Some(system)) = (within, SystemCore::by_id(to.address.raw().system())) {
+            self.timer = Some(Deadline::start(&system, within, &self.slot));
+        }
+        None
+    }
+}
+
+impl<A: Actor, M: Message> Future for AskFuture<A, M> {
+    type Output = Result<M::Reply, AskError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
+        if let Some(request) = self.request.take() {
+            if let Some(answer) = self.send(request) {
+                return Poll::Ready(answer);
+            }
+        }
+        let mut state = self.slot.lock();
+        if let Some(answer) = state.progress.take() {
+            return Poll::Ready(answer);
+        }
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+}
+
+impl<A: Actor, M: Message> Drop for AskFuture<A, M> {
+    /// Takes the request back if it waits still.
+    fn drop(&mut self) {
+        self.slot.abandon();
+    }
+}

@@ -1,0 +1,237 @@
+//! What a handler is given: its actor's own view of the world.
+
+use std::error::Error;
+use std::time::Duration;
+
+use playhouse_executor::{Address, Cx, Port, Sends, with_current_system};
+
+use crate::actor::{Actor, ActorId, Down, Life, Watch};
+use crate::actor_ref::ActorRef;
+use crate::ask::{AskError, PostAsk, ReplyTo};
+use crate::mail::{Answer, DownMail, Fired, Start};
+use crate::message::{HandledBy, Message};
+use crate::spawn::{Group, SpawnError, SpawnOptions};
+use crate::system::System;
+
+/// What a handler is given besides its message.
+#[repr(transparent)]
+pub struct Context<A: Actor> {
+    cx: Cx<Life<A>>,
+}
+
+/// Names a timer of an actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimerKey(u64);
+
+impl<A: Actor> Context<A> {
+    #[inline(always)]
+    pub(crate) fn new(cx: Cx<Life<A>>) -> Self {
+        Context { cx }
+    }
+
+    #[inline(always)]
+    pub(crate) fn into_cx(self) -> Cx<Life<A>> {
+        self.cx
+    }
+
+    pub(crate) fn with<R>(cx: &mut Cx<Life<A>>, f: impl FnOnce(&mut Context<A>) -> R) -> R {
+        let mut ctx = Context { cx: cx.again() };
+        f(&mut ctx)
+    }
+
+    pub(crate) fn id(&self) -> ActorId {
+        ActorId(self.cx.address().raw())
+    }
+
+    /// The actor itself.
+    #[inline(always)]
+    pub fn this(&self) -> ActorRef<A> {
+        ActorRef::new(self.cx.address())
+    }
+
+    /// Starts a child near this actor: on a stage of the same worker, by turns. Its `started` has been run when this
+    /// returns.
+    #[inline]
+    pub fn spawn<B: Actor>(&mut self, actor: B) -> ActorRef<B> {
+        match playhouse_executor::spawn_near(Life { actor }, Start) {
+            Ok(address) => ActorRef::new(address),
+            Err((life, _)) => self.system().spawn(life.actor),
+        }
+    }
+
+    /// Starts an actor with options.
+    ///
+    /// # Panics
+    /// Where [`Context::try_spawn_with`] returns an error.
+    pub fn spawn_with<B: Actor>(&mut self, options: SpawnOptions, actor: B) -> ActorRef<B> {
+        self.try_spawn_with(options, actor).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Starts an actor with options.
+    ///
+    /// # Errors
+    /// The placement is not possible in this system.
+    pub fn try_spawn_with<B: Actor>(&mut self, options: SpawnOptions, actor: B) -> Result<ActorRef<B>, SpawnError> {
+        with_current_system(|system| crate::spawn::spawn(system.expect("a handler runs on a worker"), options, actor))
+    }
+
+    /// A group around this actor: actors started in it share this actor's stage.
+    pub fn group(&self) -> Group {
+        Group { stage: self.cx.address().raw().stage() }
+    }
+
+    /// Stops this actor after this message. What is queued for it becomes dead letters.
+    #[inline]
+    pub fn stop(&mut self) {
+        self.cx.stop();
+    }
+
+    /// Ends this message as a crash: the supervisor is told `error`, as it would be told a panic.
+    pub fn fail(&mut self, error: impl Error + Send + 'static) {
+        self.cx.fail(Box::new(error));
+    }
+
+    /// Sends `message` to `to`; the answer is handled by the function given to `then`, as a message of its own.
+    ///
+    /// This actor goes on with other messages meanwhile.
+    pub fn ask<B: Actor, M, Mode>(&mut self, to: ActorRef<B>, message: M) -> ContextAsk<'_, A, B, M>
+    where
+        M: HandledBy<B, Mode>,
+    {
+        ContextAsk { ctx: self, to, message, within: None, post: M::post_ask }
+    }
+
+    /// Asks for a [`terminated`](Actor::terminated) call when `who` ends; at once if it has ended. Watching twice is
+    /// watching once.
+    pub fn watch<B: Actor>(&mut self, who: ActorRef<B>) {
+        struct ByDown;
+        impl<A: Actor> Sends<Life<A>, Down> for ByDown {
+            fn send(to: Address<Life<A>>, down: Down) {
+                to.send(DownMail(down));
+            }
+        }
+        let notify: Port<Down> = self.cx.address().port::<Down, ByDown>();
+        who.address.send_control(Watch::Begin { watcher: self.id(), notify, who: who.id() });
+    }
+
+    /// Takes a watch back. A notice that is under way may still arrive.
+    pub fn unwatch<B: Actor>(&mut self, who: ActorRef<B>) {
+        who.address.send_control(Watch::End { watcher: self.id() });
+    }
+
+    /// Sends `message` to this actor after `delay` (millisecond resolution, never early).
+    pub fn send_after<M, Mode>(&mut self, delay: Duration, message: M) -> TimerKey
+    where
+        M: HandledBy<A, Mode>,
+    {
+        let mut message = Some(message);
+        let address = self.cx.address();
+        let id = self.next_timer();
+        self.start_timer(id, delay, move || {
+            if let Some(message) = message.take() {
+                address.send(Fired { id, once: true, post: move |to: ActorRef<A>| to.tell(message) });
+            }
+            None
+        })
+    }
+
+    /// Sends a clone of `message` to this actor again and again, first after one `period`, each one period after the
+    /// former was sent.
+    ///
+    /// # Panics
+    /// If `period` is zero.
+    pub fn send_every<M: Clone, Mode>(&mut self, period: Duration, message: M) -> TimerKey
+    where
+        M: HandledBy<A, Mode>,
+    {
+        assert!(!period.is_zero(), "send_every with a period of zero would never let anything else run");
+        let address = self.cx.address();
+        let id = self.next_timer();
+        self.start_timer(id, period, move || {
+            let message = message.clone();
+            address.send(Fired { id, once: false, post: move |to: ActorRef<A>| to.tell(message) });
+            Some(period)
+        })
+    }
+
+    fn next_timer(&mut self) -> u64 {
+        let extra = self.cx.extra();
+        extra.next_timer += 1;
+        extra.next_timer
+    }
+
+    fn start_timer(
+        &mut self,
+        id: u64,
+        delay: Duration,
+        task: impl FnMut() -> Option<Duration> + Send + 'static,
+    ) -> TimerKey {
+        let key = with_current_system(|system| {
+            system.expect("a handler runs on a worker").start_timer(delay, Box::new(task))
+        });
+        self.cx.extra().timers.insert(id, key);
+        TimerKey(id)
+    }
+
+    /// Forgets a timer of this actor: its message will not be handled, even if it has been sent already.
+    pub fn cancel(&mut self, key: TimerKey) {
+        if let Some(key) = self.cx.extra_if_any().and_then(|extra| extra.timers.remove(&key.0)) {
+            with_current_system(|system| system.expect("a handler runs on a worker").cancel_timer(key));
+        }
+    }
+
+    /// The system that this actor lives in.
+    pub fn system(&self) -> System {
+        with_current_system(|system| System::of(system.expect("a handler runs on a worker")))
+    }
+
+    /// Time since the system's start; virtual in simulation.
+    pub fn now(&self) -> Duration {
+        with_current_system(|system| system.expect("a handler runs on a worker").now())
+    }
+
+    /// The name given to this actor, if one was.
+    pub fn name(&mut self) -> Option<&str> {
+        self.cx.extra_if_any().and_then(|extra| extra.name.as_deref())
+    }
+}
+
+impl<A: Actor> std::fmt::Debug for Context<A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Context({:?})", self.this())
+    }
+}
+
+/// A request of an actor, waiting to be told what to do with the answer.
+#[must_use = "nothing is sent before `then`"]
+pub struct ContextAsk<'a, A: Actor, B: Actor, M: Message> {
+    ctx: &'a mut Context<A>,
+    to: ActorRef<B>,
+    message: M,
+    within: Option<Duration>,
+    post: PostAsk<B, M>,
+}
+
+impl<A: Actor, B: Actor, M: Message> ContextAsk<'_, A, B, M> {
+    /// Answers [`AskError::Deadline`] if the answer takes longer. Millisecond resolution.
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.within = Some(deadline);
+        self
+    }
+
+    /// Sends the request. `then` is called with the answer as a message of this actor; not at all if it has ended.
+    pub fn then<F>(self, then: F)
+    where
+        F: FnOnce(&mut A, Result<M::Reply, AskError>, &mut Context<A>) + Send + 'static,
+    {
+        let asker = self.ctx.cx.address();
+        let back = Box::new(move |answer| asker.send(Answer { then, answer }));
+        let reply = match self.within {
+            None => ReplyTo::then(back),
+            Some(within) => {
+                with_current_system(|system| ReplyTo::timed(back, within, system.expect("a handler runs on a worker")))
+            }
+        };
+        (self.post)(self.message, self.to.address, reply, false);
+    }
+}

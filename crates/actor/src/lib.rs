@@ -1,0 +1,27 @@
+//! Typed actors on the Playhouse executor: actors, messages, asks, supervision, systems.
+//!
+//! Programs use `playhouse`, which re-exports all of this with its macros. There is no unsafe code here: what needs it
+//! is in `playhouse-executor`.
+
+#![forbid(unsafe_code)]
+
+mod actor;
+mod actor_ref;
+mod ask;
+mod context;
+mod mail;
+mod message;
+mod spawn;
+mod supervise;
+mod system;
+mod waiting;
+
+pub use actor::{Actor, ActorId, Down, StopReason};
+pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
+pub use ask::{Ask, AskError, AskFuture, Phase};
+pub use context::{Context, ContextAsk, TimerKey};
+pub use message::{AsyncHandler, AsyncMode, HandledBy, Handler, Message, SyncMode};
+pub use playhouse_executor::{Counters, Stealing, limits};
+pub use spawn::{Group, Placement, SpawnError, SpawnOptions};
+pub use supervise::{Directive, GaveUp, Supervise, Supervised, Supervisor};
+pub use system::{BuildError, DeadLetter, ShutdownError, ShutdownReport, Stats, System, SystemBuilder};

@@ -1,0 +1,113 @@
+//! Messages and their handlers.
+
+use crate::actor::{Actor, Life};
+use crate::ask::ReplyTo;
+use crate::context::Context;
+use crate::mail::{AskMail, AsyncAskMail, AsyncTell, Tell};
+use playhouse_executor::Address;
+
+/// A value that can be sent to an actor. It is moved to the receiver, never copied.
+///
+/// Usually derived: `#[derive(Message)]`, with `#[message(reply = u64)]` where the message has an answer.
+///
+/// Messages of up to 256 bytes lie in the receiver's queue; larger ones are boxed once, at the send.
+pub trait Message: Send + Sized + 'static {
+    /// What an ask for this message answers.
+    type Reply: Send + 'static;
+}
+
+/// Handles messages of type `M` to completion.
+///
+/// A handler should not block: it holds its worker. One that does is noticed after some ten milliseconds, and its
+/// worker's other actors go on in another thread; for a handler that always blocks use
+/// [`Placement::Dedicated`](crate::Placement::Dedicated).
+#[diagnostic::on_unimplemented(
+    message = "the actor `{Self}` has no handler for the message `{M}`",
+    label = "`{Self}` does not handle `{M}`",
+    note = "write `impl Handler<{M}> for {Self}` (or `AsyncHandler`), or a `#[message]` method in its `#[actor]` block"
+)]
+pub trait Handler<M: Message>: Actor {
+    /// Handles one message.
+    fn handle(&mut self, message: M, ctx: &mut Context<Self>) -> M::Reply;
+}
+
+/// Handles messages of type `M` with a function that may await.
+///
+/// While a handler waits, its actor handles no other message (they are put aside in order), and its worker goes on with
+/// other actors. A handler that does not have to wait costs no allocation.
+pub trait AsyncHandler<M: Message>: Actor {
+    /// Handles one message. Write it as `async fn handle`.
+    ///
+    /// # Cancel safety
+    /// The future is dropped at an await where the actor is killed, restarted, or the system shuts down.
+    fn handle(&mut self, message: M, ctx: &mut Context<Self>) -> impl Future<Output = M::Reply> + Send;
+}
+
+/// The handler runs to completion: see [`HandledBy`].
+#[derive(Debug)]
+pub enum SyncMode {}
+/// The handler may wait: see [`HandledBy`].
+#[derive(Debug)]
+pub enum AsyncMode {}
+
+/// A message that the actor `A` handles: implemented for every message with a [`Handler`] or an [`AsyncHandler`] in `A`.
+///
+/// `Mode` says which of the two; it is always inferred. (The trait is the message's and not the actor's so that the
+/// compiler, where it is missing, names both.)
+#[diagnostic::on_unimplemented(
+    message = "the actor `{A}` does not handle the message `{Self}`",
+    label = "`{A}` has no handler for this message",
+    note = "`{Self}` must be a message (`#[derive(Message)]`), and `{A}` must have a `#[message]` method for it, or implement `Handler<{Self}>` or `AsyncHandler<{Self}>`"
+)]
+pub trait HandledBy<A: Actor, Mode>: Message {
+    #[doc(hidden)]
+    fn post_tell(self, to: Address<Life<A>>);
+    #[doc(hidden)]
+    fn post_urgent(self, to: Address<Life<A>>);
+    #[doc(hidden)]
+    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<Self::Reply>, now: bool);
+}
+
+impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
+    #[inline(always)]
+    fn post_tell(self, to: Address<Life<A>>) {
+        to.send(Tell(self));
+    }
+
+    fn post_urgent(self, to: Address<Life<A>>) {
+        to.send_urgent(Tell(self));
+    }
+
+    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: bool) {
+        let mut mail = AskMail { message: self, reply };
+        if now {
+            match to.call_now(mail) {
+                Ok(()) => return,
+                Err(back) => mail = back,
+            }
+        }
+        to.send(mail);
+    }
+}
+
+impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
+    #[inline(always)]
+    fn post_tell(self, to: Address<Life<A>>) {
+        to.send_async(AsyncTell(self));
+    }
+
+    fn post_urgent(self, to: Address<Life<A>>) {
+        to.send_urgent_async(AsyncTell(self));
+    }
+
+    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: bool) {
+        let mut mail = AsyncAskMail { message: self, reply };
+        if now {
+            match to.call_now_async(mail) {
+                Ok(()) => return,
+                Err(back) => mail = back,
+            }
+        }
+        to.send_async(mail);
+    }
+}

@@ -1,0 +1,291 @@
+//! Actor systems.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered};
+
+use crate::actor::Actor;
+use crate::actor_ref::{ActorRef, Owned};
+use crate::spawn::{SpawnError, SpawnOptions};
+
+/// A handle to an actor system: workers, stages, and the actors on them. Cheap to clone.
+///
+/// Several systems live side by side in one process. A system ends by [`System::shutdown`]; when all handles are
+/// dropped without it, its threads go on until the process ends.
+#[derive(Clone, Debug)]
+pub struct System {
+    core: Arc<SystemCore>,
+}
+
+/// What a [`System`] is to be made of: see [`System::builder`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SystemBuilder {
+    config: Config,
+    stages: Option<usize>,
+}
+
+/// All that is wrong with the settings of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildError {
+    wrong: Vec<String>,
+}
+
+impl BuildError {
+    /// One line for each wrong setting.
+    pub fn problems(&self) -> &[String] {
+        &self.wrong
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the actor system could not be started: {}", self.wrong.join("; "))
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl SystemBuilder {
+    /// Threads that run actors. Default: one per core.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.config.workers = workers;
+        self
+    }
+
+    /// Stages, over all workers; at least one each. Default: 16 per worker.
+    pub fn stages(mut self, stages: usize) -> Self {
+        self.stages = Some(stages);
+        self
+    }
+
+    /// Whom idle workers steal stages from. Default: the one that has been busy longest.
+    pub fn stealing(mut self, stealing: Stealing) -> Self {
+        self.config.stealing = stealing;
+        self
+    }
+
+    /// Most messages that a worker runs before it looks at its inbox: smaller is fairer, larger is faster. Default: 512.
+    pub fn throughput(mut self, messages: u64) -> Self {
+        self.config.throughput = messages;
+        self
+    }
+
+    /// Whether worker `i` is bound to the `i`-th core. Default: no. Only on Linux.
+    pub fn pinning(mut self, pinning: bool) -> Self {
+        self.config.pinning = pinning;
+        self
+    }
+
+    /// One thread and virtual time; every choice is drawn from `seed`, so a run can be repeated exactly. The system runs
+    /// while [`System::run_until_idle`] or [`Ask::wait`](crate::Ask::wait) is called.
+    pub fn simulated(mut self, seed: u64) -> Self {
+        self.config.simulated = Some(seed);
+        self
+    }
+
+    /// Starts the system.
+    ///
+    /// # Errors
+    /// All wrong settings at once, or that a thread could not be started.
+    pub fn start(self) -> Result<System, BuildError> {
+        let mut config = self.config;
+        config.stages = self.stages.unwrap_or(config.workers.max(1) * playhouse_executor::limits::STAGES_PER_WORKER);
+        SystemCore::start(config).map(|core| System { core }).map_err(|wrong| BuildError { wrong })
+    }
+}
+
+impl System {
+    /// Starts a system with one worker per core.
+    ///
+    /// # Errors
+    /// A thread could not be started.
+    pub fn start() -> Result<System, BuildError> {
+        System::builder().start()
+    }
+
+    /// A system with other settings.
+    pub fn builder() -> SystemBuilder {
+        SystemBuilder { config: Config::new(), stages: None }
+    }
+
+    pub(crate) fn of(core: &Arc<SystemCore>) -> System {
+        System { core: Arc::clone(core) }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<SystemCore> {
+        &self.core
+    }
+
+    /// Starts an actor; from outside on any stage, by turns.
+    ///
+    /// # Panics
+    /// If the system was shut down.
+    pub fn spawn<A: Actor>(&self, actor: A) -> ActorRef<A> {
+        self.spawn_with(SpawnOptions::new(), actor)
+    }
+
+    /// Starts an actor with options.
+    ///
+    /// # Panics
+    /// Where [`System::try_spawn_with`] returns an error.
+    pub fn spawn_with<A: Actor>(&self, options: SpawnOptions, actor: A) -> ActorRef<A> {
+        self.try_spawn_with(options, actor).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Starts an actor with options.
+    ///
+    /// # Errors
+    /// The placement is not possible in this system, or it was shut down.
+    pub fn try_spawn_with<A: Actor>(&self, options: SpawnOptions, actor: A) -> Result<ActorRef<A>, SpawnError> {
+        crate::spawn::spawn(&self.core, options, actor)
+    }
+
+    /// Starts an actor that is stopped when the result is dropped.
+    ///
+    /// # Panics
+    /// If the system was shut down.
+    pub fn spawn_owned<A: Actor>(&self, actor: A) -> Owned<A> {
+        Owned(self.spawn(actor))
+    }
+
+    /// Returns when the system is quiescent: no message is queued or handled, no timer runs, no async handler waits. A
+    /// system with a periodic timer never is.
+    ///
+    /// # Panics
+    /// Inside an actor of this system.
+    pub fn run_until_idle(&self) {
+        self.core.run_until_idle();
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.core.config().workers
+    }
+
+    /// Number of stages.
+    pub fn stages(&self) -> usize {
+        self.core.config().stages
+    }
+
+    /// Time since the start; virtual in simulation.
+    pub fn now(&self) -> Duration {
+        self.core.now()
+    }
+
+    /// Counters per worker and in sum. Exact while the system is idle, at most some milliseconds old otherwise.
+    pub fn stats(&self) -> Stats {
+        let per_worker = self.core.counters();
+        let mut total = Counters::default();
+        for counters in &per_worker {
+            total.add(counters);
+        }
+        Stats { total, per_worker }
+    }
+
+    /// Calls `hook` for each message that reaches nobody. The first hook that is given stays.
+    ///
+    /// It is called on the worker (or thread) that finds out, and must not block.
+    pub fn on_dead_letter(&self, hook: impl Fn(&DeadLetter) + Send + Sync + 'static) {
+        self.core.on_dead_letter(Box::new(move |actor, message, why| {
+            hook(&DeadLetter { actor, message, shutdown: why == Undelivered::Shutdown });
+        }));
+    }
+
+    /// Handles what is queued (for up to 5 seconds), stops all actors, and ends the threads.
+    ///
+    /// # Errors
+    /// A handler did not return in time: its thread goes on until it does.
+    ///
+    /// # Panics
+    /// Inside an actor of this system.
+    pub fn shutdown(self) -> Result<ShutdownReport, ShutdownError> {
+        self.shutdown_within(Duration::from_secs(5))
+    }
+
+    /// As [`System::shutdown`], with another limit for the drain.
+    ///
+    /// # Errors
+    /// As [`System::shutdown`].
+    ///
+    /// # Panics
+    /// Inside an actor of this system.
+    pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
+        let start = Instant::now();
+        self.core.drain(limit);
+        let before = self.stats().total.dead_letters;
+        let (actors_stopped, stuck) = self.core.end(limit.max(Duration::from_millis(100)));
+        let stats = self.stats();
+        if stuck > 0 {
+            return Err(ShutdownError { stuck });
+        }
+        Ok(ShutdownReport {
+            actors_stopped,
+            undelivered: stats.total.dead_letters - before,
+            took: start.elapsed(),
+            stats,
+        })
+    }
+}
+
+/// A message that reached nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeadLetter {
+    /// The type of the actor it was for.
+    pub actor: &'static str,
+    /// The type of the message.
+    pub message: &'static str,
+    /// Whether the reason was the end of the system, not of the actor.
+    pub shutdown: bool,
+}
+
+/// Counters of a system.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Sum over all workers.
+    pub total: Counters,
+    /// Each worker's own.
+    pub per_worker: Vec<Counters>,
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, total) in self.total.pairs() {
+            writeln!(f, "{name:>20} {total:>14}")?;
+        }
+        writeln!(f, "{:>20} {:>14.1}", "average gulp", self.total.average_gulp())?;
+        write!(f, "{:>20} {:>14.1}", "average steal", self.total.average_steal())
+    }
+}
+
+/// How a system ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// Actors that still lived.
+    pub actors_stopped: u64,
+    /// Messages that were accepted and could not be handled any more; each was a dead letter.
+    pub undelivered: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// Counters at the end.
+    pub stats: Stats,
+}
+
+/// A system could not be ended in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShutdownError {
+    stuck: usize,
+}
+
+impl fmt::Display for ShutdownError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} thread(s) of the actor system are stuck in handlers that did not return in time", self.stuck)
+    }
+}
+
+impl std::error::Error for ShutdownError {}

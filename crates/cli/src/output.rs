@@ -1,0 +1,38 @@
+//! What the program says, where, and how it ends.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// What was asked for ran, and its check failed.
+pub const FAILED: u8 = 1;
+/// What was asked for is impossible; nothing ran.
+pub const BAD_INPUT: u8 = 2;
+/// Interrupted from the keyboard: 128 and the number of the signal, as shells have it.
+pub const INTERRUPTED: u8 = 130;
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no error.
+pub fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// Writes each line of an error to standard error, and returns the code to exit with.
+pub fn fail(code: u8, text: &str) -> ExitCode {
+    let mut err = std::io::stderr().lock();
+    for line in text.lines() {
+        let _ = writeln!(err, "error: {line}");
+    }
+    ExitCode::from(code)
+}
+
+/// Colours a text on a terminal whose user has not asked for none (<https://no-color.org>).
+pub fn coloured(text: &str, good: bool) -> String {
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
+        && std::io::stdout().is_terminal();
+    match (wanted, good) {
+        (false, _) => text.to_owned(),
+        (true, true) => format!("\x1b[32m{text}\x1b[0m"),
+        (true, false) => format!("\x1b[31m{text}\x1b[0m"),
+    }
+}

@@ -1,0 +1,200 @@
+//! The program, as a user runs it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn playhouse(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_playhouse"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs the program to its end: its exit code, what it printed, and what it said on standard error.
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = playhouse(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().expect("ended by itself"), text(stdout), text(stderr))
+}
+
+/// A scenario file that is there while its test runs.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> File {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, text).unwrap();
+        File(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const LITTLE: &str = "turns = 5\nclients = 40\ndirectories = 2\n[behaviour]\nnew_chat = 10\npost = 60\nleave = 5\n\
+                      [connectedness]\nbefriend = 20\ninvite = 50\n";
+
+#[test]
+fn a_scenario_file_runs_and_prints_a_table() {
+    let file = File::new("table.toml", LITTLE);
+    let (code, table, errors) = run(&["demo", "--scenario", file.path(), "--workers", "2"]);
+    assert_eq!((code, &*errors), (0, ""), "{table}");
+    for word in ["messages/s", "p50", "p99", "max", "peak memory", "actors", "2 workers", "delivery check  passed: "] {
+        assert!(table.contains(word), "no {word} in\n{table}");
+    }
+    assert!(!table.contains('\x1b'), "colours where there is no terminal");
+}
+
+#[test]
+fn without_a_command_the_demo_runs() {
+    let (code, table, errors) = run(&["--scenario", "small", "--workers", "1", "--quiet"]);
+    assert_eq!((code, &*errors), (0, ""), "{table}");
+    assert!(table.contains("small, seed 2019") && table.contains("1 worker,"), "{table}");
+}
+
+#[test]
+fn json_parses_and_is_the_same_on_any_number_of_workers() {
+    let file = File::new("json.toml", LITTLE);
+    let json = |workers: &str| -> serde_json::Value {
+        let (code, json, errors) = run(&["demo", "--scenario", file.path(), "--json", "--workers", workers]);
+        assert_eq!((code, &*errors), (0, ""), "{json}");
+        serde_json::from_str(&json).unwrap()
+    };
+    let one = json("1");
+    assert_eq!(one["turns"], 5);
+    assert_eq!(one["check"]["passed"], true);
+    for key in ["messages_per_second", "turn_latency", "peak_rss_mb", "actors", "workers", "stages", "wall_seconds"] {
+        assert!(one.get(key).is_some(), "no {key}");
+    }
+    for workers in ["2", "4"] {
+        let many = json(workers);
+        for key in ["messages", "messages_by_kind", "moves", "growth", "delivery", "checksum"] {
+            assert_eq!(one[key], many[key], "{key} on {workers} workers");
+        }
+    }
+}
+
+#[test]
+fn a_seed_of_ones_own_is_used() {
+    let file = File::new("seed.toml", LITTLE);
+    let checksum = |seed: &str| -> serde_json::Value {
+        let (code, json, _) = run(&["demo", "--scenario", file.path(), "--json", "--seed", seed]);
+        assert_eq!(code, 0);
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()["checksum"].clone()
+    };
+    assert_eq!(checksum("5"), checksum("5"));
+    assert_ne!(checksum("5"), checksum("6"));
+}
+
+/// Checks that a file is refused with exit code 2 and words that say why, and that nothing has run.
+fn refused(name: &str, text: &str, words: &[&str]) {
+    let file = File::new(name, text);
+    let (code, out, errors) = run(&["demo", "--scenario", file.path()]);
+    assert_eq!((code, &*out), (2, ""), "{errors}");
+    for word in words.iter().chain([&file.path()]) {
+        assert!(errors.contains(word), "no {word} in\n{errors}");
+    }
+}
+
+#[test]
+fn bad_scenarios_are_refused_with_file_key_value_and_what_is_allowed() {
+    let unknown = format!("clints = 7\n{LITTLE}");
+    refused("unknown.toml", &unknown, &[":1: clints = 7: unknown key", "allowed here: turns, clients"]);
+    refused("type.toml", "turns = \"x\"\nclients = 1", &[":1: turns = \"x\": must be a whole number from 1 to"]);
+    refused("size.toml", "turns = 1\nclients = 99999999999", &[":2: clients = 99999999999: must be a whole number"]);
+    let sum = "turns = 1\nclients = 1\n[behaviour]\nleave = 70\npost = 70";
+    refused("sum.toml", sum, &[":5: behaviour.post = 70: ", "sum to at most 100"]);
+    refused(
+        "many.toml",
+        "turns = 1\nclients = 5\ndirectories = 9",
+        &[":3: directories = 9: must be from 1 to", "is 5"],
+    );
+    refused("missing.toml", "turns = 1", &["clients: is missing"]);
+    refused("syntax.toml", "turns == 1", &[":1: not TOML"]);
+    refused("all.toml", "turns = 0\nclients = 0\ncolour = 1", &[":1: turns = 0", ":2: clients = 0", ":3: colour = 1"]);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named_with_what_is_built_in() {
+    let (code, out, errors) = run(&["demo", "--scenario", "no/such.toml"]);
+    assert_eq!((code, &*out), (2, ""));
+    assert!(errors.contains("no/such.toml") && errors.contains("default, small, sequential"), "{errors}");
+    let (code, _, errors) = run(&["demo", "--scenario", env!("CARGO_MANIFEST_DIR")]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("cannot be read"), "{errors}");
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let cases: [&[&str]; 7] = [
+        &["demo", "--workers", "0"],
+        &["demo", "--workers", "100000"],
+        &["demo", "--workers", "two"],
+        &["demo", "--stages", "0"],
+        &["demo", "--seed", "-1"],
+        &["demo", "--speed", "9"],
+        &["dance"],
+    ];
+    for arguments in cases {
+        let (code, out, errors) = run(arguments);
+        assert_eq!((code, &*out), (2, ""), "{arguments:?}: {errors}");
+        assert!(
+            errors.contains(arguments.last().unwrap()) || errors.contains(arguments[arguments.len() - 2]),
+            "{errors}"
+        );
+    }
+}
+
+#[test]
+fn fewer_stages_than_workers_are_refused() {
+    let (code, out, errors) = run(&["demo", "--scenario", "small", "--workers", "4", "--stages", "2"]);
+    assert_eq!((code, &*out), (2, ""), "{errors}");
+    assert!(errors.contains("stages"), "{errors}");
+}
+
+#[test]
+fn built_in_scenarios_are_listed_printed_and_can_be_copied() {
+    let (code, list, _) = run(&["scenario"]);
+    assert_eq!((code, list.lines().count()), (0, 7));
+    for line in list.lines() {
+        let (name, title) = line.split_once(' ').unwrap();
+        let (code, text, _) = run(&["scenario", name]);
+        assert_eq!(code, 0);
+        assert!(text.contains(title.trim()) && text.contains("clients = "), "{text}");
+    }
+    let (_, text, _) = run(&["scenario", "small"]);
+    let file = File::new("copy.toml", &text);
+    assert_eq!(run(&["demo", "--scenario", file.path()]).0, 0);
+    let (code, _, errors) = run(&["scenario", "huge"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("huge") && errors.contains("many-idle"), "{errors}");
+}
+
+/// Ctrl-C in the middle of a world that would take very long: one line, exit code 130.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_ends_the_program_with_a_line_that_says_how_far_it_got() {
+    let file = File::new("long.toml", &LITTLE.replace("turns = 5", "turns = 10_000_000"));
+    let mut child = playhouse(&["demo", "--scenario", file.path()]).stderr(Stdio::piped()).spawn().unwrap();
+    // A handler for the signal is there once the kernel says that it is caught; nothing runs before it is.
+    let pid = child.id().to_string();
+    let caught = |status: String| {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map_or("0", str::trim);
+        u64::from_str_radix(mask, 16).unwrap() & 0b10 != 0
+    };
+    while !std::fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(caught) {
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let lines: Vec<String> = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("interrupted after ") && lines[0].contains(" of 10000000 turns"), "{lines:?}");
+}

@@ -1,0 +1,204 @@
+//! Addresses: 16 bytes, copyable, keeping nothing alive.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crate::cell::{Cell, status};
+use crate::record::{AsyncMail, ControlMail, SyncMail};
+use crate::resident::{AsyncEnvelope, Control, Envelope, Resident};
+use crate::worker;
+
+/// The lanes of a stage, in the order of their rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Lane {
+    /// Stop, kill, restart, death notices. Never refused, never dropped.
+    System = 0,
+    /// Messages that overtake normal ones.
+    Urgent = 1,
+    /// Everything else.
+    Normal = 2,
+}
+
+/// An address without its type: the cell and `generation:32 | stage:16 | system:16`.
+///
+/// The stage is in the address, so a sender never touches the cell of the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RawAddress {
+    pub(crate) cell: NonNull<Cell>,
+    pub(crate) tag: u64,
+}
+
+// SAFETY: an address only names a cell of type-stable memory; every use of it goes through the cell's atomics.
+unsafe impl Send for RawAddress {}
+// SAFETY: as above; it has no interior of its own.
+unsafe impl Sync for RawAddress {}
+
+impl RawAddress {
+    /// The address of the actor in `cell`.
+    #[inline(always)]
+    pub(crate) fn of(cell: NonNull<Cell>) -> RawAddress {
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
+        RawAddress { cell, tag: (header.tag() & !status::MASK) | u64::from(header.system()) }
+    }
+
+    /// The id of the system that the actor lives in.
+    #[inline(always)]
+    pub fn system(self) -> u16 {
+        self.tag as u16
+    }
+
+    /// The stage of the actor.
+    #[inline(always)]
+    pub fn stage(self) -> u16 {
+        (self.tag >> 16) as u16
+    }
+
+    #[inline(always)]
+    pub(crate) fn identity(self) -> u64 {
+        self.tag & !status::MASK
+    }
+
+    /// With a type again. The caller knows that the address was one of an `S`: the executor checks it no more.
+    #[inline(always)]
+    pub(crate) fn typed<S>(self) -> Address<S> {
+        Address { raw: self, state: PhantomData }
+    }
+
+    /// Whether the actor is known to have ended. False may be out of date at once; true stays true.
+    pub fn is_stale(self) -> bool {
+        // SAFETY: cells are never freed.
+        let tag = unsafe { self.cell.as_ref() }.tag();
+        tag >> 16 != self.tag >> 16 || tag & status::VACANT != 0
+    }
+}
+
+impl fmt::Debug for RawAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:x}.{}", self.system(), self.cell.as_ptr() as usize, self.tag >> 32)
+    }
+}
+
+/// The address of an `S`.
+#[repr(transparent)]
+pub struct Address<S> {
+    raw: RawAddress,
+    state: PhantomData<fn(S)>,
+}
+
+impl<S> Clone for Address<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S> Copy for Address<S> {}
+
+impl<S> Address<S> {
+    /// Without the type.
+    #[inline(always)]
+    pub fn raw(self) -> RawAddress {
+        self.raw
+    }
+}
+
+impl<S: Resident> Address<S> {
+    /// # Safety
+    /// The cell is occupied by an S.
+    #[inline(always)]
+    pub(crate) unsafe fn of_resident(cell: NonNull<Cell>) -> Self {
+        RawAddress::of(cell).typed()
+    }
+
+    /// Sends a message whose handler runs to completion.
+    #[inline(always)]
+    pub fn send<E: Envelope<S>>(self, envelope: E) {
+        worker::post(self.raw, SyncMail(envelope));
+    }
+
+    /// Sends a message whose handler may wait.
+    #[inline(always)]
+    pub fn send_async<E: AsyncEnvelope<S>>(self, envelope: E) {
+        worker::post(self.raw, AsyncMail(envelope));
+    }
+
+    /// Sends a message in the urgent lane.
+    pub fn send_urgent<E: Envelope<S>>(self, envelope: E) {
+        worker::post_lane(self.raw, Lane::Urgent, SyncMail(envelope));
+    }
+
+    /// Sends a message whose handler may wait, in the urgent lane.
+    pub fn send_urgent_async<E: AsyncEnvelope<S>>(self, envelope: E) {
+        worker::post_lane(self.raw, Lane::Urgent, AsyncMail(envelope));
+    }
+
+    /// Sends a request to the cell, in the system lane.
+    pub fn send_control<C: Control<S>>(self, control: C) {
+        worker::post_lane(self.raw, Lane::System, ControlMail(control));
+    }
+
+    /// Sends a request to the cell behind the messages that were sent to it before.
+    pub fn send_control_in_order<C: Control<S>>(self, control: C) {
+        worker::post(self.raw, ControlMail(control));
+    }
+
+    /// Runs the handler at once, on the caller's stack, where that cannot be told from sending: the actor is idle,
+    /// belongs to the running worker, and nothing is queued for it (kumar §8.1.3). Otherwise gives the envelope back.
+    ///
+    /// # Errors
+    /// The envelope, where the short cut cannot be taken.
+    pub fn call_now<E: Envelope<S>>(self, envelope: E) -> Result<(), E> {
+        worker::call_now(self.raw, SyncMail(envelope)).map_err(|mail| mail.0)
+    }
+
+    /// As [`Address::call_now`], for a handler that may wait.
+    ///
+    /// # Errors
+    /// The envelope, where the short cut cannot be taken.
+    pub fn call_now_async<E: AsyncEnvelope<S>>(self, envelope: E) -> Result<(), E> {
+        worker::call_now(self.raw, AsyncMail(envelope)).map_err(|mail| mail.0)
+    }
+}
+
+const _: () = assert!(size_of::<Address<u8>>() == 16);
+
+/// A way of sending an `M` to an `S`, named by a type so that it can be erased.
+pub trait Sends<S, M> {
+    /// Sends.
+    fn send(to: Address<S>, message: M);
+}
+
+/// An address that takes an `M`, whatever lives there.
+pub struct Port<M> {
+    raw: RawAddress,
+    send: fn(RawAddress, M),
+}
+
+impl<M> Clone for Port<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M> Copy for Port<M> {}
+
+impl<S> Address<S> {
+    /// The address as a port that sends by `W`.
+    pub fn port<M, W: Sends<S, M>>(self) -> Port<M> {
+        // The function pointer is made here together with the address, so the type it assumes is the address's own.
+        Port { raw: self.raw, send: |raw, message| W::send(raw.typed::<S>(), message) }
+    }
+}
+
+impl<M> Port<M> {
+    /// Sends `message`.
+    #[inline]
+    pub fn send(self, message: M) {
+        (self.send)(self.raw, message);
+    }
+
+    /// The address behind it.
+    pub fn raw(self) -> RawAddress {
+        self.raw
+    }
+}

@@ -1,0 +1,707 @@
+//! What a worker does between two gulps: hands over what it sent, takes its mail, fires timers, gives stages away,
+//! mutes and unmutes, and rests.
+//!
+//! # Order of messages (I2): the argument
+//!
+//! Let X on stage S send m1 and then m2 to Y on stage T. A *tenure* is a time in which one worker runs S.
+//!
+//! 1. *Within a tenure of worker A.* A's private route of T is constant between two flushes, so m1 and m2 go to the
+//!    same log if no flush lies between, in order. A flush hands all logs over; m1 is then in the inbox or the queue
+//!    of T's worker before m2 is written anywhere.
+//! 2. *At a flush*, the log for worker B is appended under B's inbox lock. A stage leaves B only under that lock and
+//!    raises the epoch under it; so if the epoch is the one of A's route, every record in the log is for a stage that
+//!    B runs. If not, each record is posted by itself under the lock of the worker that runs its stage (checked under
+//!    that lock).
+//! 3. *When T moves* from B to C, B holds both inbox locks: it takes its own mail (so everything that was ever sent to
+//!    T is in its queue), moves T's records, in order, to the end of C's inbox, and then sets the route. What is sent
+//!    to T later goes to C's inbox behind them. An adopted stage has no records: its worker was idle with an empty
+//!    inbox, checked under its lock.
+//! 4. *When S moves* from A to C, A has flushed before; m1 is where T's worker will find it. If that is C itself, m1 is
+//!    in C's inbox before S's records are (the same lock), and C takes its whole inbox at once: m1 is in C's queue
+//!    before X runs there and sends m2.
+//! 5. Records put aside for a stage go to the front of the queue again before any later one of that stage is run.
+//!
+//! Mutual exclusion (I1): records of S are only in the queue of the worker that the route names, and change hands under
+//! the locks of 3. No lost wake-up (I3): every hand-over to an inbox looks at the presence under the lock under which
+//! it is lowered. No starvation (I4): a queue is first in, first out; mail is taken at the latest after `throughput`
+//! messages or, for long handlers, one tick of the monitor; a stuck handler's worker gets a new thread.
+//!
+//! # Why one queue per worker, and not one per stage
+//!
+//! The first design had a queue per stage and a list of ready stages. Every hop of a ring over many stages then paid
+//! for taking a stage, releasing it and finding the next. With one queue per worker, stages are only the grain of
+//! stealing: a theft partitions the queue, which costs the victim about 2 ns per record looked at, per theft, and the
+//! number of stages costs nothing (`playhouse bench --sweep-stages`).
+
+use std::ptr::NonNull;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::address::Lane;
+use crate::core::{Hold, Reason};
+use crate::office::{Inbox, Office, Presence, Signal};
+use crate::record::Record;
+use crate::segment::{COPY_BYTES_MAX, Chain};
+use crate::system::Stealing;
+use crate::timers::TimerOp;
+use crate::worker::{Cursor, Stop, Worker};
+
+/// A backlog that takes longer than this is worth a second worker: a wake-up costs about a tenth of it.
+pub(crate) const WORTH_WAKING_NS: u64 = 50_000;
+/// A worker with more bytes than this in its queue and inbox is overloaded ...
+pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
+/// ... or one whose backlog takes longer than this, if it is at least `OVERLOADED_RECORDS_MIN` long.
+pub(crate) const OVERLOADED_NS: u64 = 10_000_000;
+const OVERLOADED_RECORDS_MIN: u64 = 1024;
+/// Boundaries between two looks at the clock.
+const CHECKUP_EVERY: u32 = 64;
+/// A typical record, for estimates.
+const RECORD_BYTES: u64 = 32;
+/// How long an idle worker watches its mail flag before it parks.
+const WATCH: Duration = Duration::from_micros(40);
+
+/// What [`Worker::turn`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Ran,
+    Nothing,
+    Detached,
+}
+
+impl Worker {
+    /// The life of a worker thread.
+    pub(crate) fn work(&self) {
+        self.office().lock().thread = Some(std::thread::current());
+        let bound = self.system.config.throughput;
+        loop {
+            match self.turn(bound) {
+                Turn::Ran => {}
+                Turn::Nothing => {
+                    if !self.rest() {
+                        break;
+                    }
+                }
+                Turn::Detached => {
+                    self.leave_detached();
+                    return;
+                }
+            }
+        }
+        self.publish();
+    }
+
+    /// One boundary and one gulp.
+    pub(crate) fn turn(&self, bound: u64) -> Turn {
+        self.attend();
+        if !self.find_work() {
+            return Turn::Nothing;
+        }
+        match self.gulp(bound) {
+            Stop::Detached => Turn::Detached,
+            Stop::Bound | Stop::Signal => Turn::Ran,
+        }
+    }
+
+    /// Makes `run` a place with records. False: there are none.
+    pub(crate) fn find_work(&self) -> bool {
+        if !self.run.get().is_none() {
+            return true;
+        }
+        // SAFETY: in RUNTIME, by the owner.
+        if let Some(later) = unsafe { (*self.later.get()).pop() } {
+            self.run.set(later);
+            return true;
+        }
+        if self.logs[self.id as usize].is_empty() {
+            return false;
+        }
+        self.take_log();
+        true
+    }
+
+    /// Everything that is due between two gulps. In RUNTIME.
+    pub(crate) fn attend(&self) {
+        self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.flush();
+        let signal = self.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK);
+        if self.office().mail.load(Ordering::Acquire) || signal & Signal::LANES != 0 {
+            self.take_mail();
+        }
+        // SAFETY: in RUNTIME; short borrow.
+        let (due, muting, holding) = unsafe {
+            let core = self.core();
+            core.until_checkup -= 1;
+            (core.until_checkup == 0 || signal & Signal::TICK != 0, !core.mute_requests.is_empty(), core.holds_any())
+        };
+        if muting {
+            self.mute();
+        }
+        if holding {
+            self.unmute();
+        }
+        if due {
+            self.checkup();
+        }
+        if signal & Signal::THIEF != 0 {
+            self.give_to_thief();
+        }
+    }
+
+    // -- handing over -------------------------------------------------------------------------------------------------
+
+    /// Hands over what was written for other workers, then takes the route of now. In RUNTIME.
+    pub(crate) fn flush(&self) {
+        if self.dirty.get() {
+            self.dirty.set(false);
+            // SAFETY: used by this thread only; `deliver_or_adopt` does not touch the list.
+            let opened = std::mem::take(unsafe { &mut *self.opened.get() });
+            for dest in &opened {
+                let chain = self.logs[*dest as usize].seal();
+                self.deliver_or_adopt(*dest, chain);
+            }
+            let mut opened = opened;
+            opened.clear();
+            // SAFETY: as above.
+            unsafe { *self.opened.get() = opened };
+        }
+        if self.system.epoch.load(Ordering::Acquire) != self.route_epoch.get() {
+            self.refresh_route();
+        }
+    }
+
+    /// Copies the route of now. Only when all logs to others are flushed.
+    pub(crate) fn refresh_route(&self) {
+        let epoch = self.system.epoch.load(Ordering::Acquire);
+        // SAFETY: used by this thread only, in short borrows.
+        let (route, near) = unsafe { (&mut *self.route.get(), &mut *self.near.get()) };
+        near.clear();
+        for (stage, worker) in self.system.route.iter().enumerate() {
+            // Acquire: pairs with the Release of the worker that moved the stage.
+            let worker = worker.load(Ordering::Acquire);
+            route[stage] = worker;
+            if worker == self.id && stage < self.system.config.stages {
+                near.push(stage as u16);
+            }
+        }
+        self.route_epoch.set(epoch);
+    }
+
+    /// Hands `chain` to worker `dest`. In RUNTIME, also from within a handler.
+    pub(crate) fn deliver(&self, dest: u16, chain: Chain) {
+        self.deliver_with(dest, chain, false);
+    }
+
+    fn deliver_or_adopt(&self, dest: u16, chain: Chain) {
+        self.deliver_with(dest, chain, true);
+    }
+
+    fn deliver_with(&self, dest: u16, chain: Chain, may_adopt: bool) {
+        if chain.is_empty() {
+            // SAFETY: no records.
+            return unsafe { chain.recycle(Some(&self.pool)) };
+        }
+        let office = &self.system.offices[dest as usize];
+        let mut inbox = office.lock();
+        if self.system.epoch.load(Ordering::Acquire) != self.route_epoch.get() {
+            drop(inbox);
+            return self.reroute(chain);
+        }
+        if may_adopt
+            && inbox.presence != Presence::Awake
+            && self.system.config.stealing != Stealing::None
+            && self.adopt(&inbox, dest, &chain)
+        {
+            drop(inbox);
+            return self.enqueue(chain);
+        }
+        self.ledger.flushes.add(1);
+        let lane = inbox.lane(Lane::Normal);
+        let mut chain = chain;
+        // SAFETY: a chain of one segment that is copied holds no payloads any more.
+        unsafe {
+            if chain.bytes <= COPY_BYTES_MAX && chain.first == chain.last {
+                lane.push_bytes(crate::segment::Segment::body(chain.first), chain.bytes, None);
+                chain.bytes = 0;
+            } else {
+                lane.append(chain.take());
+            }
+        }
+        self.system.arrived(office, inbox, dest);
+        // SAFETY: as above: copied or taken.
+        unsafe { chain.recycle(Some(&self.pool)) };
+    }
+
+    /// The route has changed: each record goes where its stage is now.
+    #[cold]
+    fn reroute(&self, mut chain: Chain) {
+        // SAFETY: the chain owns whole records; each is handed over or bounced once.
+        chain.for_each(|record| unsafe {
+            self.system.post_or_bounce(Lane::Normal, record);
+        });
+        chain.bytes = 0;
+        // SAFETY: all records were handed over.
+        unsafe { chain.recycle(Some(&self.pool)) };
+    }
+
+    /// Takes over the stages of `chain` from their idle worker instead of waking it, if this worker has little to do:
+    /// so actors that take turns end up on one worker. The caller holds the idle worker's inbox.
+    fn adopt(&self, inbox: &Inbox, from: u16, chain: &Chain) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let average_ns = unsafe { self.core() }.average_ns;
+        let own_bytes = self.backlog_bytes() + chain.bytes as u64;
+        if inbox.has_mail() || !inbox.adoptable || own_bytes / RECORD_BYTES * average_ns > WORTH_WAKING_NS {
+            return false;
+        }
+        let mut pinned = false;
+        // SAFETY: whole records.
+        chain.for_each(|record| pinned |= self.system.is_pinned(unsafe { record.as_ref().stage() }));
+        if pinned {
+            return false;
+        }
+        let epoch = self.system.epoch.load(Ordering::Relaxed);
+        // SAFETY: used by this thread only, in short borrows.
+        let (route, near) = unsafe { (&mut *self.route.get(), &mut *self.near.get()) };
+        chain.for_each(|record| {
+            // SAFETY: whole records.
+            let stage = unsafe { record.as_ref().stage() };
+            if route[stage as usize] == from {
+                route[stage as usize] = self.id;
+                near.push(stage);
+                self.system.route[stage as usize].store(self.id, Ordering::Release);
+                self.ledger.adoptions.add(1);
+            }
+        });
+        // Other routes may have changed under other locks meanwhile: then the next flush finds the epoch changed.
+        if self.system.epoch.fetch_add(1, Ordering::AcqRel) == epoch && epoch == self.route_epoch.get() {
+            self.route_epoch.set(epoch + 1);
+        }
+        true
+    }
+
+    // -- taking in ----------------------------------------------------------------------------------------------------
+
+    /// Takes the whole inbox. In RUNTIME.
+    pub(crate) fn take_mail(&self) {
+        let office = self.office();
+        let mut inbox = office.lock();
+        let found = inbox.has_mail();
+        let lanes = self.empty_inbox(&mut inbox);
+        let timer_ops = std::mem::take(&mut inbox.timer_ops);
+        let returned = std::mem::take(&mut inbox.returned);
+        drop(inbox);
+        if !found {
+            self.ledger.missed_gulps.add(1);
+        }
+        self.admit(lanes);
+        for op in timer_ops {
+            self.apply_timer(op);
+        }
+        for stage in returned {
+            self.release(stage);
+        }
+    }
+
+    /// Takes the lanes out of the own inbox, which the caller has locked.
+    pub(crate) fn empty_inbox(&self, inbox: &mut MutexGuard<'_, Inbox>) -> [Chain; 3] {
+        // Relaxed: written under the lock, as by `SystemCore::arrived`.
+        self.office().mail.store(false, Ordering::Relaxed);
+        let mut lanes = [const { Chain::new() }; 3];
+        for (lane, taken) in inbox.lanes.iter_mut().zip(&mut lanes) {
+            *taken = lane.take();
+        }
+        lanes
+    }
+
+    /// Normal mail goes behind what is queued; urgent mail goes before it, and system mail before that.
+    pub(crate) fn admit(&self, lanes: [Chain; 3]) {
+        let [system, urgent, normal] = lanes;
+        self.enqueue(normal);
+        for chain in [urgent, system] {
+            self.put_first(chain);
+        }
+    }
+
+    /// Puts `chain` before everything else that is queued. In RUNTIME.
+    pub(crate) fn put_first(&self, chain: Chain) {
+        if chain.is_empty() {
+            return;
+        }
+        self.queued_bytes.set(self.queued_bytes.get() + chain.bytes as isize);
+        let rest = self.run.replace(Cursor::over(chain));
+        if !rest.is_none() {
+            // SAFETY: in RUNTIME, by the owner.
+            unsafe { (*self.later.get()).push(rest) };
+        }
+    }
+
+    /// Estimated bytes of records that wait in the queue. In RUNTIME.
+    pub(crate) fn backlog_bytes(&self) -> u64 {
+        let run = self.run.get();
+        let log = &self.logs[self.id as usize];
+        let mut bytes = self.queued_bytes.get().max(0) as u64;
+        if !run.is_none() {
+            // SAFETY: the cursor's segment is live. `queued_bytes` counts whole segments: take off what was run.
+            bytes = bytes.saturating_sub(unsafe { (*run.segment).used } as u64) + (run.end as u64 - run.at as u64);
+        }
+        if !log.is_closed() {
+            bytes += log.tail.load(Ordering::Relaxed) as u64 - crate::segment::Segment::body(log.last.get()) as u64;
+        }
+        bytes
+    }
+
+    // -- looking around -------------------------------------------------------------------------------------------------
+
+    /// Now and then: clock, timers, counters, overload, and whether a second worker is worth waking.
+    #[cold]
+    pub(crate) fn checkup(&self) {
+        let now_ns = self.system.now_ns();
+        self.publish();
+        let records = self.backlog_bytes() / RECORD_BYTES;
+        // SAFETY: in RUNTIME; short borrow.
+        let (average_ns, timers) = unsafe {
+            let core = self.core();
+            core.until_checkup = CHECKUP_EVERY;
+            let handled = core.handled_total - core.checked_handled;
+            if handled > 0 && core.checked_ns > 0 {
+                let measured = now_ns.saturating_sub(core.checked_ns) / handled;
+                core.average_ns = (core.average_ns * 3 + measured) / 4;
+            }
+            core.checked_ns = now_ns;
+            core.checked_handled = core.handled_total;
+            (core.average_ns.max(1), !core.wheel.is_empty())
+        };
+        if timers {
+            self.fire_timers(now_ns);
+        }
+        let office = self.office();
+        office.surplus.store(records as usize, Ordering::Relaxed);
+        self.weigh(office, records, average_ns);
+        if records * average_ns > WORTH_WAKING_NS && records > 1 && self.system.config.stealing != Stealing::None {
+            self.system.wake_a_thief(self.id);
+        }
+    }
+
+    /// Raises or lowers the overload flag.
+    fn weigh(&self, office: &Office, records: u64, average_ns: u64) {
+        let inbox_bytes = if office.mail.load(Ordering::Relaxed) { office.lock().lanes[2].bytes as u64 } else { 0 };
+        let bytes = records * RECORD_BYTES + inbox_bytes;
+        let records = bytes / RECORD_BYTES;
+        let load = (bytes * 2 / OVERLOADED_BYTES as u64).max(if records >= OVERLOADED_RECORDS_MIN {
+            records * average_ns * 2 / OVERLOADED_NS
+        } else {
+            0
+        });
+        if load >= 2 {
+            office.overloaded.store(true, Ordering::Relaxed);
+        } else if load == 0 && office.overloaded.load(Ordering::Relaxed) {
+            self.relieve(office);
+        }
+    }
+
+    /// Below the low-water mark: those who were muted go on.
+    fn relieve(&self, office: &Office) {
+        // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
+        office.overloaded.store(false, Ordering::SeqCst);
+        // The lock orders this with a sender that saw the flag and is about to wait.
+        drop(office.lock());
+        office.relieved.notify_all();
+        if office.muted_on_me.swap(false, Ordering::SeqCst) {
+            for other in 0..self.system.offices.len() as u16 {
+                if other != self.id {
+                    self.system.rouse(other);
+                }
+            }
+        }
+    }
+
+    /// Adds what was handled to the counters.
+    pub(crate) fn publish(&self) {
+        let handled = self.handled.replace(0);
+        if handled > 0 {
+            self.ledger.received.add(handled);
+            // SAFETY: in RUNTIME; short borrow.
+            unsafe { self.core() }.handled_total += handled;
+        }
+        let beat = self.beat.load(Ordering::Relaxed);
+        let counted = self.beat_counted.replace(beat);
+        self.ledger.gulps.add(beat - counted);
+    }
+
+    pub(crate) fn apply_timer(&self, op: TimerOp) {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        match op {
+            TimerOp::Start { id, at_ns, task } => core.wheel.start(id, at_ns, task),
+            TimerOp::Cancel { id } => {
+                if core.wheel.cancel(id) {
+                    self.system.open_less();
+                }
+            }
+        }
+    }
+
+    /// Runs the timers that are due. Their tasks send messages; they run no handlers.
+    pub(crate) fn fire_timers(&self, now_ns: u64) {
+        // SAFETY: in RUNTIME; short borrow.
+        let due = unsafe { self.core() }.wheel.advance(now_ns);
+        for (id, mut task) in due {
+            self.ledger.timers_fired.add(1);
+            match task() {
+                Some(again) => {
+                    let at_ns = self.system.now_ns() + again.as_nanos() as u64;
+                    self.apply_timer(TimerOp::Start { id, at_ns, task });
+                }
+                None => self.system.open_less(),
+            }
+        }
+    }
+
+    // -- putting aside ------------------------------------------------------------------------------------------------
+
+    /// Puts the stages aside that sent to an overloaded worker (Pony's muting, by stages).
+    #[cold]
+    fn mute(&self) {
+        // SAFETY: in RUNTIME; short borrow, no call back.
+        let core = unsafe { self.core() };
+        for (stage, receiver) in std::mem::take(&mut core.mute_requests) {
+            let office = &self.system.offices[receiver as usize];
+            if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
+                continue;
+            }
+            // Set before the flag is read again: the receiver lowers the flag and then looks here.
+            office.muted_on_me.store(true, Ordering::SeqCst);
+            if !office.overloaded.load(Ordering::SeqCst) {
+                continue;
+            }
+            core.holds.insert(stage, Hold { reason: Reason::Muted { receiver }, chain: Chain::new() });
+            self.system.open_more();
+            self.ledger.mutes.add(1);
+        }
+        self.holding.set(core.holds_any());
+    }
+
+    /// Lets the stages go on whose receivers are no longer overloaded.
+    fn unmute(&self) {
+        // SAFETY: in RUNTIME; short borrow.
+        let ready: Vec<u16> = unsafe { self.core() }
+            .holds
+            .iter()
+            .filter(|(_, hold)| match hold.reason {
+                Reason::Muted { receiver } => {
+                    !self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed)
+                }
+                Reason::Detached => false,
+            })
+            .map(|(stage, _)| *stage)
+            .collect();
+        for stage in ready {
+            self.release(stage);
+        }
+    }
+
+    /// Nothing else in the system can run: one muted stage runs. False: none is muted here.
+    fn unmute_one(&self) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let muted = unsafe { self.core() }
+            .holds
+            .iter()
+            .find(|(_, hold)| hold.reason != Reason::Detached)
+            .map(|(stage, _)| *stage);
+        if let Some(stage) = muted {
+            self.release(stage);
+        }
+        muted.is_some()
+    }
+
+    /// A stage goes on; what was put aside for it comes first. In RUNTIME.
+    pub(crate) fn release(&self, stage: u16) {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let Some(hold) = core.holds.remove(&stage) else { return };
+        self.holding.set(core.holds_any());
+        if hold.reason != Reason::Detached {
+            self.system.open_less();
+        }
+        if hold.chain.is_empty() {
+            // SAFETY: no records.
+            unsafe { hold.chain.recycle(Some(&self.pool)) };
+        } else {
+            self.put_first(hold.chain);
+        }
+    }
+
+    // -- resting --------------------------------------------------------------------------------------------------------
+
+    /// Nothing to do: steal, watch, park. False: the system has ended. In RUNTIME.
+    fn rest(&self) -> bool {
+        self.publish();
+        let office = self.office();
+        office.surplus.store(0, Ordering::Relaxed);
+        if office.overloaded.load(Ordering::Relaxed) {
+            self.relieve(office);
+        }
+        if !self.lower() {
+            return true;
+        }
+        if self.system.ending.load(Ordering::Acquire) {
+            return false;
+        }
+        let now_ns = self.system.now_ns();
+        // SAFETY: in RUNTIME; short borrow.
+        let due = unsafe {
+            let core = self.core();
+            core.checked_ns = 0;
+            core.wheel.next_ns()
+        };
+        if due.is_some_and(|due| due <= now_ns) {
+            self.raise();
+            self.fire_timers(now_ns);
+            return true;
+        }
+        self.look_for_work();
+        if !self.watch(due) {
+            self.park(due);
+        }
+        self.raise();
+        // SAFETY: in RUNTIME; short borrow.
+        if !unsafe { self.core() }.wheel.is_empty() {
+            self.fire_timers(self.system.now_ns());
+        }
+        true
+    }
+
+    /// From awake to idle, unless there is mail or everybody is idle while stages are muted here.
+    pub(crate) fn lower(&self) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let adoptable = unsafe { !self.core().holds_any() };
+        let mut inbox = self.office().lock();
+        if inbox.has_mail() {
+            return false;
+        }
+        inbox.presence = Presence::Idle;
+        inbox.adoptable = adoptable;
+        drop(inbox);
+        if self.system.active_less() && !adoptable {
+            self.raise();
+            if self.unmute_one() {
+                return false;
+            }
+            // Only detached stages are put aside: they come back by themselves.
+            return self.lower_with_detached();
+        }
+        true
+    }
+
+    fn lower_with_detached(&self) -> bool {
+        let mut inbox = self.office().lock();
+        if inbox.has_mail() {
+            return false;
+        }
+        inbox.presence = Presence::Idle;
+        inbox.adoptable = false;
+        drop(inbox);
+        self.system.active_less();
+        true
+    }
+
+    /// Awake again, unless somebody saw to that.
+    pub(crate) fn raise(&self) {
+        let mut inbox = self.office().lock();
+        if inbox.presence != Presence::Awake {
+            inbox.presence = Presence::Awake;
+            self.system.active_more();
+        }
+    }
+
+    fn is_called(&self) -> bool {
+        self.office().mail.load(Ordering::Relaxed)
+            || self.signal.get() != 0
+            || self.system.ending.load(Ordering::Relaxed)
+    }
+
+    /// Watches the mail flag for a while. True: it is called, or a timer is due.
+    fn watch(&self, due: Option<u64>) -> bool {
+        let start = self.system.now_ns();
+        loop {
+            for _ in 0..64 {
+                if self.is_called() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            let now = self.system.now_ns();
+            if due.is_some_and(|due| due <= now) {
+                return true;
+            }
+            if now - start > WATCH.as_nanos() as u64 {
+                return false;
+            }
+        }
+    }
+
+    fn park(&self, due: Option<u64>) {
+        {
+            let mut inbox = self.office().lock();
+            if inbox.presence == Presence::Awake || inbox.has_mail() {
+                return;
+            }
+            inbox.presence = Presence::Parked;
+        }
+        self.system.parked.fetch_add(1, Ordering::Relaxed);
+        let start = self.system.now_ns();
+        loop {
+            let now = self.system.now_ns();
+            match due {
+                Some(due) if due <= now => break,
+                Some(due) => std::thread::park_timeout(Duration::from_nanos(due - now)),
+                None => std::thread::park(),
+            }
+            if self.office().lock().presence == Presence::Awake || self.is_called() {
+                break;
+            }
+        }
+        self.system.parked.fetch_sub(1, Ordering::Relaxed);
+        self.ledger.parked_ns.add(self.system.now_ns() - start);
+    }
+}
+
+/// Calls `visit` for the records in all the places of the queue. In RUNTIME.
+pub(crate) fn for_each_queued(worker: &Worker, mut visit: impl FnMut(NonNull<Record>)) {
+    let mut over = |cursor: Cursor| {
+        if cursor.is_none() {
+            return;
+        }
+        // SAFETY: the cursor owns its segment from `at`, and those behind it; all hold whole records.
+        unsafe {
+            crate::segment::for_each_between(cursor.at, cursor.end, &mut visit);
+            let mut segment = (*cursor.segment).next;
+            while !segment.is_null() {
+                let body = crate::segment::Segment::body(segment);
+                crate::segment::for_each_between(body, body.add((*segment).used), &mut visit);
+                segment = (*segment).next;
+            }
+        }
+    };
+    over(worker.run.get());
+    // SAFETY: in RUNTIME, by the owner.
+    for later in unsafe { (*worker.later.get()).iter().rev() } {
+        over(*later);
+    }
+    let log = &worker.logs[worker.id as usize];
+    if !log.is_closed() {
+        let (mut segment, last) = (log.first.get(), log.last.get());
+        loop {
+            let body = crate::segment::Segment::body(segment);
+            // SAFETY: the log owns its segments; the last one is filled up to the tail.
+            unsafe {
+                let end = if segment == last { log.tail.load(Ordering::Relaxed) } else { body.add((*segment).used) };
+                crate::segment::for_each_between(body, end, &mut visit);
+                if segment == last {
+                    break;
+                }
+                segment = (*segment).next;
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Cells: the place of an actor in memory.
+//!
+//! A cell is a header of 32 bytes and the actor's state behind it, in one allocation of type-stable memory
+//! ([`crate::slab`]): once a cell, always a cell, so a stale address may always look at the header. What it finds
+//! there, the tag, tells it whether the actor it means still lives.
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use crate::record::Outcome;
+use crate::resident::{Crash, Ending, Resident};
+use crate::segment::Chain;
+use crate::suspend::Suspended;
+
+/// Status bits, the low 16 of a cell's tag. Zero: the actor is here and takes messages.
+pub(crate) mod status {
+    /// No actor here.
+    pub(crate) const VACANT: u64 = 1;
+    /// An async handler waits: ordinary messages go to the deferred list.
+    pub(crate) const SUSPENDED: u64 = 2;
+    /// It crashed and waits for its supervisor: messages go to the deferred list.
+    pub(crate) const CRASHED: u64 = 4;
+    pub(crate) const MASK: u64 = 0xffff;
+}
+
+/// Type-erased operations on the state.
+pub(crate) struct Kind {
+    pub(crate) class: u16,
+    pub(crate) stop: unsafe fn(NonNull<Cell>, Ending),
+    pub(crate) crash: unsafe fn(NonNull<Cell>, Crash) -> Outcome,
+}
+
+/// The header of a cell.
+///
+/// All zero bytes are a vacant cell that was never used.
+///
+/// INVARIANT: between `occupy` and `vacate` the state behind the header is an initialised value of the type that
+/// `kind` belongs to, and only the thread that runs the cell's stage touches `cold` and the state (I1).
+#[repr(C)]
+pub(crate) struct Cell {
+    /// `generation:32 | stage:16 | status:16`. Written by the spawner and then by the stage's worker; read by anyone
+    /// who holds an address.
+    tag: AtomicU64,
+    kind: AtomicPtr<Kind>,
+    cold: UnsafeCell<Option<Box<Cold>>>,
+    /// While occupied: the id of the system. While vacant: the next vacant cell.
+    link: AtomicU64,
+}
+
+pub(crate) const CELL_HEADER_BYTES: usize = size_of::<Cell>();
+const _: () = assert!(CELL_HEADER_BYTES <= 32);
+
+/// What few actors need, allocated at first use.
+pub(crate) struct Cold {
+    /// The future of a suspended handler; borrows the state.
+    pub(crate) suspended: Option<Suspended>,
+    pub(crate) waker: Option<std::sync::Arc<crate::suspend::WakeTarget>>,
+    /// Messages that arrived while suspended or crashed, in order.
+    pub(crate) deferred: Chain,
+    pub(crate) stop_after: bool,
+    pub(crate) failure: Option<Crash>,
+    /// The resident's own cold part.
+    pub(crate) extra: Option<Box<dyn Any + Send>>,
+}
+
+impl Cell {
+    /// Whether an actor of `system` lives here; false for a cell that was never used.
+    pub(crate) fn is_occupied_in(&self, system: u16) -> bool {
+        !self.kind.load(Ordering::Relaxed).is_null() && self.tag() & status::VACANT == 0 && self.system() == system
+    }
+
+    #[inline(always)]
+    pub(crate) fn tag(&self) -> u64 {
+        // Relaxed: the worker that runs the stage reads its own writes; anyone else only learns "same" or "gone",
+        // and what is behind the header is reached only after a hand-over through a lock or a log.
+        self.tag.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_tag(&self, tag: u64) {
+        self.tag.store(tag, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_status(&self, bits: u64, on: bool) {
+        let tag = self.tag();
+        self.set_tag(if on { tag | bits } else { tag & !bits });
+    }
+
+    pub(crate) fn has_status(&self, bits: u64) -> bool {
+        self.tag() & bits != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn stage(&self) -> u16 {
+        (self.tag() >> 16) as u16
+    }
+
+    pub(crate) fn system(&self) -> u16 {
+        self.link.load(Ordering::Relaxed) as u16
+    }
+
+    pub(crate) fn next_vacant(&self) -> *mut Cell {
+        std::ptr::with_exposed_provenance_mut(self.link.load(Ordering::Relaxed) as usize)
+    }
+
+    pub(crate) fn set_next_vacant(&self, next: *mut Cell) {
+        self.link.store(next.expose_provenance() as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn kind(&self) -> &'static Kind {
+        let kind = self.kind.load(Ordering::Relaxed);
+        debug_assert!(!kind.is_null());
+        // SAFETY: an occupied cell's kind points to a static.
+        unsafe { &*kind }
+    }
+
+    /// Where the state lies.
+    #[inline(always)]
+    fn room<S>(cell: NonNull<Cell>) -> *mut S {
+        // SAFETY: the class of the cell was chosen with room for an `S` (or a `Box<S>`) behind the header.
+        unsafe { cell.as_ptr().cast::<u8>().add(CELL_HEADER_BYTES).cast() }
+    }
+
+    /// Moves `state` in.
+    ///
+    /// # Safety
+    /// The cell is vacant, owned by the caller and of the class for `S`.
+    #[inline(always)]
+    pub(crate) unsafe fn occupy<S: Resident>(
+        cell: NonNull<Cell>,
+        state: S,
+        kind: &'static Kind,
+        stage: u16,
+        system: u16,
+    ) -> u64 {
+        // SAFETY: by the contract.
+        unsafe {
+            if crate::slab::is_inline::<S>() {
+                Cell::room::<S>(cell).write(state);
+            } else {
+                Cell::room::<Box<S>>(cell).write(Box::new(state));
+            }
+            let this = cell.as_ref();
+            this.kind.store(std::ptr::from_ref(kind).cast_mut(), Ordering::Relaxed);
+            this.link.store(u64::from(system), Ordering::Relaxed);
+            let identity = (this.tag() & 0xffff_ffff_0000_0000) | (u64::from(stage) << 16);
+            this.set_tag(identity);
+            identity
+        }
+    }
+
+    /// Ends the occupation: the generation moves on, so every address to the former actor is stale. Returns false
+    /// where the generations of this cell are used up: then it must never be used again.
+    pub(crate) fn vacate(&self) -> bool {
+        let generation = (self.tag() >> 32) as u32;
+        self.set_tag((u64::from(generation.wrapping_add(1)) << 32) | status::VACANT);
+        generation != u32::MAX
+    }
+
+    /// # Safety
+    /// The cell is occupied by an `S` and the caller runs its stage (I1), and nothing else borrows the state.
+    #[inline(always)]
+    pub(crate) unsafe fn state<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S {
+        // SAFETY: by the contract.
+        unsafe {
+            if crate::slab::is_inline::<S>() {
+                &mut *Cell::room::<S>(cell)
+            } else {
+                &mut *(*Cell::room::<Box<S>>(cell)).as_mut()
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Cell::state`]; afterwards the state is gone.
+    pub(crate) unsafe fn drop_state<S: Resident>(cell: NonNull<Cell>) {
+        // SAFETY: by the contract.
+        unsafe {
+            if crate::slab::is_inline::<S>() {
+                Cell::room::<S>(cell).drop_in_place();
+            } else {
+                Cell::room::<Box<S>>(cell).drop_in_place();
+            }
+        }
+    }
+
+    /// The cold part, if there is one.
+    ///
+    /// # Safety
+    /// The caller runs the cell's stage (I1) and holds no other reference to the cold part.
+    #[inline(always)]
+    pub(crate) unsafe fn cold<'a>(cell: NonNull<Cell>) -> &'a mut Option<Box<Cold>> {
+        // SAFETY: by the contract.
+        unsafe { &mut *cell.as_ref().cold.get() }
+    }
+
+    /// # Safety
+    /// As [`Cell::cold`].
+    pub(crate) unsafe fn cold_mut<'a>(cell: NonNull<Cell>) -> &'a mut Cold {
+        // SAFETY: by the contract.
+        unsafe { Cell::cold(cell).get_or_insert_with(Cold::new) }
+    }
+}

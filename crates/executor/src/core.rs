@@ -1,0 +1,86 @@
+//! The part of a worker that moves to another thread when a handler is stuck: timers and what is put aside.
+
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+use crate::record::Record;
+use crate::segment::{Chain, Pool};
+use crate::timers::Wheel;
+
+/// Why a stage's messages are put aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// A stuck handler of the stage is still running in a thread that lost the worker.
+    Detached,
+    /// The stage sent to a worker that is overloaded.
+    Muted { receiver: u16 },
+}
+
+pub(crate) struct Hold {
+    pub(crate) reason: Reason,
+    pub(crate) chain: Chain,
+}
+
+/// Used by the worker's thread in phase RUNTIME, or by the monitor that took it.
+pub(crate) struct Core {
+    pub(crate) wheel: Wheel,
+    pub(crate) next_timer: u64,
+    /// Stages put aside. No stage in here is given to a thief.
+    pub(crate) holds: BTreeMap<u16, Hold>,
+    /// Stages that sent to an overloaded worker in this gulp, with that worker.
+    pub(crate) mute_requests: Vec<(u16, u16)>,
+    pub(crate) random: u32,
+    /// Moving average of the time a message takes.
+    pub(crate) average_ns: u64,
+    pub(crate) checked_ns: u64,
+    pub(crate) checked_handled: u64,
+    pub(crate) until_checkup: u32,
+    pub(crate) handled_total: u64,
+}
+
+impl Core {
+    pub(crate) fn new(seed: u32) -> Box<Core> {
+        Box::new(Core {
+            wheel: Wheel::new(),
+            next_timer: 0,
+            holds: BTreeMap::new(),
+            mute_requests: Vec::new(),
+            random: seed | 1,
+            average_ns: 50,
+            checked_ns: 0,
+            checked_handled: 0,
+            until_checkup: 1,
+            handled_total: 0,
+        })
+    }
+
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.holds.is_empty()
+    }
+
+    /// Puts the record aside if its stage is. True: it was moved.
+    pub(crate) fn hold_record(&mut self, record: NonNull<Record>, pool: &Pool) -> bool {
+        // SAFETY: the caller owns the record, which is whole.
+        unsafe {
+            let Some(hold) = self.holds.get_mut(&record.as_ref().stage()) else { return false };
+            hold.chain.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
+        }
+        true
+    }
+
+    /// A pseudo-random number (xorshift), for choices that need no quality.
+    pub(crate) fn random(&mut self) -> u32 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        self.random
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        for (_, hold) in std::mem::take(&mut self.holds) {
+            crate::worker::bounce_chain(hold.chain, crate::resident::Undelivered::Shutdown);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The engine under Playhouse actors: workers, stages, envelopes and cells.
+//!
+//! This crate knows cells and envelopes; it does not know that messages have types, replies or supervisors: that is
+//! `playhouse-actor`. Nearly all unsafe code of Playhouse is here. Programs use neither crate but `playhouse`.
+//!
+//! Where things are: [`Address`] and `worker` (the message path), `boundary` (what happens between gulps, and the proof
+//! that order is kept), `theft`, `monitor` (stuck handlers), `office` (what others see), `segment`, `record`, `cell`,
+//! `slab` (memory), `suspend` (async handlers), `timers`, `simulated`.
+
+mod address;
+mod barrier;
+mod boundary;
+mod cell;
+mod core;
+mod monitor;
+mod office;
+mod pinning;
+mod record;
+mod resident;
+mod segment;
+mod simulated;
+mod slab;
+mod stats;
+mod suspend;
+mod system;
+mod theft;
+mod timers;
+mod worker;
+
+pub use address::{Address, Lane, Port, RawAddress, Sends};
+pub use record::INLINE_BYTES_MAX;
+pub use resident::{AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, Undelivered};
+pub use slab::STATE_BYTES_MAX;
+pub use stats::Counters;
+pub use system::{Config, DeadLetterHook, StageChoice, Stealing, SystemCore, limits};
+pub use timers::{TimerKey, TimerTask};
+
+/// The system whose actor this thread is running, if it is.
+pub fn current_system() -> Option<std::sync::Arc<SystemCore>> {
+    worker::current_system()
+}
+
+/// Calls `f` with the system whose actor this thread is running, if it is.
+pub fn with_current_system<R>(f: impl FnOnce(Option<&std::sync::Arc<SystemCore>>) -> R) -> R {
+    f(worker::current().map(|worker| &worker.system))
+}
+
+/// Spawns on a stage of the running worker, starting the actor at once; gives both back on a thread that runs no actor.
+///
+/// # Errors
+/// What was given, where this thread runs no worker with stages for children.
+#[inline]
+pub fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Result<Address<S>, (S, E)> {
+    worker::spawn_near(state, start)
+}
+
+/// Bytes in front of an actor's state in memory.
+pub const CELL_HEADER_BYTES: usize = cell::CELL_HEADER_BYTES;

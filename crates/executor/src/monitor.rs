@@ -1,0 +1,327 @@
+//! The monitor: a handler that is stuck stops only itself (kumar §6.2, fair scheduling by lazy thread creation).
+//!
+//! Once in a tick the monitor looks whether each worker has made progress. One that has not is told to end its gulp at
+//! the next message (so gulps are bounded in time without the worker reading a clock). One that has not moved for
+//! longer has a handler that computes, blocks or sleeps: its *work* (queue, logs, timers, inbox) is taken over by a new
+//! thread, and only the stage of the stuck handler stays with the old one until the handler returns.
+//!
+//! # The protocol
+//!
+//! The worker's thread M and the monitor share two words of M: `claimed` + `phase` (written by M), and REVOKED in the
+//! signal (written by the monitor).
+//!
+//! - M, before each record: store `claimed`; light fence; read the signal.
+//! - M, before touching core, queue structure or logs' structure: store phase = RUNTIME; light fence; read the signal.
+//! - Monitor: raise REVOKED; heavy fence; read phase and claimed.
+//!
+//! By the asymmetric fence, either M sees REVOKED at its next claim or entry into RUNTIME, or the monitor sees that
+//! claim or that phase. Cases, as the monitor sees them:
+//!
+//! - *phase is RUNTIME, or nothing is claimed*: M is not stuck. The monitor lowers REVOKED and leaves. If M saw it, M
+//!   asks for the lease lock, which the monitor holds meanwhile, and finds that it was not taken.
+//! - *phase is USER and c is claimed*: whatever M does next, it will look at the signal before it claims another record
+//!   or enters RUNTIME, and then stop at the lease lock. So queue and core stand still. Everything behind c is taken.
+//!   M may be before c's handler (it claimed c and has not yet looked: then it sees REVOKED, asks for the lock, learns
+//!   that c was left to it, and runs it), in it, or behind it (it claims c', sees REVOKED, and learns that c' was
+//!   taken). In each case c's stage is held by the new worker until M says that it is done with it.
+//! - The logs: M appends without looking at the signal. A record is whole before `tail` is moved over it, so the
+//!   monitor takes what is before `tail` and sets `end` to null; M's next append takes the slow path, enters RUNTIME,
+//!   sees REVOKED, and from then on sends through the inboxes like any outside thread, after posting the one record
+//!   that may have been under way. If M never sends again, the monitor finds that record at a later tick.
+//! - Nested handlers (short-circuit asks) are claimed in `nest` like records; their stages are held too.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
+
+use crate::address::Lane;
+use crate::barrier;
+use crate::cell::Cell;
+use crate::core::{Core, Hold, Reason};
+use crate::office::Signal;
+use crate::record::Record;
+use crate::segment::{Chain, Segment, for_each_between};
+use crate::system::SystemCore;
+use crate::worker::{USER, Worker};
+
+/// How often the monitor looks.
+pub(crate) const TICK: Duration = Duration::from_millis(2);
+/// Ticks without progress after which a worker's work is taken over, while no other handler is stuck; doubles with
+/// each that is, so long computations do not breed threads.
+const STUCK_TICKS: u32 = 5;
+/// At most this many doublings: one second and a quarter.
+const STUCK_DOUBLINGS_MAX: u32 = 7;
+
+/// Whose the worker's work is; under its lock.
+#[derive(Default)]
+pub(crate) struct Lease {
+    /// The monitor has taken the work.
+    detached: bool,
+    /// The record that was claimed when it did: still the thread's own.
+    left: Option<NonNull<Record>>,
+    /// The stages that stay with the thread until its handler returns.
+    stages: Vec<u16>,
+    /// First segments of what was taken, for the thread to free.
+    segments: Vec<*mut Segment>,
+    /// For each log: up to where the monitor has taken records.
+    taken: Vec<*mut u8>,
+}
+
+// SAFETY: the pointers are only compared, or used under the rules of the protocol above.
+unsafe impl Send for Lease {}
+
+impl Worker {
+    /// REVOKED was seen: whether this thread still has the worker. Waits for a monitor that is deciding.
+    #[cold]
+    pub(crate) fn lease_kept(&self) -> bool {
+        !self.lease.lock().unwrap_or_else(PoisonError::into_inner).detached
+    }
+
+    /// Detached: whether `record` was left to this thread.
+    pub(crate) fn lease_left_me(&self, record: NonNull<Record>) -> bool {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner).left == Some(record)
+    }
+
+    /// Detached: posts the records that the monitor has not taken, and closes the logs.
+    pub(crate) fn flush_detached(&self) {
+        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        self.post_rest(&mut lease);
+        for log in &self.logs {
+            // The segments were kept for the record under way; from here on nothing is appended any more.
+            let mut segment = log.first.get();
+            while !segment.is_null() {
+                // SAFETY: the log owns its segments; all records in them were taken.
+                unsafe {
+                    let next = (*segment).next;
+                    self.pool.put(segment);
+                    segment = next;
+                }
+            }
+            log.close();
+        }
+        lease.taken.clear();
+    }
+
+    /// Posts what was appended since the monitor looked last. Under the lease lock, by the thread or the monitor.
+    fn post_rest(&self, lease: &mut Lease) {
+        for (log, taken) in self.logs.iter().zip(&mut lease.taken) {
+            // Acquire: pairs with the Release in `append`: records before the tail are whole.
+            let tail = log.tail.load(Ordering::Acquire);
+            if !taken.is_null() && *taken != tail {
+                // SAFETY: `[taken, tail)` are whole records of the last segment, moved out once.
+                unsafe {
+                    for_each_between(*taken, tail, &mut |record| self.system.post_or_bounce(Lane::Normal, record));
+                }
+                *taken = tail;
+            }
+        }
+    }
+
+    /// The stuck handler has returned: its stages go back, and the thread ends.
+    pub(crate) fn leave_detached(&self) {
+        self.flush_detached();
+        let handled = self.handled.replace(0);
+        let stages = {
+            let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+            for mut segment in std::mem::take(&mut lease.segments) {
+                while !segment.is_null() {
+                    // SAFETY: the queue of this thread, whose records were taken or run.
+                    unsafe {
+                        let next = (*segment).next;
+                        self.pool.put(segment);
+                        segment = next;
+                    }
+                }
+            }
+            self.run.set(crate::worker::Cursor::NONE);
+            std::mem::take(&mut lease.stages)
+        };
+        self.system.detached.fetch_sub(1, Ordering::Relaxed);
+        self.system.handled_detached.fetch_add(handled, Ordering::Relaxed);
+        for stage in stages {
+            self.system.return_stage(stage);
+        }
+    }
+
+    /// Tries to take the work of this worker's thread. Called by the monitor only.
+    fn take_over(&self) -> Option<Takeover> {
+        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        self.signal.raise(Signal::REVOKED);
+        barrier::heavy();
+        let claimed = NonNull::new(self.claimed.load(Ordering::Acquire));
+        let (Some(claimed), USER) = (claimed, self.phase.load(Ordering::Acquire)) else {
+            self.signal.clear(Signal::REVOKED);
+            return None;
+        };
+        // From here on the thread touches neither queue nor core.
+        for log in &self.logs {
+            log.end.store(std::ptr::null_mut(), Ordering::Relaxed);
+        }
+        let run = self.position();
+        let mut queue = Chain::new();
+        if !run.is_none() {
+            take_records(run, &mut queue);
+            lease.segments.push(run.segment);
+        }
+        // SAFETY: the thread stands still; `later` is touched in RUNTIME only.
+        for later in unsafe { (*self.later.get()).drain(..).rev() } {
+            take_records(later, &mut queue);
+            lease.segments.push(later.segment);
+        }
+        let mut outgoing = Vec::new();
+        lease.taken = vec![std::ptr::null_mut(); self.logs.len()];
+        for (dest, log) in self.logs.iter().enumerate() {
+            if log.is_closed() {
+                continue;
+            }
+            let tail = log.tail.load(Ordering::Acquire);
+            let mut chain = Chain::new();
+            let mut segment = log.first.get();
+            // SAFETY: the log's structure stands still; records before the tail are whole and moved out once.
+            unsafe {
+                while !segment.is_null() {
+                    let body = Segment::body(segment);
+                    let end = if segment == log.last.get() { tail } else { body.add((*segment).used) };
+                    for_each_between(body, end, &mut |record| {
+                        chain.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), None)
+                    });
+                    segment = (*segment).next;
+                }
+            }
+            lease.taken[dest] = tail;
+            if dest == self.id as usize {
+                queue.append(chain);
+            } else {
+                outgoing.push(chain);
+            }
+        }
+        // SAFETY: the claimed record stays readable while its thread runs it; cells are never freed.
+        let mut stages = vec![unsafe { claimed.as_ref() }.stage()];
+        for nested in &self.nest {
+            // Acquire: pairs with the store in `call_now`, ordered by the fences.
+            if let Some(cell) = NonNull::new(nested.load(Ordering::Acquire)) {
+                // SAFETY: cells are never freed.
+                let cell: &Cell = unsafe { cell.as_ref() };
+                stages.push(cell.stage());
+            }
+        }
+        stages.sort_unstable();
+        stages.dedup();
+        lease.detached = true;
+        lease.left = Some(claimed);
+        lease.stages.clone_from(&stages);
+        // SAFETY: made by Box::into_raw in `Worker::new`; the thread, being in USER, will not use it again.
+        let mut core = unsafe { Box::from_raw(self.core.replace(std::ptr::null_mut())) };
+        for stage in &stages {
+            match core.holds.get_mut(stage) {
+                Some(hold) => {
+                    if hold.reason != Reason::Detached {
+                        self.system.open_less();
+                    }
+                    hold.reason = Reason::Detached;
+                }
+                None => {
+                    core.holds.insert(*stage, Hold { reason: Reason::Detached, chain: Chain::new() });
+                }
+            }
+        }
+        // What this thread sent to others is posted before anybody else runs its stages (I2).
+        for mut chain in outgoing {
+            // SAFETY: whole records, each handed over once.
+            chain.for_each(|record| unsafe { self.system.post_or_bounce(Lane::Normal, record) });
+            chain.bytes = 0;
+        }
+        Some(Takeover { core, queue })
+    }
+}
+
+/// Moves the records of the cursor's chain to the end of `queue`; the segments stay.
+fn take_records(cursor: crate::worker::Cursor, queue: &mut Chain) {
+    let mut from = cursor.at;
+    let mut end = cursor.end;
+    let mut segment = cursor.segment;
+    loop {
+        // SAFETY: whole records of a queue that stands still, moved out once.
+        unsafe {
+            for_each_between(from, end, &mut |record| {
+                queue.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), None)
+            });
+            segment = (*segment).next;
+            if segment.is_null() {
+                return;
+            }
+            from = Segment::body(segment);
+            end = from.add((*segment).used);
+        }
+    }
+}
+
+struct Takeover {
+    core: Box<Core>,
+    queue: Chain,
+}
+
+/// What the monitor remembers of a worker.
+struct Watched {
+    claimed: *mut Record,
+    beat: u64,
+    ticks: u32,
+}
+
+/// The monitor thread.
+pub(crate) fn watch(system: &Weak<SystemCore>) {
+    let mut watched: Vec<Watched> = Vec::new();
+    let mut stuck: Vec<Arc<Worker>> = Vec::new();
+    loop {
+        {
+            let Some(system) = system.upgrade() else { return };
+            if system.ending.load(Ordering::Acquire) && stuck.is_empty() && system.alive.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            watched.resize_with(system.offices.len(), || Watched { claimed: std::ptr::null_mut(), beat: 0, ticks: 0 });
+            for (id, seen) in watched.iter_mut().enumerate() {
+                let Some(worker) = system.posts[id].lock().unwrap_or_else(PoisonError::into_inner).clone() else {
+                    continue;
+                };
+                look(&system, &worker, seen, &mut stuck);
+            }
+            stuck.retain(|worker| {
+                let mut lease = worker.lease.lock().unwrap_or_else(PoisonError::into_inner);
+                worker.post_rest(&mut lease);
+                !lease.stages.is_empty()
+            });
+            system.rest_of_monitor(TICK, stuck.is_empty());
+        }
+    }
+}
+
+fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuck: &mut Vec<Arc<Worker>>) {
+    let (claimed, beat) = (worker.claimed.load(Ordering::Relaxed), worker.beat.load(Ordering::Relaxed));
+    if (claimed, beat) != (seen.claimed, seen.beat) || worker.phase.load(Ordering::Relaxed) != USER || claimed.is_null()
+    {
+        *seen = Watched { claimed, beat, ticks: 0 };
+        return;
+    }
+    seen.ticks += 1;
+    worker.signal.raise(Signal::TICK);
+    let doublings = (system.detached.load(Ordering::Relaxed) as u32).min(STUCK_DOUBLINGS_MAX);
+    if seen.ticks < STUCK_TICKS << doublings || worker.id as usize >= system.config.workers {
+        return;
+    }
+    let Some(takeover) = worker.take_over() else { return };
+    seen.ticks = 0;
+    stuck.push(Arc::clone(worker));
+    system.detached.fetch_add(1, Ordering::Relaxed);
+    system.ledgers[worker.id as usize].takeovers.add(1);
+    let signal = Arc::<Signal>::default();
+    {
+        // Whoever raises a signal does it under this lock: from here on at the new thread's.
+        let mut inbox = system.offices[worker.id as usize].lock();
+        signal.raise(worker.signal.get() & !Signal::REVOKED);
+        inbox.signal = Arc::clone(&signal);
+    }
+    let successor = Arc::new(Worker::new(system, worker.id, signal, takeover.core));
+    successor.enter(|| successor.enqueue(takeover.queue));
+    system.start_worker(successor);
+}

@@ -1,0 +1,332 @@
+//! Records: a message in its envelope, as it lies in a segment.
+
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
+
+use crate::cell::{Cell, Cold, Kind};
+use crate::resident::{AsyncEnvelope, Control, ControlCx, Cx, Envelope, Resident, Undelivered};
+use crate::suspend;
+
+/// What a thunk is asked to do with its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Op {
+    /// Run the envelope on the state of the cell. The cell is resident and this worker runs its stage.
+    Run,
+    /// The envelope cannot be delivered: consume it.
+    Bounce(Undelivered),
+}
+
+/// What the worker has to do after a thunk returned. Zero is the common case.
+pub(crate) type Outcome = u32;
+/// Go on.
+pub(crate) const CONTINUE: Outcome = 0;
+/// The actor stops.
+pub(crate) const STOP: Outcome = 1;
+/// The actor was killed: as stop, without the hooks.
+pub(crate) const KILL: Outcome = 2;
+/// The actor may run its deferred messages again.
+pub(crate) const RESUME: Outcome = 3;
+/// The actor failed on its own account (`Cx::fail`): the error is in its cold part.
+pub(crate) const FAIL: Outcome = 4;
+
+/// Consumes the record. Called exactly once for each record.
+pub(crate) type Thunk = unsafe fn(NonNull<Record>, Op) -> Outcome;
+
+/// Payloads up to this size travel inline; larger ones (and over-aligned ones) are boxed once at the send.
+pub const INLINE_BYTES_MAX: usize = 256;
+
+const SIZE_MASK: u64 = 0x7fff;
+const CONTROL: u64 = 0x8000;
+const IDENTITY: u64 = !0xffff;
+
+/// The head of a record; its payload follows.
+///
+/// `tag` is `generation:32 | stage:16 | control:1 | words:15`. Its upper 48 bits are compared with the tag of the
+/// cell at delivery: the liveness check, the residency check and the "is it suspended?" check in one.
+#[repr(C)]
+pub(crate) struct Record {
+    pub(crate) thunk: Thunk,
+    pub(crate) cell: NonNull<Cell>,
+    pub(crate) tag: u64,
+}
+
+pub(crate) const HEAD_BYTES: usize = size_of::<Record>();
+const _: () = assert!(HEAD_BYTES == 24);
+
+impl Record {
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> usize {
+        ((self.tag & SIZE_MASK) as usize) * 8
+    }
+
+    /// The tag that the cell has when this record can be run right away.
+    #[inline(always)]
+    pub(crate) fn resident_tag(&self) -> u64 {
+        self.tag & IDENTITY
+    }
+
+    #[inline(always)]
+    pub(crate) fn stage(&self) -> u16 {
+        (self.tag >> 16) as u16
+    }
+
+    /// Whether it passes by a suspended actor's deferred list.
+    pub(crate) fn is_control(&self) -> bool {
+        self.tag & CONTROL != 0
+    }
+
+    /// Turns the record into one that does nothing: its payload was moved elsewhere.
+    pub(crate) fn bury(&mut self) {
+        self.thunk = nothing;
+        self.tag |= CONTROL;
+    }
+
+    pub(crate) fn is_buried(&self) -> bool {
+        ptr::fn_addr_eq(self.thunk, nothing as Thunk)
+    }
+}
+
+unsafe fn nothing(_: NonNull<Record>, _: Op) -> Outcome {
+    CONTINUE
+}
+
+/// Bytes of the record of an `E`, a multiple of eight.
+#[inline(always)]
+pub(crate) const fn record_bytes<E>() -> usize {
+    HEAD_BYTES + if is_inline::<E>() { size_of::<E>().next_multiple_of(8) } else { 8 }
+}
+
+const fn is_inline<E>() -> bool {
+    size_of::<E>() <= INLINE_BYTES_MAX && align_of::<E>() <= 8
+}
+
+#[inline(always)]
+unsafe fn payload<E>(record: NonNull<Record>) -> *mut E {
+    // SAFETY (of the caller): the payload follows the head.
+    unsafe { record.as_ptr().cast::<u8>().add(HEAD_BYTES).cast() }
+}
+
+/// Writes the record of `envelope` at `target`.
+///
+/// # Safety
+/// `target` is valid for writes of `record_bytes::<E>()` bytes and aligned to 8. `thunk` is a thunk for `E`.
+#[inline(always)]
+unsafe fn write<E: Send>(target: *mut u8, thunk: Thunk, cell: NonNull<Cell>, identity: u64, control: u64, envelope: E) {
+    let words = (record_bytes::<E>() / 8) as u64;
+    // SAFETY: by the contract.
+    unsafe {
+        let record = NonNull::new_unchecked(target.cast::<Record>());
+        record.write(Record { thunk, cell, tag: (identity & IDENTITY) | control | words });
+        if is_inline::<E>() {
+            payload::<E>(record).write(envelope);
+        } else {
+            payload::<Box<E>>(record).write(Box::new(envelope));
+        }
+    }
+}
+
+/// Moves the envelope out of its record.
+///
+/// # Safety
+/// The record was written by [`write`] for the same `E`, and its payload is still there.
+#[inline(always)]
+unsafe fn unwrap<E>(record: NonNull<Record>) -> E {
+    // SAFETY: by the contract; the record is consumed, so the payload is moved out once.
+    unsafe { if is_inline::<E>() { payload::<E>(record).read() } else { *payload::<Box<E>>(record).read() } }
+}
+
+/// A kind of envelope that can be put into a record for a cell with an `S`.
+pub(crate) trait Deliverable<S: Resident>: Send + Sized + 'static {
+    const THUNK: Thunk;
+    const IS_CONTROL: bool;
+
+    /// # Safety
+    /// As [`write`].
+    #[inline(always)]
+    unsafe fn write_record(self, target: *mut u8, cell: NonNull<Cell>, identity: u64) {
+        let control = if Self::IS_CONTROL { CONTROL } else { 0 };
+        // SAFETY: by the contract; THUNK is the thunk for Self.
+        unsafe { write(target, Self::THUNK, cell, identity, control, self) };
+    }
+}
+
+/// A message whose handler runs to completion.
+#[repr(transparent)]
+pub(crate) struct SyncMail<E>(pub(crate) E);
+/// A message whose handler may suspend the actor.
+#[repr(transparent)]
+pub(crate) struct AsyncMail<E>(pub(crate) E);
+/// A request to the cell itself (stop, restart, ...).
+#[repr(transparent)]
+pub(crate) struct ControlMail<C>(pub(crate) C);
+
+impl<S: Resident, E: Envelope<S>> Deliverable<S> for SyncMail<E> {
+    const THUNK: Thunk = run_sync::<S, E>;
+    const IS_CONTROL: bool = false;
+}
+
+impl<S: Resident, E: AsyncEnvelope<S>> Deliverable<S> for AsyncMail<E> {
+    const THUNK: Thunk = run_async::<S, E>;
+    const IS_CONTROL: bool = false;
+}
+
+impl<S: Resident, C: Control<S>> Deliverable<S> for ControlMail<C> {
+    const THUNK: Thunk = run_control::<S, C>;
+    const IS_CONTROL: bool = true;
+}
+
+/// # Safety
+/// A thunk: the record holds an `E` for a cell of kind `S`; for `Op::Run` the cell is resident, ordinary, and its
+/// stage is run by this thread (I1), so the state is not borrowed by anybody else.
+unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
+    // SAFETY: by the contract.
+    unsafe {
+        let envelope = unwrap::<E>(record);
+        match op {
+            Op::Run => {
+                let cell = record.as_ref().cell;
+                envelope.run(Cell::state::<S>(cell), Cx::new(cell)).outcome()
+            }
+            Op::Bounce(why) => {
+                envelope.bounce(why);
+                CONTINUE
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`run_sync`].
+unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
+    // SAFETY: by the contract.
+    unsafe {
+        let envelope = unwrap::<E>(record);
+        match op {
+            Op::Run => suspend::start::<S, E>(record.as_ref().cell, envelope),
+            Op::Bounce(why) => {
+                envelope.bounce(why);
+                CONTINUE
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`run_sync`], but the cell may be suspended: then the state is borrowed by its future.
+unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: Op) -> Outcome {
+    // SAFETY: by the contract.
+    unsafe {
+        let control = unwrap::<C>(record);
+        match op {
+            Op::Run => {
+                let mut cx = ControlCx::<S>::new(record.as_ref().cell);
+                control.run(&mut cx);
+                cx.outcome()
+            }
+            Op::Bounce(why) => {
+                control.bounce(why);
+                CONTINUE
+            }
+        }
+    }
+}
+
+/// Room on the stack for one record, for senders that have no log of their own.
+#[repr(C, align(8))]
+pub(crate) struct Loose {
+    bytes: ManuallyDrop<[std::mem::MaybeUninit<u8>; HEAD_BYTES + INLINE_BYTES_MAX]>,
+}
+
+impl Loose {
+    pub(crate) fn new() -> Self {
+        Loose { bytes: ManuallyDrop::new([std::mem::MaybeUninit::uninit(); HEAD_BYTES + INLINE_BYTES_MAX]) }
+    }
+
+    /// Writes `mail` here and returns where it lies and how many bytes it has. The caller moves the bytes on or
+    /// consumes the record: nothing is dropped here.
+    pub(crate) fn write<S: Resident, D: Deliverable<S>>(
+        &mut self,
+        mail: D,
+        cell: NonNull<Cell>,
+        identity: u64,
+    ) -> (NonNull<Record>, usize) {
+        let target = self.bytes.as_mut_ptr().cast::<u8>();
+        // SAFETY: the room is large enough for any record (payloads above INLINE_BYTES_MAX are boxed), and aligned.
+        unsafe {
+            mail.write_record(target, cell, identity);
+            (NonNull::new_unchecked(target.cast()), record_bytes::<D>())
+        }
+    }
+}
+
+/// Type-erased operations on a cell's state, one static per resident type.
+pub(crate) struct KindOf<S>(std::marker::PhantomData<S>);
+
+impl<S: Resident> KindOf<S> {
+    pub(crate) const KIND: &'static Kind =
+        &Kind { class: crate::slab::class_of::<S>(), stop: stop::<S>, crash: crash::<S> };
+}
+
+/// # Safety
+/// The cell holds an `S` that nobody borrows; afterwards it holds none.
+unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending) {
+    // SAFETY: by the contract. The future, if any, borrows the state and goes first. The guards make sure that the
+    // state is dropped even where a hook panics.
+    unsafe {
+        let cold = Cell::cold(cell);
+        if let Some(cold) = cold.as_mut() {
+            cold.suspended = None;
+        }
+        struct DropState<S: Resident>(NonNull<Cell>, std::marker::PhantomData<S>);
+        impl<S: Resident> Drop for DropState<S> {
+            fn drop(&mut self) {
+                // SAFETY: the contract of `stop`. What the hook left in a new cold part goes with it.
+                unsafe {
+                    *Cell::cold(self.0) = None;
+                    Cell::drop_state::<S>(self.0);
+                }
+            }
+        }
+        let _state = DropState::<S>(cell, std::marker::PhantomData);
+        let mut cx = Cx::<S>::new(cell);
+        let extra = cold.take().map(|mut cold| {
+            let extra = cold.extra.take();
+            crate::worker::bounce_chain(
+                std::mem::replace(&mut cold.deferred, crate::segment::Chain::new()),
+                Undelivered::Stopped,
+            );
+            extra
+        });
+        let extra =
+            extra.flatten().map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
+        Cell::state::<S>(cell).ended(extra, ending, &mut cx);
+    }
+}
+
+/// # Safety
+/// The cell holds an `S` that nobody else borrows.
+unsafe fn crash<S: Resident>(cell: NonNull<Cell>, error: crate::resident::Crash) -> Outcome {
+    // SAFETY: by the contract; a crashed async handler's future is dropped before the state is touched.
+    unsafe {
+        if let Some(cold) = Cell::cold(cell).as_mut() {
+            cold.suspended = None;
+        }
+        let mut cx = ControlCx::<S>::new(cell);
+        S::crashed(error, &mut cx);
+        cx.outcome()
+    }
+}
+
+impl Cold {
+    pub(crate) fn new() -> Box<Cold> {
+        Box::new(Cold {
+            suspended: None,
+            waker: None,
+            deferred: crate::segment::Chain::new(),
+            stop_after: false,
+            failure: None,
+            extra: None,
+        })
+    }
+}

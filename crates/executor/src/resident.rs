@@ -1,0 +1,312 @@
+//! What the layer above supplies (the types that live in cells and the envelopes that run on them), and what it is
+//! given while one runs. The executor knows cells and envelopes; it does not know actors, messages or replies.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crate::address::Address;
+use crate::cell::{Cell, status};
+use crate::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP};
+
+/// Why an envelope was not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Undelivered {
+    /// The actor had stopped before the message reached it, or stopped with the message still waiting.
+    Stopped,
+    /// The system was shut down.
+    Shutdown,
+}
+
+/// How an actor's life ended, as told to [`Resident::ended`].
+#[derive(Debug)]
+pub enum Ending {
+    /// It was asked to, or asked itself.
+    Stopped,
+    /// It was killed.
+    Killed,
+    /// Its crash was not healed.
+    Crashed(Crash),
+    /// The system was shut down.
+    Shutdown,
+}
+
+/// The cause of a crash.
+pub enum Crash {
+    /// A handler panicked; the payload of the panic.
+    Panic(Box<dyn Any + Send>),
+    /// A handler called [`Cx::fail`].
+    Error(Box<dyn std::error::Error + Send>),
+}
+
+impl std::fmt::Debug for Crash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Crash::Panic(_) => write!(f, "Panic({:?})", self.describe()),
+            Crash::Error(error) => write!(f, "Error({error})"),
+        }
+    }
+}
+
+impl Crash {
+    /// The message of the panic or the error.
+    pub fn describe(&self) -> String {
+        match self {
+            Crash::Panic(payload) => payload
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| payload.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "a panic without a text".to_owned()),
+            Crash::Error(error) => error.to_string(),
+        }
+    }
+}
+
+/// A type that lives in cells.
+pub trait Resident: Send + Sized + 'static {
+    /// The part that few of them need, kept outside the cell and allocated at first use.
+    type Extra: Send + Default + 'static;
+
+    /// What the type is called in reports.
+    fn name() -> &'static str;
+
+    /// Called once at the end of the life, before the state is dropped. Not followed by any other call.
+    fn ended(&mut self, extra: Option<Box<Self::Extra>>, ending: Ending, cx: &mut Cx<Self>);
+
+    /// A handler crashed. Decides through `cx`: stop, resume, or wait for a supervisor.
+    fn crashed(crash: Crash, cx: &mut ControlCx<Self>);
+}
+
+/// A message on its way to an `S`, whose handler runs to completion.
+pub trait Envelope<S: Resident>: Send + Sized + 'static {
+    /// Runs the handler. Called at most once, by the worker that runs the cell's stage.
+    fn run(self, state: &mut S, cx: Cx<S>) -> Cx<S>;
+    /// The message could not be delivered.
+    fn bounce(self, why: Undelivered);
+}
+
+/// A message on its way to an `S`, whose handler may wait.
+pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
+    /// Starts the handler. The future is polled only by the worker that runs the cell's stage, and no other envelope
+    /// of this cell runs until it is done.
+    fn run<'a>(self, state: &'a mut S, cx: Cx<S>) -> impl Future<Output = Cx<S>> + Send + 'a;
+    /// The message could not be delivered.
+    fn bounce(self, why: Undelivered);
+}
+
+/// A request to the cell itself, which passes by the actor's mailbox where it is suspended.
+pub trait Control<S: Resident>: Send + Sized + 'static {
+    /// Carries the request out.
+    fn run(self, cx: &mut ControlCx<S>);
+    /// The actor is gone.
+    fn bounce(self, _why: Undelivered) {}
+}
+
+/// What an envelope is given while it runs: its cell, and the decisions it takes about it.
+pub struct Cx<S> {
+    cell: NonNull<Cell>,
+    outcome: Outcome,
+    state: PhantomData<fn(S)>,
+}
+
+// SAFETY: a Cx only names the cell. It is used by the thread that runs the cell's stage, also when a suspended
+// handler that owns one moves with its stage to another worker.
+unsafe impl<S> Send for Cx<S> {}
+
+impl<S: Resident> Cx<S> {
+    #[inline(always)]
+    pub(crate) fn new(cell: NonNull<Cell>) -> Self {
+        Cx { cell, outcome: CONTINUE, state: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn outcome(self) -> Outcome {
+        self.outcome
+    }
+
+    /// A second one for the same actor, for use while this one is not.
+    pub fn again(&mut self) -> Cx<S> {
+        Cx::new(self.cell)
+    }
+
+    /// The address of the actor that runs.
+    #[inline(always)]
+    pub fn address(&self) -> Address<S> {
+        // SAFETY: the cell is occupied by an S while a Cx for it exists.
+        unsafe { Address::of_resident(self.cell) }
+    }
+
+    /// The actor stops after this message.
+    #[inline]
+    pub fn stop(&mut self) {
+        self.outcome = STOP;
+    }
+
+    /// The actor crashes with `error` after this message.
+    pub fn fail(&mut self, error: Box<dyn std::error::Error + Send>) {
+        // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
+        unsafe { Cell::cold_mut(self.cell) }.failure = Some(Crash::Error(error));
+        self.outcome = FAIL;
+    }
+
+    /// The extra part, made at first use.
+    pub fn extra(&mut self) -> &mut S::Extra {
+        // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.
+        unsafe { extra_of::<S>(self.cell) }
+    }
+
+    /// The extra part, if there is one.
+    pub fn extra_if_any(&mut self) -> Option<&mut S::Extra> {
+        // SAFETY: as in `extra`.
+        let cold = unsafe { Cell::cold(self.cell) }.as_mut()?;
+        cold.extra.as_mut().map(|any| any.downcast_mut().expect("the extra part of a cell has its own type"))
+    }
+}
+
+unsafe fn extra_of<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S::Extra {
+    // SAFETY: the caller runs the cell's stage and holds no other reference to the cold part.
+    let cold = unsafe { Cell::cold_mut(cell) };
+    cold.extra
+        .get_or_insert_with(|| Box::new(S::Extra::default()))
+        .downcast_mut()
+        .expect("the extra part of a cell has its own type")
+}
+
+/// What a [`Control`] is given. The actor may be in the middle of a suspended handler.
+pub struct ControlCx<S> {
+    cell: NonNull<Cell>,
+    outcome: Outcome,
+    state: PhantomData<fn(S)>,
+}
+
+impl<S: Resident> ControlCx<S> {
+    pub(crate) fn new(cell: NonNull<Cell>) -> Self {
+        ControlCx { cell, outcome: CONTINUE, state: PhantomData }
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    pub(crate) fn cell(&self) -> NonNull<Cell> {
+        self.cell
+    }
+
+    pub(crate) fn set_outcome(&mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+
+    /// The address of the actor.
+    pub fn address(&self) -> Address<S> {
+        // SAFETY: the cell is occupied by an S while a ControlCx for it exists.
+        unsafe { Address::of_resident(self.cell) }
+    }
+
+    /// The extra part, made at first use.
+    pub fn extra(&mut self) -> &mut S::Extra {
+        // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.
+        unsafe { extra_of::<S>(self.cell) }
+    }
+
+    /// Whether a handler is suspended in an await.
+    pub fn is_suspended(&self) -> bool {
+        // SAFETY: the cell is alive while the control runs.
+        unsafe { self.cell.as_ref() }.has_status(status::SUSPENDED)
+    }
+
+    /// Whether the actor has crashed and waits for its supervisor.
+    pub fn is_crashed(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { self.cell.as_ref() }.has_status(status::CRASHED)
+    }
+
+    /// Drops the suspended handler, if there is one: what it awaited is cancelled.
+    pub fn interrupt(&mut self) {
+        if self.is_suspended() {
+            // SAFETY: this thread runs the cell's stage; the future is not being polled, since a control runs.
+            unsafe {
+                Cell::cold_mut(self.cell).suspended = None;
+                self.cell.as_ref().set_status(status::SUSPENDED, false);
+            }
+            crate::worker::note_suspended(false);
+            self.outcome = RESUME;
+        }
+    }
+
+    /// The actor's state, unless a suspended handler holds it.
+    pub fn state(&mut self) -> Option<&mut S> {
+        if self.is_suspended() {
+            return None;
+        }
+        // SAFETY: this thread runs the stage (I1) and no future borrows the state.
+        Some(unsafe { Cell::state::<S>(self.cell) })
+    }
+
+    /// Stops the actor: now, or when its suspended handler is done.
+    pub fn stop(&mut self) {
+        if self.is_suspended() {
+            // SAFETY: this thread runs the cell's stage.
+            unsafe { Cell::cold_mut(self.cell) }.stop_after = true;
+        } else {
+            self.outcome = STOP;
+        }
+    }
+
+    /// Ends the actor at once; a suspended handler is dropped.
+    pub fn kill(&mut self) {
+        self.outcome = KILL;
+    }
+
+    /// Ends the crashed actor: [`Resident::ended`] is told `crash`.
+    pub fn give_up(&mut self, crash: Crash) {
+        // SAFETY: this thread runs the cell's stage.
+        unsafe { Cell::cold_mut(self.cell) }.failure = Some(crash);
+        self.outcome = STOP;
+    }
+
+    /// Puts ordinary messages aside until [`ControlCx::resume`]: the actor waits for its supervisor.
+    pub fn hold(&mut self) {
+        // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
+        let cell = unsafe { self.cell.as_ref() };
+        cell.set_status(status::SUSPENDED, false);
+        cell.set_status(status::CRASHED, true);
+    }
+
+    /// Runs `envelope` on the actor as part of this control; what it decides about its life is decided.
+    ///
+    /// # Panics
+    /// Where a handler is suspended.
+    pub fn run<E: Envelope<S>>(&mut self, envelope: E) {
+        let cx = Cx::new(self.cell);
+        let state = self.state().expect("a suspended actor runs nothing else");
+        let outcome = envelope.run(state, cx).outcome();
+        if outcome != CONTINUE {
+            self.outcome = outcome;
+        }
+    }
+
+    /// Puts a new state in the place of the old one, which is returned.
+    ///
+    /// # Panics
+    /// Where a handler is suspended.
+    pub fn replace(&mut self, state: S) -> S {
+        std::mem::replace(self.state().expect("the state of a suspended actor cannot be replaced"), state)
+    }
+
+    /// Lets a held actor go on with the messages put aside.
+    pub fn resume(&mut self) {
+        // SAFETY: as in `hold`.
+        unsafe { self.cell.as_ref() }.set_status(status::CRASHED, false);
+        self.outcome = RESUME;
+    }
+}
+
+/// Polls the suspended handler of the actor again.
+pub(crate) struct Poll;
+
+impl<S: Resident> Control<S> for Poll {
+    fn run(self, cx: &mut ControlCx<S>) {
+        crate::suspend::poll(cx.cell(), &mut |outcome| cx.set_outcome(outcome));
+    }
+}

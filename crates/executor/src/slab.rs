@@ -1,0 +1,176 @@
+//! Type-stable memory for cells.
+//!
+//! Memory that once held a cell is never anything else again, not even after its system is gone: an address is
+//! copyable and keeps nothing alive, so it may outlive everything. Cells are cut from chunks by size class; vacant
+//! cells wait on lists, first in the worker that saw the actor end, then in the process.
+
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::ptr::{self, NonNull};
+use std::sync::Mutex;
+
+use crate::cell::{CELL_HEADER_BYTES, Cell};
+
+/// States up to this size lie in the cell; larger (or over-aligned) ones are boxed once at the spawn.
+pub const STATE_BYTES_MAX: usize = 480;
+const CLASSES: usize = STATE_BYTES_MAX / 8 + 1;
+const CHUNK_BYTES: usize = 256 * 1024;
+/// Vacant cells of a class that a worker keeps before it gives half of them to the process.
+const KEPT_MAX: u32 = 8192;
+
+pub(crate) const fn is_inline<S>() -> bool {
+    size_of::<S>() <= STATE_BYTES_MAX && align_of::<S>() <= 8
+}
+
+/// The class of cells for an `S`: the number of words behind the header.
+pub(crate) const fn class_of<S>() -> u16 {
+    if is_inline::<S>() { size_of::<S>().div_ceil(8) as u16 } else { 1 }
+}
+
+const fn cell_bytes(class: u16) -> usize {
+    CELL_HEADER_BYTES + class as usize * 8
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    vacant: *mut Cell,
+    vacant_count: u32,
+    /// Rest of the chunk that is being cut.
+    fresh: *mut u8,
+    fresh_end: *mut u8,
+}
+
+const EMPTY: List =
+    List { vacant: ptr::null_mut(), vacant_count: 0, fresh: ptr::null_mut(), fresh_end: ptr::null_mut() };
+
+/// Vacant cells of all classes, owned by one worker (or kept under a lock).
+pub(crate) struct Nursery {
+    lists: Box<[List; CLASSES]>,
+}
+
+// SAFETY: a nursery owns the cells on its lists; it is only a bag of memory.
+unsafe impl Send for Nursery {}
+
+/// A run of cells of one class.
+#[derive(Clone, Copy)]
+struct Chunk {
+    base: *mut u8,
+    class: u16,
+}
+
+/// What no worker owns: left-over cells, and where all chunks are.
+struct Commons {
+    lists: Vec<(u16, List)>,
+    chunks: Vec<Chunk>,
+}
+
+// SAFETY: chunks are immortal, type-stable memory; cells synchronise access to themselves.
+unsafe impl Send for Commons {}
+
+static COMMONS: Mutex<Commons> = Mutex::new(Commons { lists: Vec::new(), chunks: Vec::new() });
+
+fn commons() -> std::sync::MutexGuard<'static, Commons> {
+    COMMONS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Nursery {
+    pub(crate) fn new() -> Self {
+        Nursery { lists: Box::new([EMPTY; CLASSES]) }
+    }
+
+    /// A vacant cell of `class`, owned by the caller.
+    #[inline]
+    pub(crate) fn take(&mut self, class: u16) -> NonNull<Cell> {
+        let list = &mut self.lists[class as usize];
+        if let Some(cell) = NonNull::new(list.vacant) {
+            // SAFETY: vacant cells on the list are owned by the nursery.
+            list.vacant = unsafe { cell.as_ref() }.next_vacant();
+            list.vacant_count -= 1;
+            return cell;
+        }
+        if list.fresh == list.fresh_end {
+            self.refill(class);
+            return self.take(class);
+        }
+        let at = list.fresh;
+        list.fresh = at.wrapping_add(cell_bytes(class));
+        // SAFETY: `at` is inside a zeroed chunk, aligned to 8; an all-zero header is a vacant cell of generation 0.
+        unsafe { NonNull::new_unchecked(at.cast()) }
+    }
+
+    #[cold]
+    fn refill(&mut self, class: u16) {
+        let mut commons = commons();
+        if let Some(at) = commons.lists.iter().rposition(|(c, _)| *c == class) {
+            self.lists[class as usize] = commons.lists.swap_remove(at).1;
+            return;
+        }
+        let layout = Layout::from_size_align(CHUNK_BYTES, 64).expect("chunk layout");
+        // SAFETY: the size is not zero. Never freed: see the module text.
+        let base = unsafe { alloc_zeroed(layout) };
+        if base.is_null() {
+            handle_alloc_error(layout);
+        }
+        let chunk = Chunk { base, class };
+        commons.chunks.push(chunk);
+        let list = &mut self.lists[class as usize];
+        list.fresh = base;
+        list.fresh_end = chunk.end();
+    }
+
+    /// Takes back a vacant cell.
+    #[inline]
+    pub(crate) fn put(&mut self, cell: NonNull<Cell>, class: u16) {
+        let list = &mut self.lists[class as usize];
+        // SAFETY: the caller gives up the vacant cell.
+        unsafe { cell.as_ref() }.set_next_vacant(list.vacant);
+        list.vacant = cell.as_ptr();
+        list.vacant_count += 1;
+        if list.vacant_count >= KEPT_MAX {
+            self.share(class);
+        }
+    }
+
+    /// Gives all vacant cells of `class` to the process: a worker that only ends actors feeds one that only spawns.
+    #[cold]
+    fn share(&mut self, class: u16) {
+        let list = &mut self.lists[class as usize];
+        let shared = List { vacant: list.vacant, vacant_count: list.vacant_count, ..EMPTY };
+        list.vacant = ptr::null_mut();
+        list.vacant_count = 0;
+        commons().lists.push((class, shared));
+    }
+}
+
+impl Chunk {
+    fn end(self) -> *mut u8 {
+        self.base.wrapping_add((CHUNK_BYTES / cell_bytes(self.class)) * cell_bytes(self.class))
+    }
+}
+
+/// Calls `visit` with every cell that is occupied by an actor of `system`. The system's workers must have ended.
+pub(crate) fn sweep(system: u16, mut visit: impl FnMut(NonNull<Cell>)) {
+    let chunks: Vec<Chunk> = commons().chunks.clone();
+    for chunk in chunks {
+        let mut at = chunk.base;
+        while at != chunk.end() {
+            // SAFETY: every `cell_bytes` of a chunk start with a header (all zero if it was never used), whose fields
+            // are atomic, so cells of other systems may be looked at.
+            let cell = unsafe { NonNull::new_unchecked(at.cast::<Cell>()) };
+            if unsafe { cell.as_ref() }.is_occupied_in(system) {
+                visit(cell);
+            }
+            at = at.wrapping_add(cell_bytes(chunk.class));
+        }
+    }
+}
+
+impl Drop for Nursery {
+    fn drop(&mut self) {
+        let mut commons = commons();
+        for (class, list) in self.lists.iter().enumerate() {
+            if !list.vacant.is_null() || list.fresh != list.fresh_end {
+                commons.lists.push((class as u16, *list));
+            }
+        }
+    }
+}

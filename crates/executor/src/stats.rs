@@ -1,0 +1,102 @@
+//! Counters of the executor: each worker counts for itself, sums are made on demand (cforall-actors, "Safety and
+//! Productivity").
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// Counters of one worker, or their sum over all.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Counters { $($(#[$doc])* pub $name: u64),* }
+
+        impl Counters {
+            /// Adds `other` to each counter.
+            pub fn add(&mut self, other: &Counters) { $(self.$name += other.$name;)* }
+
+            /// Names and values, for printing.
+            pub fn pairs(&self) -> Vec<(&'static str, u64)> { vec![$((stringify!($name), self.$name)),*] }
+        }
+
+        /// The counters as the worker writes them: plain loads and stores, since it is the only writer.
+        #[derive(Default)]
+        pub(crate) struct Ledger { $(pub(crate) $name: Tally),* }
+
+        impl Ledger {
+            pub(crate) fn read(&self) -> Counters { Counters { $($name: self.$name.get()),* } }
+        }
+    };
+}
+
+counters! {
+    /// Actors created.
+    spawned,
+    /// Actors ended.
+    stopped,
+    /// Messages handled.
+    received,
+    /// Batches of messages taken from a queue.
+    gulps,
+    /// Times a worker found its mail flag raised and nothing in the inbox.
+    missed_gulps,
+    /// Batches handed to another worker.
+    flushes,
+    /// Attempts to steal.
+    steal_attempts,
+    /// Attempts where the victim had nothing to give.
+    steal_no_candidate,
+    /// Attempts where the victim could not lock the thief's inbox.
+    steal_failed,
+    /// Successful thefts.
+    steals,
+    /// Stages that changed their worker by theft.
+    stages_stolen,
+    /// Messages that changed their worker with a stolen stage.
+    messages_stolen,
+    /// Stages taken over from an idle worker instead of waking it.
+    adoptions,
+    /// Parked workers woken.
+    wake_ups,
+    /// Nanoseconds parked.
+    parked_ns,
+    /// Times a stuck handler's worker got a new thread.
+    takeovers,
+    /// Times a stage was muted since its receiver was overloaded.
+    mutes,
+    /// Asks handled on the caller's stack.
+    short_circuits,
+    /// Handlers that panicked or failed.
+    crashes,
+    /// Timers fired.
+    timers_fired,
+    /// Messages for actors that had ended.
+    dead_letters,
+}
+
+impl Counters {
+    /// Messages per gulp.
+    pub fn average_gulp(&self) -> f64 {
+        self.received as f64 / self.gulps.max(1) as f64
+    }
+
+    /// Messages per theft.
+    pub fn average_steal(&self) -> f64 {
+        self.messages_stolen as f64 / self.steals.max(1) as f64
+    }
+}
+
+/// A counter with one writer.
+#[derive(Default)]
+pub(crate) struct Tally(AtomicU64);
+
+impl Tally {
+    #[inline(always)]
+    pub(crate) fn add(&self, n: u64) {
+        // Relaxed, load and store: one writer; readers want a recent value, not an exact one.
+        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,216 @@
+//! Stealing: an idle worker asks, the victim gives.
+//!
+//! C∀ swaps queue pointers behind the victim's back, since its victim may be anywhere in a gulp. Here the thief leaves
+//! its name in the victim's inbox and raises the victim's signal, which the victim looks at before each message
+//! anyway; at that boundary the victim is the only one that touches its queue, so it partitions it by stages and
+//! appends the thief's part to the thief's inbox under both locks. No pointer is swapped that somebody may be using,
+//! and the victim's message path pays nothing. (A victim that is stuck in a handler cannot answer: then the monitor
+//! gives its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
+
+use std::sync::atomic::Ordering;
+
+use crate::address::Lane;
+use crate::office::{Inbox, Signal};
+use crate::segment::Chain;
+use crate::system::Stealing;
+use crate::worker::Worker;
+
+/// How often the victim tries for the thief's lock before it keeps its stages.
+const LOCK_ATTEMPTS_MAX: u32 = 64;
+
+impl Worker {
+    /// Leaves this worker's name with a victim that has something to give.
+    pub(crate) fn look_for_work(&self) {
+        let system = &self.system;
+        if system.config.stealing == Stealing::None || self.id as usize >= system.config.workers {
+            return;
+        }
+        let candidates = || {
+            (0..system.config.workers as u16).filter(|other| {
+                *other != self.id && system.offices[*other as usize].surplus.load(Ordering::Relaxed) > 1
+            })
+        };
+        let victim = match system.config.stealing {
+            // cforall-actors, "Victim Selection": whose last attempt is longest ago has been busy longest.
+            Stealing::LongestVictim => {
+                candidates().min_by_key(|other| system.offices[*other as usize].last_theft_ns.load(Ordering::Relaxed))
+            }
+            Stealing::Random => {
+                let count = candidates().count();
+                // SAFETY: in RUNTIME; short borrow.
+                (count > 0)
+                    .then(|| unsafe { self.core() }.random() as usize % count)
+                    .and_then(|at| candidates().nth(at))
+            }
+            Stealing::None => None,
+        };
+        self.office().last_theft_ns.store(system.now_ns(), Ordering::Relaxed);
+        if let Some(victim) = victim {
+            self.ask_for_stages(victim);
+        }
+    }
+
+    pub(crate) fn ask_for_stages(&self, victim: u16) {
+        self.ledger.steal_attempts.add(1);
+        let mut inbox = self.system.offices[victim as usize].lock();
+        if !inbox.thieves.contains(&self.id) {
+            inbox.thieves.push(self.id);
+        }
+        inbox.signal.raise(Signal::THIEF);
+    }
+
+    /// Answers the first thief that waits. In RUNTIME.
+    #[cold]
+    pub(crate) fn give_to_thief(&self) {
+        let thieves = std::mem::take(&mut self.office().lock().thieves);
+        let Some(&thief) = thieves.first() else { return };
+        self.flush();
+        let Some(given) = self.choose_stages(thief) else {
+            self.ledger.steal_no_candidate.add(1);
+            return;
+        };
+        let mut loot = self.extract(|stage| given.contains(stage));
+        let mut attempts = 0;
+        let (mut mine, mut theirs) = loop {
+            let mine = self.office().lock();
+            if let Some(theirs) = self.system.offices[thief as usize].try_lock() {
+                break (mine, theirs);
+            }
+            drop(mine);
+            attempts += 1;
+            if attempts == LOCK_ATTEMPTS_MAX {
+                // The records taken out are older than all others of their stages: back to the front with them.
+                self.ledger.steal_failed.add(1);
+                self.put_first(loot);
+                return;
+            }
+            std::thread::yield_now();
+        };
+        // Everything that was ever sent to the stages is taken along: mail that came meanwhile too.
+        let mut kept = [const { Chain::new() }; 3];
+        for (lane, (mail, kept)) in self.empty_inbox(&mut mine).into_iter().zip(&mut kept).enumerate() {
+            let into: &mut Chain = if lane == Lane::Normal as usize { &mut loot } else { &mut theirs.lanes[lane] };
+            self.split(mail, &given, into, kept);
+        }
+        if mine.timer_ops.is_empty() && mine.returned.is_empty() {
+            self.office().mail.store(false, Ordering::Relaxed);
+        } else {
+            self.office().mail.store(true, Ordering::Relaxed);
+        }
+        self.hand_over(&given, loot, &mut theirs);
+        drop(mine);
+        self.system.arrived(&self.system.offices[thief as usize], theirs, thief);
+        self.admit(kept);
+        self.refresh_route();
+    }
+
+    /// Moves the stages and their records to the thief, whose inbox and the own one are locked.
+    fn hand_over(&self, given: &StageSet, loot: Chain, theirs: &mut Inbox) {
+        let mut records = 0;
+        loot.for_each(|_| records += 1);
+        self.ledger.steals.add(1);
+        self.ledger.messages_stolen.add(records);
+        self.ledger.stages_stolen.add(given.len());
+        let thief = given.thief;
+        theirs.lanes[Lane::Normal as usize].append(loot);
+        if theirs.lanes[Lane::System as usize].bytes + theirs.lanes[Lane::Urgent as usize].bytes > 0 {
+            theirs.signal.raise(Signal::LANES);
+        }
+        for stage in given.iter() {
+            // Release: pairs with the Acquire of whoever reads the route.
+            self.system.route[stage as usize].store(thief, Ordering::Release);
+        }
+        self.system.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// About half of what waits, in whole stages; none if all of it is of one stage.
+    fn choose_stages(&self, thief: u16) -> Option<StageSet> {
+        let system = &self.system;
+        let mut waiting = vec![0u64; system.route.len()];
+        crate::boundary::for_each_queued(self, |record| {
+            // SAFETY: records of the own queue.
+            let record = unsafe { record.as_ref() };
+            if !record.is_buried() {
+                waiting[record.stage() as usize] += 1;
+            }
+        });
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let mut stages: Vec<(u64, u16)> = (0..system.route.len() as u16)
+            .filter(|stage| {
+                waiting[*stage as usize] > 0 && !system.is_pinned(*stage) && !core.holds.contains_key(stage)
+            })
+            .map(|stage| (waiting[stage as usize], stage))
+            .collect();
+        if stages.len() < 2 {
+            return None;
+        }
+        stages.sort_unstable_by(|a, b| b.cmp(a));
+        let mut given = StageSet::new(system.route.len(), thief);
+        let (mut keep, mut give) = (0, 0);
+        for (count, stage) in stages {
+            if keep <= give {
+                keep += count;
+            } else {
+                give += count;
+                given.insert(stage);
+            }
+        }
+        Some(given)
+    }
+
+    /// Takes the records of some stages out of the queue, in order. In RUNTIME.
+    pub(crate) fn extract(&self, wanted: impl Fn(u16) -> bool) -> Chain {
+        let mut loot = Chain::new();
+        crate::boundary::for_each_queued(self, |mut record| {
+            // SAFETY: records of the own queue, which is not run meanwhile; what is copied is buried, so its payload
+            // has one owner.
+            unsafe {
+                if !record.as_ref().is_buried() && wanted(record.as_ref().stage()) {
+                    loot.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+                    record.as_mut().bury();
+                }
+            }
+        });
+        loot
+    }
+
+    fn split(&self, mut mail: Chain, given: &StageSet, given_to: &mut Chain, kept: &mut Chain) {
+        // SAFETY: the chain owns whole records; each is moved once.
+        mail.for_each(|record| unsafe {
+            let into = if given.contains(record.as_ref().stage()) { &mut *given_to } else { &mut *kept };
+            into.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+        });
+        mail.bytes = 0;
+        // SAFETY: all records were moved.
+        unsafe { mail.recycle(Some(&self.pool)) };
+    }
+}
+
+/// Stages that go to a thief.
+struct StageSet {
+    thief: u16,
+    words: Vec<u64>,
+}
+
+impl StageSet {
+    fn new(stages: usize, thief: u16) -> Self {
+        StageSet { thief, words: vec![0; stages.div_ceil(64)] }
+    }
+
+    fn insert(&mut self, stage: u16) {
+        self.words[stage as usize / 64] |= 1 << (stage % 64);
+    }
+
+    fn contains(&self, stage: u16) -> bool {
+        self.words[stage as usize / 64] & (1 << (stage % 64)) != 0
+    }
+
+    fn len(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u16> + '_ {
+        (0..self.words.len() as u16 * 64).filter(|stage| self.contains(*stage))
+    }
+}

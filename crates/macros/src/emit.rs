@@ -1,0 +1,162 @@
+//! The code that is written for a message method.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Generics, Index, Type};
+
+use crate::generics::ActorType;
+use crate::method::MessageMethod;
+use crate::params::Param;
+
+/// The message struct, its `impl Message` and the handler.
+pub(crate) fn message(method: &MessageMethod, actor: &ActorType) -> TokenStream {
+    let message = Message::new(method, actor);
+    [message.definition(), message.impl_message(), message.impl_handler()].into_iter().collect()
+}
+
+struct Message<'a> {
+    method: &'a MessageMethod,
+    actor: &'a ActorType,
+    /// Those of the message.
+    generics: Generics,
+    /// Type parameters that only the reply mentions. They are held in a `PhantomData`.
+    phantoms: Vec<Ident>,
+    /// At the method, but of the macro: lints do not take the code for the user's.
+    span: Span,
+}
+
+impl<'a> Message<'a> {
+    fn new(method: &'a MessageMethod, actor: &'a ActorType) -> Self {
+        let in_arguments: BTreeSet<String> = method.arguments().flat_map(|(_, ty)| actor.mentioned(ty)).collect();
+        let mut used = actor.mentioned(&method.reply);
+        used.extend(in_arguments.iter().cloned());
+        let generics = actor.subset(&used, &method.predicates);
+        let phantoms = generics
+            .type_params()
+            .map(|param| param.ident.clone())
+            .filter(|ident| !in_arguments.contains(&ident.to_string()))
+            .collect();
+        let span = Span::mixed_site().located_at(method.method.span());
+        Self { method, actor, generics, phantoms, span }
+    }
+
+    fn definition(&self) -> TokenStream {
+        let MessageMethod { name, vis, derives, inherited, .. } = self.method;
+        let (cfgs, attrs) = (&inherited.cfgs, &inherited.on_struct);
+        let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
+        let (generics, _, clause) = self.generics.split_for_impl();
+        let head = quote_spanned! {self.span=>
+            #(#cfgs)*
+            #(#attrs)*
+            #derives
+            #vis struct
+        };
+        if !self.phantoms.is_empty() {
+            return self.phantom_definition(&head);
+        }
+        let mut types = self.method.arguments().map(|(_, ty)| ty).peekable();
+        if types.peek().is_none() {
+            return quote_spanned!(self.span=> #head #name #generics #clause;);
+        }
+        quote_spanned!(self.span=> #head #name #generics (#(#vis #types),*) #clause;)
+    }
+
+    /// A struct with named fields, and the function that makes it.
+    fn phantom_definition(&self, head: &TokenStream) -> TokenStream {
+        let MessageMethod { name, vis, inherited, method, .. } = self.method;
+        let cfgs = &inherited.cfgs;
+        let (generics, arguments, clause) = self.generics.split_for_impl();
+        let (fields, types): (Vec<&Ident>, Vec<&Type>) = self.method.arguments().unzip();
+        let docs = fields.iter().map(|field| format!(" The argument `{field}` of `{}::{method}`.", self.actor.name));
+        let phantoms = &self.phantoms;
+        let phantom = quote_spanned!(self.span=> ::core::marker::PhantomData);
+        let marker = quote_spanned!(self.span=> __reply);
+        let doc = format!(" Makes the message for `{}::{method}`.", self.actor.name);
+        let deprecated = self.allow_deprecated();
+        quote_spanned! {self.span=>
+            #head #name #generics #clause {
+                #(#[doc = #docs] #vis #fields: #types,)*
+                #marker: #phantom<fn() -> (#(#phantoms,)*)>,
+            }
+
+            #(#cfgs)*
+            #deprecated
+            #[doc = #doc]
+            #[allow(non_snake_case, clippy::must_use_candidate)]
+            #[inline]
+            #vis fn #name #generics (#(#fields: #types),*) -> #name #arguments #clause {
+                #name { #(#fields,)* #marker: #phantom }
+            }
+        }
+    }
+
+    fn impl_message(&self) -> TokenStream {
+        let MessageMethod { name, reply, inherited, .. } = self.method;
+        let cfgs = &inherited.cfgs;
+        let deprecated = self.allow_deprecated();
+        let (generics, arguments, clause) = self.generics.split_for_impl();
+        quote_spanned! {self.span=>
+            #(#cfgs)*
+            #deprecated
+            #[automatically_derived]
+            impl #generics ::playhouse::Message for #name #arguments #clause {
+                type Reply = #reply;
+            }
+        }
+    }
+
+    fn impl_handler(&self) -> TokenStream {
+        let MessageMethod { name, reply, inherited, method, is_async, .. } = self.method;
+        let cfgs = &inherited.cfgs;
+        let deprecated = self.allow_deprecated();
+        let all = self.actor.with(&self.method.predicates);
+        let (generics, _, clause) = all.split_for_impl();
+        let (_, arguments, _) = self.generics.split_for_impl();
+        let actor = &self.actor.ty;
+
+        let (handler, asyncness, awaited) = if *is_async {
+            let span = self.span;
+            (quote_spanned!(span=> AsyncHandler), Some(quote!(async)), Some(quote_spanned!(span=> .await)))
+        } else {
+            (quote_spanned!(self.span=> Handler), None, None)
+        };
+        let has_context = self.method.params.iter().any(|param| matches!(param, Param::Context));
+        let has_arguments = self.method.arguments().next().is_some();
+        let msg = Ident::new(if has_arguments { "msg" } else { "_msg" }, self.span);
+        let ctx = Ident::new(if has_context { "ctx" } else { "_ctx" }, self.span);
+        let mut index = 0;
+        let passed = self.method.params.iter().map(|param| match param {
+            Param::Context => quote_spanned!(self.span=> #ctx),
+            Param::Argument { name, .. } if !self.phantoms.is_empty() => {
+                quote_spanned!(self.span=> #msg.#name)
+            }
+            Param::Argument { .. } => {
+                let field = Index { index, span: self.span };
+                index += 1;
+                quote_spanned!(self.span=> #msg.#field)
+            }
+        });
+        let call = quote_spanned!(self.span=> Self::#method(self, #(#passed),*) #awaited);
+        let (output, call) = match reply {
+            Type::Tuple(tuple) if tuple.elems.is_empty() => (None, quote!(#call;)),
+            reply => (Some(quote_spanned!(self.span=> -> #reply)), call),
+        };
+        quote_spanned! {self.span=>
+            #(#cfgs)*
+            #deprecated
+            #[automatically_derived]
+            impl #generics ::playhouse::#handler<#name #arguments> for #actor #clause {
+                #[inline]
+                #asyncness fn handle(&mut self, #msg: #name #arguments, #ctx: &mut ::playhouse::Context<Self>) #output {
+                    #call
+                }
+            }
+        }
+    }
+
+    fn allow_deprecated(&self) -> Option<TokenStream> {
+        self.method.inherited.deprecated.then(|| quote!(#[allow(deprecated)]))
+    }
+}

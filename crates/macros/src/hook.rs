@@ -1,0 +1,160 @@
+//! `#[started]`, `#[stopped]` and `#[terminated]`: methods that `Actor`'s methods forward to.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Attribute, ImplItemFn, Meta, ReturnType, Type};
+
+use crate::attrs::Inherited;
+use crate::errors::{Errors, pretty};
+use crate::generics::ActorType;
+use crate::params::{self, Param};
+
+/// Which method of `Actor` a hook stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HookKind {
+    /// Before the first message.
+    Started,
+    /// After the last.
+    Stopped,
+    /// When a watched actor has ended.
+    Terminated,
+}
+
+impl HookKind {
+    /// The kind that `#[name]` marks.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "started" => Some(Self::Started),
+            "stopped" => Some(Self::Stopped),
+            "terminated" => Some(Self::Terminated),
+            _ => None,
+        }
+    }
+
+    /// The name of the attribute and of the method of `Actor`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Stopped => "stopped",
+            Self::Terminated => "terminated",
+        }
+    }
+
+    /// The signature that a user should write.
+    fn form(self) -> &'static str {
+        match self {
+            Self::Started | Self::Stopped => "(&mut self, ctx: &mut Context<Self>)",
+            Self::Terminated => "(&mut self, down: Down, ctx: &mut Context<Self>)",
+        }
+    }
+}
+
+/// A hook, ready to be forwarded to.
+pub(crate) struct Hook {
+    /// Which one.
+    pub(crate) kind: HookKind,
+    method: Ident,
+    params: Vec<Param>,
+    inherited: Inherited,
+}
+
+impl Hook {
+    /// Reads `function`, marked with `mark`.
+    pub(crate) fn read(
+        kind: HookKind,
+        function: &ImplItemFn,
+        mark: &Attribute,
+        actor: &ActorType,
+    ) -> syn::Result<Self> {
+        let mut errors = Errors::default();
+        let (sig, name) = (&function.sig, kind.name());
+        let help = format!("help: write `fn {}{}`", sig.ident, kind.form());
+
+        if !matches!(mark.meta, Meta::Path(_)) {
+            errors.at(mark, format!("`#[{name}]` takes no arguments"));
+        }
+        params::check_receiver(sig, &format!("`#[{name}]` method"), &mut errors);
+        if let Some(token) = &sig.asyncness {
+            errors.at(
+                token,
+                format!(
+                    "a `#[{name}]` method cannot be `async`\nhelp: send `ctx.this()` a message with an `async` method"
+                ),
+            );
+        }
+        if let Some(token) = &sig.unsafety {
+            errors.at(token, format!("a `#[{name}]` method cannot be `unsafe`: the runtime calls it"));
+        }
+        if !sig.generics.params.is_empty() {
+            errors.at(&sig.generics, format!("a `#[{name}]` method cannot be generic\n{help}"));
+        }
+        match &sig.output {
+            ReturnType::Default => {}
+            ReturnType::Type(_, ty) if is_unit(ty) => {}
+            ReturnType::Type(_, ty) => errors.at(
+                ty,
+                format!("nobody receives what a `#[{name}]` method returns\nhelp: return nothing; for an error, call `ctx.fail(error)`"),
+            ),
+        }
+        let params = params::read(sig, actor, &mut errors);
+        let mut down = false;
+        for param in &params {
+            let Param::Argument { ty, .. } = param else {
+                continue;
+            };
+            if kind == HookKind::Terminated && !down && is_down(ty) {
+                down = true;
+            } else {
+                errors.at(ty, format!("the runtime has no `{}` to pass to a `#[{name}]` method\n{help}", pretty(ty)));
+            }
+        }
+        if kind == HookKind::Terminated && !down {
+            errors.at(&sig.ident, format!("a `#[terminated]` method is told who ended, and why\n{help}"));
+        }
+        let inherited = Inherited::new(&function.attrs, &actor.name, name);
+        errors.or(Self { kind, method: sig.ident.clone(), params, inherited })
+    }
+
+    /// The method of `Actor` that forwards to this hook.
+    pub(crate) fn forward(&self) -> TokenStream {
+        let method = &self.method;
+        let span = Span::mixed_site().located_at(method.span());
+        let cfgs = &self.inherited.cfgs;
+        let of_actor = Ident::new(self.kind.name(), span);
+        let has_context = self.params.iter().any(|param| matches!(param, Param::Context));
+        let ctx = Ident::new(if has_context { "ctx" } else { "_ctx" }, span);
+        let down = Ident::new("down", span);
+        let down_param = (self.kind == HookKind::Terminated).then(|| quote_spanned!(span=> #down: ::playhouse::Down,));
+        let passed = self.params.iter().map(|param| match param {
+            Param::Context => &ctx,
+            Param::Argument { .. } => &down,
+        });
+        let allow = self.inherited.deprecated.then(|| quote!(#[allow(deprecated)]));
+        quote_spanned! {span=>
+            #(#cfgs)*
+            #allow
+            fn #of_actor(&mut self, #down_param #ctx: &mut ::playhouse::Context<Self>) {
+                Self::#method(self, #(#passed),*);
+            }
+        }
+    }
+}
+
+/// An error for a method that looks like a hook, but is not marked as one: nothing would call it.
+pub(crate) fn check_unmarked(function: &ImplItemFn, actor: &ActorType) -> Option<syn::Error> {
+    let kind = HookKind::from_name(&function.sig.ident.to_string())?;
+    let params = params::read(&function.sig, actor, &mut Errors::default());
+    params.iter().any(|param| matches!(param, Param::Context)).then(|| {
+        let name = kind.name();
+        let text = format!("nothing calls this method, although it looks like `Actor::{name}`\nhelp: mark it with `#[{name}]`, or rename it");
+        syn::Error::new_spanned(&function.sig.ident, text)
+    })
+}
+
+fn is_unit(ty: &Type) -> bool {
+    matches!(ty, Type::Tuple(tuple) if tuple.elems.is_empty())
+}
+
+fn is_down(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Down"))
+}

@@ -1,0 +1,144 @@
+//! One `#[message]` method: its signature, checked and taken apart.
+
+use proc_macro2::Ident;
+use quote::ToTokens;
+use syn::{Attribute, ImplItemFn, Path, ReturnType, Type, Visibility, WherePredicate, parse_quote};
+
+use crate::attrs::Inherited;
+use crate::errors::Errors;
+use crate::generics::ActorType;
+use crate::name;
+use crate::options::MessageOptions;
+use crate::owned::{self, Owner};
+use crate::params::{self, Param};
+
+/// All that is needed to write the message of a method and its handler.
+pub(crate) struct MessageMethod {
+    /// The method.
+    pub(crate) method: Ident,
+    /// Its message.
+    pub(crate) name: Ident,
+    /// The visibility of both.
+    pub(crate) vis: Visibility,
+    /// Whether the handler is an `AsyncHandler`.
+    pub(crate) is_async: bool,
+    /// What the method takes after `self`; no type says `Self`.
+    pub(crate) params: Vec<Param>,
+    /// What it returns; does not say `Self`.
+    pub(crate) reply: Type,
+    /// Traits that the message derives.
+    pub(crate) derives: Vec<Path>,
+    /// Attributes for the generated items.
+    pub(crate) inherited: Inherited,
+    /// The `where` clause of the method, without `Self`.
+    pub(crate) predicates: Vec<WherePredicate>,
+}
+
+impl MessageMethod {
+    /// Reads `function`, marked with `mark`. Its other attributes are still in place.
+    pub(crate) fn read(function: &ImplItemFn, mark: &Attribute, actor: &ActorType) -> syn::Result<Self> {
+        let mut errors = Errors::default();
+        let sig = &function.sig;
+
+        let options = errors.keep(MessageOptions::parse(mark)).unwrap_or_default();
+        check_form(function, &mut errors);
+        let params = params::read(sig, actor, &mut errors)
+            .into_iter()
+            .filter_map(|param| match param {
+                Param::Context => Some(Param::Context),
+                Param::Argument { name, ty } => {
+                    owned::check(&ty, Owner::Argument(&name.to_string(), actor), &mut errors);
+                    let ty = Box::new(errors.keep(actor.without_self(&*ty))?);
+                    Some(Param::Argument { name, ty })
+                }
+            })
+            .collect();
+        let reply = match &sig.output {
+            ReturnType::Default => parse_quote!(()),
+            ReturnType::Type(_, ty) => match &**ty {
+                Type::Never(_) => parse_quote!(()), // it diverges: there is never a reply
+                ty => {
+                    owned::check(ty, Owner::Reply(&sig.ident.to_string()), &mut errors);
+                    errors.keep(actor.without_self(ty)).unwrap_or_else(|| ty.clone())
+                }
+            },
+        };
+        let predicates = sig
+            .generics
+            .where_clause
+            .iter()
+            .flat_map(|clause| &clause.predicates)
+            .filter_map(|predicate| errors.keep(actor.without_self(predicate)))
+            .collect();
+        let name = match options.name {
+            Some(name) => Some(name),
+            None => errors.keep(name::of_method(&sig.ident)),
+        };
+        if let Some(name) = &name {
+            let types = sig.inputs.iter().skip(1).map(|input| input.to_token_stream());
+            let types = types.chain([sig.output.to_token_stream()]).collect();
+            let taken = if *name == actor.name {
+                "as the actor itself is"
+            } else if name::is_in(name, types) {
+                "as a type in its own signature is"
+            } else {
+                ""
+            };
+            if !taken.is_empty() {
+                let text = format!(
+                    "the message of `{}` would be called `{name}`, {taken}\n\
+                     help: choose another name with `#[message(name = \"..\")]`",
+                    sig.ident
+                );
+                errors.at(name, text);
+            }
+        }
+        let fallback = sig.ident.clone(); // never seen: without a name there is an error
+        errors.or(Self {
+            method: sig.ident.clone(),
+            name: name.unwrap_or(fallback),
+            vis: function.vis.clone(),
+            is_async: sig.asyncness.is_some(),
+            params,
+            reply,
+            derives: options.derives,
+            inherited: Inherited::new(&function.attrs, &actor.name, &sig.ident.to_string()),
+            predicates,
+        })
+    }
+
+    /// The arguments: all parameters but the context.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = (&Ident, &Type)> {
+        self.params.iter().filter_map(|param| match param {
+            Param::Context => None,
+            Param::Argument { name, ty } => Some((name, &**ty)),
+        })
+    }
+}
+
+/// Checks all but the types of parameters and reply.
+fn check_form(function: &ImplItemFn, errors: &mut Errors) {
+    let sig = &function.sig;
+    params::check_receiver(sig, "message method", errors);
+    if !sig.generics.params.is_empty() {
+        errors.at(
+            &sig.generics,
+            format!(
+                "a message is one concrete type, so the message method `{}` cannot be generic\n\
+                 help: use concrete types, or make the actor generic",
+                sig.ident
+            ),
+        );
+    }
+    if let Some(token) = &sig.unsafety {
+        let text = "a message method cannot be `unsafe`: whoever sends the message makes no promise\n\
+                    help: check what must hold inside of the method";
+        errors.at(token, text);
+    }
+    if let Some(token) = &sig.variadic {
+        errors.at(token, "a message has a fixed number of arguments");
+    }
+    if let Some(token) = &function.defaultness {
+        errors.at(token, "a message method cannot be `default`");
+    }
+}

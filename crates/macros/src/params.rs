@@ -1,0 +1,167 @@
+//! Receivers and parameters of marked methods; which parameter is the context.
+
+use proc_macro2::Ident;
+use quote::{ToTokens, format_ident};
+use syn::{FnArg, GenericArgument, Pat, PatType, PathArguments, PathSegment, Receiver, Signature, Type};
+
+use crate::errors::{Errors, pretty};
+use crate::generics::ActorType;
+
+/// A parameter after `self`.
+pub(crate) enum Param {
+    /// `&mut Context<Self>`
+    Context,
+    /// Anything else.
+    Argument {
+        /// Its name; `arg0` and so on for a `_`.
+        name: Ident,
+        /// Its type, as written.
+        ty: Box<Type>,
+    },
+}
+
+/// Checks that `sig` takes `&self` or `&mut self`. `what` is "message method" or the like.
+pub(crate) fn check_receiver(sig: &Signature, what: &str, errors: &mut Errors) {
+    match sig.inputs.first() {
+        Some(FnArg::Receiver(receiver)) if borrows_self(receiver) => {}
+        Some(FnArg::Receiver(receiver)) => errors.at(
+            receiver,
+            format!(
+                "`{}` takes the actor away from the runtime\n\
+                 help: take `&mut self`; to end the actor, take `ctx: &mut Context<Self>` too and call `ctx.stop()`",
+                pretty(receiver)
+            ),
+        ),
+        _ => errors.at(
+            &sig.ident,
+            format!("a {what} runs on its actor, but `{}` has no `self`\nhelp: add `&mut self` or `&self`", sig.ident),
+        ),
+    }
+}
+
+fn borrows_self(receiver: &Receiver) -> bool {
+    match &*receiver.ty {
+        Type::Reference(reference) => {
+            matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("Self"))
+        }
+        _ => false,
+    }
+}
+
+/// The parameters of `sig` after `self`.
+pub(crate) fn read(sig: &Signature, actor: &ActorType, errors: &mut Errors) -> Vec<Param> {
+    let mut params = Vec::new();
+    let mut context: Option<String> = None;
+    for (index, input) in sig.inputs.iter().enumerate() {
+        let FnArg::Typed(typed) = input else { continue };
+        match context_of(&typed.ty, actor) {
+            Kind::Context => {
+                if let Some(first) = &context {
+                    let text =
+                        format!("there is one context, and `{first}` has it already\nhelp: remove this parameter");
+                    errors.at(typed, text);
+                }
+                context = Some(pretty(&typed.pat));
+                params.push(Param::Context);
+            }
+            Kind::Mistaken(text) => errors.at(&typed.ty, text),
+            Kind::Other => {
+                if let Some(name) = argument_name(typed, index, errors) {
+                    params.push(Param::Argument { name, ty: typed.ty.clone() });
+                }
+            }
+        }
+    }
+    params
+}
+
+fn argument_name(typed: &PatType, index: usize, errors: &mut Errors) -> Option<Ident> {
+    for attr in &typed.attrs {
+        if attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr") {
+            errors.at(attr, "an argument of a message cannot be conditional\nhelp: put `#[cfg]` on the method");
+        }
+    }
+    match &*typed.pat {
+        Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => Some(name.ident.clone()),
+        Pat::Wild(_) => Some(format_ident!("arg{}", index.saturating_sub(1))),
+        pattern => {
+            errors.at(
+                pattern,
+                format!(
+                    "an argument of a message is a name, but this is the pattern `{}`\n\
+                     help: name it, as in `arg: {}`, and take it apart in the body",
+                    pretty(pattern),
+                    pretty(&typed.ty)
+                ),
+            );
+            None
+        }
+    }
+}
+
+/// What a parameter's type says about contexts.
+enum Kind {
+    Context,
+    /// Meant to be the context; how to say so.
+    Mistaken(String),
+    Other,
+}
+
+fn context_of(ty: &Type, actor: &ActorType) -> Kind {
+    match ty {
+        Type::Paren(inner) => context_of(&inner.elem, actor),
+        Type::Group(inner) => context_of(&inner.elem, actor),
+        Type::Reference(reference) => match context_segment(&reference.elem) {
+            None => Kind::Other,
+            Some(segment) => match of_whom(segment) {
+                Whom::Nobody => Kind::Mistaken("this context names no actor\nhelp: write `&mut Context<Self>`".into()),
+                Whom::Actor(named) if is_actor(named, actor) => Kind::Context,
+                Whom::Actor(named) => Kind::Mistaken(format!(
+                    "this is the context of `{}`, but the actor is `{}`\nhelp: write `&mut Context<Self>`",
+                    pretty(named),
+                    pretty(&actor.ty)
+                )),
+                Whom::NotOurs => Kind::Other,
+            },
+        },
+        _ => match context_segment(ty).map(of_whom) {
+            Some(Whom::Actor(named)) if is_actor(named, actor) => Kind::Mistaken(
+                "the context is lent to the method, not given away\nhelp: write `&mut Context<Self>`".into(),
+            ),
+            _ => Kind::Other,
+        },
+    }
+}
+
+fn context_segment(ty: &Type) -> Option<&PathSegment> {
+    match ty {
+        Type::Paren(inner) => context_segment(&inner.elem),
+        Type::Group(inner) => context_segment(&inner.elem),
+        Type::Path(path) => path.path.segments.last().filter(|last| last.ident == "Context"),
+        _ => None,
+    }
+}
+
+enum Whom<'a> {
+    Nobody,
+    Actor(&'a Type),
+    /// Another `Context`, such as that of `std::task`.
+    NotOurs,
+}
+
+fn of_whom(segment: &PathSegment) -> Whom<'_> {
+    match &segment.arguments {
+        PathArguments::None => Whom::Nobody,
+        PathArguments::AngleBracketed(list) => match list.args.first() {
+            Some(GenericArgument::Type(ty)) if list.args.len() == 1 => Whom::Actor(ty),
+            _ => Whom::NotOurs,
+        },
+        PathArguments::Parenthesized(_) => Whom::NotOurs,
+    }
+}
+
+/// Whether `named` is `Self` or the actor's type.
+pub(crate) fn is_actor(named: &Type, actor: &ActorType) -> bool {
+    let text = |ty: &Type| ty.to_token_stream().to_string();
+    matches!(named, Type::Path(path) if path.path.is_ident("Self")) || text(named) == text(&actor.ty)
+}

@@ -1,0 +1,59 @@
+#![allow(unused)]
+use playhouse::prelude::*;
+
+struct A;
+
+#[actor]
+impl A {
+    #[started]
+    async fn begin(&mut self) {}
+
+    #[stopped]
+    fn end(&mut self, ctx: &mut Context<Self>) -> Result<(), String> {
+        Ok(())
+    }
+
+    #[terminated]
+    fn lost(&mut self, ctx: &mut Context<Self>) {}
+}
+
+struct B;
+
+#[actor]
+impl B {
+    #[started]
+    fn begin(&mut self, n: u64) {}
+
+    #[stopped]
+    fn end(self) {}
+
+    #[terminated]
+    fn lost<T>(down: Down) {}
+}
+
+struct C;
+
+#[actor]
+impl C {
+    // Forgotten: nothing would call it.
+    fn started(&mut self, ctx: &mut Context<Self>) {}
+
+    #[started]
+    fn begin(&mut self) {}
+
+    #[started]
+    fn begin_again(&mut self) {}
+
+    #[stopped(now)]
+    fn end(&mut self) {}
+
+    #[terminated]
+    #[message]
+    fn lost(&mut self, down: Down) {}
+
+    #[message]
+    #[message]
+    fn twice(&mut self) {}
+}
+
+fn main() {}

@@ -1,0 +1,48 @@
+//! Playhouse: an actor runtime that is fast on one machine and keeps every standard actor semantic.
+//!
+//! ```
+//! use playhouse::prelude::*;
+//!
+//! #[derive(Default)]
+//! struct Counter {
+//!     n: u64,
+//! }
+//!
+//! #[actor]
+//! impl Counter {
+//!     #[message]
+//!     fn add(&mut self, by: u64) {
+//!         self.n += by;
+//!     }
+//!
+//!     #[message]
+//!     fn get(&self) -> u64 {
+//!         self.n
+//!     }
+//! }
+//!
+//! fn main() -> playhouse::Result<()> {
+//!     let system = System::start()?;
+//!     let counter = system.spawn(Counter::default());
+//!     counter.tell(Add(5));
+//!     assert_eq!(counter.ask(Get).wait()?, 5);
+//!     system.shutdown()?;
+//!     Ok(())
+//! }
+//! ```
+
+pub use playhouse_actor::*;
+pub use playhouse_macros::{Message, actor};
+
+/// Any error of this crate, for `main` functions.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+/// A result with any error of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What a program with actors needs.
+pub mod prelude {
+    pub use crate::{
+        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, Directive, Down, Group, Handler, Message, Placement,
+        Recipient, SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, actor,
+    };
+}
