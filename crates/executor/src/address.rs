@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use crate::cell::{Cell, status};
 use crate::record::{AsyncMail, ControlMail, SyncMail};
 use crate::resident::{AsyncEnvelope, Control, Envelope, Resident};
-use crate::worker;
+use crate::{nested, send};
 
 /// The lanes of a stage, in the order of their rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,33 +114,33 @@ impl<S: Resident> Address<S> {
     /// Sends a message whose handler runs to completion.
     #[inline(always)]
     pub fn send<E: Envelope<S>>(self, envelope: E) {
-        worker::post(self.raw, SyncMail(envelope));
+        send::post(self.raw, SyncMail(envelope));
     }
 
     /// Sends a message whose handler may wait.
     #[inline(always)]
     pub fn send_async<E: AsyncEnvelope<S>>(self, envelope: E) {
-        worker::post(self.raw, AsyncMail(envelope));
+        send::post(self.raw, AsyncMail(envelope));
     }
 
     /// Sends a message in the urgent lane.
     pub fn send_urgent<E: Envelope<S>>(self, envelope: E) {
-        worker::post_lane(self.raw, Lane::Urgent, SyncMail(envelope));
+        send::post_lane(self.raw, Lane::Urgent, SyncMail(envelope));
     }
 
     /// Sends a message whose handler may wait, in the urgent lane.
     pub fn send_urgent_async<E: AsyncEnvelope<S>>(self, envelope: E) {
-        worker::post_lane(self.raw, Lane::Urgent, AsyncMail(envelope));
+        send::post_lane(self.raw, Lane::Urgent, AsyncMail(envelope));
     }
 
     /// Sends a request to the cell, in the system lane.
     pub fn send_control<C: Control<S>>(self, control: C) {
-        worker::post_lane(self.raw, Lane::System, ControlMail(control));
+        send::post_lane(self.raw, Lane::System, ControlMail(control));
     }
 
     /// Sends a request to the cell behind the messages that were sent to it before.
     pub fn send_control_in_order<C: Control<S>>(self, control: C) {
-        worker::post(self.raw, ControlMail(control));
+        send::post(self.raw, ControlMail(control));
     }
 
     /// Runs the handler at once, on the caller's stack, where that cannot be told from sending: the actor is idle,
@@ -149,7 +149,7 @@ impl<S: Resident> Address<S> {
     /// # Errors
     /// The envelope, where the short cut cannot be taken.
     pub fn call_now<E: Envelope<S>>(self, envelope: E) -> Result<(), E> {
-        worker::call_now(self.raw, SyncMail(envelope)).map_err(|mail| mail.0)
+        nested::call_now(self.raw, SyncMail(envelope)).map_err(|mail| mail.0)
     }
 
     /// As [`Address::call_now`], for a handler that may wait.
@@ -157,7 +157,7 @@ impl<S: Resident> Address<S> {
     /// # Errors
     /// The envelope, where the short cut cannot be taken.
     pub fn call_now_async<E: AsyncEnvelope<S>>(self, envelope: E) -> Result<(), E> {
-        worker::call_now(self.raw, AsyncMail(envelope)).map_err(|mail| mail.0)
+        nested::call_now(self.raw, AsyncMail(envelope)).map_err(|mail| mail.0)
     }
 }
 

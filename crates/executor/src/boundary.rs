@@ -33,7 +33,6 @@
 //! stealing: a theft partitions the queue, which costs the victim about 2 ns per record looked at, per theft, and the
 //! number of stages costs nothing (`playhouse bench --sweep-stages`).
 
-use std::ptr::NonNull;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -41,11 +40,11 @@ use std::time::Duration;
 use crate::address::Lane;
 use crate::core::{Hold, Reason};
 use crate::office::{Inbox, Office, Presence, Signal};
-use crate::record::Record;
+use crate::run::Stop;
 use crate::segment::{COPY_BYTES_MAX, Chain};
 use crate::system::Stealing;
 use crate::timers::TimerOp;
-use crate::worker::{Cursor, Stop, Worker};
+use crate::worker::Worker;
 
 /// A backlog that takes longer than this is worth a second worker: a wake-up costs about a tenth of it.
 pub(crate) const WORTH_WAKING_NS: u64 = 50_000;
@@ -94,30 +93,13 @@ impl Worker {
     /// One boundary and one gulp.
     pub(crate) fn turn(&self, bound: u64) -> Turn {
         self.attend();
-        if !self.find_work() {
+        if !self.advance() {
             return Turn::Nothing;
         }
         match self.gulp(bound) {
             Stop::Detached => Turn::Detached,
             Stop::Bound | Stop::Signal => Turn::Ran,
         }
-    }
-
-    /// Makes `run` a place with records. False: there are none.
-    pub(crate) fn find_work(&self) -> bool {
-        if !self.run.get().is_none() {
-            return true;
-        }
-        // SAFETY: in RUNTIME, by the owner.
-        if let Some(later) = unsafe { (*self.later.get()).pop() } {
-            self.run.set(later);
-            return true;
-        }
-        if self.logs[self.id as usize].is_empty() {
-            return false;
-        }
-        self.take_log();
-        true
     }
 
     /// Everything that is due between two gulps. In RUNTIME.
@@ -320,34 +302,6 @@ impl Worker {
         for chain in [urgent, system] {
             self.put_first(chain);
         }
-    }
-
-    /// Puts `chain` before everything else that is queued. In RUNTIME.
-    pub(crate) fn put_first(&self, chain: Chain) {
-        if chain.is_empty() {
-            return;
-        }
-        self.queued_bytes.set(self.queued_bytes.get() + chain.bytes as isize);
-        let rest = self.run.replace(Cursor::over(chain));
-        if !rest.is_none() {
-            // SAFETY: in RUNTIME, by the owner.
-            unsafe { (*self.later.get()).push(rest) };
-        }
-    }
-
-    /// Estimated bytes of records that wait in the queue. In RUNTIME.
-    pub(crate) fn backlog_bytes(&self) -> u64 {
-        let run = self.run.get();
-        let log = &self.logs[self.id as usize];
-        let mut bytes = self.queued_bytes.get().max(0) as u64;
-        if !run.is_none() {
-            // SAFETY: the cursor's segment is live. `queued_bytes` counts whole segments: take off what was run.
-            bytes = bytes.saturating_sub(unsafe { (*run.segment).used } as u64) + (run.end as u64 - run.at as u64);
-        }
-        if !log.is_closed() {
-            bytes += log.tail.load(Ordering::Relaxed) as u64 - crate::segment::Segment::body(log.last.get()) as u64;
-        }
-        bytes
     }
 
     // -- looking around -------------------------------------------------------------------------------------------------
@@ -663,45 +617,5 @@ impl Worker {
         }
         self.system.parked.fetch_sub(1, Ordering::Relaxed);
         self.ledger.parked_ns.add(self.system.now_ns() - start);
-    }
-}
-
-/// Calls `visit` for the records in all the places of the queue. In RUNTIME.
-pub(crate) fn for_each_queued(worker: &Worker, mut visit: impl FnMut(NonNull<Record>)) {
-    let mut over = |cursor: Cursor| {
-        if cursor.is_none() {
-            return;
-        }
-        // SAFETY: the cursor owns its segment from `at`, and those behind it; all hold whole records.
-        unsafe {
-            crate::segment::for_each_between(cursor.at, cursor.end, &mut visit);
-            let mut segment = (*cursor.segment).next;
-            while !segment.is_null() {
-                let body = crate::segment::Segment::body(segment);
-                crate::segment::for_each_between(body, body.add((*segment).used), &mut visit);
-                segment = (*segment).next;
-            }
-        }
-    };
-    over(worker.run.get());
-    // SAFETY: in RUNTIME, by the owner.
-    for later in unsafe { (*worker.later.get()).iter().rev() } {
-        over(*later);
-    }
-    let log = &worker.logs[worker.id as usize];
-    if !log.is_closed() {
-        let (mut segment, last) = (log.first.get(), log.last.get());
-        loop {
-            let body = crate::segment::Segment::body(segment);
-            // SAFETY: the log owns its segments; the last one is filled up to the tail.
-            unsafe {
-                let end = if segment == last { log.tail.load(Ordering::Relaxed) } else { body.add((*segment).used) };
-                crate::segment::for_each_between(body, end, &mut visit);
-                if segment == last {
-                    break;
-                }
-                segment = (*segment).next;
-            }
-        }
     }
 }

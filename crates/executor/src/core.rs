@@ -80,7 +80,7 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         for (_, hold) in std::mem::take(&mut self.holds) {
-            crate::worker::bounce_chain(hold.chain, crate::resident::Undelivered::Shutdown);
+            crate::queue::bounce_chain(hold.chain, crate::resident::Undelivered::Shutdown);
         }
     }
 }

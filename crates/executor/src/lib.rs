@@ -13,11 +13,15 @@ mod boundary;
 mod cell;
 mod core;
 mod monitor;
+mod nested;
 mod office;
 mod pinning;
+mod queue;
 mod record;
 mod resident;
+mod run;
 mod segment;
+mod send;
 mod simulated;
 mod slab;
 mod stats;
@@ -51,7 +55,7 @@ pub fn with_current_system<R>(f: impl FnOnce(Option<&std::sync::Arc<SystemCore>>
 /// What was given, where this thread runs no worker with stages for children.
 #[inline]
 pub fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Result<Address<S>, (S, E)> {
-    worker::spawn_near(state, start)
+    nested::spawn_near(state, start)
 }
 
 /// Bytes in front of an actor's state in memory.

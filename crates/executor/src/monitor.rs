@@ -12,7 +12,7 @@
 //!
 //! - M, before each record: store `claimed`; light fence; read the signal.
 //! - M, before touching core, queue structure or logs' structure: store phase = RUNTIME; light fence; read the signal.
-//! - Monitor: raise REVOKED; heavy fence; read phase and claimed.
+//! - Monitor: raise REVOKED; heavy fence; read phase, then claimed.
 //!
 //! By the asymmetric fence, either M sees REVOKED at its next claim or entry into RUNTIME, or the monitor sees that
 //! claim or that phase. Cases, as the monitor sees them:
@@ -87,18 +87,17 @@ impl Worker {
     pub(crate) fn flush_detached(&self) {
         let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
         self.post_rest(&mut lease);
-        for log in &self.logs {
-            // The segments were kept for the record under way; from here on nothing is appended any more.
-            let mut segment = log.first.get();
-            while !segment.is_null() {
+        for (dest, log) in self.logs.iter().enumerate() {
+            // The segments were kept for the record under way; from here on nothing is appended any more. The queue's
+            // own are freed at the end, since the claimed record lies in one.
+            if dest == self.id as usize {
+                log.end.store(std::ptr::null_mut(), Ordering::Relaxed);
+                log.tail.store(std::ptr::null_mut(), Ordering::Relaxed);
+            } else {
                 // SAFETY: the log owns its segments; all records in them were taken.
-                unsafe {
-                    let next = (*segment).next;
-                    self.pool.put(segment);
-                    segment = next;
-                }
+                unsafe { self.free_segments(log.first.get()) };
+                log.close();
             }
-            log.close();
         }
         lease.taken.clear();
     }
@@ -124,17 +123,12 @@ impl Worker {
         let handled = self.handled.replace(0);
         let stages = {
             let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
-            for mut segment in std::mem::take(&mut lease.segments) {
-                while !segment.is_null() {
-                    // SAFETY: the queue of this thread, whose records were taken or run.
-                    unsafe {
-                        let next = (*segment).next;
-                        self.pool.put(segment);
-                        segment = next;
-                    }
-                }
+            let log = &self.logs[self.id as usize];
+            for segment in std::mem::take(&mut lease.segments).into_iter().chain([log.first.get()]) {
+                // SAFETY: the queue of this thread, whose records were taken or run.
+                unsafe { self.free_segments(segment) };
             }
-            self.run.set(crate::worker::Cursor::NONE);
+            log.close();
             std::mem::take(&mut lease.stages)
         };
         self.system.detached.fetch_sub(1, Ordering::Relaxed);
@@ -149,8 +143,9 @@ impl Worker {
         let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
         self.signal.raise(Signal::REVOKED);
         barrier::heavy();
-        let claimed = NonNull::new(self.claimed.load(Ordering::Acquire));
-        let (Some(claimed), USER) = (claimed, self.phase.load(Ordering::Acquire)) else {
+        // The phase first: a claim read before it could be an old one, of a thread that is about to start a gulp.
+        let phase = self.phase.load(Ordering::Acquire);
+        let (USER, Some(claimed)) = (phase, NonNull::new(self.claimed.load(Ordering::Acquire))) else {
             self.signal.clear(Signal::REVOKED);
             return None;
         };
@@ -158,20 +153,27 @@ impl Worker {
         for log in &self.logs {
             log.end.store(std::ptr::null_mut(), Ordering::Relaxed);
         }
-        let run = self.position();
         let mut queue = Chain::new();
-        if !run.is_none() {
-            take_records(run, &mut queue);
-            lease.segments.push(run.segment);
-        }
+        let log = &self.logs[self.id as usize];
+        let taken_to = log.tail.load(Ordering::Acquire);
+        // SAFETY: the thread stands still; records before the tail are whole, and moved out once.
+        self.for_each_from(self.position(), taken_to, &mut |record| unsafe {
+            queue.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), None);
+        });
         // SAFETY: the thread stands still; `later` is touched in RUNTIME only.
-        for later in unsafe { (*self.later.get()).drain(..).rev() } {
-            take_records(later, &mut queue);
-            lease.segments.push(later.segment);
+        let later = unsafe { (*self.later.get()).drain(..) };
+        for cursor in std::iter::once(self.cursor()).chain(later) {
+            if cursor.segment != log.first.get() {
+                lease.segments.push(cursor.segment);
+            }
         }
         let mut outgoing = Vec::new();
         lease.taken = vec![std::ptr::null_mut(); self.logs.len()];
         for (dest, log) in self.logs.iter().enumerate() {
+            if dest == self.id as usize {
+                lease.taken[dest] = taken_to;
+                continue;
+            }
             if log.is_closed() {
                 continue;
             }
@@ -190,11 +192,7 @@ impl Worker {
                 }
             }
             lease.taken[dest] = tail;
-            if dest == self.id as usize {
-                queue.append(chain);
-            } else {
-                outgoing.push(chain);
-            }
+            outgoing.push(chain);
         }
         // SAFETY: the claimed record stays readable while its thread runs it; cells are never freed.
         let mut stages = vec![unsafe { claimed.as_ref() }.stage()];
@@ -233,27 +231,6 @@ impl Worker {
             chain.bytes = 0;
         }
         Some(Takeover { core, queue })
-    }
-}
-
-/// Moves the records of the cursor's chain to the end of `queue`; the segments stay.
-fn take_records(cursor: crate::worker::Cursor, queue: &mut Chain) {
-    let mut from = cursor.at;
-    let mut end = cursor.end;
-    let mut segment = cursor.segment;
-    loop {
-        // SAFETY: whole records of a queue that stands still, moved out once.
-        unsafe {
-            for_each_between(from, end, &mut |record| {
-                queue.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), None)
-            });
-            segment = (*segment).next;
-            if segment.is_null() {
-                return;
-            }
-            from = Segment::body(segment);
-            end = from.add((*segment).used);
-        }
     }
 }
 

@@ -292,7 +292,7 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
         let mut cx = Cx::<S>::new(cell);
         let extra = cold.take().map(|mut cold| {
             let extra = cold.extra.take();
-            crate::worker::bounce_chain(
+            crate::queue::bounce_chain(
                 std::mem::replace(&mut cold.deferred, crate::segment::Chain::new()),
                 Undelivered::Stopped,
             );

@@ -90,7 +90,7 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     if choices.one_in(2) {
         // Some stage's messages first.
         let mut stages = Vec::new();
-        crate::boundary::for_each_queued(worker, |record| {
+        worker.for_each_queued(|record| {
             // SAFETY: records of the worker's own queue.
             let record = unsafe { record.as_ref() };
             if !record.is_buried() && !stages.contains(&record.stage()) {
@@ -105,7 +105,7 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     if choices.one_in(8) {
         worker.checkup();
     }
-    if !worker.find_work() {
+    if !worker.advance() {
         if worker.lower() && system.config.stealing != Stealing::None && choices.one_in(2) && system.config.workers > 1
         {
             let victim = choices.below(system.config.workers) as u16;
@@ -117,5 +117,5 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     }
     let bound = 1 + choices.below(8) as u64;
     let stop = worker.gulp(bound);
-    debug_assert_ne!(stop, crate::worker::Stop::Detached, "nobody takes over in simulation");
+    debug_assert_ne!(stop, crate::run::Stop::Detached, "nobody takes over in simulation");
 }

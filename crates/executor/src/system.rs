@@ -680,7 +680,7 @@ impl SystemCore {
     ) -> Result<Address<S>, (S, String)> {
         let (state, start) = match choice {
             StageChoice::Near if worker::current().is_some_and(|w| w.system_id == self.id) => {
-                match worker::spawn_near(state, start) {
+                match crate::nested::spawn_near(state, start) {
                     Ok(address) => return Ok(address),
                     Err(back) => back,
                 }

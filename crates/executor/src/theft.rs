@@ -127,7 +127,7 @@ impl Worker {
     fn choose_stages(&self, thief: u16) -> Option<StageSet> {
         let system = &self.system;
         let mut waiting = vec![0u64; system.route.len()];
-        crate::boundary::for_each_queued(self, |record| {
+        self.for_each_queued(|record| {
             // SAFETY: records of the own queue.
             let record = unsafe { record.as_ref() };
             if !record.is_buried() {
@@ -162,7 +162,7 @@ impl Worker {
     /// Takes the records of some stages out of the queue, in order. In RUNTIME.
     pub(crate) fn extract(&self, wanted: impl Fn(u16) -> bool) -> Chain {
         let mut loot = Chain::new();
-        crate::boundary::for_each_queued(self, |mut record| {
+        self.for_each_queued(|mut record| {
             // SAFETY: records of the own queue, which is not run meanwhile; what is copied is buried, so its payload
             // has one owner.
             unsafe {

@@ -1,0 +1,105 @@
+//! Handlers that run on another handler's stack: short-circuit asks, and the start of near children.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering;
+
+use crate::address::{Address, RawAddress};
+use crate::cell::Cell;
+use crate::office::Signal;
+use crate::record::{CONTINUE, Deliverable, Loose, Op};
+use crate::resident::{Crash, Cx, Envelope, Resident};
+use crate::worker::{USER, Worker, current};
+
+/// Handlers that run nested on one stack (short-circuit asks).
+pub(crate) const NEST_MAX: usize = 16;
+
+/// Runs `mail` on the caller's stack if nobody can tell the difference; otherwise gives it back.
+///
+/// The receiver must be resident on this worker, not running, not suspended, and no message may wait for it here: then
+/// running it now is one of the orders in which the queue could have run (macro-step semantics: its handler sees no
+/// message of the caller that it would not have seen).
+pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
+    let Some(worker) = current() else { return Err(mail) };
+    let depth = worker.nested.get();
+    let claimed = worker.claimed.load(Ordering::Relaxed);
+    // SAFETY: cells are never freed.
+    let header = unsafe { to.cell.as_ref() };
+    if worker.system_id != to.system()
+        || worker.route_of(to.stage()) != Some(worker.id)
+        || header.tag() != to.identity()
+        || depth == NEST_MAX
+        || worker.phase.load(Ordering::Relaxed) != USER
+        || worker.holding.get()
+        || claimed.is_null()
+        // SAFETY: the claimed record stays readable until the next one is claimed.
+        || unsafe { (*claimed).cell } == to.cell
+        || worker.nest[..depth].iter().any(|cell| cell.load(Ordering::Relaxed) == to.cell.as_ptr())
+        || !worker.nothing_waits_for(worker.position(), to.cell)
+    {
+        return Err(mail);
+    }
+    let nest = Nest::enter(worker, depth, to.cell);
+    if worker.signal.get() & Signal::REVOKED != 0 {
+        return Err(mail);
+    }
+    worker.ledger.short_circuits.add(1);
+    let mut loose = Loose::new();
+    let (record, _) = loose.write(mail, to.cell, to.identity());
+    // SAFETY: this worker runs the receiver's stage, no handler of it is on the stack, and the record is run once.
+    let result = catch_unwind(AssertUnwindSafe(|| unsafe { (record.as_ref().thunk)(record, Op::Run) }));
+    match result {
+        Ok(outcome) => worker.settle(to.cell, outcome),
+        Err(panic) => worker.crash(to.cell, Crash::Panic(panic)),
+    }
+    drop(nest);
+    Ok(())
+}
+
+/// Spawns on a stage of the running worker and runs `start` at once: nobody else knows the new actor, so nobody can
+/// tell that from sending it. Gives both back where this thread runs no worker with stages for children.
+#[inline]
+pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Result<Address<S>, (S, E)> {
+    let Some(worker) = current() else { return Err((state, start)) };
+    let Some(stage) = worker.near_stage() else { return Err((state, start)) };
+    let raw = worker.occupy(state, stage);
+    let depth = worker.nested.get();
+    if depth == NEST_MAX || worker.phase.load(Ordering::Relaxed) != USER {
+        raw.typed::<S>().send(start);
+        return Ok(raw.typed());
+    }
+    let nest = Nest::enter(worker, depth, raw.cell);
+    if worker.signal.get() & Signal::REVOKED != 0 {
+        raw.typed::<S>().send(start);
+        return Ok(raw.typed());
+    }
+    // SAFETY: the cell was just occupied on a stage of this worker, and no handler of it runs.
+    let state = unsafe { Cell::state::<S>(raw.cell) };
+    match catch_unwind(AssertUnwindSafe(|| start.run(state, Cx::new(raw.cell)).outcome())) {
+        Ok(CONTINUE) => {}
+        Ok(outcome) => worker.settle(raw.cell, outcome),
+        Err(panic) => worker.crash(raw.cell, Crash::Panic(panic)),
+    }
+    drop(nest);
+    Ok(raw.typed())
+}
+
+/// A nested handler on this stack: its stage is claimed as a record's is (see `monitor.rs`).
+struct Nest<'a>(&'a Worker, usize);
+
+impl<'a> Nest<'a> {
+    #[inline]
+    fn enter(worker: &'a Worker, depth: usize, cell: NonNull<Cell>) -> Nest<'a> {
+        worker.nest[depth].store(cell.as_ptr(), Ordering::Relaxed);
+        worker.nested.set(depth + 1);
+        worker.light_fence();
+        Nest(worker, depth)
+    }
+}
+
+impl Drop for Nest<'_> {
+    fn drop(&mut self) {
+        self.0.nested.set(self.1);
+        self.0.nest[self.1].store(ptr::null_mut(), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,296 @@
+//! Running: the loop over the queue, and what follows a message.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering;
+
+use crate::barrier;
+use crate::cell::{Cell, status};
+use crate::queue::Cursor;
+use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, RESUME, Record, STOP};
+use crate::resident::{Crash, Ending, Undelivered};
+use crate::segment::Chain;
+use crate::worker::{USER, Worker, note_suspended};
+
+/// Why a gulp ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The bound of messages is reached, or everything was run.
+    Bound,
+    /// The signal is raised.
+    Signal,
+    /// This thread has lost the worker: see `monitor.rs`.
+    Detached,
+}
+
+impl Worker {
+    /// Runs up to `bound` records of the queue.
+    pub(crate) fn gulp(&self, bound: u64) -> Stop {
+        let mut done = 0;
+        loop {
+            let result = catch_unwind(AssertUnwindSafe(|| match (self.full_fence, self.holding.get()) {
+                (false, false) => self.run_records::<false, false>(bound, &mut done),
+                (false, true) => self.run_records::<false, true>(bound, &mut done),
+                (true, false) => self.run_records::<true, false>(bound, &mut done),
+                (true, true) => self.run_records::<true, true>(bound, &mut done),
+            }));
+            self.handled.set(self.handled.get() + done);
+            match result {
+                Ok(stop) => return stop,
+                Err(panic) => {
+                    done = 0;
+                    self.crashed(panic);
+                }
+            }
+        }
+    }
+
+    /// The loop that everything is about. In RUNTIME at the start, and at the end unless detached.
+    ///
+    /// FULL: this platform has no asymmetric fence. HOLDING: some stage's records are put aside.
+    #[inline(always)]
+    fn run_records<const FULL: bool, const HOLDING: bool>(&self, bound: u64, done: &mut u64) -> Stop {
+        let mut left = bound;
+        let (mut at, mut end) = (self.run_at.get(), self.run_end.get());
+        // Relaxed, then Release: the monitor that sees USER sees no stale claim.
+        self.claimed.store(ptr::null_mut(), Ordering::Relaxed);
+        self.leave_runtime();
+        loop {
+            if at == end {
+                // RUNTIME again, to find where to go on: most often behind, in what was sent meanwhile.
+                self.run_at.set(at);
+                if !self.enter_runtime() {
+                    return Stop::Detached;
+                }
+                self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                if self.dirty.get() || self.office().mail.load(Ordering::Relaxed) || !self.advance() || left == 0 {
+                    return Stop::Bound;
+                }
+                (at, end) = (self.run_at.get(), self.run_end.get());
+                self.claimed.store(ptr::null_mut(), Ordering::Relaxed);
+                self.leave_runtime();
+            }
+            // SAFETY: `at` is at a whole record of the queue whose payload was not consumed.
+            let record = unsafe { NonNull::new_unchecked(at.cast::<Record>()) };
+            self.claimed.store(record.as_ptr(), Ordering::Relaxed);
+            barrier::light::<FULL>();
+            if self.signal.get() != 0 || left == 0 {
+                self.run_at.set(at);
+                return if self.interrupted(record) { Stop::Signal } else { Stop::Detached };
+            }
+            left -= 1;
+            *done += 1;
+            // SAFETY: as above.
+            let (size, cell, tag) =
+                unsafe { (record.as_ref().bytes(), record.as_ref().cell, record.as_ref().resident_tag()) };
+            at = at.wrapping_add(size);
+            if HOLDING && self.put_aside(record) {
+                self.run_at.set(at);
+                continue;
+            }
+            // SAFETY: this thread runs the stage of the record (I1), and the record is run once.
+            let outcome = unsafe {
+                if cell.as_ref().tag() == tag {
+                    (record.as_ref().thunk)(record, Op::Run)
+                } else {
+                    self.deliver_irregular(record)
+                }
+            };
+            if outcome != CONTINUE {
+                self.settle(cell, outcome);
+            }
+        }
+    }
+
+    /// Moves the claimed record away if its stage is put aside. A detached thread finds that out at its next claim, and
+    /// the stage of a claimed record is its own until then.
+    fn put_aside(&self, record: NonNull<Record>) -> bool {
+        self.with_core(|core| core.hold_record(record, &self.pool)).unwrap_or(false)
+    }
+
+    /// Where the loop stands: behind the claimed record. In USER, or after it.
+    pub(crate) fn position(&self) -> Cursor {
+        let mut cursor = self.cursor();
+        let claimed = self.claimed.load(Ordering::Relaxed);
+        if !claimed.is_null() {
+            // SAFETY: the claimed record stays readable until the next one is claimed, and lies in the segment that
+            // the cursor is in.
+            cursor.at = unsafe { claimed.cast::<u8>().add((*claimed).bytes()) };
+        }
+        cursor
+    }
+
+    /// The signal is raised or the bound reached with `record` claimed but not run: gives the claim back. False: this
+    /// thread is detached.
+    #[cold]
+    #[inline(never)]
+    fn interrupted(&self, record: NonNull<Record>) -> bool {
+        if self.enter_runtime() {
+            return true;
+        }
+        self.finish_claimed(record);
+        false
+    }
+
+    /// Detached with `record` claimed: runs it if the monitor left it to this thread.
+    #[cold]
+    fn finish_claimed(&self, record: NonNull<Record>) -> Stop {
+        if self.lease_left_me(record) {
+            // SAFETY: the monitor saw the claim and left the record, and its stage, to this thread.
+            let (cell, outcome) = unsafe {
+                let cell = record.as_ref().cell;
+                if cell.as_ref().tag() == record.as_ref().resident_tag() {
+                    (cell, (record.as_ref().thunk)(record, Op::Run))
+                } else {
+                    (cell, self.deliver_irregular(record))
+                }
+            };
+            if outcome != CONTINUE {
+                self.settle(cell, outcome);
+            }
+        }
+        Stop::Detached
+    }
+
+    /// The tags differ: the actor is gone, suspended, or has crashed.
+    ///
+    /// # Safety
+    /// As for running the record.
+    #[cold]
+    #[inline(never)]
+    unsafe fn deliver_irregular(&self, record: NonNull<Record>) -> Outcome {
+        // SAFETY: by the contract; cells are never freed.
+        unsafe {
+            let cell = record.as_ref().cell;
+            let same_life = cell.as_ref().tag() >> 16 == record.as_ref().tag >> 16;
+            if !same_life || cell.as_ref().has_status(status::VACANT) {
+                return (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Stopped));
+            }
+            if record.as_ref().is_control() || cell.as_ref().tag() & status::MASK == 0 {
+                return (record.as_ref().thunk)(record, Op::Run);
+            }
+            Cell::cold_mut(cell).deferred.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+            CONTINUE
+        }
+    }
+
+    /// Carries out what a handler decided about its cell.
+    pub(crate) fn settle(&self, cell: NonNull<Cell>, outcome: Outcome) {
+        match outcome {
+            CONTINUE => {}
+            RESUME => self.run_deferred(cell),
+            STOP => {
+                // SAFETY: this thread runs the cell's stage.
+                let failure = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.failure.take());
+                self.end(cell, failure.map_or(Ending::Stopped, Ending::Crashed));
+            }
+            KILL => self.end(cell, Ending::Killed),
+            FAIL => {
+                // SAFETY: this thread runs the cell's stage.
+                let failure = unsafe { Cell::cold_mut(cell) }.failure.take().expect("a failure was noted");
+                self.crash(cell, failure);
+            }
+            other => unreachable!("outcome {other}"),
+        }
+    }
+
+    /// A handler panicked: the record claimed last, or a nested one that was handled where it was caught.
+    #[cold]
+    fn crashed(&self, panic: Box<dyn Any + Send>) {
+        let claimed = self.claimed.load(Ordering::Relaxed);
+        assert!(!claimed.is_null(), "a panic outside of any handler: {:?}", Crash::Panic(panic));
+        self.run_at.set(self.position().at);
+        // SAFETY: the claimed record stays readable until the next one is claimed.
+        let cell = unsafe { (*claimed).cell };
+        let healed = catch_unwind(AssertUnwindSafe(|| self.crash(cell, Crash::Panic(panic))));
+        if healed.is_err() {
+            // The supervision itself panicked: the actor ends, and nothing more is asked of it.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.end(cell, Ending::Killed)));
+        }
+        // The loop starts again in RUNTIME. A detached thread finds that out at its first claim.
+        if !self.enter_runtime() {
+            self.phase.store(USER, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn crash(&self, cell: NonNull<Cell>, crash: Crash) {
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
+        if !header.is_occupied_in(self.system_id) {
+            return;
+        }
+        self.ledger.crashes.add(1);
+        if header.has_status(status::SUSPENDED) {
+            header.set_status(status::SUSPENDED, false);
+            note_suspended(false);
+        }
+        // SAFETY: this thread runs the cell's stage; the crashed handler has been unwound.
+        let outcome = unsafe { (header.kind().crash)(cell, crash) };
+        self.settle(cell, outcome);
+    }
+
+    /// Ends the life in `cell` and makes the cell vacant.
+    pub(crate) fn end(&self, cell: NonNull<Cell>, ending: Ending) {
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
+        if header.has_status(status::VACANT) {
+            return;
+        }
+        if header.has_status(status::SUSPENDED) {
+            note_suspended(false);
+        }
+        struct Vacate<'a>(&'a Worker, NonNull<Cell>);
+        impl Drop for Vacate<'_> {
+            fn drop(&mut self) {
+                // SAFETY: as above.
+                let header = unsafe { self.1.as_ref() };
+                let (class, stage) = (header.kind().class, header.stage());
+                if header.vacate() {
+                    // SAFETY: used by this thread only, in short borrows.
+                    unsafe { (*self.0.nursery.get()).put(self.1, class) };
+                }
+                self.0.ledger.stopped.add(1);
+                self.0.system.stage_left(stage);
+            }
+        }
+        let _vacate = Vacate(self, cell);
+        // SAFETY: this thread runs the cell's stage, and no handler of it is on the stack.
+        unsafe { (header.kind().stop)(cell, ending) };
+    }
+
+    /// Runs the messages that were put aside for `cell` until it is suspended again.
+    fn run_deferred(&self, cell: NonNull<Cell>) {
+        // SAFETY: this thread runs the cell's stage; the references to the cold part are short.
+        let mut chain = unsafe { Cell::cold_mut(cell) }.deferred.take();
+        let mut rest = Chain::new();
+        let mut outcome = CONTINUE;
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
+        chain.for_each(|record| {
+            // SAFETY: the chain owns the records; each is run once, moved to `rest`, or bounced.
+            unsafe {
+                if outcome == CONTINUE && header.tag() == record.as_ref().resident_tag() {
+                    outcome = (record.as_ref().thunk)(record, Op::Run);
+                    self.handled.set(self.handled.get() + 1);
+                    if outcome == RESUME {
+                        outcome = CONTINUE;
+                    }
+                } else {
+                    rest.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+                }
+            }
+        });
+        chain.bytes = 0;
+        // SAFETY: every record was consumed or moved.
+        unsafe { chain.recycle(Some(&self.pool)) };
+        // What arrived meanwhile stands behind what was not run yet.
+        // SAFETY: this thread runs the cell's stage.
+        unsafe {
+            let cold = Cell::cold_mut(cell);
+            rest.append(cold.deferred.take());
+            cold.deferred = rest;
+        }
+        self.settle(cell, outcome);
+    }
+}

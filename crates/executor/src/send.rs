@@ -1,0 +1,237 @@
+//! Sending: from a handler into a log, from anywhere else into an inbox.
+
+use std::cell::Cell as StdCell;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::address::{Lane, RawAddress};
+use crate::office::Signal;
+use crate::record::{self, Deliverable, Loose, Op};
+use crate::resident::{Resident, Undelivered};
+use crate::segment::{BODY_BYTES, Chain, Segment};
+use crate::system::SystemCore;
+use crate::worker::{USER, Worker, current};
+
+/// Records written for one worker since the last flush.
+///
+/// Written by the owning thread. The monitor reads `tail` (after the heavy fence) and sets `end` to null.
+pub(crate) struct Log {
+    /// Where the next record goes. Release: the record before it is whole.
+    pub(crate) tail: AtomicPtr<u8>,
+    /// Where a record must end at the latest; null: every append takes the slow path.
+    pub(crate) end: AtomicPtr<u8>,
+    pub(crate) first: StdCell<*mut Segment>,
+    pub(crate) last: StdCell<*mut Segment>,
+}
+
+impl Log {
+    pub(crate) fn closed() -> Log {
+        Log {
+            tail: AtomicPtr::new(ptr::null_mut()),
+            end: AtomicPtr::new(ptr::null_mut()),
+            first: StdCell::new(ptr::null_mut()),
+            last: StdCell::new(ptr::null_mut()),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.first.get().is_null()
+    }
+
+    /// Takes the records out and leaves the log closed.
+    pub(crate) fn seal(&self) -> Chain {
+        let (first, last) = (self.first.get(), self.last.get());
+        if first.is_null() {
+            return Chain::new();
+        }
+        let tail = self.tail.load(Ordering::Relaxed);
+        // SAFETY: the log owns its segments; `tail` lies in the last one.
+        let bytes = unsafe {
+            (*last).used = tail.offset_from(Segment::body(last)) as usize;
+            let mut bytes = 0;
+            let mut segment = first;
+            while !segment.is_null() {
+                bytes += (*segment).used;
+                segment = (*segment).next;
+            }
+            bytes
+        };
+        self.close();
+        Chain { first, last, bytes }
+    }
+
+    pub(crate) fn close(&self) {
+        self.tail.store(ptr::null_mut(), Ordering::Relaxed);
+        self.end.store(ptr::null_mut(), Ordering::Relaxed);
+        self.first.set(ptr::null_mut());
+        self.last.set(ptr::null_mut());
+    }
+}
+
+impl Worker {
+    /// The worker that runs `stage`, as of the last boundary.
+    #[inline(always)]
+    pub(crate) fn route_of(&self, stage: u16) -> Option<u16> {
+        if stage >= self.stages {
+            return None;
+        }
+        // SAFETY: `route` has `stages` entries and is changed only between calls, by this thread.
+        let route: &[u16] = unsafe { &*self.route.get() };
+        // SAFETY: as above.
+        Some(unsafe { *route.get_unchecked(stage as usize) })
+    }
+
+    /// Appends the record of `mail` to the log of the receiver's worker.
+    #[inline(always)]
+    fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
+        let Some(dest) = self.route_of(to.stage()) else {
+            return bounce_unwritten(to, mail, Undelivered::Stopped);
+        };
+        let size = record::record_bytes::<D>();
+        // SAFETY: `route` holds indices of logs.
+        let log = unsafe { self.logs.get_unchecked(dest as usize) };
+        let tail = log.tail.load(Ordering::Relaxed);
+        let room = (log.end.load(Ordering::Relaxed) as isize).wrapping_sub(tail as isize);
+        if room >= size as isize {
+            // SAFETY: `tail` is in the open segment of the log with room for the record; aligned since all sizes are
+            // multiples of 8.
+            unsafe {
+                mail.write_record(tail, to.cell, to.identity());
+                log.tail.store(tail.add(size), Ordering::Release);
+            }
+        } else {
+            self.append_slow(dest, to, mail);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn append_slow<S: Resident, D: Deliverable<S>>(&self, dest: u16, to: RawAddress, mail: D) {
+        let before = self.phase.load(Ordering::Relaxed);
+        if before == USER && !self.enter_runtime() {
+            self.flush_detached();
+            return post_outside(&self.system, to, Lane::Normal, mail);
+        }
+        let size = record::record_bytes::<D>();
+        let log = &self.logs[dest as usize];
+        let mut tail = log.tail.load(Ordering::Relaxed);
+        if log.is_closed() || (Segment::limit(log.last.get()) as usize) - (tail as usize) < size {
+            tail = self.extend_log(dest);
+        }
+        // SAFETY: the open segment has room for the record (checked against its true limit just now).
+        unsafe {
+            mail.write_record(tail, to.cell, to.identity());
+            log.tail.store(tail.add(size), Ordering::Release);
+        }
+        if dest != self.id && self.system.offices[dest as usize].overloaded.load(Ordering::Relaxed) {
+            // Every send to an overloaded worker comes this way, so its sender is found and muted.
+            log.end.store(ptr::null_mut(), Ordering::Relaxed);
+            let claimed = self.claimed.load(Ordering::Relaxed);
+            if before == USER && !claimed.is_null() {
+                // SAFETY: the claimed record stays readable until the next one is claimed.
+                let stage = unsafe { (*claimed).stage() };
+                // SAFETY: in RUNTIME.
+                unsafe { self.core() }.mute_requests.push((stage, dest));
+            }
+        } else {
+            log.end.store(Segment::limit(log.last.get()), Ordering::Relaxed);
+            // If the monitor revoked the lease after it set `end` to null, this store undid that: look again.
+            self.light_fence();
+            if self.signal.get() & Signal::REVOKED != 0 {
+                log.end.store(ptr::null_mut(), Ordering::Relaxed);
+            }
+        }
+        if before == USER {
+            self.leave_runtime();
+        }
+    }
+
+    /// Gives the log of `dest` a new open segment and returns its start. In RUNTIME.
+    fn extend_log(&self, dest: u16) -> *mut u8 {
+        let log = &self.logs[dest as usize];
+        if log.is_closed() {
+            let segment = self.pool.take();
+            log.first.set(segment);
+            log.last.set(segment);
+            if dest != self.id {
+                self.dirty.set(true);
+                // SAFETY: used by this thread only, in short borrows.
+                unsafe { (*self.opened.get()).push(dest) };
+            }
+        } else if dest == self.id {
+            let full = log.last.get();
+            let segment = self.pool.take();
+            // SAFETY: the log owns its segments; `tail` lies in the last one.
+            unsafe {
+                (*full).used = log.tail.load(Ordering::Relaxed).offset_from(Segment::body(full)) as usize;
+                (*full).next = segment;
+            }
+            self.queued_bytes.set(self.queued_bytes.get() + BODY_BYTES as isize);
+            log.last.set(segment);
+        } else {
+            // A whole segment for another worker: hand it over now, so a long handler's messages do not wait for its
+            // end and do not pile up here.
+            let chain = log.seal();
+            self.deliver(dest, chain);
+            let segment = self.pool.take();
+            log.first.set(segment);
+            log.last.set(segment);
+        }
+        let start = Segment::body(log.last.get());
+        log.tail.store(start, Ordering::Release);
+        start
+    }
+}
+
+/// Sends `mail` in the normal lane.
+#[inline(always)]
+pub(crate) fn post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
+    match current() {
+        Some(worker) if worker.system_id == to.system() => worker.append(to, mail),
+        _ => post_elsewhere(to, Lane::Normal, mail),
+    }
+}
+
+/// Sends `mail` in `lane`.
+pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
+    match current() {
+        Some(worker) if worker.system_id == to.system() => post_outside(&worker.system, to, lane, mail),
+        _ => post_elsewhere(to, lane, mail),
+    }
+}
+
+/// Sends from a thread that is no worker of the receiver's system.
+#[cold]
+#[inline(never)]
+fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
+    match SystemCore::by_id(to.system()) {
+        Some(system) => {
+            if lane == Lane::Normal && current().is_none() {
+                system.wait_while_overloaded(to.stage());
+            }
+            post_outside(&system, to, lane, mail);
+        }
+        None => bounce_unwritten(to, mail, Undelivered::Shutdown),
+    }
+}
+
+/// Puts `mail` right into the inbox of the receiver's worker.
+fn post_outside<S: Resident, D: Deliverable<S>>(system: &SystemCore, to: RawAddress, lane: Lane, mail: D) {
+    if to.stage() as usize >= system.route.len() {
+        return bounce_unwritten(to, mail, Undelivered::Stopped);
+    }
+    let mut loose = Loose::new();
+    let (record, size) = loose.write(mail, to.cell, to.identity());
+    if !system.post(to.stage(), lane, record, size) {
+        // SAFETY: the record was not taken, so it is consumed here.
+        unsafe { (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Shutdown)) };
+    }
+}
+
+#[cold]
+fn bounce_unwritten<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D, why: Undelivered) {
+    let mut loose = Loose::new();
+    let (record, _) = loose.write(mail, to.cell, to.identity());
+    // SAFETY: a whole record, consumed once.
+    unsafe { (record.as_ref().thunk)(record, Op::Bounce(why)) };
+}
