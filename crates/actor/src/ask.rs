@@ -324,7 +324,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
         (self.post)(self.message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, false);
         let mut answer = None;
         system.block_until(None, &mut || {
-            answer = slot.take();
+            answer = answer.take().or_else(|| slot.take());
             answer.is_some()
         });
         // Only a simulated system returns without an answer: nothing is left to do in it that could bring one.

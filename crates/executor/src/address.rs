@@ -35,6 +35,10 @@ unsafe impl Send for RawAddress {}
 // SAFETY: as above; it has no interior of its own.
 unsafe impl Sync for RawAddress {}
 
+// A panic elsewhere cannot leave an address broken.
+impl std::panic::UnwindSafe for RawAddress {}
+impl std::panic::RefUnwindSafe for RawAddress {}
+
 impl RawAddress {
     /// The address of the actor in `cell`.
     #[inline(always)]

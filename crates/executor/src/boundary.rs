@@ -39,7 +39,8 @@ use std::time::Duration;
 
 use crate::address::Lane;
 use crate::core::{Hold, Reason};
-use crate::office::{Inbox, Office, Presence, Signal};
+use crate::office::{Inbox, Office, Presence};
+use crate::signal::Signal;
 use crate::run::Stop;
 use crate::segment::{COPY_BYTES_MAX, Chain};
 use crate::system::Stealing;
@@ -106,7 +107,7 @@ impl Worker {
     pub(crate) fn attend(&self) {
         self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.flush();
-        let signal = self.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK);
+        let signal = self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK);
         if self.office().mail.load(Ordering::Acquire) || signal & Signal::LANES != 0 {
             self.take_mail();
         }
@@ -316,7 +317,7 @@ impl Worker {
         let (average_ns, timers) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
-            let handled = core.handled_total - core.checked_handled;
+            let handled = (core.handled_total.wrapping_sub(core.checked_handled) as i64).max(0) as u64;
             if handled > 0 && core.checked_ns > 0 {
                 let measured = now_ns.saturating_sub(core.checked_ns) / handled;
                 core.average_ns = (core.average_ns * 3 + measured) / 4;
@@ -371,12 +372,12 @@ impl Worker {
 
     /// Adds what was handled to the counters.
     pub(crate) fn publish(&self) {
+        // May be negative for a while: records that were moved away are counted when the loop passes by their place.
         let handled = self.handled.replace(0);
-        if handled > 0 {
-            self.ledger.received.add(handled);
-            // SAFETY: in RUNTIME; short borrow.
-            unsafe { self.core() }.handled_total += handled;
-        }
+        self.ledger.received.add(handled);
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        core.handled_total = core.handled_total.wrapping_add(handled);
         let beat = self.beat.load(Ordering::Relaxed);
         let counted = self.beat_counted.replace(beat);
         self.ledger.gulps.add(beat - counted);
@@ -530,7 +531,8 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         let adoptable = unsafe { !self.core().holds_any() };
         let mut inbox = self.office().lock();
-        if inbox.has_mail() {
+        // The signal too: who rouses a worker raises it under this lock, whether the worker is awake or not.
+        if inbox.has_mail() || self.tenure.signal.get() != 0 {
             return false;
         }
         inbox.presence = Presence::Idle;
@@ -549,7 +551,7 @@ impl Worker {
 
     fn lower_with_detached(&self) -> bool {
         let mut inbox = self.office().lock();
-        if inbox.has_mail() {
+        if inbox.has_mail() || self.tenure.signal.get() != 0 {
             return false;
         }
         inbox.presence = Presence::Idle;
@@ -570,7 +572,7 @@ impl Worker {
 
     fn is_called(&self) -> bool {
         self.office().mail.load(Ordering::Relaxed)
-            || self.signal.get() != 0
+            || self.tenure.signal.get() != 0
             || self.system.ending.load(Ordering::Relaxed)
     }
 

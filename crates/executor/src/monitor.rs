@@ -36,14 +36,13 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::address::Lane;
-use crate::barrier;
 use crate::cell::Cell;
 use crate::core::{Core, Hold, Reason};
-use crate::office::Signal;
+use crate::signal::Signal;
 use crate::record::Record;
 use crate::segment::{Chain, Segment, for_each_between};
 use crate::system::SystemCore;
-use crate::worker::{USER, Worker};
+use crate::worker::Worker;
 
 /// How often the monitor looks.
 pub(crate) const TICK: Duration = Duration::from_millis(2);
@@ -141,14 +140,7 @@ impl Worker {
     /// Tries to take the work of this worker's thread. Called by the monitor only.
     fn take_over(&self) -> Option<Takeover> {
         let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
-        self.signal.raise(Signal::REVOKED);
-        barrier::heavy();
-        // The phase first: a claim read before it could be an old one, of a thread that is about to start a gulp.
-        let phase = self.phase.load(Ordering::Acquire);
-        let (USER, Some(claimed)) = (phase, NonNull::new(self.claimed.load(Ordering::Acquire))) else {
-            self.signal.clear(Signal::REVOKED);
-            return None;
-        };
+        let claimed = self.tenure.revoke()?;
         // From here on the thread touches neither queue nor core.
         for log in &self.logs {
             log.end.store(std::ptr::null_mut(), Ordering::Relaxed);
@@ -274,14 +266,14 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
 }
 
 fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuck: &mut Vec<Arc<Worker>>) {
-    let (claimed, beat) = (worker.claimed.load(Ordering::Relaxed), worker.beat.load(Ordering::Relaxed));
-    if (claimed, beat) != (seen.claimed, seen.beat) || worker.phase.load(Ordering::Relaxed) != USER || claimed.is_null()
+    let (claimed, beat) = (worker.tenure.claimed(), worker.beat.load(Ordering::Relaxed));
+    if (claimed, beat) != (seen.claimed, seen.beat) || !worker.tenure.is_user() || claimed.is_null()
     {
         *seen = Watched { claimed, beat, ticks: 0 };
         return;
     }
     seen.ticks += 1;
-    worker.signal.raise(Signal::TICK);
+    worker.tenure.signal.raise(Signal::TICK);
     let doublings = (system.detached.load(Ordering::Relaxed) as u32).min(STUCK_DOUBLINGS_MAX);
     if seen.ticks < STUCK_TICKS << doublings || worker.id as usize >= system.config.workers {
         return;
@@ -295,7 +287,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     {
         // Whoever raises a signal does it under this lock: from here on at the new thread's.
         let mut inbox = system.offices[worker.id as usize].lock();
-        signal.raise(worker.signal.get() & !Signal::REVOKED);
+        signal.raise(worker.tenure.signal.get() & !Signal::REVOKED);
         inbox.signal = Arc::clone(&signal);
     }
     let successor = Arc::new(Worker::new(system, worker.id, signal, takeover.core));

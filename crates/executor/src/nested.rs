@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use crate::address::{Address, RawAddress};
 use crate::cell::Cell;
-use crate::office::Signal;
+use crate::signal::Signal;
 use crate::record::{CONTINUE, Deliverable, Loose, Op};
 use crate::resident::{Crash, Cx, Envelope, Resident};
-use crate::worker::{USER, Worker, current};
+use crate::worker::{Worker, current};
 
 /// Handlers that run nested on one stack (short-circuit asks).
 pub(crate) const NEST_MAX: usize = 16;
@@ -22,14 +22,14 @@ pub(crate) const NEST_MAX: usize = 16;
 pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
     let Some(worker) = current() else { return Err(mail) };
     let depth = worker.nested.get();
-    let claimed = worker.claimed.load(Ordering::Relaxed);
+    let claimed = worker.tenure.claimed();
     // SAFETY: cells are never freed.
     let header = unsafe { to.cell.as_ref() };
     if worker.system_id != to.system()
         || worker.route_of(to.stage()) != Some(worker.id)
         || header.tag() != to.identity()
         || depth == NEST_MAX
-        || worker.phase.load(Ordering::Relaxed) != USER
+        || !worker.tenure.is_user()
         || worker.holding.get()
         || claimed.is_null()
         // SAFETY: the claimed record stays readable until the next one is claimed.
@@ -40,7 +40,7 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
         return Err(mail);
     }
     let nest = Nest::enter(worker, depth, to.cell);
-    if worker.signal.get() & Signal::REVOKED != 0 {
+    if worker.tenure.signal.get() & Signal::REVOKED != 0 {
         return Err(mail);
     }
     worker.ledger.short_circuits.add(1);
@@ -64,12 +64,12 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     let Some(stage) = worker.near_stage() else { return Err((state, start)) };
     let raw = worker.occupy(state, stage);
     let depth = worker.nested.get();
-    if depth == NEST_MAX || worker.phase.load(Ordering::Relaxed) != USER {
+    if depth == NEST_MAX || !worker.tenure.is_user() {
         raw.typed::<S>().send(start);
         return Ok(raw.typed());
     }
     let nest = Nest::enter(worker, depth, raw.cell);
-    if worker.signal.get() & Signal::REVOKED != 0 {
+    if worker.tenure.signal.get() & Signal::REVOKED != 0 {
         raw.typed::<S>().send(start);
         return Ok(raw.typed());
     }

@@ -2,16 +2,15 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use crate::barrier;
 use crate::cell::{Cell, status};
 use crate::queue::Cursor;
 use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, RESUME, Record, STOP};
 use crate::resident::{Crash, Ending, Undelivered};
 use crate::segment::Chain;
-use crate::worker::{USER, Worker, note_suspended};
+use crate::worker::{Worker, note_suspended};
 
 /// Why a gulp ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +34,7 @@ impl Worker {
                 (true, false) => self.run_records::<true, false>(bound, &mut done),
                 (true, true) => self.run_records::<true, true>(bound, &mut done),
             }));
-            self.handled.set(self.handled.get() + done);
+            self.handled.set(self.handled.get().wrapping_add(done));
             match result {
                 Ok(stop) => return stop,
                 Err(panic) => {
@@ -53,9 +52,7 @@ impl Worker {
     fn run_records<const FULL: bool, const HOLDING: bool>(&self, bound: u64, done: &mut u64) -> Stop {
         let mut left = bound;
         let (mut at, mut end) = (self.run_at.get(), self.run_end.get());
-        // Relaxed, then Release: the monitor that sees USER sees no stale claim.
-        self.claimed.store(ptr::null_mut(), Ordering::Relaxed);
-        self.leave_runtime();
+        self.tenure.begin();
         loop {
             if at == end {
                 // RUNTIME again, to find where to go on: most often behind, in what was sent meanwhile.
@@ -68,14 +65,11 @@ impl Worker {
                     return Stop::Bound;
                 }
                 (at, end) = (self.run_at.get(), self.run_end.get());
-                self.claimed.store(ptr::null_mut(), Ordering::Relaxed);
-                self.leave_runtime();
+                self.tenure.begin();
             }
             // SAFETY: `at` is at a whole record of the queue whose payload was not consumed.
             let record = unsafe { NonNull::new_unchecked(at.cast::<Record>()) };
-            self.claimed.store(record.as_ptr(), Ordering::Relaxed);
-            barrier::light::<FULL>();
-            if self.signal.get() != 0 || left == 0 {
+            if self.tenure.claim::<FULL>(record.as_ptr()) != 0 || left == 0 {
                 self.run_at.set(at);
                 return if self.interrupted(record) { Stop::Signal } else { Stop::Detached };
             }
@@ -86,6 +80,7 @@ impl Worker {
                 unsafe { (record.as_ref().bytes(), record.as_ref().cell, record.as_ref().resident_tag()) };
             at = at.wrapping_add(size);
             if HOLDING && self.put_aside(record) {
+                *done -= 1;
                 self.run_at.set(at);
                 continue;
             }
@@ -112,7 +107,7 @@ impl Worker {
     /// Where the loop stands: behind the claimed record. In USER, or after it.
     pub(crate) fn position(&self) -> Cursor {
         let mut cursor = self.cursor();
-        let claimed = self.claimed.load(Ordering::Relaxed);
+        let claimed = self.tenure.claimed();
         if !claimed.is_null() {
             // SAFETY: the claimed record stays readable until the next one is claimed, and lies in the segment that
             // the cursor is in.
@@ -198,7 +193,7 @@ impl Worker {
     /// A handler panicked: the record claimed last, or a nested one that was handled where it was caught.
     #[cold]
     fn crashed(&self, panic: Box<dyn Any + Send>) {
-        let claimed = self.claimed.load(Ordering::Relaxed);
+        let claimed = self.tenure.claimed();
         assert!(!claimed.is_null(), "a panic outside of any handler: {:?}", Crash::Panic(panic));
         self.run_at.set(self.position().at);
         // SAFETY: the claimed record stays readable until the next one is claimed.
@@ -209,9 +204,7 @@ impl Worker {
             let _ = catch_unwind(AssertUnwindSafe(|| self.end(cell, Ending::Killed)));
         }
         // The loop starts again in RUNTIME. A detached thread finds that out at its first claim.
-        if !self.enter_runtime() {
-            self.phase.store(USER, Ordering::Relaxed);
-        }
+        self.enter_runtime();
     }
 
     pub(crate) fn crash(&self, cell: NonNull<Cell>, crash: Crash) {
@@ -272,7 +265,7 @@ impl Worker {
             unsafe {
                 if outcome == CONTINUE && header.tag() == record.as_ref().resident_tag() {
                     outcome = (record.as_ref().thunk)(record, Op::Run);
-                    self.handled.set(self.handled.get() + 1);
+                    self.handled.set(self.handled.get().wrapping_add(1));
                     if outcome == RESUME {
                         outcome = CONTINUE;
                     }

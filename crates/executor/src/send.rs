@@ -5,12 +5,12 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::address::{Lane, RawAddress};
-use crate::office::Signal;
+use crate::signal::Signal;
 use crate::record::{self, Deliverable, Loose, Op};
 use crate::resident::{Resident, Undelivered};
 use crate::segment::{BODY_BYTES, Chain, Segment};
 use crate::system::SystemCore;
-use crate::worker::{USER, Worker, current};
+use crate::worker::{Worker, current};
 
 /// Records written for one worker since the last flush.
 ///
@@ -107,8 +107,8 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn append_slow<S: Resident, D: Deliverable<S>>(&self, dest: u16, to: RawAddress, mail: D) {
-        let before = self.phase.load(Ordering::Relaxed);
-        if before == USER && !self.enter_runtime() {
+        let in_handler = self.tenure.is_user();
+        if in_handler && !self.enter_runtime() {
             self.flush_detached();
             return post_outside(&self.system, to, Lane::Normal, mail);
         }
@@ -126,8 +126,8 @@ impl Worker {
         if dest != self.id && self.system.offices[dest as usize].overloaded.load(Ordering::Relaxed) {
             // Every send to an overloaded worker comes this way, so its sender is found and muted.
             log.end.store(ptr::null_mut(), Ordering::Relaxed);
-            let claimed = self.claimed.load(Ordering::Relaxed);
-            if before == USER && !claimed.is_null() {
+            let claimed = self.tenure.claimed();
+            if in_handler && !claimed.is_null() {
                 // SAFETY: the claimed record stays readable until the next one is claimed.
                 let stage = unsafe { (*claimed).stage() };
                 // SAFETY: in RUNTIME.
@@ -137,11 +137,11 @@ impl Worker {
             log.end.store(Segment::limit(log.last.get()), Ordering::Relaxed);
             // If the monitor revoked the lease after it set `end` to null, this store undid that: look again.
             self.light_fence();
-            if self.signal.get() & Signal::REVOKED != 0 {
+            if self.tenure.signal.get() & Signal::REVOKED != 0 {
                 log.end.store(ptr::null_mut(), Ordering::Relaxed);
             }
         }
-        if before == USER {
+        if in_handler {
             self.leave_runtime();
         }
     }

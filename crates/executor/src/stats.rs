@@ -93,7 +93,7 @@ impl Tally {
     #[inline(always)]
     pub(crate) fn add(&self, n: u64) {
         // Relaxed, load and store: one writer; readers want a recent value, not an exact one.
-        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self) -> u64 {

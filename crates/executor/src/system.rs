@@ -10,7 +10,8 @@ use crate::address::{Address, Lane, RawAddress};
 use crate::boundary::OVERLOADED_BYTES;
 use crate::core::Core;
 use crate::monitor;
-use crate::office::{Inbox, Office, Presence, Signal};
+use crate::office::{Inbox, Office, Presence};
+use crate::signal::Signal;
 use crate::record::{KindOf, Op, Record};
 use crate::resident::{Ending, Envelope, Resident, Undelivered};
 use crate::simulated::Simulation;
@@ -602,7 +603,8 @@ impl SystemCore {
     /// Wakes worker `other` to look around.
     pub(crate) fn rouse(&self, other: u16) {
         let mut inbox = self.offices[other as usize].lock();
-        if inbox.presence != Presence::Awake {
+        // A dedicated worker that was never started has no thread: nobody would lower its presence again.
+        if inbox.thread.is_some() || self.simulation.is_some() {
             inbox.signal.raise(Signal::TICK);
             self.call(&mut inbox);
         }

@@ -10,7 +10,8 @@
 use std::sync::atomic::Ordering;
 
 use crate::address::Lane;
-use crate::office::{Inbox, Signal};
+use crate::office::Inbox;
+use crate::signal::Signal;
 use crate::segment::Chain;
 use crate::system::Stealing;
 use crate::worker::Worker;
@@ -162,6 +163,7 @@ impl Worker {
     /// Takes the records of some stages out of the queue, in order. In RUNTIME.
     pub(crate) fn extract(&self, wanted: impl Fn(u16) -> bool) -> Chain {
         let mut loot = Chain::new();
+        let mut buried = 0;
         self.for_each_queued(|mut record| {
             // SAFETY: records of the own queue, which is not run meanwhile; what is copied is buried, so its payload
             // has one owner.
@@ -169,9 +171,12 @@ impl Worker {
                 if !record.as_ref().is_buried() && wanted(record.as_ref().stage()) {
                     loot.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
                     record.as_mut().bury();
+                    buried += 1;
                 }
             }
         });
+        // The loop will pass by the buried ones and count them.
+        self.handled.set(self.handled.get().wrapping_sub(buried));
         loot
     }
 

@@ -14,7 +14,7 @@
 
 use std::cell::{Cell as StdCell, UnsafeCell};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use crate::address::RawAddress;
@@ -23,7 +23,8 @@ use crate::cell::Cell;
 use crate::core::Core;
 use crate::monitor::Lease;
 use crate::nested::NEST_MAX;
-use crate::office::{Office, Signal};
+use crate::office::Office;
+use crate::signal::Signal;
 use crate::queue::Cursor;
 use crate::record::{self, Record};
 use crate::resident::Resident;
@@ -32,6 +33,7 @@ use crate::send::Log;
 use crate::slab::Nursery;
 use crate::stats::Ledger;
 use crate::system::SystemCore;
+use crate::tenure::Tenure;
 
 thread_local! {
     static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };
@@ -51,9 +53,6 @@ pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
     current().map(|worker| Arc::clone(&worker.system))
 }
 
-pub(crate) const RUNTIME: u32 = 0;
-pub(crate) const USER: u32 = 1;
-
 /// One worker as seen by the thread that runs it.
 ///
 /// Owned by that thread; what others touch is marked. INVARIANT: `logs.len()` is the number of offices and `route`
@@ -61,10 +60,8 @@ pub(crate) const USER: u32 = 1;
 #[repr(align(128))]
 pub(crate) struct Worker {
     // -- the message path: written for each message or gulp by the owner --------------------------------------------
-    /// The record that was claimed last. Read by the monitor.
-    pub(crate) claimed: AtomicPtr<Record>,
-    /// Read by the monitor.
-    pub(crate) phase: AtomicU32,
+    /// Claims, phase and signal: shared with the monitor.
+    pub(crate) tenure: Tenure<Record>,
     /// The cursor: see `queue.rs`. In USER, `run_at` is behind; the claim tells the true place.
     pub(crate) run_segment: StdCell<*mut Segment>,
     pub(crate) run_at: StdCell<*mut u8>,
@@ -89,7 +86,6 @@ pub(crate) struct Worker {
     pub(crate) system_id: u16,
     pub(crate) stages: u16,
     pub(crate) full_fence: bool,
-    pub(crate) signal: Arc<Signal>,
     pub(crate) office: *const Office,
     /// Which worker runs a stage, as of the last boundary: constant between two flushes, which keeps the order of
     /// messages (I2, proof in `boundary.rs`).
@@ -124,8 +120,7 @@ impl Worker {
     pub(crate) fn new(system: &Arc<SystemCore>, id: u16, signal: Arc<Signal>, core: Box<Core>) -> Worker {
         let office = ptr::from_ref(&system.offices[id as usize]);
         let worker = Worker {
-            claimed: AtomicPtr::new(ptr::null_mut()),
-            phase: AtomicU32::new(RUNTIME),
+            tenure: Tenure::new(signal),
             run_segment: StdCell::new(ptr::null_mut()),
             run_at: StdCell::new(ptr::null_mut()),
             run_end: StdCell::new(ptr::null_mut()),
@@ -141,7 +136,6 @@ impl Worker {
             system_id: system.id,
             stages: system.route.len() as u16,
             full_fence: !barrier::asymmetric(),
-            signal,
             office,
             route: UnsafeCell::new(vec![0; system.route.len()].into()),
             route_epoch: StdCell::new(u64::MAX),
@@ -203,33 +197,29 @@ impl Worker {
     /// Enters RUNTIME. False: this thread has lost the worker and must not touch core, queue or logs.
     #[inline(always)]
     pub(crate) fn enter_runtime(&self) -> bool {
-        self.phase.store(RUNTIME, Ordering::Relaxed);
-        self.light_fence();
-        if self.signal.get() & Signal::REVOKED == 0 {
+        let free = if self.full_fence { self.tenure.enter::<true>() } else { self.tenure.enter::<false>() };
+        if free || self.lease_kept() {
             return true;
         }
-        let kept = self.lease_kept();
-        if !kept {
-            self.phase.store(USER, Ordering::Relaxed);
-        }
-        kept
+        self.tenure.leave();
+        false
     }
 
-    /// Leaves RUNTIME. Release: what was done to the core is whole before the monitor may take it.
+    /// Leaves RUNTIME.
     #[inline(always)]
     pub(crate) fn leave_runtime(&self) {
-        self.phase.store(USER, Ordering::Release);
+        self.tenure.leave();
     }
 
     /// Runs `f` with the core, from within a handler or from the runtime itself. None: this thread is detached.
     pub(crate) fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> Option<R> {
-        let before = self.phase.load(Ordering::Relaxed);
-        if before == USER && !self.enter_runtime() {
+        let in_handler = self.tenure.is_user();
+        if in_handler && !self.enter_runtime() {
             return None;
         }
         // SAFETY: in RUNTIME; `f` does not call back into the worker.
         let result = f(unsafe { self.core() });
-        if before == USER {
+        if in_handler {
             self.leave_runtime();
         }
         Some(result)

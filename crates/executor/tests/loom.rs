@@ -1,0 +1,314 @@
+//! Models of the protocols, checked by loom over all interleavings (with shrunken constants).
+//!
+//! `tenure.rs` and `signal.rs` are the executor's own files, compiled here with loom's atomics and with full fences on
+//! both sides in the place of the asymmetric one (which is at least as strong as what `membarrier` gives to each pair
+//! of a light and a heavy fence, so a bug found here is a bug there; that the light side may be a compiler fence is
+//! the kernel's promise). The models of office and muting restate their protocols in a few lines: they are lock-based
+//! in the executor too, and what is checked is the order of their steps.
+
+#![allow(dead_code)]
+
+mod sync {
+    pub(crate) use loom::sync::Arc;
+    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+}
+
+mod barrier {
+    use loom::sync::atomic::{Ordering, fence};
+
+    pub(crate) fn light<const FULL: bool>() {
+        fence(Ordering::SeqCst);
+    }
+
+    pub(crate) fn heavy() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+#[path = "../src/signal.rs"]
+mod signal;
+#[path = "../src/tenure.rs"]
+mod tenure;
+
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+use signal::Signal;
+use tenure::Tenure;
+
+/// Records of the model: how often each was run, and by whom.
+const RECORDS: usize = 2;
+
+struct Lease {
+    detached: bool,
+    left: *mut AtomicUsize,
+}
+
+// The pointer is only compared.
+unsafe impl Send for Lease {}
+
+struct Worker {
+    tenure: Tenure<AtomicUsize>,
+    lease: Mutex<Lease>,
+    /// Stands for queue and core: `true` while somebody is in RUNTIME or has taken it.
+    core_busy: AtomicBool,
+    runs: Vec<AtomicUsize>,
+}
+
+impl Worker {
+    fn new() -> Worker {
+        Worker {
+            tenure: Tenure::new(Arc::default()),
+            lease: Mutex::new(Lease { detached: false, left: std::ptr::null_mut() }),
+            core_busy: AtomicBool::new(false),
+            runs: (0..RECORDS).map(|_| AtomicUsize::new(0)).collect(),
+        }
+    }
+
+    fn record(&self, index: usize) -> *mut AtomicUsize {
+        std::ptr::from_ref(&self.runs[index]).cast_mut()
+    }
+
+    fn enter(&self) -> bool {
+        if self.tenure.enter::<true>() || !self.lease.lock().unwrap().detached {
+            return true;
+        }
+        self.tenure.leave();
+        false
+    }
+
+    fn use_core(&self) {
+        assert!(!self.core_busy.swap(true, Ordering::AcqRel), "two at the core");
+        self.core_busy.store(false, Ordering::Release);
+    }
+
+    /// The worker's thread: as `run_records`, with one entry into RUNTIME from within a handler.
+    fn work(&self) {
+        let mut next = 0;
+        self.tenure.begin();
+        while next < RECORDS {
+            let record = self.record(next);
+            if self.tenure.claim::<true>(record) != 0 {
+                if !self.enter() {
+                    if self.lease.lock().unwrap().left == record {
+                        self.runs[next].fetch_add(1, Ordering::Relaxed);
+                    }
+                    return;
+                }
+                self.use_core();
+                self.tenure.signal.clear(Signal::TICK);
+                self.tenure.begin();
+                continue;
+            }
+            self.runs[next].fetch_add(1, Ordering::Relaxed);
+            if next == 0 {
+                // A handler that needs the core: a timer, or a log that is full.
+                if self.enter() {
+                    self.use_core();
+                    self.tenure.leave();
+                }
+            }
+            next += 1;
+        }
+        if self.enter() {
+            self.use_core();
+        }
+    }
+
+    /// The monitor: takes the work if it can, and runs the records behind the claimed one.
+    fn take_over(&self) {
+        let mut lease = self.lease.lock().unwrap();
+        let Some(claimed) = self.tenure.revoke() else { return };
+        assert!(!self.core_busy.swap(true, Ordering::AcqRel), "taken while the thread was at the core");
+        lease.detached = true;
+        lease.left = claimed.as_ptr();
+        let from = (0..RECORDS).find(|index| self.record(*index) == claimed.as_ptr()).unwrap() + 1;
+        for run in &self.runs[from..] {
+            run.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_taken_worker_s_records_run_exactly_once_and_its_core_has_one_user() {
+    loom::model(|| {
+        let worker = Arc::new(Worker::new());
+        let monitor = {
+            let worker = Arc::clone(&worker);
+            thread::spawn(move || worker.take_over())
+        };
+        worker.work();
+        monitor.join().unwrap();
+        for run in &worker.runs {
+            assert_eq!(run.load(Ordering::Relaxed), 1);
+        }
+    });
+}
+
+/// A log as in `send.rs`: records are whole before the tail moves; the monitor takes a prefix, the thread the rest.
+#[test]
+fn a_log_that_is_taken_loses_and_repeats_nothing() {
+    const APPENDS: usize = 3;
+    loom::model(|| {
+        let tenure = Arc::new(Tenure::<usize>::new(Arc::default()));
+        let lease = Arc::new(Mutex::new((false, 0usize)));
+        let tail = Arc::new(AtomicUsize::new(0));
+        let open = Arc::new(AtomicBool::new(true));
+        let posted = Arc::new(Mutex::new(Vec::new()));
+        let mut stuck = 7usize;
+        let stuck: *mut usize = &raw mut stuck;
+        tenure.begin();
+        assert_eq!(tenure.claim::<true>(stuck), 0);
+
+        let monitor = {
+            let (tenure, lease, tail, open, posted) =
+                (tenure.clone(), lease.clone(), tail.clone(), open.clone(), posted.clone());
+            thread::spawn(move || {
+                let mut lease = lease.lock().unwrap();
+                assert!(tenure.revoke().is_some(), "the handler is in USER all the time");
+                open.store(false, Ordering::Relaxed);
+                let taken = tail.load(Ordering::Acquire);
+                posted.lock().unwrap().extend(0..taken);
+                *lease = (true, taken);
+            })
+        };
+        // The handler: appends while the log is open, asks when it finds it closed.
+        let mut sent = 0;
+        while sent < APPENDS {
+            if open.load(Ordering::Relaxed) {
+                tail.store(sent + 1, Ordering::Release);
+            } else {
+                // `end` is null: the slow path. A closed log here means that REVOKED was raised before.
+                assert!(!tenure.enter::<true>());
+                let mut lease = lease.lock().unwrap();
+                assert!(lease.0);
+                let mut posted = posted.lock().unwrap();
+                posted.extend(lease.1..tail.load(Ordering::Relaxed));
+                lease.1 = sent + 1;
+                tail.store(sent + 1, Ordering::Relaxed);
+                posted.push(sent);
+                tenure.leave();
+            }
+            sent += 1;
+        }
+        monitor.join().unwrap();
+        // What was appended after the monitor looked is found at its next tick.
+        let lease = lease.lock().unwrap();
+        let mut posted = posted.lock().unwrap();
+        posted.extend(lease.1..tail.load(Ordering::Acquire));
+        assert_eq!(*posted, (0..APPENDS).collect::<Vec<_>>());
+    });
+}
+
+/// Parking as in `office.rs`: the presence is lowered under the lock under which mail is put in.
+#[test]
+fn a_parked_worker_is_woken_for_its_mail() {
+    loom::model(|| {
+        #[derive(PartialEq)]
+        enum Presence {
+            Awake,
+            Parked,
+        }
+        let inbox = Arc::new(Mutex::new((0usize, Presence::Awake)));
+        let flag = Arc::new(AtomicBool::new(false));
+        let me = thread::current();
+        let sender = {
+            let (inbox, flag) = (inbox.clone(), flag.clone());
+            thread::spawn(move || {
+                let mut inbox = inbox.lock().unwrap();
+                inbox.0 += 1;
+                flag.store(true, Ordering::Release);
+                if std::mem::replace(&mut inbox.1, Presence::Awake) == Presence::Parked {
+                    me.unpark();
+                }
+            })
+        };
+        // The worker: the flag is a hint, the lock decides. A lost wake-up would be a deadlock that loom reports.
+        loop {
+            if flag.load(Ordering::Acquire) {
+                flag.store(false, Ordering::Relaxed);
+                if inbox.lock().unwrap().0 > 0 {
+                    break;
+                }
+            }
+            {
+                let mut inbox = inbox.lock().unwrap();
+                if inbox.0 > 0 {
+                    continue;
+                }
+                inbox.1 = Presence::Parked;
+            }
+            thread::park();
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// Muting as in `boundary.rs`: either the muter sees that the receiver is relieved, or the receiver sees the muter.
+#[test]
+fn a_muted_stage_is_never_forgotten() {
+    loom::model(|| {
+        let overloaded = Arc::new(AtomicBool::new(true));
+        let muted_on_me = Arc::new(AtomicBool::new(false));
+        let roused = Arc::new(AtomicBool::new(false));
+        let receiver = {
+            let (overloaded, muted_on_me, roused) = (overloaded.clone(), muted_on_me.clone(), roused.clone());
+            thread::spawn(move || {
+                overloaded.swap(false, Ordering::SeqCst);
+                if muted_on_me.swap(false, Ordering::SeqCst) {
+                    roused.store(true, Ordering::SeqCst);
+                }
+            })
+        };
+        muted_on_me.swap(true, Ordering::SeqCst);
+        let muted = overloaded.fetch_or(false, Ordering::SeqCst);
+        receiver.join().unwrap();
+        assert!(!muted || roused.load(Ordering::SeqCst), "muted, and nobody will say that it is over");
+    });
+}
+
+/// A stage changes its worker under both locks, a flush checks the epoch under the receiver's: see `boundary.rs`.
+#[test]
+fn a_flush_never_leaves_a_record_with_a_worker_that_has_lost_its_stage() {
+    loom::model(|| {
+        // Worker 0 gives the stage to worker 1; a sender with the old route flushes one record, then a second one.
+        let inboxes: Arc<Vec<Mutex<Vec<u32>>>> = Arc::new((0..2).map(|_| Mutex::new(Vec::new())).collect());
+        let route = Arc::new(AtomicUsize::new(0));
+        let epoch = Arc::new(AtomicUsize::new(0));
+        let giver = {
+            let (inboxes, route, epoch) = (inboxes.clone(), route.clone(), epoch.clone());
+            thread::spawn(move || {
+                let mut mine = inboxes[0].lock().unwrap();
+                let mut theirs = inboxes[1].lock().unwrap();
+                theirs.append(&mut mine);
+                route.store(1, Ordering::Release);
+                epoch.fetch_add(1, Ordering::AcqRel);
+            })
+        };
+        let (mut known_route, mut known_epoch) = (0, 0);
+        for message in 0..2 {
+            let inbox = inboxes[known_route].lock().unwrap();
+            if epoch.load(Ordering::Acquire) == known_epoch {
+                let mut inbox = inbox;
+                inbox.push(message);
+            } else {
+                drop(inbox);
+                loop {
+                    let worker = route.load(Ordering::Acquire);
+                    let mut inbox = inboxes[worker].lock().unwrap();
+                    if route.load(Ordering::Acquire) == worker {
+                        inbox.push(message);
+                        break;
+                    }
+                }
+            }
+            known_epoch = epoch.load(Ordering::Acquire);
+            known_route = route.load(Ordering::Acquire);
+        }
+        giver.join().unwrap();
+        let owner = route.load(Ordering::Acquire);
+        assert_eq!(*inboxes[owner].lock().unwrap(), [0, 1]);
+        assert!(inboxes[1 - owner].lock().unwrap().is_empty());
+    });
+}
