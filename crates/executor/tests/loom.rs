@@ -54,6 +54,8 @@ struct Worker {
     /// Stands for queue and core: `true` while somebody is in RUNTIME or has taken it.
     core_busy: AtomicBool,
     runs: Vec<AtomicUsize>,
+    /// Records whose segment was given back: a claim on one must not be believed.
+    recycled: Vec<AtomicBool>,
 }
 
 impl Worker {
@@ -63,6 +65,7 @@ impl Worker {
             lease: Mutex::new(Lease { detached: false, left: std::ptr::null_mut() }),
             core_busy: AtomicBool::new(false),
             runs: (0..RECORDS).map(|_| AtomicUsize::new(0)).collect(),
+            recycled: (0..RECORDS).map(|_| AtomicBool::new(false)).collect(),
         }
     }
 
@@ -108,6 +111,12 @@ impl Worker {
                     self.use_core();
                     self.tenure.leave();
                 }
+                // The end of a segment: it is given back, and the next gulp begins.
+                if !self.enter() {
+                    return;
+                }
+                self.recycled[0].store(true, Ordering::Relaxed);
+                self.tenure.begin();
             }
             next += 1;
         }
@@ -123,7 +132,9 @@ impl Worker {
         assert!(!self.core_busy.swap(true, Ordering::AcqRel), "taken while the thread was at the core");
         lease.detached = true;
         lease.left = claimed.as_ptr();
-        let from = (0..RECORDS).find(|index| self.record(*index) == claimed.as_ptr()).unwrap() + 1;
+        let claimed = (0..RECORDS).find(|index| self.record(*index) == claimed.as_ptr()).unwrap();
+        assert!(!self.recycled[claimed].load(Ordering::Acquire), "an old claim was believed");
+        let from = claimed + 1;
         for run in &self.runs[from..] {
             run.fetch_add(1, Ordering::Relaxed);
         }
