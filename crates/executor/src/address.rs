@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::cell::{Cell, status};
-use crate::record::{AsyncMail, ControlMail, SyncMail};
+use crate::record::{AsyncMail, ControlMail, OrderedMail, SyncMail};
 use crate::resident::{AsyncEnvelope, Control, Envelope, Resident};
 use crate::{nested, send};
 
@@ -144,7 +144,7 @@ impl<S: Resident> Address<S> {
 
     /// Sends a request to the cell behind the messages that were sent to it before.
     pub fn send_control_in_order<C: Control<S>>(self, control: C) {
-        send::post(self.raw, ControlMail(control));
+        send::post(self.raw, OrderedMail(control));
     }
 
     /// Runs the handler at once, on the caller's stack, where that cannot be told from sending: the actor is idle,

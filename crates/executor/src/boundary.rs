@@ -106,6 +106,7 @@ impl Worker {
     /// Everything that is due between two gulps. In RUNTIME.
     pub(crate) fn attend(&self) {
         self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.near_burst.set(0);
         self.flush();
         let signal = self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK);
         if self.office().mail.load(Ordering::Acquire) || signal & Signal::LANES != 0 {

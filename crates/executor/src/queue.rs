@@ -4,6 +4,7 @@
 //! first (urgent mail, records that were put aside) is a chain of its own that is run before the loop goes on where it
 //! was. All functions here are for the owner in phase RUNTIME (or for whoever has taken its place).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
@@ -245,7 +246,7 @@ impl Worker {
             // SAFETY: whole records of the own queue; each is consumed once.
             unsafe {
                 self.run_at.set(self.run_at.get().add(record.as_ref().bytes()));
-                (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Shutdown));
+                bounce(record, Undelivered::Shutdown);
             }
         }
     }
@@ -254,8 +255,16 @@ impl Worker {
 /// Bounces every record of `chain`.
 pub(crate) fn bounce_chain(mut chain: Chain, why: Undelivered) {
     // SAFETY: the chain owns its records; each is consumed once.
-    chain.for_each(|record| unsafe {
-        (record.as_ref().thunk)(record, Op::Bounce(why));
-    });
+    chain.for_each(|record| unsafe { bounce(record, why) });
     chain.bytes = 0;
+}
+
+/// Bounces `record`. A panic in the drop of its message is reported by the panic hook and goes no further: it must not
+/// take the records behind it along.
+///
+/// # Safety
+/// The caller owns the record, which is consumed.
+pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
+    // SAFETY: by the contract.
+    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { (record.as_ref().thunk)(record, Op::Bounce(why)) }));
 }

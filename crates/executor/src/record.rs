@@ -1,6 +1,7 @@
 //! Records: a message in its envelope, as it lies in a segment.
 
 use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 
 use crate::cell::{Cell, Cold, Kind};
@@ -176,6 +177,14 @@ impl<S: Resident, C: Control<S>> Deliverable<S> for ControlMail<C> {
     const IS_CONTROL: bool = true;
 }
 
+/// As [`ControlMail`], but it waits its turn behind the messages that were sent before it.
+pub(crate) struct OrderedMail<C>(pub(crate) C);
+
+impl<S: Resident, C: Control<S>> Deliverable<S> for OrderedMail<C> {
+    const THUNK: Thunk = run_control::<S, C>;
+    const IS_CONTROL: bool = false;
+}
+
 /// # Safety
 /// A thunk: the record holds an `E` for a cell of kind `S`; for `Op::Run` the cell is resident, ordinary, and its
 /// stage is run by this thread (I1), so the state is not borrowed by anybody else.
@@ -275,8 +284,9 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
     // state is dropped even where a hook panics.
     unsafe {
         let cold = Cell::cold(cell);
-        if let Some(cold) = cold.as_mut() {
-            cold.suspended = None;
+        if let Some(suspended) = cold.as_mut().and_then(|cold| cold.suspended.take()) {
+            // A panic in here is reported by the panic hook; watchers and askers are told of the end all the same.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(suspended)));
         }
         struct DropState<S: Resident>(NonNull<Cell>, std::marker::PhantomData<S>);
         impl<S: Resident> Drop for DropState<S> {

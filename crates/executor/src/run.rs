@@ -23,6 +23,53 @@ pub(crate) enum Stop {
     Detached,
 }
 
+/// Goes ahead of the loop and has the cells fetched into the cache that will be needed soon: with many actors each
+/// message meets a cold cell, and the loop alone would wait for one after the other.
+#[derive(Clone, Copy)]
+struct Scout {
+    at: *mut u8,
+}
+
+impl Scout {
+    /// Records that the scout is ahead.
+    const LEAD: usize = 6;
+    const WORTH_BYTES: usize = 512;
+
+    /// A scout for the records of `[at, end)`; for a few it is not worth its while (0.6 ns per message).
+    #[inline(always)]
+    fn from(at: *mut u8, end: *mut u8) -> Scout {
+        if end as usize - (at as usize) < Self::WORTH_BYTES {
+            return Scout { at: end };
+        }
+        let mut scout = Scout { at };
+        for _ in 0..Self::LEAD {
+            scout.step(end);
+        }
+        scout
+    }
+
+    #[inline(always)]
+    fn step(&mut self, end: *mut u8) {
+        if self.at != end {
+            // SAFETY: between the loop and `end` are whole records.
+            let record = unsafe { &*self.at.cast::<Record>() };
+            prefetch(record.cell.as_ptr());
+            self.at = self.at.wrapping_add(record.bytes());
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn prefetch<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint without effect on memory; any address is allowed.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
+}
+
 impl Worker {
     /// Runs up to `bound` records of the queue.
     pub(crate) fn gulp(&self, bound: u64) -> Stop {
@@ -52,6 +99,7 @@ impl Worker {
     fn run_records<const FULL: bool, const HOLDING: bool>(&self, bound: u64, done: &mut u64) -> Stop {
         let mut left = bound;
         let (mut at, mut end) = (self.run_at.get(), self.run_end.get());
+        let mut scout = Scout::from(at, end);
         self.tenure.begin();
         loop {
             if at == end {
@@ -65,6 +113,7 @@ impl Worker {
                     return Stop::Bound;
                 }
                 (at, end) = (self.run_at.get(), self.run_end.get());
+                scout = Scout::from(at, end);
                 self.tenure.begin();
             }
             // SAFETY: `at` is at a whole record of the queue whose payload was not consumed.
@@ -79,6 +128,7 @@ impl Worker {
             let (size, cell, tag) =
                 unsafe { (record.as_ref().bytes(), record.as_ref().cell, record.as_ref().resident_tag()) };
             at = at.wrapping_add(size);
+            scout.step(end);
             if HOLDING && self.put_aside(record) {
                 *done -= 1;
                 self.run_at.set(at);
@@ -197,7 +247,15 @@ impl Worker {
         assert!(!claimed.is_null(), "a panic outside of any handler: {:?}", Crash::Panic(panic));
         self.run_at.set(self.position().at);
         // SAFETY: the claimed record stays readable until the next one is claimed.
-        let cell = unsafe { (*claimed).cell };
+        let (cell, life) = unsafe { ((*claimed).cell, (*claimed).tag >> 16) };
+        // SAFETY: cells are never freed.
+        if unsafe { cell.as_ref() }.tag() >> 16 != life {
+            // Not of the actor that lives there now: the drop of a dead letter panicked, or the end of the former actor.
+            if !self.enter_runtime() {
+                self.tenure.leave();
+            }
+            return;
+        }
         let healed = catch_unwind(AssertUnwindSafe(|| self.crash(cell, Crash::Panic(panic))));
         if healed.is_err() {
             // The supervision itself panicked: the actor ends, and nothing more is asked of it.
@@ -217,6 +275,11 @@ impl Worker {
         if header.has_status(status::SUSPENDED) {
             header.set_status(status::SUSPENDED, false);
             note_suspended(false);
+        }
+        // SAFETY: this thread runs the cell's stage.
+        if unsafe { Cell::cold(cell) }.as_ref().is_some_and(|cold| cold.stop_after) {
+            // It was to stop after this message: it does, and nobody restarts it.
+            return self.end(cell, Ending::Crashed(crash));
         }
         // SAFETY: this thread runs the cell's stage; the crashed handler has been unwound.
         let outcome = unsafe { (header.kind().crash)(cell, crash) };
@@ -258,13 +321,18 @@ impl Worker {
         let mut chain = unsafe { Cell::cold_mut(cell) }.deferred.take();
         let mut rest = Chain::new();
         let mut outcome = CONTINUE;
+        let mut panic = None;
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
         chain.for_each(|record| {
             // SAFETY: the chain owns the records; each is run once, moved to `rest`, or bounced.
             unsafe {
-                if outcome == CONTINUE && header.tag() == record.as_ref().resident_tag() {
-                    outcome = (record.as_ref().thunk)(record, Op::Run);
+                if outcome == CONTINUE && panic.is_none() && header.tag() == record.as_ref().resident_tag() {
+                    // A panic must not take the records behind it along.
+                    match catch_unwind(AssertUnwindSafe(|| (record.as_ref().thunk)(record, Op::Run))) {
+                        Ok(decided) => outcome = decided,
+                        Err(caught) => panic = Some(caught),
+                    }
                     self.handled.set(self.handled.get().wrapping_add(1));
                     if outcome == RESUME {
                         outcome = CONTINUE;
@@ -284,6 +352,9 @@ impl Worker {
             rest.append(cold.deferred.take());
             cold.deferred = rest;
         }
-        self.settle(cell, outcome);
+        match panic {
+            Some(panic) => self.crash(cell, Crash::Panic(panic)),
+            None => self.settle(cell, outcome),
+        }
     }
 }

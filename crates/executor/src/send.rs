@@ -123,7 +123,7 @@ impl Worker {
             mail.write_record(tail, to.cell, to.identity());
             log.tail.store(tail.add(size), Ordering::Release);
         }
-        if dest != self.id && self.system.offices[dest as usize].overloaded.load(Ordering::Relaxed) {
+        if dest != self.id && self.system.mutes(dest, self.id) {
             // Every send to an overloaded worker comes this way, so its sender is found and muted.
             log.end.store(ptr::null_mut(), Ordering::Relaxed);
             let claimed = self.tenure.claimed();

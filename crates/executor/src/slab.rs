@@ -84,6 +84,7 @@ impl Nursery {
         if let Some(cell) = NonNull::new(list.vacant) {
             // SAFETY: vacant cells on the list are owned by the nursery.
             list.vacant = unsafe { cell.as_ref() }.next_vacant();
+            crate::run::prefetch(list.vacant);
             list.vacant_count -= 1;
             return cell;
         }

@@ -600,6 +600,13 @@ impl SystemCore {
         })
     }
 
+    /// Whether stages of worker `sender` that send to worker `receiver` are to be muted: the receiver is overloaded, and
+    /// the sender is not (which would have its own backlog wait for the other's; Pony's rule).
+    pub(crate) fn mutes(&self, receiver: u16, sender: u16) -> bool {
+        self.offices[receiver as usize].overloaded.load(Ordering::Relaxed)
+            && !self.offices[sender as usize].overloaded.load(Ordering::Relaxed)
+    }
+
     /// Wakes worker `other` to look around.
     pub(crate) fn rouse(&self, other: u16) {
         let mut inbox = self.offices[other as usize].lock();

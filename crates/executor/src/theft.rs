@@ -16,6 +16,12 @@ use crate::segment::Chain;
 use crate::system::Stealing;
 use crate::worker::Worker;
 
+/// Messages below this cost less to run than to hand to another core (their records are copied, and their actors'
+/// cache lines change sides) ...
+const CHEAP_NS: u64 = 100;
+/// ... so a queue of such messages that is longer than this is not partitioned: looking through it would take the
+/// victim longer than the thief could save.
+const LONG_BYTES: u64 = 2 * 1024 * 1024;
 /// How often the victim tries for the thief's lock before it keeps its stages.
 const LOCK_ATTEMPTS_MAX: u32 = 64;
 
@@ -66,7 +72,10 @@ impl Worker {
         let thieves = std::mem::take(&mut self.office().lock().thieves);
         let Some(&thief) = thieves.first() else { return };
         self.flush();
-        let Some(given) = self.choose_stages(thief) else {
+        // SAFETY: in RUNTIME; short borrow.
+        let cheap = unsafe { self.core() }.average_ns < CHEAP_NS;
+        let given = if cheap && self.backlog_bytes() > LONG_BYTES { None } else { self.choose_stages(thief) };
+        let Some(given) = given else {
             self.ledger.steal_no_candidate.add(1);
             return;
         };

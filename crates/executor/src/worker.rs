@@ -80,6 +80,8 @@ pub(crate) struct Worker {
     pub(crate) queued_bytes: StdCell<isize>,
     /// Next stage for `Near`.
     near_next: StdCell<usize>,
+    near_left: StdCell<u32>,
+    pub(crate) near_burst: StdCell<u32>,
 
     // -- rarely changed -----------------------------------------------------------------------------------------------
     pub(crate) id: u16,
@@ -132,6 +134,8 @@ impl Worker {
             nested: StdCell::new(0),
             queued_bytes: StdCell::new(0),
             near_next: StdCell::new(0),
+            near_left: StdCell::new(0),
+            near_burst: StdCell::new(0),
             id,
             system_id: system.id,
             stages: system.route.len() as u16,
@@ -228,16 +232,34 @@ impl Worker {
     // -- spawning -------------------------------------------------------------------------------------------------------
 
     /// The stage for a child of an actor of this worker.
+    ///
+    /// By turns, so that there is something to steal; but the longer a burst of spawns (since the last boundary), the
+    /// more of them go to the same stage in a row, so that the near relatives in a large family stay together when
+    /// stages are stolen.
     #[inline]
     pub(crate) fn near_stage(&self) -> Option<u16> {
+        /// Rounds over the stages before two neighbours share one.
+        const ROUNDS: u32 = 8;
+        const IN_A_ROW_MAX: u32 = 64;
         // SAFETY: changed only at boundaries, by this thread.
         let near = unsafe { &*self.near.get() };
         if near.is_empty() {
             return None;
         }
-        let next = self.near_next.get();
-        let next = if next >= near.len() { 0 } else { next };
-        self.near_next.set(next + 1);
+        let mut next = self.near_next.get();
+        let left = self.near_left.get();
+        let burst = self.near_burst.get();
+        self.near_burst.set(burst + 1);
+        if left == 0 {
+            next += 1;
+            self.near_left.set((burst / (near.len() as u32 * ROUNDS)).min(IN_A_ROW_MAX - 1));
+        } else {
+            self.near_left.set(left - 1);
+        }
+        if next >= near.len() {
+            next = 0;
+        }
+        self.near_next.set(next);
         Some(near[next])
     }
 
