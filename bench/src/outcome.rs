@@ -39,7 +39,7 @@ impl Size {
 
     /// How long a single run may take before it counts as stalled. Far above what any run needs.
     pub(crate) fn deadline(self) -> Duration {
-        Duration::from_secs(self.pick(60, 600, 7_200))
+        Duration::from_secs(self.pick(60, 120, 3_600))
     }
 }
 

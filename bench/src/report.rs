@@ -127,10 +127,9 @@ impl Table {
 
     /// The two lines at the head.
     pub fn head(&self) -> String {
-        let first = self.line("", ["ns/op", "ns/op", "ns/op", "million", "limit", "", "peak", "target", "target"], "");
-        let second =
-            self.line("benchmark", ["median", "min", "max", "ops/s", "ns/op", "ratio", "MiB", "ratio", "ns/op"], "");
-        format!("{}\n{} reached     operation", first.trim_end(), second)
+        let first = ["ns/op", "ns/op", "ns/op", "million", "limit", "", "peak", "target", "target"];
+        let second = ["median", "min", "max", "ops/s", "ns/op", "ratio", "MiB", "ratio", "ns/op"];
+        format!("{}\n{}", self.line("", first, "", ""), self.line("benchmark", second, "reached", "operation"))
     }
 
     /// The row of one benchmark.
@@ -150,13 +149,13 @@ impl Table {
             target(|target| Some(target.ns_per_op)),
         ];
         let verdict = benchmark.target.map_or("–", |target| target.verdict(report));
-        let row = self.line(&report.bench, cells.each_ref().map(String::as_str), "");
-        format!("{row} {verdict:<11} {}", report.op)
+        self.line(&report.bench, cells.each_ref().map(String::as_str), verdict, &report.op)
     }
 
-    fn line(&self, name: &str, cells: [&str; 9], end: &str) -> String {
+    fn line(&self, name: &str, cells: [&str; 9], verdict: &str, op: &str) -> String {
         let cells: String = cells.iter().map(|cell| format!(" {cell:>9}")).collect();
-        format!("{name:<width$}{cells} {end}", width = self.name_width)
+        let line = format!("{name:<width$}{cells}  {verdict:<10}  {op}", width = self.name_width);
+        line.trim_end().to_owned()
     }
 }
 
@@ -169,10 +168,10 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// The counters of the executor, two columns, indented to stand below a row.
+/// The counters of the executor, four to a line, indented to stand below a row.
 pub fn statistics(pairs: &[(String, String)]) -> String {
-    let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let lines = pairs.iter().map(|(name, value)| format!("    {name:<width$}  {value:>16}"));
+    let cell = |(name, value): &(String, String)| format!("{name:>20} {value:>12}");
+    let lines = pairs.chunks(4).map(|pairs| format!("  {}", pairs.iter().map(cell).collect::<String>()));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -214,8 +213,10 @@ mod tests {
     fn rows_stand_below_their_heads() {
         let benchmark = &crate::registry::all()[0];
         let table = Table::of([benchmark]);
-        let head = table.head();
-        let (head, row) = (head.lines().last().unwrap(), table.row(benchmark, &report(8.0, 3.0)));
-        assert_eq!(head.find("reached"), row.find("ns only"), "\n{head}\n{row}");
+        let (head, row) = (table.head(), table.row(benchmark, &report(8.0, 3.0)));
+        let column = |line: &str, cell| line.split(cell).next().map(|before| before.chars().count());
+        let head = head.lines().last().unwrap();
+        assert_eq!(column(head, "reached"), column(&row, "ns only"), "\n{head}\n{row}");
+        assert_eq!(column(head, "operation"), column(&row, "message"), "\n{head}\n{row}");
     }
 }

@@ -92,7 +92,7 @@ pub fn measure_workload(benchmark: &Benchmark, options: &Options) -> Result<f64,
 
 /// Has a child process [`measure`] a benchmark, so that the peak memory is that of this benchmark alone.
 ///
-/// `child` is the command to run; what it calls must end in [`answer_parent`] with the benchmark and the options.
+/// `child` is the command to run; it should print what [`answer_parent`] returns.
 ///
 /// # Errors
 ///
@@ -109,6 +109,17 @@ pub fn measure_in_child(mut child: Command) -> Result<Measured, Failure> {
     match answer {
         Some(measured) => measured.map_err(Failure::new),
         None => Err(Failure::new(format!("the child process ended without an answer ({})", output.status))),
+    }
+}
+
+/// Has this process end when the one that started it ends, however it ends: no benchmark runs on with nobody to tell.
+pub fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Signal, set_parent_process_death_signal};
+
+        // If it cannot be had the child ends when its benchmark does.
+        let _ = set_parent_process_death_signal(Some(Signal::TERM));
     }
 }
 
@@ -130,18 +141,12 @@ fn play(benchmark: &Benchmark, options: &Options) -> Result<Played, Failure> {
     memory::give_back();
     let system = start(benchmark.stealing, options)?;
     let (workers, stages) = (system.workers(), system.stages());
-    match (benchmark.workload)(&system, options.size) {
-        Ok(outcome) => {
-            let statistics = statistics(&system);
-            stop(system)?;
-            Ok(Played { outcome, statistics, workers, stages })
-        }
-        Err(failure) => {
-            // A system that stalled may never shut down either: leave it to the end of the process.
-            std::mem::forget(system);
-            Err(failure)
-        }
-    }
+    // After a failure the system is left to the end of the process: what stalled may never shut down either.
+    let outcome = (benchmark.workload)(&system, options.size)?;
+    system.run_until_idle();
+    let statistics = statistics(&system);
+    stop(system)?;
+    Ok(Played { outcome, statistics, workers, stages })
 }
 
 fn start(stealing: Option<Stealing>, options: &Options) -> Result<System, Failure> {
@@ -152,16 +157,15 @@ fn start(stealing: Option<Stealing>, options: &Options) -> Result<System, Failur
     if let Some(stealing) = stealing {
         builder = builder.stealing(stealing);
     }
-    builder.start().map_err(|error| Failure::new(format!("the system does not start: {error}")))
+    builder.start().map_err(|error| Failure::new(error.to_string()))
 }
 
 fn statistics(system: &System) -> Vec<(String, String)> {
-    let text = format!("{:#?}", system.stats());
-    let pair = |line: &str| {
-        let (name, value) = line.trim().trim_end_matches(',').split_once(": ")?;
-        Some((name.to_owned(), value.to_owned()))
-    };
-    text.lines().filter_map(pair).collect()
+    let total = system.stats().total;
+    let counters = total.pairs().into_iter().map(|(name, value)| (name.replace('_', " "), value.to_string()));
+    let averages = [("average gulp", total.average_gulp()), ("average steal", total.average_steal())];
+    let averages = averages.map(|(name, value)| (name.to_owned(), format!("{value:.1}")));
+    counters.chain(averages).collect()
 }
 
 fn stop(system: System) -> Result<(), Failure> {

@@ -1,1 +1,24 @@
-//! e
+//! Small programs to copy: they are in `src/bin`, and `tests/run.rs` runs them.
+
+/// The programs of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}
+
+/// The state of an actor is not reached through its reference, and not kept by who spawned it.
+///
+/// ```compile_fail,E0609
+/// use playhouse::prelude::*;
+/// struct Counter { n: u64 }
+/// impl Actor for Counter {}
+/// fn peek(counter: ActorRef<Counter>) -> u64 { counter.n }
+/// ```
+///
+/// ```compile_fail,E0382
+/// use playhouse::prelude::*;
+/// struct Counter { n: u64 }
+/// impl Actor for Counter {}
+/// fn keep(system: &System, counter: Counter) -> u64 { system.spawn(counter); counter.n }
+/// ```
+#[cfg(doctest)]
+mod encapsulation {}

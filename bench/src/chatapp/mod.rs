@@ -28,7 +28,7 @@
 //!                                          ─joined→ friend ─accepted→ client
 //!           leave:  ─leave→ chat ─left→ client        (last one out:  ─leave→ chat ─closed→ creator ─left→ client)
 //!           post:   ─post→ chat ─deliver→ each member ─acknowledge→ chat ─posted→ client
-//! close   world ─phase→ directory ─log_out→ client …                    …─offline→ directory ─phase_done→ world
+//! close   world ─phase→ directory ─log_out→ client, a few at a time …   …─offline→ directory ─phase_done→ world
 //!           per chat it started that is open:  ─finish→ chat ─finished→ client
 //! ```
 //!

@@ -1,5 +1,6 @@
 //! What a run has shown.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use playhouse::prelude::*;
@@ -56,6 +57,8 @@ pub struct Report {
     pub checksum: String,
     /// Whether all is well.
     pub check: Check,
+    /// The counters of the executor, by name.
+    pub statistics: BTreeMap<&'static str, u64>,
     #[serde(skip)]
     totals: Totals,
 }
@@ -180,6 +183,7 @@ impl Report {
             delivery: DeliveryCounts { posts, expected, received, acknowledged },
             checksum: format!("{:#018x}", checksum(&totals)),
             check,
+            statistics: system.stats().total.pairs().into_iter().collect(),
             totals,
         }
     }

@@ -73,7 +73,7 @@ pub enum RunError {
     Scenario(ScenarioError),
     /// The system cannot be built like this.
     System(BuildError),
-    /// Actors have ended, and with them what they had counted.
+    /// The world is idle and its actors do not answer: some have ended, and with them what they had counted.
     Lost {
         /// Messages to actors that had ended.
         dead_letters: u64,
@@ -86,7 +86,10 @@ impl fmt::Display for RunError {
             RunError::Scenario(error) => write!(f, "{error}"),
             RunError::System(error) => write!(f, "{error}"),
             RunError::Lost { dead_letters } => {
-                write!(f, "the world stopped and cannot report: an actor has failed ({dead_letters} dead letters)")
+                write!(
+                    f,
+                    "the world stopped and cannot report: an actor has ended, or messages are lost ({dead_letters} dead letters)"
+                )
             }
         }
     }
@@ -98,6 +101,21 @@ impl std::error::Error for RunError {}
 ///
 /// `observer` is called by an actor when the world is set up and after each turn; what it does is part of the time measured.
 /// Whether the check holds is in the report: [`Report::check`].
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_bench::chatapp::{Options, Scenario, run};
+///
+/// let text = "turns = 5\nclients = 20\n[behaviour]\nnew_chat = 10\npost = 50\n[connectedness]\nbefriend = 30\ninvite = 50";
+/// let scenario = Scenario::from_toml("example", text).unwrap();
+/// let report = run(&scenario, &Options { workers: Some(2), ..Options::default() }, |progress| {
+///     eprintln!("{} of {} turns", progress.turn, progress.turns);
+/// })
+/// .unwrap();
+/// assert!(report.check.passed);
+/// assert_eq!(report.delivery.expected, report.delivery.received);
+/// ```
 ///
 /// # Errors
 /// When the scenario or the options are impossible, before any actor exists; and when actors failed, so that there is

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::pin::pin;
 use crate::outcome::{Failure, Outcome, check};
@@ -92,7 +92,7 @@ fn spin_until(mut done: impl FnMut() -> bool) {
     let mut spins = 0_u32;
     while !done() {
         spins += 1;
-        if spins % 16_384 == 0 {
+        if spins.is_multiple_of(16_384) {
             thread::yield_now();
         } else {
             std::hint::spin_loop();
@@ -105,7 +105,7 @@ fn spin_until(mut done: impl FnMut() -> bool) {
 fn two_threads<A: Send, B: Send>(
     first: impl FnOnce() -> A + Send,
     second: impl FnOnce() -> B + Send,
-) -> (std::time::Duration, A, B) {
+) -> (Duration, A, B) {
     let barrier = Barrier::new(2);
     let timed = |core: usize| {
         pin(core);

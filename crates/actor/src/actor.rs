@@ -3,6 +3,7 @@
 use std::any::type_name;
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use playhouse_executor::{Control, ControlCx, Crash, Cx, Ending, Port, RawAddress, Resident, Undelivered};
 
@@ -110,7 +111,14 @@ impl<A: Actor> Resident for Life<A> {
         };
         let _tell = TellOthers { extra, id, reason };
         if calm {
-            Context::with(cx, |ctx| self.actor.stopped(ctx));
+            let hook = catch_unwind(AssertUnwindSafe(|| Context::with(cx, |ctx| self.actor.stopped(ctx))));
+            // What the hook has started ends with the actor.
+            if let Some(extra) = cx.extra_if_any() {
+                cancel_all(std::mem::take(&mut extra.timers));
+            }
+            if let Err(panic) = hook {
+                resume_unwind(panic);
+            }
         }
     }
 
@@ -144,14 +152,18 @@ impl<A: Actor> Drop for TellOthers<A> {
         if let Some(child) = child {
             child.ended();
         }
-        playhouse_executor::with_current_system(|system| {
-            if let Some(system) = system {
-                for key in timers.into_values() {
-                    system.cancel_timer(key);
-                }
-            }
-        });
+        cancel_all(timers);
     }
+}
+
+fn cancel_all(timers: HashMap<u64, playhouse_executor::TimerKey>) {
+    playhouse_executor::with_current_system(|system| {
+        if let Some(system) = system {
+            for key in timers.into_values() {
+                system.cancel_timer(key);
+            }
+        }
+    });
 }
 
 /// Counts a message that reached nobody.

@@ -83,6 +83,8 @@ struct SlotState<R> {
     progress: Progress<R>,
     waker: Option<Waker>,
     thread: Option<Thread>,
+    /// That an actor waits for this answer: noted until the answer is here, not until the actor has seen it.
+    edge: Option<Waiting>,
 }
 
 enum Progress<R> {
@@ -108,7 +110,9 @@ impl<R> Progress<R> {
 
 impl<R> Slot<R> {
     fn new() -> Arc<Slot<R>> {
-        Arc::new(Slot { state: Mutex::new(SlotState { progress: Progress::Queued, waker: None, thread: None }) })
+        Arc::new(Slot {
+            state: Mutex::new(SlotState { progress: Progress::Queued, waker: None, thread: None, edge: None }),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, SlotState<R>> {
@@ -128,14 +132,15 @@ impl<R> Slot<R> {
     }
 
     fn answer(&self, answer: Result<R, AskError>) {
-        let (waker, thread) = {
+        let (waker, thread, edge) = {
             let mut state = self.lock();
             if !matches!(state.progress, Progress::Queued | Progress::Running) {
                 return;
             }
             state.progress = Progress::Answered(answer);
-            (state.waker.take(), state.thread.take())
+            (state.waker.take(), state.thread.take(), state.edge.take())
         };
+        drop(edge);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -158,7 +163,21 @@ impl<R> Slot<R> {
     }
 
     fn abandon(&self) {
-        self.lock().progress = Progress::Over;
+        let mut state = self.lock();
+        let _unseen = std::mem::replace(&mut state.progress, Progress::Over);
+        let _edge = state.edge.take();
+        // Both are dropped behind the lock.
+        drop(state);
+    }
+
+    /// Notes that an actor waits; gives the answer if it has come meanwhile.
+    fn waits(&self, edge: Waiting) -> Option<Result<R, AskError>> {
+        let mut state = self.lock();
+        let answer = state.progress.take();
+        if answer.is_none() {
+            state.edge = Some(edge);
+        }
+        answer
     }
 }
 
@@ -366,7 +385,7 @@ impl<A: Actor, M: Message> IntoFuture for Ask<A, M> {
     type IntoFuture = AskFuture<A, M>;
 
     fn into_future(self) -> AskFuture<A, M> {
-        AskFuture { request: Some(self), slot: Slot::new(), timer: None, edge: None }
+        AskFuture { request: Some(self), slot: Slot::new(), timer: None }
     }
 }
 
@@ -376,7 +395,6 @@ pub struct AskFuture<A: Actor, M: Message> {
     request: Option<Ask<A, M>>,
     slot: Arc<Slot<M::Reply>>,
     timer: Option<Deadline>,
-    edge: Option<Waiting>,
 }
 
 // No field is ever pinned.
@@ -392,7 +410,11 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
         }
         if let Some(asker) = waiting::current_actor() {
             match waiting::note(asker, to.id(), format!("{to}")) {
-                Ok(edge) => self.edge = Some(edge),
+                Ok(edge) => {
+                    if let Some(answer) = self.slot.waits(edge) {
+                        return Some(answer);
+                    }
+                }
                 Err(path) => return Some(Err(AskError::Cycle(path))),
             }
         }

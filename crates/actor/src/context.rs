@@ -1,6 +1,7 @@
 //! What a handler is given: its actor's own view of the world.
 
 use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use playhouse_executor::{Address, Cx, Port, Sends, with_current_system};
@@ -8,7 +9,7 @@ use playhouse_executor::{Address, Cx, Port, Sends, with_current_system};
 use crate::actor::{Actor, ActorId, Down, Life, Watch};
 use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, PostAsk, ReplyTo};
-use crate::mail::{Answer, DownMail, Fired, Start};
+use crate::mail::{Answer, DownMail, Start};
 use crate::message::{HandledBy, Message};
 use crate::spawn::{Group, SpawnError, SpawnOptions};
 use crate::system::System;
@@ -129,7 +130,7 @@ impl<A: Actor> Context<A> {
         let id = self.next_timer();
         self.start_timer(id, delay, move || {
             if let Some(message) = message.take() {
-                address.send(Fired { id, once: true, post: move |to: ActorRef<A>| to.tell(message) });
+                M::post_fired(address, id, true, move || message);
             }
             None
         })
@@ -147,9 +148,12 @@ impl<A: Actor> Context<A> {
         assert!(!period.is_zero(), "send_every with a period of zero would never let anything else run");
         let address = self.cx.address();
         let id = self.next_timer();
+        // Cloned by the actor when it handles it.
+        let message = Arc::new(Mutex::new(message));
         self.start_timer(id, period, move || {
-            let message = message.clone();
-            address.send(Fired { id, once: false, post: move |to: ActorRef<A>| to.tell(message) });
+            let message = Arc::clone(&message);
+            let clone = move || message.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            M::post_fired(address, id, false, clone);
             Some(period)
         })
     }

@@ -1,9 +1,10 @@
 //! The envelopes that actors' messages travel in.
 
+use std::marker::PhantomData;
+
 use playhouse_executor::{AsyncEnvelope, Cx, Envelope, Undelivered};
 
 use crate::actor::{Actor, Down, Life, dead_letter};
-use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, ReplyTo};
 use crate::context::Context;
 use crate::message::{AsyncHandler, Handler, Message};
@@ -124,21 +125,44 @@ where
     fn bounce(self, _: Undelivered) {}
 }
 
-/// A timer fired: the actor posts the message to itself, unless it has cancelled the timer meanwhile.
-pub(crate) struct Fired<F> {
+/// A timer fired: its message, unless the actor has cancelled the timer meanwhile.
+pub(crate) struct Fired<M, F> {
     pub(crate) id: u64,
     pub(crate) once: bool,
-    pub(crate) post: F,
+    /// Makes the message. Called in the actor, so a panic in a `clone` is the actor's.
+    pub(crate) message: F,
+    pub(crate) of: PhantomData<fn() -> M>,
 }
 
-impl<A: Actor, F: FnOnce(ActorRef<A>) + Send + 'static> Envelope<Life<A>> for Fired<F> {
-    fn run(self, _: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
+impl<M, F> Fired<M, F> {
+    fn is_live<A: Actor>(&self, cx: &mut Cx<Life<A>>) -> bool {
         let timers = &mut cx.extra().timers;
-        let live = if self.once { timers.remove(&self.id).is_some() } else { timers.contains_key(&self.id) };
-        if live {
-            (self.post)(ActorRef::new(cx.address()));
-        }
-        cx
+        if self.once { timers.remove(&self.id).is_some() } else { timers.contains_key(&self.id) }
+    }
+}
+
+impl<A: Handler<M>, M: Message, F: FnOnce() -> M + Send + 'static> Envelope<Life<A>> for Fired<M, F> {
+    fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
+        if self.is_live(&mut cx) { Tell((self.message)()).run(life, cx) } else { cx }
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}
+
+/// As [`Fired`], for a handler that may wait.
+#[repr(transparent)]
+pub(crate) struct AsyncFired<M, F>(pub(crate) Fired<M, F>);
+
+impl<A: AsyncHandler<M>, M: Message, F: FnOnce() -> M + Send + 'static> AsyncEnvelope<Life<A>> for AsyncFired<M, F> {
+    fn run<'a>(self, life: &'a mut Life<A>, mut cx: Cx<Life<A>>) -> impl Future<Output = Cx<Life<A>>> + Send + 'a {
+        let message = self.0.is_live(&mut cx).then(self.0.message);
+        let mut ctx = Context::new(cx);
+        waiting::as_actor(ctx.id(), async move {
+            if let Some(message) = message {
+                let _unasked = life.actor.handle(message, &mut ctx).await;
+            }
+            ctx.into_cx()
+        })
     }
 
     fn bounce(self, _: Undelivered) {}

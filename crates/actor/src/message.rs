@@ -1,9 +1,11 @@
 //! Messages and their handlers.
 
+use std::marker::PhantomData;
+
 use crate::actor::{Actor, Life};
 use crate::ask::ReplyTo;
 use crate::context::Context;
-use crate::mail::{AskMail, AsyncAskMail, AsyncTell, Tell};
+use crate::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, Fired, Tell};
 use playhouse_executor::Address;
 
 /// A value that can be sent to an actor. It is moved to the receiver, never copied.
@@ -66,6 +68,8 @@ pub trait HandledBy<A: Actor, Mode>: Message {
     fn post_urgent(self, to: Address<Life<A>>);
     #[doc(hidden)]
     fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<Self::Reply>, now: bool);
+    #[doc(hidden)]
+    fn post_fired<F: FnOnce() -> Self + Send + 'static>(to: Address<Life<A>>, id: u64, once: bool, message: F);
 }
 
 impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
@@ -88,6 +92,10 @@ impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
         }
         to.send(mail);
     }
+
+    fn post_fired<F: FnOnce() -> M + Send + 'static>(to: Address<Life<A>>, id: u64, once: bool, message: F) {
+        to.send(Fired { id, once, message, of: PhantomData });
+    }
 }
 
 impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
@@ -109,5 +117,9 @@ impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
             }
         }
         to.send_async(mail);
+    }
+
+    fn post_fired<F: FnOnce() -> M + Send + 'static>(to: Address<Life<A>>, id: u64, once: bool, message: F) {
+        to.send_async(AsyncFired(Fired { id, once, message, of: PhantomData }));
     }
 }

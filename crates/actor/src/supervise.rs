@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse_executor::{Control, ControlCx, Crash, Cx, Envelope, Undelivered, with_current_system};
@@ -135,7 +136,6 @@ impl Error for GaveUp {}
 pub struct Supervisor {
     policy: Supervise,
     children: Vec<Kept>,
-    next_key: u64,
     crashes: VecDeque<Duration>,
 }
 
@@ -157,6 +157,10 @@ impl Drop for Kept {
     }
 }
 
+/// Keys of children. No two supervisors, nor two lives of one, give the same: reports of a former life's children may
+/// still be under way in the next.
+static NEXT_KEY: AtomicU64 = AtomicU64::new(0);
+
 trait Supervisable: Send {
     fn verdict(&self, verdict: Verdict);
     fn stop(&self);
@@ -175,7 +179,7 @@ impl<A: Actor> Supervisable for ActorRef<A> {
 impl Supervisor {
     /// A supervisor without children.
     pub fn new(policy: Supervise) -> Supervisor {
-        Supervisor { policy, children: Vec::new(), next_key: 0, crashes: VecDeque::new() }
+        Supervisor { policy, children: Vec::new(), crashes: VecDeque::new() }
     }
 
     fn position(&self, key: u64) -> Option<usize> {
@@ -250,8 +254,7 @@ impl<A: Actor> Message for Supervised<A> {
 
 impl<A: Actor> Handler<Supervised<A>> for Supervisor {
     fn handle(&mut self, mut child: Supervised<A>, ctx: &mut Context<Self>) -> Result<ActorRef<A>, SpawnError> {
-        let key = self.next_key;
-        self.next_key += 1;
+        let key = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
         let actor = (child.factory)();
         let start = StartChild {
             name: child.name.clone(),

@@ -69,6 +69,7 @@ pub fn run(args: &Args) -> ExitCode {
         return fail(BAD_INPUT, &failure.to_string());
     }
     if args.child {
+        runner::end_with_parent();
         for benchmark in &chosen {
             print(&answer_parent(benchmark, &options));
         }

@@ -29,6 +29,9 @@ pub struct Args {
     /// Print the result as a JSON object
     #[arg(long)]
     json: bool,
+    /// Print the executor's counters, too
+    #[arg(long, conflicts_with = "json")]
+    stats: bool,
     /// Show no progress bar
     #[arg(long)]
     quiet: bool,
@@ -83,20 +86,23 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::from(INTERRUPTED);
     }
     match world.join() {
-        Ok(Ok(report)) => show(&report, args.json),
+        Ok(Ok(report)) => show(&report, args),
         Ok(Err(error @ (RunError::Scenario(_) | RunError::System(_)))) => fail(BAD_INPUT, &error.to_string()),
         Ok(Err(error)) => fail(FAILED, &error.to_string()),
         Err(_) => fail(FAILED, "the world panicked"),
     }
 }
 
-fn show(report: &Report, json: bool) -> ExitCode {
-    if json {
+fn show(report: &Report, args: &Args) -> ExitCode {
+    if args.json {
         print(&report.to_json());
     } else {
         let table = report.to_string();
         let (numbers, verdict) = table.rsplit_once('\n').unwrap_or(("", &table));
         print(numbers);
+        if args.stats {
+            report.statistics.iter().for_each(|(name, count)| print(&format!("  {name:<22}{count:>20}")));
+        }
         print(&coloured(verdict, report.check.passed));
     }
     if report.check.passed { ExitCode::SUCCESS } else { fail(FAILED, &report.check.problems.join("\n")) }

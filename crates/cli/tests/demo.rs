@@ -70,6 +70,7 @@ fn json_parses_and_is_the_same_on_any_number_of_workers() {
     let one = json("1");
     assert_eq!(one["turns"], 5);
     assert_eq!(one["check"]["passed"], true);
+    assert!(one["statistics"]["received"].as_u64() > one["messages"].as_u64());
     for key in ["messages_per_second", "turn_latency", "peak_rss_mb", "actors", "workers", "stages", "wall_seconds"] {
         assert!(one.get(key).is_some(), "no {key}");
     }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::cell::{Cell, status};
-use crate::record::{AsyncMail, ControlMail, OrderedMail, SyncMail};
+use crate::record::{AsyncMail, ControlMail, FirstMail, OrderedMail, SyncMail};
 use crate::resident::{AsyncEnvelope, Control, Envelope, Resident};
 use crate::{nested, send};
 
@@ -121,6 +121,16 @@ impl<S: Resident> Address<S> {
         send::post(self.raw, SyncMail(envelope));
     }
 
+    /// Sends the first message of a new actor: no other message is handled before it, whichever way it comes.
+    ///
+    /// # Safety
+    /// Nobody else knows the address yet.
+    pub(crate) unsafe fn send_first<E: Envelope<S>>(self, envelope: E) {
+        // SAFETY: cells are never freed; by the contract nobody else writes the status.
+        unsafe { self.raw.cell.as_ref() }.set_status(status::NEW, true);
+        send::post(self.raw, FirstMail(envelope));
+    }
+
     /// Sends a message whose handler may wait.
     #[inline(always)]
     pub fn send_async<E: AsyncEnvelope<S>>(self, envelope: E) {
@@ -142,7 +152,12 @@ impl<S: Resident> Address<S> {
         send::post_lane(self.raw, Lane::System, ControlMail(control));
     }
 
-    /// Sends a request to the cell behind the messages that were sent to it before.
+    /// Sends a request to the cell behind what is queued, past what waits for its suspended handler.
+    pub(crate) fn send_control_behind<C: Control<S>>(self, control: C) {
+        send::post(self.raw, ControlMail(control));
+    }
+
+    /// Sends a request to the cell behind the messages that were sent to it before, also those that are deferred.
     pub fn send_control_in_order<C: Control<S>>(self, control: C) {
         send::post(self.raw, OrderedMail(control));
     }

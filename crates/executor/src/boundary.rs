@@ -40,9 +40,9 @@ use std::time::Duration;
 use crate::address::Lane;
 use crate::core::{Hold, Reason};
 use crate::office::{Inbox, Office, Presence};
-use crate::signal::Signal;
 use crate::run::Stop;
 use crate::segment::{COPY_BYTES_MAX, Chain};
+use crate::signal::Signal;
 use crate::system::Stealing;
 use crate::timers::TimerOp;
 use crate::worker::Worker;
@@ -76,6 +76,8 @@ impl Worker {
         let bound = self.system.config.throughput;
         loop {
             match self.turn(bound) {
+                // Whatever still waits then had its time in the drain.
+                Turn::Ran if self.system.ending.load(Ordering::Relaxed) => break,
                 Turn::Ran => {}
                 Turn::Nothing => {
                     if !self.rest() {
@@ -109,7 +111,11 @@ impl Worker {
         self.near_burst.set(0);
         self.flush();
         let signal = self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK);
-        if self.office().mail.load(Ordering::Acquire) || signal & Signal::LANES != 0 {
+        let lanes_due = signal & Signal::LANES != 0;
+        if lanes_due && self.lanes_ran.replace(lanes_due) && self.has_normal_mail() {
+            // Urgent mail that never ends must not keep the rest waiting for ever (I4): a gulp of that is due.
+            self.lanes_ran.set(false);
+        } else if lanes_due || self.office().mail.load(Ordering::Acquire) {
             self.take_mail();
         }
         // SAFETY: in RUNTIME; short borrow.
@@ -164,7 +170,8 @@ impl Worker {
             // Acquire: pairs with the Release of the worker that moved the stage.
             let worker = worker.load(Ordering::Acquire);
             route[stage] = worker;
-            if worker == self.id && stage < self.system.config.stages {
+            // SAFETY: in RUNTIME; short borrow.
+            if worker == self.id && stage < self.system.config.stages && !unsafe { self.core() }.is_held(stage as u16) {
                 near.push(stage as u16);
             }
         }
@@ -300,10 +307,9 @@ impl Worker {
     /// Normal mail goes behind what is queued; urgent mail goes before it, and system mail before that.
     pub(crate) fn admit(&self, lanes: [Chain; 3]) {
         let [system, urgent, normal] = lanes;
-        self.enqueue(normal);
-        for chain in [urgent, system] {
-            self.put_first(chain);
-        }
+        self.put_in_lane(Lane::Normal, normal);
+        self.put_in_lane(Lane::Urgent, urgent);
+        self.put_in_lane(Lane::System, system);
     }
 
     // -- looking around -------------------------------------------------------------------------------------------------
@@ -341,7 +347,9 @@ impl Worker {
     /// Raises or lowers the overload flag.
     fn weigh(&self, office: &Office, records: u64, average_ns: u64) {
         let inbox_bytes = if office.mail.load(Ordering::Relaxed) { office.lock().lanes[2].bytes as u64 } else { 0 };
-        let bytes = records * RECORD_BYTES + inbox_bytes;
+        // SAFETY: in RUNTIME; short borrow.
+        let held_bytes = unsafe { self.core() }.held_bytes();
+        let bytes = records * RECORD_BYTES + inbox_bytes + held_bytes;
         let records = bytes / RECORD_BYTES;
         let load = (bytes * 2 / OVERLOADED_BYTES as u64).max(if records >= OVERLOADED_RECORDS_MIN {
             records * average_ns * 2 / OVERLOADED_NS
@@ -399,6 +407,8 @@ impl Worker {
 
     /// Runs the timers that are due. Their tasks send messages; they run no handlers.
     pub(crate) fn fire_timers(&self, now_ns: u64) {
+        // While this worker rested, its stages may have been adopted: they are sent to by the route of now (I1).
+        self.flush();
         // SAFETY: in RUNTIME; short borrow.
         let due = unsafe { self.core() }.wheel.advance(now_ns);
         for (id, mut task) in due {
@@ -411,6 +421,8 @@ impl Worker {
                 None => self.system.open_less(),
             }
         }
+        // This may be the last thing before the worker rests (I3).
+        self.flush();
     }
 
     // -- putting aside ------------------------------------------------------------------------------------------------
@@ -430,7 +442,7 @@ impl Worker {
             if !office.overloaded.load(Ordering::SeqCst) {
                 continue;
             }
-            core.holds.insert(stage, Hold { reason: Reason::Muted { receiver }, chain: Chain::new() });
+            core.holds.insert(stage, Hold::new(Reason::Muted { receiver }));
             self.system.open_more();
             self.ledger.mutes.add(1);
         }
@@ -476,15 +488,14 @@ impl Worker {
         let core = unsafe { self.core() };
         let Some(hold) = core.holds.remove(&stage) else { return };
         self.holding.set(core.holds_any());
+        if hold.reason == Reason::Detached && !self.system.is_pinned(stage) {
+            // SAFETY: used by this thread only, in short borrows.
+            unsafe { (*self.near.get()).push(stage) };
+        }
         if hold.reason != Reason::Detached {
             self.system.open_less();
         }
-        if hold.chain.is_empty() {
-            // SAFETY: no records.
-            unsafe { hold.chain.recycle(Some(&self.pool)) };
-        } else {
-            self.put_first(hold.chain);
-        }
+        self.put_back(hold.lanes);
     }
 
     // -- resting --------------------------------------------------------------------------------------------------------
@@ -495,7 +506,8 @@ impl Worker {
         let office = self.office();
         office.surplus.store(0, Ordering::Relaxed);
         if office.overloaded.load(Ordering::Relaxed) {
-            self.relieve(office);
+            // Nothing is queued, but something may be put aside.
+            self.weigh(office, 0, 0);
         }
         if !self.lower() {
             return true;
@@ -512,6 +524,7 @@ impl Worker {
         };
         if due.is_some_and(|due| due <= now_ns) {
             self.raise();
+            self.flush();
             self.fire_timers(now_ns);
             return true;
         }
@@ -520,6 +533,8 @@ impl Worker {
             self.park(due);
         }
         self.raise();
+        // Its stages may have been adopted while it rested: nothing is sent before the route of now is known.
+        self.flush();
         // SAFETY: in RUNTIME; short borrow.
         if !unsafe { self.core() }.wheel.is_empty() {
             self.fire_timers(self.system.now_ns());

@@ -22,6 +22,8 @@ pub(crate) mod status {
     pub(crate) const SUSPENDED: u64 = 2;
     /// It crashed and waits for its supervisor: messages go to the deferred list.
     pub(crate) const CRASHED: u64 = 4;
+    /// Its first message is under way: whatever overtakes that goes to the deferred list.
+    pub(crate) const NEW: u64 = 8;
     pub(crate) const MASK: u64 = 0xffff;
 }
 

@@ -16,9 +16,16 @@ pub(crate) enum Reason {
     Muted { receiver: u16 },
 }
 
+/// What is put aside for a stage.
 pub(crate) struct Hold {
     pub(crate) reason: Reason,
-    pub(crate) chain: Chain,
+    pub(crate) lanes: [Chain; 3],
+}
+
+impl Hold {
+    pub(crate) fn new(reason: Reason) -> Hold {
+        Hold { reason, lanes: [const { Chain::new() }; 3] }
+    }
 }
 
 /// Used by the worker's thread in phase RUNTIME, or by the monitor that took it.
@@ -58,12 +65,22 @@ impl Core {
         !self.holds.is_empty()
     }
 
+    pub(crate) fn is_held(&self, stage: u16) -> bool {
+        self.holds.contains_key(&stage)
+    }
+
+    /// Bytes of records put aside.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.holds.values().flat_map(|hold| &hold.lanes).map(|chain| chain.bytes as u64).sum()
+    }
+
     /// Puts the record aside if its stage is. True: it was moved.
     pub(crate) fn hold_record(&mut self, record: NonNull<Record>, pool: &Pool) -> bool {
         // SAFETY: the caller owns the record, which is whole.
         unsafe {
             let Some(hold) = self.holds.get_mut(&record.as_ref().stage()) else { return false };
-            hold.chain.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
+            let lane = record.as_ref().lane() as usize;
+            hold.lanes[lane].push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
         }
         true
     }
@@ -80,7 +97,9 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         for (_, hold) in std::mem::take(&mut self.holds) {
-            crate::queue::bounce_chain(hold.chain, crate::resident::Undelivered::Shutdown);
+            for chain in hold.lanes {
+                crate::queue::bounce_chain(chain, crate::resident::Undelivered::Shutdown);
+            }
         }
     }
 }

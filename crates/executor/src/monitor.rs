@@ -38,9 +38,9 @@ use std::time::Duration;
 use crate::address::Lane;
 use crate::cell::Cell;
 use crate::core::{Core, Hold, Reason};
-use crate::signal::Signal;
 use crate::record::Record;
 use crate::segment::{Chain, Segment, for_each_between};
+use crate::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::Worker;
 
@@ -130,11 +130,13 @@ impl Worker {
             log.close();
             std::mem::take(&mut lease.stages)
         };
-        self.system.detached.fetch_sub(1, Ordering::Relaxed);
         self.system.handled_detached.fetch_add(handled, Ordering::Relaxed);
         for stage in stages {
             self.system.return_stage(stage);
         }
+        // Last: the system is not idle before what was put aside for these stages is on its way. AcqRel: pairs with the
+        // Acquire of who finds the system idle.
+        self.system.detached.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Tries to take the work of this worker's thread. Called by the monitor only.
@@ -145,12 +147,15 @@ impl Worker {
         for log in &self.logs {
             log.end.store(std::ptr::null_mut(), Ordering::Relaxed);
         }
-        let mut queue = Chain::new();
+        let mut queue = [const { Chain::new() }; 3];
         let log = &self.logs[self.id as usize];
         let taken_to = log.tail.load(Ordering::Acquire);
         // SAFETY: the thread stands still; records before the tail are whole, and moved out once.
         self.for_each_from(self.position(), taken_to, &mut |record| unsafe {
-            queue.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), None);
+            if !record.as_ref().is_buried() {
+                let (lane, size) = (record.as_ref().lane() as usize, record.as_ref().bytes());
+                queue[lane].push_bytes(record.as_ptr().cast(), size, None);
+            }
         });
         // SAFETY: the thread stands still; `later` is touched in RUNTIME only.
         let later = unsafe { (*self.later.get()).drain(..) };
@@ -212,7 +217,7 @@ impl Worker {
                     hold.reason = Reason::Detached;
                 }
                 None => {
-                    core.holds.insert(*stage, Hold { reason: Reason::Detached, chain: Chain::new() });
+                    core.holds.insert(*stage, Hold::new(Reason::Detached));
                 }
             }
         }
@@ -228,7 +233,7 @@ impl Worker {
 
 struct Takeover {
     core: Box<Core>,
-    queue: Chain,
+    queue: [Chain; 3],
 }
 
 /// What the monitor remembers of a worker.
@@ -267,13 +272,17 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
 
 fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuck: &mut Vec<Arc<Worker>>) {
     let (claimed, beat) = (worker.tenure.claimed(), worker.beat.load(Ordering::Relaxed));
-    if (claimed, beat) != (seen.claimed, seen.beat) || !worker.tenure.is_user() || claimed.is_null()
-    {
+    if !worker.tenure.is_user() || claimed.is_null() {
+        *seen = Watched { claimed, beat, ticks: 0 };
+        return;
+    }
+    // A slice of time is over: gulps are bounded in time, and the worker looks at the clock.
+    worker.tenure.signal.raise(Signal::TICK);
+    if (claimed, beat) != (seen.claimed, seen.beat) {
         *seen = Watched { claimed, beat, ticks: 0 };
         return;
     }
     seen.ticks += 1;
-    worker.tenure.signal.raise(Signal::TICK);
     let doublings = (system.detached.load(Ordering::Relaxed) as u32).min(STUCK_DOUBLINGS_MAX);
     if seen.ticks < STUCK_TICKS << doublings || worker.id as usize >= system.config.workers {
         return;
@@ -291,6 +300,6 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         inbox.signal = Arc::clone(&signal);
     }
     let successor = Arc::new(Worker::new(system, worker.id, signal, takeover.core));
-    successor.enter(|| successor.enqueue(takeover.queue));
+    successor.enter(|| successor.admit(takeover.queue));
     system.start_worker(successor);
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use crate::address::{Address, RawAddress};
 use crate::cell::Cell;
-use crate::signal::Signal;
 use crate::record::{CONTINUE, Deliverable, Loose, Op};
 use crate::resident::{Crash, Cx, Envelope, Resident};
+use crate::signal::Signal;
 use crate::worker::{Worker, current};
 
 /// Handlers that run nested on one stack (short-circuit asks).
@@ -65,12 +65,14 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     let raw = worker.occupy(state, stage);
     let depth = worker.nested.get();
     if depth == NEST_MAX || !worker.tenure.is_user() {
-        raw.typed::<S>().send(start);
+        // SAFETY: the address has not been given away.
+        unsafe { raw.typed::<S>().send_first(start) };
         return Ok(raw.typed());
     }
     let nest = Nest::enter(worker, depth, raw.cell);
     if worker.tenure.signal.get() & Signal::REVOKED != 0 {
-        raw.typed::<S>().send(start);
+        // SAFETY: the address has not been given away.
+        unsafe { raw.typed::<S>().send_first(start) };
         return Ok(raw.typed());
     }
     // SAFETY: the cell was just occupied on a stage of this worker, and no handler of it runs.

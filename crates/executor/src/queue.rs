@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
+use crate::address::Lane;
 use crate::cell::Cell;
 use crate::record::{Op, Record};
 use crate::resident::Undelivered;
@@ -20,6 +21,14 @@ pub(crate) struct Cursor {
     pub(crate) segment: *mut Segment,
     pub(crate) at: *mut u8,
     pub(crate) end: *mut u8,
+}
+
+impl Cursor {
+    /// The end is found by the first `advance`.
+    fn at_start_of(chain: &Chain) -> Cursor {
+        let body = Segment::body(chain.first);
+        Cursor { segment: chain.first, at: body, end: body }
+    }
 }
 
 impl Worker {
@@ -91,6 +100,11 @@ impl Worker {
             if segment == log.first.get() {
                 log.first.set(next);
             }
+            for last in &self.lane_last {
+                if last.get() == segment {
+                    last.set(ptr::null_mut());
+                }
+            }
             self.pool.put(segment);
             next
         };
@@ -112,9 +126,49 @@ impl Worker {
         self.queued_bytes.set(self.queued_bytes.get() + chain.bytes as isize);
         // SAFETY: in RUNTIME, by the owner.
         unsafe { (*self.later.get()).push(self.cursor()) };
-        let segment = chain.first;
+        self.set_cursor(Cursor::at_start_of(&chain));
         chain.forget();
-        self.set_cursor(Cursor { segment, at: Segment::body(segment), end: Segment::body(segment) });
+    }
+
+    /// Newer mail of a lane: behind what is queued in that lane, before what is queued in lower ones.
+    pub(crate) fn put_in_lane(&self, lane: Lane, mut chain: Chain) {
+        let last = match lane {
+            Lane::Normal => return self.enqueue(chain),
+            lane => &self.lane_last[lane as usize],
+        };
+        if chain.is_empty() {
+            return;
+        }
+        let new_last = chain.last;
+        if !last.get().is_null() {
+            // SAFETY: the lane's last segment is live until the loop has passed it, which resets `lane_last`.
+            unsafe { (*last.get()).next = chain.first };
+            self.queued_bytes.set(self.queued_bytes.get() + chain.bytes as isize);
+            chain.forget();
+        } else if lane == Lane::Urgent && !self.lane_last[Lane::System as usize].get().is_null() {
+            // The loop is in system mail: urgent mail is next.
+            self.queued_bytes.set(self.queued_bytes.get() + chain.bytes as isize);
+            // SAFETY: in RUNTIME, by the owner.
+            unsafe { (*self.later.get()).push(Cursor::at_start_of(&chain)) };
+            chain.forget();
+        } else {
+            self.put_first(chain);
+        }
+        last.set(new_last);
+    }
+
+    /// Records that are older than all others of their stages (they were put aside, or could not be given away): before
+    /// everything, each in its lane.
+    pub(crate) fn put_back(&self, lanes: [Chain; 3]) {
+        let [system, urgent, normal] = lanes;
+        self.put_first(normal);
+        for (lane, chain) in [(Lane::Urgent, urgent), (Lane::System, system)] {
+            let last = &self.lane_last[lane as usize];
+            if !chain.is_empty() && last.get().is_null() {
+                last.set(chain.last);
+            }
+            self.put_first(chain);
+        }
     }
 
     /// Appends whole records: mail, and what came back.
@@ -153,6 +207,11 @@ impl Worker {
         let run = self.run_at.get() as isize - Segment::body(segment) as isize;
         let open = log.tail.load(Ordering::Relaxed) as isize - Segment::body(log.last.get()) as isize;
         (self.queued_bytes.get() + open - run).max(0) as u64
+    }
+
+    /// Whether anything is queued, and no mail of a higher lane is left over.
+    pub(crate) fn has_normal_mail(&self) -> bool {
+        self.lane_last.iter().all(|last| last.get().is_null()) && self.backlog_bytes() > 0
     }
 
     /// Calls `visit` for each record that waits, in order.
@@ -237,7 +296,7 @@ impl Worker {
         chains.extend(self.empty_inbox(&mut inbox));
         drop(inbox);
         // SAFETY: the thread has ended, so this one owns the core.
-        chains.extend(std::mem::take(&mut unsafe { self.core() }.holds).into_values().map(|hold| hold.chain));
+        chains.extend(std::mem::take(&mut unsafe { self.core() }.holds).into_values().flat_map(|hold| hold.lanes));
         for chain in chains {
             bounce_chain(chain, Undelivered::Shutdown);
         }

@@ -4,7 +4,8 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 
-use crate::cell::{Cell, Cold, Kind};
+use crate::address::Lane;
+use crate::cell::{Cell, Cold, Kind, status};
 use crate::resident::{AsyncEnvelope, Control, ControlCx, Cx, Envelope, Resident, Undelivered};
 use crate::suspend;
 
@@ -31,19 +32,24 @@ pub(crate) const RESUME: Outcome = 3;
 /// The actor failed on its own account (`Cx::fail`): the error is in its cold part.
 pub(crate) const FAIL: Outcome = 4;
 
+/// The record was moved elsewhere before: it does not count.
+pub(crate) const PASSED: Outcome = 5;
+
 /// Consumes the record. Called exactly once for each record.
 pub(crate) type Thunk = unsafe fn(NonNull<Record>, Op) -> Outcome;
 
 /// Payloads up to this size travel inline; larger ones (and over-aligned ones) are boxed once at the send.
 pub const INLINE_BYTES_MAX: usize = 256;
 
-const SIZE_MASK: u64 = 0x7fff;
+const WORDS: u64 = 0x1fff;
+const LANE_SHIFT: u32 = 13;
+const LANE: u64 = 3 << LANE_SHIFT;
 const CONTROL: u64 = 0x8000;
 const IDENTITY: u64 = !0xffff;
 
 /// The head of a record; its payload follows.
 ///
-/// `tag` is `generation:32 | stage:16 | control:1 | words:15`. Its upper 48 bits are compared with the tag of the
+/// `tag` is `generation:32 | stage:16 | control:1 | lane:2 | words:13`. Its upper 48 bits are compared with the tag of the
 /// cell at delivery: the liveness check, the residency check and the "is it suspended?" check in one.
 #[repr(C)]
 pub(crate) struct Record {
@@ -58,7 +64,7 @@ const _: () = assert!(HEAD_BYTES == 24);
 impl Record {
     #[inline(always)]
     pub(crate) fn bytes(&self) -> usize {
-        ((self.tag & SIZE_MASK) as usize) * 8
+        ((self.tag & WORDS) as usize) * 8
     }
 
     /// The tag that the cell has when this record can be run right away.
@@ -77,6 +83,25 @@ impl Record {
         self.tag & CONTROL != 0
     }
 
+    /// The lane it was sent in. It is kept in the record, so that older urgent mail stays before newer wherever the two
+    /// are put.
+    pub(crate) fn lane(&self) -> Lane {
+        match (self.tag & LANE) >> LANE_SHIFT {
+            0 => Lane::Normal,
+            1 => Lane::Urgent,
+            _ => Lane::System,
+        }
+    }
+
+    pub(crate) fn set_lane(&mut self, lane: Lane) {
+        let bits = match lane {
+            Lane::Normal => 0,
+            Lane::Urgent => 1,
+            Lane::System => 2,
+        };
+        self.tag = (self.tag & !LANE) | (bits << LANE_SHIFT);
+    }
+
     /// Turns the record into one that does nothing: its payload was moved elsewhere.
     pub(crate) fn bury(&mut self) {
         self.thunk = nothing;
@@ -89,7 +114,7 @@ impl Record {
 }
 
 unsafe fn nothing(_: NonNull<Record>, _: Op) -> Outcome {
-    CONTINUE
+    PASSED
 }
 
 /// Bytes of the record of an `E`, a multiple of eight.
@@ -177,7 +202,17 @@ impl<S: Resident, C: Control<S>> Deliverable<S> for ControlMail<C> {
     const IS_CONTROL: bool = true;
 }
 
+/// The first message of an actor with the status NEW.
+#[repr(transparent)]
+pub(crate) struct FirstMail<E>(pub(crate) E);
+
+impl<S: Resident, E: Envelope<S>> Deliverable<S> for FirstMail<E> {
+    const THUNK: Thunk = run_first::<S, E>;
+    const IS_CONTROL: bool = true;
+}
+
 /// As [`ControlMail`], but it waits its turn behind the messages that were sent before it.
+#[repr(transparent)]
 pub(crate) struct OrderedMail<C>(pub(crate) C);
 
 impl<S: Resident, C: Control<S>> Deliverable<S> for OrderedMail<C> {
@@ -201,6 +236,29 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
                 envelope.bounce(why);
                 CONTINUE
             }
+        }
+    }
+}
+
+/// # Safety
+/// As [`run_sync`], and the cell has the status NEW.
+unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
+    // SAFETY: by the contract.
+    unsafe {
+        let cell = record.as_ref().cell;
+        if op == Op::Run {
+            cell.as_ref().set_status(status::NEW, false);
+        }
+        let outcome = run_sync::<S, E>(record, op);
+        match Cell::cold(cell) {
+            Some(cold) if op == Op::Run && outcome == CONTINUE => {
+                if std::mem::take(&mut cold.stop_after) {
+                    STOP
+                } else {
+                    RESUME
+                }
+            }
+            _ => outcome,
         }
     }
 }
@@ -299,6 +357,9 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
             }
         }
         let _state = DropState::<S>(cell, std::marker::PhantomData);
+        // An actor that was never started has no end to tell of.
+        let unstarted = cell.as_ref().has_status(status::NEW);
+        let ending = if unstarted { crate::resident::Ending::Killed } else { ending };
         let mut cx = Cx::<S>::new(cell);
         let extra = cold.take().map(|mut cold| {
             let extra = cold.extra.take();

@@ -243,9 +243,11 @@ impl<S: Resident> ControlCx<S> {
         Some(unsafe { Cell::state::<S>(self.cell) })
     }
 
-    /// Stops the actor: now, or when its suspended handler is done.
+    /// Stops the actor: now, or when its suspended handler or its first message is done.
     pub fn stop(&mut self) {
-        if self.is_suspended() {
+        // SAFETY: the cell is alive while the control runs.
+        let unstarted = unsafe { self.cell.as_ref() }.has_status(status::NEW);
+        if self.is_suspended() || unstarted {
             // SAFETY: this thread runs the cell's stage.
             unsafe { Cell::cold_mut(self.cell) }.stop_after = true;
         } else {

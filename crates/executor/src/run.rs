@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::cell::{Cell, status};
 use crate::queue::Cursor;
-use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, RESUME, Record, STOP};
+use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP};
 use crate::resident::{Crash, Ending, Undelivered};
 use crate::segment::Chain;
 use crate::worker::{Worker, note_suspended};
@@ -216,7 +216,8 @@ impl Worker {
                 return (record.as_ref().thunk)(record, Op::Run);
             }
             Cell::cold_mut(cell).deferred.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
-            CONTINUE
+            // It counts when it is run.
+            PASSED
         }
     }
 
@@ -224,6 +225,7 @@ impl Worker {
     pub(crate) fn settle(&self, cell: NonNull<Cell>, outcome: Outcome) {
         match outcome {
             CONTINUE => {}
+            PASSED => self.handled.set(self.handled.get().wrapping_sub(1)),
             RESUME => self.run_deferred(cell),
             STOP => {
                 // SAFETY: this thread runs the cell's stage.
@@ -251,9 +253,7 @@ impl Worker {
         // SAFETY: cells are never freed.
         if unsafe { cell.as_ref() }.tag() >> 16 != life {
             // Not of the actor that lives there now: the drop of a dead letter panicked, or the end of the former actor.
-            if !self.enter_runtime() {
-                self.tenure.leave();
-            }
+            self.enter_runtime();
             return;
         }
         let healed = catch_unwind(AssertUnwindSafe(|| self.crash(cell, Crash::Panic(panic))));

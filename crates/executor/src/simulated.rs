@@ -73,6 +73,7 @@ impl Simulation {
                 for worker in &workers {
                     worker.enter(|| {
                         worker.raise();
+                        worker.flush();
                         worker.fire_timers(system.now_ns());
                     });
                 }
@@ -87,6 +88,17 @@ impl Simulation {
 fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     worker.raise();
     worker.attend();
+    if cfg!(debug_assertions) && worker.backlog_bytes() < 4096 {
+        worker.for_each_queued(|record| {
+            // SAFETY: records of the worker's own queue.
+            let record = unsafe { record.as_ref() };
+            let runs_it = system.route[record.stage() as usize].load(Ordering::Relaxed);
+            assert!(
+                record.is_buried() || runs_it == worker.id,
+                "I1: a record in the queue of a worker that does not run its stage"
+            );
+        });
+    }
     if choices.one_in(2) {
         // Some stage's messages first.
         let mut stages = Vec::new();
@@ -99,13 +111,14 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         });
         if stages.len() > 1 {
             let first = stages[choices.below(stages.len())];
-            worker.put_first(worker.extract(|stage| stage == first));
+            worker.put_back(worker.extract(|stage| stage == first));
         }
     }
     if choices.one_in(8) {
         worker.checkup();
     }
     if !worker.advance() {
+        worker.publish();
         if worker.lower() && system.config.stealing != Stealing::None && choices.one_in(2) && system.config.workers > 1
         {
             let victim = choices.below(system.config.workers) as u16;
@@ -115,7 +128,8 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         }
         return;
     }
-    let bound = 1 + choices.below(8) as u64;
+    // Often only one: the most interleavings.
+    let bound = if choices.one_in(2) { 1 } else { 1 + choices.below(8) as u64 };
     let stop = worker.gulp(bound);
     debug_assert_ne!(stop, crate::run::Stop::Detached, "nobody takes over in simulation");
 }

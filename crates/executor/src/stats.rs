@@ -23,7 +23,7 @@ macro_rules! counters {
         pub(crate) struct Ledger { $(pub(crate) $name: Tally),* }
 
         impl Ledger {
-            pub(crate) fn read(&self) -> Counters { Counters { $($name: self.$name.get()),* } }
+            pub(crate) fn read(&self) -> Counters { Counters { $($name: self.$name.get().cast_signed().max(0).cast_unsigned()),* } }
         }
     };
 }

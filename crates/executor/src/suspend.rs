@@ -189,8 +189,13 @@ impl Wake for WakeTarget {
     }
 }
 
+/// From a worker behind what it has sent before, so a handler that yields lets others go on; from outside in the system
+/// lane, which never makes the waker wait.
 fn poll_address<S: Resident>(address: RawAddress) {
-    address.typed::<S>().send_control(Poll);
+    match worker::current() {
+        Some(worker) if worker.system_id == address.system() => address.typed::<S>().send_control_behind(Poll),
+        _ => address.typed::<S>().send_control(Poll),
+    }
 }
 
 /// The waker of the first poll: it lives on the stack and becomes a [`WakeTarget`] only when it is cloned.

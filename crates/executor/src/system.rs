@@ -11,9 +11,9 @@ use crate::boundary::OVERLOADED_BYTES;
 use crate::core::Core;
 use crate::monitor;
 use crate::office::{Inbox, Office, Presence};
-use crate::signal::Signal;
 use crate::record::{KindOf, Op, Record};
 use crate::resident::{Ending, Envelope, Resident, Undelivered};
+use crate::signal::Signal;
 use crate::simulated::Simulation;
 use crate::slab::{self, Nursery};
 use crate::stats::{Counters, Ledger};
@@ -181,6 +181,8 @@ struct Outside {
 }
 
 const SYSTEMS_MAX: usize = 4096;
+/// Steps of a simulated system that is shut down, at most.
+const DRAIN_STEPS_MAX: u64 = 1_000_000;
 
 struct Slot {
     /// Changes with each system that moves in or out.
@@ -536,14 +538,17 @@ impl SystemCore {
 
     /// Moves the record to the inbox of its stage's worker. False: the system takes no messages, the record was not
     /// moved.
-    pub(crate) fn post(&self, stage: u16, lane: Lane, record: NonNull<Record>, size: usize) -> bool {
+    pub(crate) fn post(&self, stage: u16, lane: Lane, mut record: NonNull<Record>, size: usize) -> bool {
         let start = stage as usize >= self.config.stages && self.simulation.is_none();
         let posted = self.with_inbox_of(stage, |office, mut inbox, worker| {
             if self.closed.load(Ordering::Acquire) {
                 return false;
             }
             // SAFETY: a whole record that the caller gives up.
-            unsafe { inbox.lane(lane).push_bytes(record.as_ptr().cast(), size, None) };
+            unsafe {
+                record.as_mut().set_lane(lane);
+                inbox.lane(lane).push_bytes(record.as_ptr().cast(), size, None);
+            }
             if lane != Lane::Normal {
                 inbox.signal.raise(Signal::LANES);
             }
@@ -598,13 +603,6 @@ impl SystemCore {
         self.route.get(to.stage() as usize).is_some_and(|worker| {
             self.offices[worker.load(Ordering::Relaxed) as usize].overloaded.load(Ordering::Relaxed)
         })
-    }
-
-    /// Whether stages of worker `sender` that send to worker `receiver` are to be muted: the receiver is overloaded, and
-    /// the sender is not (which would have its own backlog wait for the other's; Pony's rule).
-    pub(crate) fn mutes(&self, receiver: u16, sender: u16) -> bool {
-        self.offices[receiver as usize].overloaded.load(Ordering::Relaxed)
-            && !self.offices[sender as usize].overloaded.load(Ordering::Relaxed)
     }
 
     /// Wakes worker `other` to look around.
@@ -716,7 +714,8 @@ impl SystemCore {
         unsafe { crate::cell::Cell::occupy(cell, state, kind, stage, self.id) };
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);
         let address = RawAddress::of(cell).typed();
-        address.send(start);
+        // SAFETY: the address has not been given away.
+        unsafe { address.send_first(start) };
         Ok(address)
     }
 
@@ -811,7 +810,12 @@ impl SystemCore {
     /// Waits until no message is queued or handled, at most `limit`. True: so it is.
     pub fn drain(self: &Arc<Self>, limit: Duration) -> bool {
         if let Some(simulation) = &self.simulation {
-            simulation.run(self, &mut || self.active.load(Ordering::Acquire) == 0);
+            // A system that never rests is stopped in the middle, as on threads.
+            let mut steps = 0;
+            simulation.run(self, &mut || {
+                steps += 1;
+                steps > DRAIN_STEPS_MAX || self.active.load(Ordering::Acquire) == 0
+            });
             return true;
         }
         assert!(

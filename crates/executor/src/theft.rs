@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering;
 
 use crate::address::Lane;
 use crate::office::Inbox;
-use crate::signal::Signal;
 use crate::segment::Chain;
+use crate::signal::Signal;
 use crate::system::Stealing;
 use crate::worker::Worker;
 
@@ -91,16 +91,15 @@ impl Worker {
             if attempts == LOCK_ATTEMPTS_MAX {
                 // The records taken out are older than all others of their stages: back to the front with them.
                 self.ledger.steal_failed.add(1);
-                self.put_first(loot);
+                self.put_back(loot);
                 return;
             }
             std::thread::yield_now();
         };
         // Everything that was ever sent to the stages is taken along: mail that came meanwhile too.
         let mut kept = [const { Chain::new() }; 3];
-        for (lane, (mail, kept)) in self.empty_inbox(&mut mine).into_iter().zip(&mut kept).enumerate() {
-            let into: &mut Chain = if lane == Lane::Normal as usize { &mut loot } else { &mut theirs.lanes[lane] };
-            self.split(mail, &given, into, kept);
+        for (mail, (loot, kept)) in self.empty_inbox(&mut mine).into_iter().zip(loot.iter_mut().zip(&mut kept)) {
+            self.split(mail, &given, loot, kept);
         }
         if mine.timer_ops.is_empty() && mine.returned.is_empty() {
             self.office().mail.store(false, Ordering::Relaxed);
@@ -115,14 +114,18 @@ impl Worker {
     }
 
     /// Moves the stages and their records to the thief, whose inbox and the own one are locked.
-    fn hand_over(&self, given: &StageSet, loot: Chain, theirs: &mut Inbox) {
+    fn hand_over(&self, given: &StageSet, loot: [Chain; 3], theirs: &mut Inbox) {
         let mut records = 0;
-        loot.for_each(|_| records += 1);
+        for chain in &loot {
+            chain.for_each(|_| records += 1);
+        }
         self.ledger.steals.add(1);
         self.ledger.messages_stolen.add(records);
         self.ledger.stages_stolen.add(given.len());
         let thief = given.thief;
-        theirs.lanes[Lane::Normal as usize].append(loot);
+        for (lane, chain) in theirs.lanes.iter_mut().zip(loot) {
+            lane.append(chain);
+        }
         if theirs.lanes[Lane::System as usize].bytes + theirs.lanes[Lane::Urgent as usize].bytes > 0 {
             theirs.signal.raise(Signal::LANES);
         }
@@ -169,23 +172,20 @@ impl Worker {
         Some(given)
     }
 
-    /// Takes the records of some stages out of the queue, in order. In RUNTIME.
-    pub(crate) fn extract(&self, wanted: impl Fn(u16) -> bool) -> Chain {
-        let mut loot = Chain::new();
-        let mut buried = 0;
+    /// Takes the records of some stages out of the queue, in order, by lanes. In RUNTIME.
+    pub(crate) fn extract(&self, wanted: impl Fn(u16) -> bool) -> [Chain; 3] {
+        let mut loot = [const { Chain::new() }; 3];
         self.for_each_queued(|mut record| {
             // SAFETY: records of the own queue, which is not run meanwhile; what is copied is buried, so its payload
             // has one owner.
             unsafe {
                 if !record.as_ref().is_buried() && wanted(record.as_ref().stage()) {
-                    loot.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+                    let (lane, size) = (record.as_ref().lane() as usize, record.as_ref().bytes());
+                    loot[lane].push_bytes(record.as_ptr().cast(), size, Some(&self.pool));
                     record.as_mut().bury();
-                    buried += 1;
                 }
             }
         });
-        // The loop will pass by the buried ones and count them.
-        self.handled.set(self.handled.get().wrapping_sub(buried));
         loot
     }
 

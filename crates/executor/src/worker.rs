@@ -24,12 +24,12 @@ use crate::core::Core;
 use crate::monitor::Lease;
 use crate::nested::NEST_MAX;
 use crate::office::Office;
-use crate::signal::Signal;
 use crate::queue::Cursor;
 use crate::record::{self, Record};
 use crate::resident::Resident;
 use crate::segment::{Pool, Segment};
 use crate::send::Log;
+use crate::signal::Signal;
 use crate::slab::Nursery;
 use crate::stats::Ledger;
 use crate::system::SystemCore;
@@ -66,12 +66,16 @@ pub(crate) struct Worker {
     pub(crate) run_segment: StdCell<*mut Segment>,
     pub(crate) run_at: StdCell<*mut u8>,
     pub(crate) run_end: StdCell<*mut u8>,
+    /// The last segment of the system and of the urgent mail that is queued; null: none is.
+    pub(crate) lane_last: [StdCell<*mut Segment>; 2],
     /// Gulps so far, for the monitor to see progress.
     pub(crate) beat: AtomicU64,
     /// A log other than the own one was opened.
     pub(crate) dirty: StdCell<bool>,
     /// Records are put aside for some stage: gulps look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
+    /// The last thing taken in was mail of the system or urgent lane.
+    pub(crate) lanes_ran: StdCell<bool>,
     /// Messages handled since the counters were last written.
     pub(crate) handled: StdCell<u64>,
     pub(crate) beat_counted: StdCell<u64>,
@@ -126,9 +130,11 @@ impl Worker {
             run_segment: StdCell::new(ptr::null_mut()),
             run_at: StdCell::new(ptr::null_mut()),
             run_end: StdCell::new(ptr::null_mut()),
+            lane_last: [const { StdCell::new(ptr::null_mut()) }; 2],
             beat: AtomicU64::new(0),
             dirty: StdCell::new(false),
             holding: StdCell::new(core.holds_any()),
+            lanes_ran: StdCell::new(false),
             handled: StdCell::new(0),
             beat_counted: StdCell::new(0),
             nested: StdCell::new(0),

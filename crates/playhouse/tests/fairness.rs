@@ -1,0 +1,351 @@
+//! A handler that is stuck stops only itself.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use playhouse::prelude::*;
+use support::{Adder, Do, Gate, Increment, LIMIT, Log, Puppet, Scribe, Write, finishes, on_stage};
+
+fn blocked(system: &System, stage: u16) -> (ActorRef<Puppet>, Gate) {
+    let (gate, turnstile) = Gate::new();
+    let puppet = system.spawn_with(on_stage(stage), Puppet);
+    puppet.tell(Do::this(move |_| turnstile.pass()));
+    gate.wait_entered();
+    (puppet, gate)
+}
+
+#[test]
+fn a_blocked_handler_does_not_stop_the_other_actors_of_its_only_worker() {
+    finishes(|| {
+        let system = System::builder().workers(1).stages(8).start().unwrap();
+        let adders: Vec<_> = (1..8).map(|stage| system.spawn_with(on_stage(stage), Adder)).collect();
+        let (_, gate) = blocked(&system, 0);
+        for n in 0..100 {
+            for adder in &adders {
+                assert_eq!(adder.ask(Increment(n)).wait(), Ok(n + 1));
+            }
+        }
+        gate.open();
+        system.run_until_idle();
+        assert_eq!(system.stats().total.takeovers, 1);
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn what_was_queued_behind_a_blocked_handler_is_handled_in_order() {
+    finishes(|| {
+        let system = System::builder().workers(1).stages(8).start().unwrap();
+        let (log, (done, all_done)) = (Log::new(), channel());
+        let scribe = system.spawn_with(on_stage(1), Scribe(log.clone()));
+        let last = system.spawn_with(on_stage(1), Puppet);
+        let (gate, turnstile) = Gate::new();
+        // All of this is in the worker's queue when the handler blocks.
+        system.spawn_with(on_stage(2), Puppet).tell(Do::this(move |ctx| {
+            ctx.spawn_with(on_stage(0), Puppet).tell(Do::this(move |_| turnstile.pass()));
+            for n in 0..2000 {
+                scribe.tell(Write(n));
+            }
+            last.tell(Do::this(move |_| done.send(()).unwrap()));
+        }));
+        gate.wait_entered();
+        all_done.recv_timeout(LIMIT).unwrap();
+        assert!(log.take().into_iter().eq(0..2000));
+        gate.open();
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn several_blocked_handlers_stop_only_themselves() {
+    finishes(|| {
+        let system = System::builder().workers(1).stages(8).start().unwrap();
+        let gates: Vec<_> = (0..4).map(|stage| blocked(&system, stage).1).collect();
+        let adder = system.spawn_with(on_stage(7), Adder);
+        for n in 0..100 {
+            assert_eq!(adder.ask(Increment(n)).wait(), Ok(n + 1));
+        }
+        gates.iter().for_each(Gate::open);
+        system.run_until_idle();
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn what_a_blocked_handler_sends_arrives_in_order_before_while_and_after_it_blocks() {
+    finishes(|| {
+        for round in 0..3 {
+            let system = System::builder().workers(1 + round % 2).stages(8).start().unwrap();
+            let log = Log::new();
+            let scribe = system.spawn_with(on_stage(1), Scribe(log.clone()));
+            let (gates, turnstiles): (Vec<_>, Vec<_>) = (0..2).map(|_| Gate::new()).unzip();
+            let sender = system.spawn_with(on_stage(2), Puppet);
+            sender.tell(Do::this(move |ctx| {
+                let mut n = 0..;
+                let mut send = |count: usize| n.by_ref().take(count).for_each(|n| scribe.tell(Write(n)));
+                send(700);
+                for turnstile in turnstiles {
+                    turnstile.pass();
+                    send(700);
+                }
+                let next = n.next().unwrap();
+                ctx.this().tell(Do::this(move |_| (next..3000).for_each(|n| scribe.tell(Write(n)))));
+            }));
+            for (i, gate) in gates.iter().enumerate() {
+                gate.wait_entered();
+                // What was sent before blocking arrives while it blocks: other actors see it.
+                let want = 700 * (i + 1);
+                let start = Instant::now();
+                while log.lock().len() < want {
+                    assert!(start.elapsed() < LIMIT, "only {} of {want} arrived", log.lock().len());
+                    std::thread::yield_now();
+                }
+                gate.open();
+            }
+            system.run_until_idle();
+            assert!(log.take().into_iter().eq(0..3000));
+            system.shutdown().unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_stage_of_a_blocked_handler_goes_on_in_order_after_it_returns() {
+    finishes(|| {
+        let system = System::builder().workers(1).stages(4).start().unwrap();
+        let log = Log::new();
+        let neighbour = system.spawn_with(on_stage(0), Scribe(log.clone()));
+        let other = system.spawn_with(on_stage(1), Adder);
+        let (blocked, gate) = blocked(&system, 0);
+        for n in 0..500 {
+            neighbour.tell(Write(n));
+        }
+        // The takeover has happened when another stage answers.
+        assert_eq!(other.ask(Increment(1)).wait(), Ok(2));
+        for n in 500..1000 {
+            neighbour.tell(Write(n));
+        }
+        gate.open();
+        system.run_until_idle();
+        assert!(log.take().into_iter().eq(0..1000));
+        blocked.ask(Do::this(|_| ())).wait().unwrap();
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn children_are_not_put_behind_a_blocked_handler() {
+    finishes(|| {
+        let system = System::builder().workers(1).stages(8).start().unwrap();
+        let parent = system.spawn_with(on_stage(1), Puppet);
+        let (_, gate) = blocked(&system, 0);
+        let log = Log::new();
+        let children = log.clone();
+        parent.ask(Do::this(move |ctx| (0..32).for_each(|_| children.push(ctx.spawn(Adder))))).wait().unwrap();
+        for child in log.take() {
+            assert_eq!(child.ask(Increment(1)).within(Duration::from_secs(10)).wait(), Ok(2));
+        }
+        gate.open();
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn idleness_waits_for_a_blocked_handler() {
+    finishes(|| {
+        for _ in 0..20 {
+            let system = System::builder().workers(1).stages(4).start().unwrap();
+            let adder = system.spawn_with(on_stage(1), Adder);
+            let (blocked, gate) = blocked(&system, 0);
+            let log = Log::new();
+            let into = log.clone();
+            blocked.tell(Do::this(move |_| into.push(1)));
+            adder.ask(Increment(0)).wait().unwrap();
+            let opener = std::thread::spawn(move || gate.open());
+            system.run_until_idle();
+            assert_eq!(log.take(), [1], "idle, though a message waited behind the handler that was blocked");
+            opener.join().unwrap();
+            system.shutdown().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_panic_after_a_takeover_stays_in_its_actor() {
+    support::quiet_panics();
+    finishes(|| {
+        let system = System::builder().workers(1).stages(4).start().unwrap();
+        let adder = system.spawn_with(on_stage(1), Adder);
+        let neighbour = system.spawn_with(on_stage(0), Adder);
+        let (gate, turnstile) = Gate::new();
+        let puppet = system.spawn_with(on_stage(0), Puppet);
+        puppet.tell(Do::this(move |_| {
+            turnstile.pass();
+            panic!("meant: after the takeover");
+        }));
+        gate.wait_entered();
+        assert_eq!(adder.ask(Increment(1)).wait(), Ok(2));
+        gate.open();
+        assert_eq!(neighbour.ask(Increment(1)).wait(), Ok(2));
+        system.run_until_idle();
+        assert!(puppet.is_stopped());
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn spawns_timers_and_asks_work_in_a_handler_that_lost_its_worker() {
+    finishes(|| {
+        let system = System::builder().workers(1).stages(4).start().unwrap();
+        let adder = system.spawn_with(on_stage(1), Adder);
+        let (gate, turnstile) = Gate::new();
+        let log = Log::new();
+        let answers = log.clone();
+        system.spawn_with(on_stage(0), Puppet).tell(Do::this(move |ctx| {
+            turnstile.pass();
+            let child = ctx.spawn(Adder);
+            let into = answers.clone();
+            ctx.ask(child, Increment(1)).then(move |_, answer, _| into.push(answer));
+            let into = answers.clone();
+            let cancelled = ctx.send_after(Duration::from_millis(1), Do::this(move |_| into.push(Ok(0))));
+            ctx.cancel(cancelled);
+            ctx.send_after(Duration::from_millis(1), Do::this(move |_| answers.push(Ok(3))));
+        }));
+        gate.wait_entered();
+        assert_eq!(adder.ask(Increment(1)).wait(), Ok(2));
+        gate.open();
+        system.run_until_idle();
+        let mut answers = log.take();
+        answers.sort_by_key(|answer| answer.clone().unwrap());
+        assert_eq!(answers, [Ok(2), Ok(3)]);
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn a_long_computation_does_not_stop_others() {
+    finishes(|| {
+        let system = System::builder().workers(1).stages(4).start().unwrap();
+        let adder = system.spawn_with(on_stage(1), Adder);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (end, (entered, entering)) = (Arc::clone(&stop), channel());
+        system.spawn_with(on_stage(0), Puppet).tell(Do::this(move |_| {
+            entered.send(()).unwrap();
+            while !end.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        }));
+        entering.recv_timeout(LIMIT).unwrap();
+        for n in 0..10 {
+            assert_eq!(adder.ask(Increment(n)).wait(), Ok(n + 1));
+        }
+        stop.store(true, Ordering::Relaxed);
+        system.shutdown().unwrap();
+    });
+}
+
+struct Eager {
+    left: u64,
+    urgent: bool,
+}
+
+impl Actor for Eager {}
+
+#[derive(Message)]
+struct Again(Arc<AtomicU64>);
+
+impl Handler<Again> for Eager {
+    fn handle(&mut self, Again(count): Again, ctx: &mut Context<Self>) {
+        // Goes on until somebody else has had a turn.
+        if count.load(Ordering::Relaxed) == 0 && self.left > 0 {
+            self.left -= 1;
+            if self.urgent {
+                ctx.this().tell_urgent(Again(count));
+            } else {
+                ctx.this().tell(Again(count));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_actor_that_writes_to_itself_for_ever_starves_nobody() {
+    finishes(|| {
+        for urgent in [false, true] {
+            let system = System::builder().workers(1).stages(4).start().unwrap();
+            let eager = system.spawn_with(on_stage(0), Eager { left: 3_000_000, urgent });
+            let turns = Arc::new(AtomicU64::new(0));
+            let (again, mine) = (Arc::clone(&turns), Arc::clone(&turns));
+            let log = Log::new();
+            let seen = log.clone();
+            system.spawn_with(on_stage(1), Puppet).tell(Do::this(move |ctx| {
+                eager.tell(Again(again));
+                ctx.this().tell(Do::this(move |ctx| {
+                    ctx.this().tell(Do::this(move |_| {
+                        mine.fetch_add(1, Ordering::Relaxed);
+                        seen.push(1);
+                    }));
+                }));
+            }));
+            system.run_until_idle();
+            assert_eq!(log.take(), [1]);
+            let handled = system.stats().total.received;
+            assert!(handled < 1_000_000, "urgent: {urgent}: {handled} messages before another actor had its turn");
+            system.shutdown().unwrap();
+        }
+    });
+}
+
+#[test]
+fn shutdown_with_a_stuck_handler_is_an_error_in_time() {
+    finishes(|| {
+        let system = System::builder().workers(1).stages(4).start().unwrap();
+        let (_, gate) = blocked(&system, 0);
+        let start = Instant::now();
+        let error = system.shutdown_within(Duration::from_millis(200)).unwrap_err();
+        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(error.to_string().contains("1 thread"), "{error}");
+        gate.open();
+    });
+}
+
+#[test]
+fn short_blocks_of_many_actors_keep_every_order() {
+    finishes(|| {
+        let system = System::builder().workers(2).stages(16).start().unwrap();
+        let logs: Vec<Log<u64>> = (0..16).map(|_| Log::new()).collect();
+        let scribes: Vec<_> =
+            logs.iter().zip(0..).map(|(log, stage)| system.spawn_with(on_stage(stage), Scribe(log.clone()))).collect();
+        std::thread::scope(|scope| {
+            for sender in 0..4_u16 {
+                let (gate, turnstile) = Gate::new();
+                let to: Vec<_> = scribes.iter().copied().skip(4 * sender as usize).take(4).collect();
+                let puppet = system.spawn_with(on_stage(sender), Puppet);
+                puppet.tell(Do::this(move |ctx| {
+                    to.iter().for_each(|scribe| (0..300).for_each(|n| scribe.tell(Write(n))));
+                    turnstile.pass();
+                    to.iter().for_each(|scribe| (300..600).for_each(|n| scribe.tell(Write(n))));
+                    ctx.this().tell(Do::this(move |_| {
+                        to.iter().for_each(|scribe| (600..900).for_each(|n| scribe.tell(Write(n))));
+                    }));
+                }));
+                let witness = system.spawn_with(on_stage(8 + sender), Adder);
+                scope.spawn(move || {
+                    gate.wait_entered();
+                    // Answers only once the blocked worker was taken over, or by the other one.
+                    witness.ask(Increment(1)).wait().unwrap();
+                    gate.open();
+                });
+            }
+        });
+        system.run_until_idle();
+        for (stage, log) in logs.iter().enumerate() {
+            assert!(log.take().into_iter().eq(0..900), "scribe {stage}");
+        }
+        system.shutdown().unwrap();
+    });
+}

@@ -1,0 +1,328 @@
+//! A flood slows its senders: memory stays bounded, nothing is lost, nothing deadlocks, others go on.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use playhouse::prelude::*;
+use support::{Adder, Increment, LIMIT, finishes, on_stage};
+
+/// Messages under way, counted by the test.
+#[derive(Clone, Default)]
+struct InFlight(Arc<(AtomicU64, AtomicU64)>);
+
+impl InFlight {
+    fn sent(&self, n: u64) {
+        let now = self.0.0.fetch_add(n, Ordering::Relaxed) + n;
+        self.0.1.fetch_max(now, Ordering::Relaxed);
+    }
+
+    fn handled(&self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn now(&self) -> u64 {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    fn peak(&self) -> u64 {
+        self.0.1.load(Ordering::Relaxed)
+    }
+}
+
+/// Two worker's worth of messages of some 40 bytes at the high-water mark, and what is sent before a sender notices.
+const BOUND: u64 = 400_000;
+
+fn spin(microseconds: u64) {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_micros(microseconds) {
+        std::hint::spin_loop();
+    }
+}
+
+struct Consumer {
+    work_us: u64,
+    flow: InFlight,
+    next: u64,
+    handled: Arc<AtomicU64>,
+    /// Passed on to, if there is one.
+    to: Option<(ActorRef<Consumer>, InFlight)>,
+}
+
+impl Actor for Consumer {}
+
+#[derive(Message, Clone, Copy)]
+struct Item(u64);
+
+impl Handler<Item> for Consumer {
+    fn handle(&mut self, Item(n): Item, _: &mut Context<Self>) {
+        assert_eq!(n, self.next, "in order, none lost");
+        self.next += 1;
+        if self.work_us > 0 {
+            spin(self.work_us);
+        }
+        self.flow.handled();
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        if let Some((to, flow)) = &self.to {
+            flow.sent(1);
+            to.tell(Item(n));
+        }
+    }
+}
+
+struct Producer {
+    to: ActorRef<Consumer>,
+    flow: InFlight,
+    next: u64,
+    end: u64,
+    stop: Arc<AtomicBool>,
+}
+
+impl Actor for Producer {}
+
+#[derive(Message, Clone, Copy)]
+struct Produce;
+
+impl Handler<Produce> for Producer {
+    fn handle(&mut self, _: Produce, ctx: &mut Context<Self>) {
+        const BATCH: u64 = 100;
+        if self.next >= self.end || self.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        self.flow.sent(BATCH);
+        for _ in 0..BATCH {
+            self.to.tell(Item(self.next));
+            self.next += 1;
+        }
+        ctx.this().tell(Produce);
+    }
+}
+
+fn pinned(workers: usize) -> System {
+    System::builder().workers(workers).stages(4 * workers).stealing(Stealing::None).start().unwrap()
+}
+
+struct Flood {
+    flow: InFlight,
+    handled: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+}
+
+/// A producer on stage 1 (worker 1), a consumer on stage 0 (worker 0).
+fn flood(system: &System, work_us: u64, end: u64) -> Flood {
+    let (flow, handled, stop) = (InFlight::default(), Arc::default(), Arc::default());
+    let consumer = Consumer { work_us, flow: flow.clone(), next: 0, handled: Arc::clone(&handled), to: None };
+    let to = system.spawn_with(on_stage(0), consumer);
+    let producer = Producer { to, flow: flow.clone(), next: 0, end, stop: Arc::clone(&stop) };
+    system.spawn_with(on_stage(1), producer).tell(Produce);
+    Flood { flow, handled, stop }
+}
+
+#[test]
+fn a_flood_keeps_the_backlog_bounded_and_loses_nothing() {
+    finishes(|| {
+        let system = pinned(2);
+        let flood = flood(&system, 2, 1_000_000);
+        system.run_until_idle();
+        assert_eq!(flood.handled.load(Ordering::Relaxed), 1_000_000);
+        assert!(flood.flow.peak() < BOUND, "{} messages at one time", flood.flow.peak());
+        assert!(system.stats().total.mutes > 0);
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn the_backlog_of_a_consumer_that_blocks_stays_bounded() {
+    finishes(|| {
+        let system = pinned(2);
+        let flow = InFlight::default();
+        let (gate, turnstile) = support::Gate::new();
+        let blocker = system.spawn_with(on_stage(0), support::Puppet);
+        let handled = Arc::default();
+        let consumer = Consumer { work_us: 0, flow: flow.clone(), next: 0, handled: Arc::clone(&handled), to: None };
+        let to = system.spawn_with(on_stage(0), consumer);
+        // The consumer's stage is blocked, for longer than it takes to be taken over.
+        blocker.tell(support::Do::this(move |_| turnstile.pass()));
+        gate.wait_entered();
+        let stop = Arc::default();
+        let producer = Producer { to, flow: flow.clone(), next: 0, end: 4_000_000, stop };
+        system.spawn_with(on_stage(1), producer).tell(Produce);
+        // Until nothing more is sent, for as long as many asks take.
+        let adder = system.spawn_with(on_stage(2), Adder);
+        let (mut quiet, mut last) = (0, 0);
+        let start = Instant::now();
+        while quiet < 2_000 && start.elapsed() < LIMIT / 6 {
+            assert_eq!(adder.ask(Increment(1)).wait(), Ok(2));
+            quiet = if flow.now() == last && last > 0 { quiet + 1 } else { 0 };
+            last = flow.now();
+        }
+        let peak = flow.peak();
+        gate.open();
+        system.run_until_idle();
+        assert_eq!(handled.load(Ordering::Relaxed), 4_000_000);
+        assert!(peak < BOUND, "{peak} messages waited for a consumer that was blocked");
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn a_pipeline_is_slowed_from_its_slow_end_to_its_start() {
+    finishes(|| {
+        let system = pinned(3);
+        let flows: [InFlight; 2] = Default::default();
+        let handled: Arc<AtomicU64> = Arc::default();
+        let slow = Consumer { work_us: 4, flow: flows[1].clone(), next: 0, handled: Arc::clone(&handled), to: None };
+        let slow = system.spawn_with(on_stage(0), slow);
+        let middle = Consumer {
+            work_us: 0,
+            flow: flows[0].clone(),
+            next: 0,
+            handled: Arc::default(),
+            to: Some((slow, flows[1].clone())),
+        };
+        let to = system.spawn_with(on_stage(1), middle);
+        let producer = Producer { to, flow: flows[0].clone(), next: 0, end: 1_000_000, stop: Arc::default() };
+        system.spawn_with(on_stage(2), producer).tell(Produce);
+        system.run_until_idle();
+        assert_eq!(handled.load(Ordering::Relaxed), 1_000_000);
+        for (flow, what) in flows.iter().zip(["before the middle", "before the slow end"]) {
+            assert!(flow.peak() < BOUND, "{} messages {what}", flow.peak());
+        }
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn asks_to_others_are_answered_during_a_flood() {
+    finishes(|| {
+        let system = pinned(2);
+        let flood = flood(&system, 2, u64::MAX);
+        // One beside the consumer, one beside the producer.
+        let others = [2, 3].map(|stage| system.spawn_with(on_stage(stage), Adder));
+        for n in 0..50 {
+            for other in others {
+                assert_eq!(other.ask(Increment(n)).wait(), Ok(n + 1));
+            }
+        }
+        flood.stop.store(true, Ordering::Relaxed);
+        system.run_until_idle();
+        assert!(flood.flow.peak() < BOUND);
+        system.shutdown().unwrap();
+    });
+}
+
+/// Answers each item with one of its own, and is flooded itself.
+struct Mutual {
+    peer: Option<ActorRef<Mutual>>,
+    left: u64,
+    sent: Arc<AtomicU64>,
+    got: Arc<AtomicU64>,
+}
+
+impl Actor for Mutual {}
+
+#[derive(Message)]
+struct Peer(ActorRef<Mutual>);
+
+#[derive(Message)]
+struct Ball;
+
+#[derive(Message)]
+struct Push;
+
+impl Handler<Peer> for Mutual {
+    fn handle(&mut self, Peer(peer): Peer, ctx: &mut Context<Self>) {
+        self.peer = Some(peer);
+        ctx.this().tell(Push);
+    }
+}
+
+impl Handler<Ball> for Mutual {
+    fn handle(&mut self, _: Ball, _: &mut Context<Self>) {
+        self.got.fetch_add(1, Ordering::Relaxed);
+        spin(1);
+    }
+}
+
+impl Handler<Push> for Mutual {
+    fn handle(&mut self, _: Push, ctx: &mut Context<Self>) {
+        let (Some(peer), true) = (self.peer, self.left > 0) else { return };
+        self.left -= 1;
+        for _ in 0..100 {
+            peer.tell(Ball);
+        }
+        self.sent.fetch_add(100, Ordering::Relaxed);
+        ctx.this().tell(Push);
+    }
+}
+
+fn mutual(system: &System, stages: &[u16]) -> [Arc<AtomicU64>; 2] {
+    let counts: [Arc<AtomicU64>; 2] = Default::default();
+    let all: Vec<_> = stages
+        .iter()
+        .map(|stage| {
+            let [sent, got] = counts.clone();
+            system.spawn_with(on_stage(*stage), Mutual { peer: None, left: 3000, sent, got })
+        })
+        .collect();
+    for (i, actor) in all.iter().enumerate() {
+        actor.tell(Peer(all[(i + 1) % all.len()]));
+    }
+    counts
+}
+
+#[test]
+fn actors_that_flood_each_other_do_not_deadlock() {
+    finishes(|| {
+        for stages in [&[0, 1][..], &[0, 1, 2, 5]] {
+            let system = pinned(3);
+            let [sent, got] = mutual(&system, stages);
+            system.run_until_idle();
+            assert_eq!(sent.load(Ordering::Relaxed), stages.len() as u64 * 300_000);
+            assert_eq!(got.load(Ordering::Relaxed), sent.load(Ordering::Relaxed));
+            system.shutdown().unwrap();
+        }
+    });
+}
+
+#[test]
+fn floods_with_stealing_lose_nothing() {
+    finishes(|| {
+        let system = System::builder().workers(3).stages(12).start().unwrap();
+        let [sent, got] = mutual(&system, &[0, 1, 2, 3, 4]);
+        system.run_until_idle();
+        assert_eq!(got.load(Ordering::Relaxed), 5 * 300_000);
+        assert_eq!(sent.load(Ordering::Relaxed), 5 * 300_000);
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn outside_threads_are_slowed_and_try_tell_says_full() {
+    finishes(|| {
+        let system = pinned(1);
+        let (flow, handled) = (InFlight::default(), Arc::<AtomicU64>::default());
+        let consumer = Consumer { work_us: 2, flow: flow.clone(), next: 0, handled: Arc::clone(&handled), to: None };
+        let to = system.spawn_with(on_stage(0), consumer);
+        let mut full = 0;
+        for n in 0..300_000 {
+            flow.sent(1);
+            match to.try_tell(Item(n)) {
+                Ok(()) => {}
+                Err(error) => {
+                    assert!(matches!(error, playhouse::TrySendError::Full(_)), "{error}");
+                    full += 1;
+                    // This one waits until there is room.
+                    to.tell(error.into_message());
+                }
+            }
+        }
+        system.run_until_idle();
+        assert_eq!(handled.load(Ordering::Relaxed), 300_000);
+        assert!(full > 0, "never full, with {} messages at one time", flow.peak());
+        assert!(flow.peak() < BOUND, "{} messages at one time", flow.peak());
+        system.shutdown().unwrap();
+    });
+}

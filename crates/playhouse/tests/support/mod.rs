@@ -1,0 +1,234 @@
+//! What the integration tests share.
+
+#![allow(dead_code)]
+
+pub mod graph;
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use playhouse::prelude::*;
+
+/// Longer than anything here takes, short enough to report a hang.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// Runs `test` in a thread of its own; fails where it does not finish, instead of hanging.
+pub fn finishes(test: impl FnOnce() + Send + 'static) {
+    let (done, finished) = channel();
+    let runner = std::thread::spawn(move || {
+        test();
+        let _ = done.send(());
+    });
+    match finished.recv_timeout(LIMIT) {
+        Ok(()) => {}
+        Err(RecvTimeoutError::Timeout) => panic!("not finished after {LIMIT:?}"),
+        Err(RecvTimeoutError::Disconnected) => {}
+    }
+    if let Err(panic) = runner.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// A system with `workers` threads.
+pub fn threads(workers: usize) -> System {
+    System::builder().workers(workers).start().unwrap()
+}
+
+/// A simulated system with two workers.
+pub fn simulated(seed: u64) -> System {
+    System::builder().workers(2).simulated(seed).start().unwrap()
+}
+
+/// Options for a stage.
+pub fn on_stage(stage: u16) -> SpawnOptions {
+    SpawnOptions::new().placement(Placement::Stage(stage))
+}
+
+/// A generator of choices (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.roll() % n as u64) as usize
+    }
+
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.roll().is_multiple_of(n)
+    }
+}
+
+/// A log that many write to.
+#[derive(Debug)]
+pub struct Log<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Clone for Log<T> {
+    fn clone(&self) -> Self {
+        Log(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for Log<T> {
+    fn default() -> Self {
+        Log(Arc::default())
+    }
+}
+
+impl<T> Log<T> {
+    pub fn new() -> Self {
+        Log::default()
+    }
+
+    pub fn push(&self, entry: T) {
+        self.lock().push(entry);
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Vec<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn take(&self) -> Vec<T> {
+        std::mem::take(&mut self.lock())
+    }
+}
+
+/// Does what it is told in its handler: the Swiss knife of these tests.
+pub struct Puppet;
+
+impl Actor for Puppet {}
+
+type Deed = Box<dyn FnOnce(&mut Context<Puppet>) + Send>;
+
+/// Something for a [`Puppet`] to do.
+pub struct Do(Deed);
+
+impl Message for Do {
+    type Reply = ();
+}
+
+impl Do {
+    pub fn this(deed: impl FnOnce(&mut Context<Puppet>) + Send + 'static) -> Do {
+        Do(Box::new(deed))
+    }
+}
+
+impl Handler<Do> for Puppet {
+    fn handle(&mut self, deed: Do, ctx: &mut Context<Self>) {
+        (deed.0)(ctx);
+    }
+}
+
+/// Writes the numbers it is sent into a log.
+pub struct Scribe(pub Log<u64>);
+
+impl Actor for Scribe {}
+
+#[derive(Message, Clone, Copy, Debug)]
+pub struct Write(pub u64);
+
+impl Handler<Write> for Scribe {
+    fn handle(&mut self, Write(number): Write, _: &mut Context<Self>) {
+        self.0.push(number);
+    }
+}
+
+/// Answers with what it is asked, plus one.
+pub struct Adder;
+
+impl Actor for Adder {}
+
+#[derive(Message, Clone, Copy, Debug)]
+#[message(reply = u64)]
+pub struct Increment(pub u64);
+
+impl Handler<Increment> for Adder {
+    fn handle(&mut self, Increment(n): Increment, _: &mut Context<Self>) -> u64 {
+        n + 1
+    }
+}
+
+/// Blocks a handler from outside.
+pub struct Gate {
+    entered: Receiver<()>,
+    open: Sender<()>,
+}
+
+/// The handler's side of a [`Gate`].
+pub struct Turnstile {
+    entered: SyncSender<()>,
+    open: Receiver<()>,
+}
+
+impl Gate {
+    pub fn new() -> (Gate, Turnstile) {
+        let (entered, entering) = sync_channel(1);
+        let (open, opened) = channel();
+        (Gate { entered: entering, open }, Turnstile { entered, open: opened })
+    }
+
+    /// Waits until the handler stands in the gate.
+    pub fn wait_entered(&self) {
+        self.entered.recv_timeout(LIMIT).expect("the handler never came to the gate");
+    }
+
+    /// Lets the handler through.
+    pub fn open(&self) {
+        let _ = self.open.send(());
+    }
+}
+
+impl Turnstile {
+    /// Blocks until the gate is opened.
+    pub fn pass(self) {
+        let _ = self.entered.send(());
+        let _ = self.open.recv_timeout(LIMIT);
+    }
+}
+
+/// Watches actors and logs how they ended.
+pub struct Mourner(pub Log<Down>);
+
+impl Actor for Mourner {
+    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+        self.0.push(down);
+    }
+}
+
+/// Asks a [`Mourner`] to watch `who`, and answers when it does.
+pub struct Mourn<A: Actor>(pub ActorRef<A>);
+
+impl<A: Actor> Message for Mourn<A> {
+    type Reply = ();
+}
+
+impl<A: Actor> Handler<Mourn<A>> for Mourner {
+    fn handle(&mut self, Mourn(who): Mourn<A>, ctx: &mut Context<Self>) {
+        ctx.watch(who);
+    }
+}
+
+/// Silences the reports of panics that are meant to happen.
+pub fn quiet_panics() {
+    use std::sync::Once;
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let meant = info.payload().downcast_ref::<&str>().is_some_and(|text| text.starts_with("meant:"))
+                || info.payload().downcast_ref::<String>().is_some_and(|text| text.starts_with("meant:"))
+                || info.payload().downcast_ref::<&str>().is_none() && info.payload().downcast_ref::<String>().is_none();
+            if !meant {
+                usual(info);
+            }
+        }));
+    });
+}

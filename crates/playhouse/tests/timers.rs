@@ -1,0 +1,232 @@
+//! Timers: exact in virtual time, never early in real time, and cancelled for good.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use playhouse::prelude::*;
+use support::{Dice, Do, Log, Puppet, finishes, simulated, threads};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Logs when what arrived.
+struct Clock {
+    log: Log<(u64, Duration)>,
+    keys: Vec<playhouse::TimerKey>,
+}
+
+impl Actor for Clock {}
+
+#[derive(Message, Clone, Copy)]
+struct Ring(u64);
+
+impl Handler<Ring> for Clock {
+    fn handle(&mut self, Ring(n): Ring, ctx: &mut Context<Self>) {
+        self.log.push((n, ctx.now()));
+    }
+}
+
+#[derive(Message, Clone, Copy)]
+enum Set {
+    After(u64, Duration),
+    Every(u64, Duration),
+    Cancel(usize),
+    CancelAfter(usize, Duration),
+}
+
+impl Handler<Set> for Clock {
+    fn handle(&mut self, set: Set, ctx: &mut Context<Self>) {
+        match set {
+            Set::After(n, delay) => self.keys.push(ctx.send_after(delay, Ring(n))),
+            Set::Every(n, period) => self.keys.push(ctx.send_every(period, Ring(n))),
+            Set::Cancel(at) => ctx.cancel(self.keys[at]),
+            Set::CancelAfter(at, delay) => _ = ctx.send_after(delay, Set::Cancel(at)),
+        }
+    }
+}
+
+type Rings = Log<(u64, Duration)>;
+
+fn clock(system: &System) -> (ActorRef<Clock>, Rings) {
+    let log = Log::new();
+    (system.spawn(Clock { log: log.clone(), keys: Vec::new() }), log)
+}
+
+#[test]
+fn timers_fire_exactly_and_in_order_in_virtual_time() {
+    for seed in 0..20 {
+        let system = simulated(seed);
+        let (clock, log) = clock(&system);
+        let mut dice = Dice(seed);
+        let mut delays: Vec<u64> = (0..200).map(|_| 1 + dice.roll() % 100_000).collect();
+        for delay in &delays {
+            clock.tell(Set::After(*delay, *delay as u32 * MS));
+        }
+        system.run_until_idle();
+        delays.sort_unstable();
+        let expected: Vec<_> = delays.iter().map(|delay| (*delay, *delay as u32 * MS)).collect();
+        assert_eq!(log.take(), expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_periodic_timer_fires_once_each_period_until_it_is_cancelled() {
+    let system = simulated(0);
+    let (clock, log) = clock(&system);
+    clock.tell(Set::Every(1, 10 * MS));
+    clock.tell(Set::CancelAfter(0, 55 * MS));
+    system.run_until_idle();
+    let expected: Vec<_> = (1..=5).map(|n| (1, 10 * n * MS)).collect();
+    assert_eq!(log.take(), expected);
+}
+
+#[test]
+fn a_cancelled_timer_never_arrives_and_leaves_the_system_idle() {
+    for seed in 0..20 {
+        let system = simulated(seed);
+        let (clock, log) = clock(&system);
+        clock.tell(Set::After(1, Duration::from_secs(1000)));
+        clock.tell(Set::Every(2, Duration::from_secs(1000)));
+        clock.tell(Set::Cancel(0));
+        clock.tell(Set::Cancel(1));
+        clock.tell(Set::Cancel(1));
+        system.run_until_idle();
+        assert!(log.take().is_empty());
+        assert_eq!(system.now(), Duration::ZERO);
+    }
+}
+
+/// Both are due at one time, and the cancelling message stands before the cancelled one in the mailbox.
+#[test]
+fn a_timer_that_is_cancelled_after_it_fired_never_arrives() {
+    for seed in 0..50 {
+        let system = simulated(seed);
+        let (clock, log) = clock(&system);
+        clock.tell(Set::CancelAfter(0, 5 * MS));
+        clock.tell(Set::After(1, 5 * MS));
+        clock.tell(Set::CancelAfter(1, 5 * MS));
+        clock.tell(Set::Every(2, 5 * MS));
+        system.run_until_idle();
+        assert_eq!(log.take(), [], "seed {seed}");
+    }
+}
+
+#[test]
+fn timers_of_a_stopped_actor_are_gone() {
+    let system = simulated(0);
+    let (clock, log) = clock(&system);
+    clock.tell(Set::After(1, MS));
+    clock.tell(Set::Every(2, MS));
+    clock.drain();
+    system.run_until_idle();
+    assert!(log.take().is_empty());
+    assert_eq!((system.now(), system.stats().total.dead_letters), (Duration::ZERO, 0));
+}
+
+#[test]
+fn a_hundred_thousand_timers_fire_each_once() {
+    let system = simulated(0);
+    let (clock, log) = clock(&system);
+    for n in 0..100_000_u64 {
+        clock.tell(Set::After(n, (n * 7919 % 10_000 + 1) as u32 * MS));
+    }
+    system.run_until_idle();
+    let mut rung = log.take();
+    assert!(rung.is_sorted_by_key(|(_, at)| *at));
+    rung.sort_unstable();
+    assert_eq!(rung.len(), 100_000);
+    for (i, (n, at)) in rung.into_iter().enumerate() {
+        assert_eq!((n, at), (i as u64, (n * 7919 % 10_000 + 1) as u32 * MS));
+    }
+}
+
+#[test]
+fn a_real_timer_is_never_early() {
+    finishes(|| {
+        let system = threads(2);
+        let log = Log::new();
+        for i in 0..20_u32 {
+            let log = log.clone();
+            system.spawn(Puppet).tell(Do::this(move |ctx| {
+                let due = Instant::now() + i * MS;
+                ctx.send_after(i * MS, Do::this(move |_| log.push(Instant::now() >= due)));
+            }));
+        }
+        system.run_until_idle();
+        assert_eq!(log.take(), [true; 20]);
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn timers_follow_their_actor_when_its_stage_moves() {
+    for seed in 0..300 {
+        let system = System::builder().workers(3).stages(9).simulated(seed).start().unwrap();
+        let clocks: Vec<_> = (0..9).map(|_| clock(&system)).collect();
+        let mut dice = Dice(seed);
+        for round in 0..5_u64 {
+            for (clock, _) in &clocks {
+                clock.tell(Set::After(round, (1 + dice.below(4)) as u32 * MS));
+            }
+            // Talk between the stages moves them around.
+            let (from, to) = (dice.below(9), clocks[dice.below(9)].0);
+            let puppet = system.spawn_with(support::on_stage(from as u16), Puppet);
+            puppet.tell(Do::this(move |_| (0..5).for_each(|_| to.tell(Set::After(100, MS)))));
+        }
+        system.run_until_idle();
+        for (_, log) in &clocks {
+            let rung = log.take();
+            assert!(rung.is_sorted_by_key(|(_, at)| *at), "seed {seed}: {rung:?}");
+            assert_eq!(rung.iter().filter(|(n, _)| *n < 100).count(), 5, "seed {seed}");
+        }
+    }
+}
+
+/// Two handlers of one actor at one time would be seen here: the worker that fires a timer may have lost the stage.
+#[test]
+fn timers_and_messages_of_an_actor_stay_one_at_a_time_on_threads() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    struct Lonely {
+        busy: Arc<AtomicBool>,
+        clashes: Arc<AtomicU64>,
+        left: u32,
+        peer: Option<ActorRef<Lonely>>,
+    }
+    impl Actor for Lonely {}
+    #[derive(Message, Clone, Copy)]
+    struct Beat(Option<ActorRef<Lonely>>);
+    impl Handler<Beat> for Lonely {
+        fn handle(&mut self, Beat(peer): Beat, ctx: &mut Context<Self>) {
+            if self.busy.swap(true, Ordering::SeqCst) {
+                self.clashes.fetch_add(1, Ordering::SeqCst);
+            }
+            self.peer = peer.or(self.peer);
+            if self.left > 0 {
+                self.left -= 1;
+                ctx.send_after(MS, Beat(None));
+                if let Some(peer) = self.peer {
+                    peer.tell(Beat(None));
+                }
+            }
+            self.busy.store(false, Ordering::SeqCst);
+        }
+    }
+    finishes(|| {
+        let system = System::builder().workers(3).stages(12).start().unwrap();
+        let clashes = Arc::new(AtomicU64::new(0));
+        let all: Vec<_> = (0..12)
+            .map(|stage| {
+                let actor = Lonely { busy: Arc::default(), clashes: Arc::clone(&clashes), left: 100, peer: None };
+                system.spawn_with(support::on_stage(stage), actor)
+            })
+            .collect();
+        for (i, actor) in all.iter().enumerate() {
+            actor.tell(Beat(Some(all[(i + 5) % 12])));
+        }
+        system.run_until_idle();
+        assert_eq!(clashes.load(Ordering::SeqCst), 0);
+        assert_eq!(system.shutdown().unwrap().undelivered, 0);
+    });
+}

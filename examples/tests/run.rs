@@ -1,0 +1,209 @@
+//! The examples, as a user runs them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const HELLO: &str = env!("CARGO_BIN_EXE_hello");
+const SUPERVISION: &str = env!("CARGO_BIN_EXE_supervision");
+const WORDCOUNT: &str = env!("CARGO_BIN_EXE_wordcount");
+const BLOCKING: &str = env!("CARGO_BIN_EXE_blocking");
+
+/// Runs a program to its end: its exit code, what it printed, and what it said on standard error.
+fn run(program: &str, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).env("RUST_BACKTRACE", "0");
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().expect("ended by itself"), text(stdout), text(stderr))
+}
+
+/// A file that is there while its test runs.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, bytes: impl AsRef<[u8]>) -> File {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, bytes).unwrap();
+        File(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+// -- hello --------------------------------------------------------------------------------------------------------------
+
+#[test]
+fn hello_greets_the_world() {
+    assert_eq!(run(HELLO, &[]), (0, "Hello, world!\n1 greeted\n".to_owned(), String::new()));
+}
+
+#[test]
+fn hello_greets_in_order() {
+    let (code, out, errors) = run(HELLO, &["Ada", "Grace", "Barbara"]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(out, "Hello, Ada!\nHello, Grace!\nHello, Barbara!\n3 greeted\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn hello_takes_a_name_that_is_not_unicode() {
+    use std::os::unix::ffi::OsStrExt;
+    let name = std::ffi::OsStr::from_bytes(b"Ren\xe9e");
+    let output = Command::new(HELLO).arg(name).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Hello, Ren\u{fffd}e!\n1 greeted\n");
+}
+
+// -- supervision --------------------------------------------------------------------------------------------------------
+
+#[test]
+fn supervision_tells_the_asker_of_errors_and_the_supervisor_of_panics() {
+    let (code, out, errors) = run(SUPERVISION, &[]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(
+        out,
+        "\
+order of 2: done, 2 by this baker
+order of 0: refused: nothing to bake
+order of 3: done, 5 by this baker
+order of 4: the baker crashed
+order of 5: done, 5 by this baker
+order of 6: done, 11 by this baker
+order of 7: the baker crashed
+order of 8: done, 8 by this baker
+order of 9: done, 17 by this baker
+order of 10: the baker crashed
+order of 11: nobody bakes here any more
+the supervisor ended: the supervisor gave up on its child \"baker\": the oven door fell off
+the sleeping baker: no answer before the deadline: the request still waited in the mailbox and was taken back
+"
+    );
+    assert_eq!(errors.matches("the oven door fell off").count(), 3, "{errors}");
+}
+
+// -- wordcount ----------------------------------------------------------------------------------------------------------
+
+#[test]
+fn wordcount_counts_words_of_several_files() {
+    let one = File::new("one.txt", "The cat and the hat.\nDon't the cats' hats 'fit'?\n");
+    let two = File::new("two.txt", "ÄRGER ärger\u{a0}Ärger, cat-fish\tcat");
+    let (code, out, errors) = run(WORDCOUNT, &["--top", "4", one.path(), two.path()]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(out, "3 cat\n3 the\n3 ärger\n1 and\n16 words, 10 different\n");
+}
+
+#[test]
+fn wordcount_counts_no_words() {
+    let empty = File::new("empty.txt", "");
+    let none = File::new("none.txt", " ... \n\n -- !?");
+    let (code, out, errors) = run(WORDCOUNT, &[empty.path(), none.path()]);
+    assert_eq!((code, &*out, &*errors), (0, "0 words, 0 different\n", ""));
+    let word = File::new("word.txt", "word");
+    assert_eq!(run(WORDCOUNT, &["--top", "0", word.path()]).1, "1 words, 1 different\n");
+}
+
+/// Words and characters lie across the ends of blocks, and there are more words than blocks.
+#[test]
+fn wordcount_reads_a_large_file_in_blocks() {
+    let mut text = String::new();
+    for number in 0..100_000 {
+        text.push_str(&format!("größe{} ", number % 1000));
+    }
+    let large = File::new("large.txt", &text);
+    let (code, out, errors) = run(WORDCOUNT, &["--top", "2", large.path()]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(out, "100 größe0\n100 größe1\n100000 words, 1000 different\n");
+}
+
+#[test]
+fn wordcount_names_each_bad_file_and_prints_no_half_of_a_result() {
+    let good = File::new("good.txt", "good");
+    let binary = File::new("binary.txt", b"good \xff bad");
+    let late = File::new("late.txt", [&[b'a', b' '].repeat(100_000)[..], b"\xc3"].concat());
+    let word = File::new("long-word.txt", "a".repeat(3_000_000));
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    let (code, out, errors) =
+        run(WORDCOUNT, &["no/such/file", good.path(), binary.path(), late.path(), word.path(), directory]);
+    assert_eq!((code, &*out), (1, ""), "{errors}");
+    let expected = [
+        "error: no/such/file: ".to_owned(),
+        format!("error: {}: not UTF-8 at byte 5", binary.path()),
+        format!("error: {}: not UTF-8 at byte 200000", late.path()),
+        format!("error: {}: a word at byte 0 is longer than 1048576 bytes: not a text", word.path()),
+        format!("error: {directory}: "),
+    ];
+    let lines: Vec<_> = errors.lines().collect();
+    assert_eq!(lines.len(), expected.len(), "{errors}");
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.starts_with(&expected), "{line}\n{expected}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn wordcount_names_a_file_that_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let secret = File::new("secret.txt", "secret");
+    std::fs::set_permissions(&secret.0, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::File::open(&secret.0).is_ok() {
+        return; // for root there is no such file
+    }
+    let (code, out, errors) = run(WORDCOUNT, &[secret.path()]);
+    assert_eq!((code, &*out), (1, ""));
+    assert!(errors.contains("secret.txt") && errors.contains("ermission"), "{errors}");
+}
+
+#[test]
+fn wordcount_explains_its_arguments() {
+    let cases: [(&[&str], &str); 6] = [
+        (&[], "error: no file was given"),
+        (&["--top", "3"], "error: no file was given"),
+        (&["--top"], "error: --top: how many?"),
+        (&["--top", "many", "file"], "error: --top many: not a number"),
+        (&["--top", "-1", "file"], "error: --top -1: not a number"),
+        (&["--colour", "file"], "error: --colour: no such option"),
+    ];
+    for (arguments, error) in cases {
+        let (code, out, errors) = run(WORDCOUNT, arguments);
+        assert_eq!((code, &*out), (2, ""), "{arguments:?}: {errors}");
+        assert!(errors.starts_with(error) && errors.contains("usage: wordcount [--top N] FILE..."), "{errors}");
+    }
+}
+
+#[test]
+fn wordcount_takes_a_file_that_looks_like_an_option() {
+    let file = File::new("--top", "a a b");
+    let output = Command::new(WORDCOUNT).args(["--", "--top"]).current_dir(env!("CARGO_TARGET_TMPDIR")).output();
+    assert_eq!(String::from_utf8(output.unwrap().stdout).unwrap(), "2 a\n1 b\n3 words, 2 different\n");
+    drop(file);
+}
+
+// -- blocking -----------------------------------------------------------------------------------------------------------
+
+#[test]
+fn blocking_stops_only_its_own_stage() {
+    let (code, out, errors) = run(BLOCKING, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(
+        out,
+        "\
+on a thread of its own:
+  the disk blocks; the clerk has answered 100 questions
+  the disk has done 1 read
+on the only worker:
+  the disk blocks; the clerk of another stage has answered 100 questions
+  the worker's other stages went on in a new thread: yes
+  the clerk of the same stage: no answer before the deadline: the request still waited in the mailbox and was taken back
+  the disk has done 1 read
+  the clerk of the same stage has answered 1 question
+"
+    );
+}
