@@ -90,7 +90,7 @@ impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
                 Err(back) => mail = back,
             }
         }
-        to.send(mail);
+        to.send_request(mail);
     }
 
     fn post_fired<F: FnOnce() -> M + Send + 'static>(to: Address<Life<A>>, id: u64, once: bool, message: F) {
@@ -116,7 +116,7 @@ impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
                 Err(back) => mail = back,
             }
         }
-        to.send_async(mail);
+        to.send_request_async(mail);
     }
 
     fn post_fired<F: FnOnce() -> M + Send + 'static>(to: Address<Life<A>>, id: u64, once: bool, message: F) {

@@ -137,6 +137,16 @@ impl<S: Resident> Address<S> {
         send::post(self.raw, AsyncMail(envelope));
     }
 
+    /// Sends a request whose sender waits for an answer: it does not wait for the receiver's worker as well.
+    pub fn send_request<E: Envelope<S>>(self, envelope: E) {
+        send::post_request(self.raw, SyncMail(envelope));
+    }
+
+    /// As [`Address::send_request`], for a handler that may wait.
+    pub fn send_request_async<E: AsyncEnvelope<S>>(self, envelope: E) {
+        send::post_request(self.raw, AsyncMail(envelope));
+    }
+
     /// Sends a message in the urgent lane.
     pub fn send_urgent<E: Envelope<S>>(self, envelope: E) {
         send::post_lane(self.raw, Lane::Urgent, SyncMail(envelope));

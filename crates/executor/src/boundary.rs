@@ -61,6 +61,13 @@ const RECORD_BYTES: u64 = 32;
 /// How long an idle worker watches its mail flag before it parks.
 const WATCH: Duration = Duration::from_micros(40);
 
+/// How full a worker with so many bytes of records is: 0 is below the low-water mark, 2 and more above the high one.
+pub(crate) fn load_of(bytes: u64, average_ns: u64) -> u64 {
+    let records = bytes / RECORD_BYTES;
+    let by_time = if records >= OVERLOADED_RECORDS_MIN { records * average_ns * 2 / OVERLOADED_NS } else { 0 };
+    by_time.max(bytes * 2 / OVERLOADED_BYTES as u64)
+}
+
 /// What [`Worker::turn`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -112,7 +119,7 @@ impl Worker {
         self.flush();
         let signal = self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK);
         let lanes_due = signal & Signal::LANES != 0;
-        if lanes_due && self.lanes_ran.replace(lanes_due) && self.has_normal_mail() {
+        if lanes_due && self.lanes_ran.replace(true) && self.has_normal_mail() {
             // Urgent mail that never ends must not keep the rest waiting for ever (I4): a gulp of that is due.
             self.lanes_ran.set(false);
         } else if lanes_due || self.office().mail.load(Ordering::Acquire) {
@@ -338,6 +345,7 @@ impl Worker {
         }
         let office = self.office();
         office.surplus.store(records as usize, Ordering::Relaxed);
+        office.average_ns.store(average_ns, Ordering::Relaxed);
         self.weigh(office, records, average_ns);
         if records * average_ns > WORTH_WAKING_NS && records > 1 && self.system.config.stealing != Stealing::None {
             self.system.wake_a_thief(self.id);
@@ -347,26 +355,24 @@ impl Worker {
     /// Raises or lowers the overload flag.
     fn weigh(&self, office: &Office, records: u64, average_ns: u64) {
         let inbox_bytes = if office.mail.load(Ordering::Relaxed) { office.lock().lanes[2].bytes as u64 } else { 0 };
-        // SAFETY: in RUNTIME; short borrow.
-        let held_bytes = unsafe { self.core() }.held_bytes();
-        let bytes = records * RECORD_BYTES + inbox_bytes + held_bytes;
-        let records = bytes / RECORD_BYTES;
-        let load = (bytes * 2 / OVERLOADED_BYTES as u64).max(if records >= OVERLOADED_RECORDS_MIN {
-            records * average_ns * 2 / OVERLOADED_NS
-        } else {
-            0
-        });
+        let load = load_of(records * RECORD_BYTES + inbox_bytes, average_ns);
         if load >= 2 {
             office.overloaded.store(true, Ordering::Relaxed);
         } else if load == 0 && office.overloaded.load(Ordering::Relaxed) {
+            // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
+            office.overloaded.store(false, Ordering::SeqCst);
             self.relieve(office);
+        }
+        // SAFETY: in RUNTIME; short borrow.
+        for (stage, hold) in unsafe { &self.core().holds } {
+            if hold.bytes() > OVERLOADED_BYTES && !self.system.full[*stage as usize].swap(true, Ordering::SeqCst) {
+                office.full_stages.fetch_add(1, Ordering::SeqCst);
+            }
         }
     }
 
     /// Below the low-water mark: those who were muted go on.
     fn relieve(&self, office: &Office) {
-        // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
-        office.overloaded.store(false, Ordering::SeqCst);
         // The lock orders this with a sender that saw the flag and is about to wait.
         drop(office.lock());
         office.relieved.notify_all();
@@ -432,21 +438,25 @@ impl Worker {
     fn mute(&self) {
         // SAFETY: in RUNTIME; short borrow, no call back.
         let core = unsafe { self.core() };
-        for (stage, receiver) in std::mem::take(&mut core.mute_requests) {
-            let office = &self.system.offices[receiver as usize];
+        for (stage, receiver, target) in std::mem::take(&mut core.mute_requests) {
             if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
                 continue;
             }
-            // Set before the flag is read again: the receiver lowers the flag and then looks here.
-            office.muted_on_me.store(true, Ordering::SeqCst);
-            if !office.overloaded.load(Ordering::SeqCst) {
+            if !self.stays_muted(receiver, target) {
                 continue;
             }
-            core.holds.insert(stage, Hold::new(Reason::Muted { receiver }));
+            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target }));
             self.system.open_more();
             self.ledger.mutes.add(1);
         }
         self.holding.set(core.holds_any());
+    }
+
+    /// Leaves word with the receiver, then looks whether it is full: either it is seen relieved, or it will say so. Word
+    /// is left anew each time, since the receiver may have been relieved and be full again.
+    fn stays_muted(&self, receiver: u16, target: u16) -> bool {
+        self.system.offices[receiver as usize].muted_on_me.store(true, Ordering::SeqCst);
+        self.system.is_full(receiver, target)
     }
 
     /// Lets the stages go on whose receivers are no longer overloaded.
@@ -456,9 +466,7 @@ impl Worker {
             .holds
             .iter()
             .filter(|(_, hold)| match hold.reason {
-                Reason::Muted { receiver } => {
-                    !self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed)
-                }
+                Reason::Muted { receiver, target } => !self.stays_muted(receiver, target),
                 Reason::Detached => false,
             })
             .map(|(stage, _)| *stage)
@@ -496,6 +504,10 @@ impl Worker {
             self.system.open_less();
         }
         self.put_back(hold.lanes);
+        if self.system.full[stage as usize].swap(false, Ordering::SeqCst) {
+            self.office().full_stages.fetch_sub(1, Ordering::SeqCst);
+            self.relieve(self.office());
+        }
     }
 
     // -- resting --------------------------------------------------------------------------------------------------------
@@ -505,10 +517,7 @@ impl Worker {
         self.publish();
         let office = self.office();
         office.surplus.store(0, Ordering::Relaxed);
-        if office.overloaded.load(Ordering::Relaxed) {
-            // Nothing is queued, but something may be put aside.
-            self.weigh(office, 0, 0);
-        }
+        self.weigh(office, 0, 0);
         if !self.lower() {
             return true;
         }

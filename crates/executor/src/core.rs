@@ -12,8 +12,8 @@ use crate::timers::Wheel;
 pub(crate) enum Reason {
     /// A stuck handler of the stage is still running in a thread that lost the worker.
     Detached,
-    /// The stage sent to a worker that is overloaded.
-    Muted { receiver: u16 },
+    /// The stage sent to one that is overloaded (`target`), or whose worker is (`receiver`).
+    Muted { receiver: u16, target: u16 },
 }
 
 /// What is put aside for a stage.
@@ -26,6 +26,11 @@ impl Hold {
     pub(crate) fn new(reason: Reason) -> Hold {
         Hold { reason, lanes: [const { Chain::new() }; 3] }
     }
+
+    /// Bytes of records put aside.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.bytes).sum()
+    }
 }
 
 /// Used by the worker's thread in phase RUNTIME, or by the monitor that took it.
@@ -34,8 +39,8 @@ pub(crate) struct Core {
     pub(crate) next_timer: u64,
     /// Stages put aside. No stage in here is given to a thief.
     pub(crate) holds: BTreeMap<u16, Hold>,
-    /// Stages that sent to an overloaded worker in this gulp, with that worker.
-    pub(crate) mute_requests: Vec<(u16, u16)>,
+    /// Stages that sent to something overloaded in this gulp, with its worker and its stage.
+    pub(crate) mute_requests: Vec<(u16, u16, u16)>,
     pub(crate) random: u32,
     /// Moving average of the time a message takes.
     pub(crate) average_ns: u64,
@@ -67,11 +72,6 @@ impl Core {
 
     pub(crate) fn is_held(&self, stage: u16) -> bool {
         self.holds.contains_key(&stage)
-    }
-
-    /// Bytes of records put aside.
-    pub(crate) fn held_bytes(&self) -> u64 {
-        self.holds.values().flat_map(|hold| &hold.lanes).map(|chain| chain.bytes as u64).sum()
     }
 
     /// Puts the record aside if its stage is. True: it was moved.

@@ -143,6 +143,14 @@ impl Worker {
     fn take_over(&self) -> Option<Takeover> {
         let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
         let claimed = self.tenure.revoke()?;
+        // SAFETY: the claimed record stays readable; the core stands still, as the thread asks for the lease before it
+        // touches it again.
+        if unsafe { (*self.core.get()).is_held(claimed.as_ref().stage()) } {
+            // The thread is about to put the record aside, or has just done so: it is in no handler, and must not be
+            // left with the record, which is behind others that were put aside (I2), or whose stage runs elsewhere (I1).
+            self.tenure.signal.clear(Signal::REVOKED);
+            return None;
+        }
         // From here on the thread touches neither queue nor core.
         for log in &self.logs {
             log.end.store(std::ptr::null_mut(), Ordering::Relaxed);

@@ -54,15 +54,19 @@ pub(crate) struct Office {
     inbox: Mutex<Inbox>,
     /// There is something in the inbox; a copy for reading without the lock.
     pub(crate) mail: AtomicBool,
-    /// Its backlog is above the high-water mark: senders are muted.
+    /// Its queue is above the high-water mark: who sends to it is muted.
     pub(crate) overloaded: AtomicBool,
+    /// Average nanoseconds that a message takes here, as of the last checkup.
+    pub(crate) average_ns: AtomicU64,
+    /// Stages of it for which more is put aside than the high-water mark: who sends to one is muted.
+    pub(crate) full_stages: AtomicUsize,
     /// Workers with stages muted on this one.
     pub(crate) muted_on_me: AtomicBool,
     /// Estimated messages that wait here; what thieves look at.
     pub(crate) surplus: AtomicUsize,
     /// Nanoseconds (system clock) of this worker's last theft attempt: the longest-victim heuristic.
     pub(crate) last_theft_ns: AtomicU64,
-    /// Threads outside wait here while the worker is overloaded.
+    /// Threads outside wait here while what they send to is overloaded.
     pub(crate) relieved: Condvar,
 }
 
@@ -81,6 +85,8 @@ impl Office {
             }),
             mail: AtomicBool::new(false),
             overloaded: AtomicBool::new(false),
+            average_ns: AtomicU64::new(0),
+            full_stages: AtomicUsize::new(0),
             muted_on_me: AtomicBool::new(false),
             surplus: AtomicUsize::new(0),
             last_theft_ns: AtomicU64::new(0),

@@ -211,7 +211,7 @@ impl Worker {
 
     /// Whether anything is queued, and no mail of a higher lane is left over.
     pub(crate) fn has_normal_mail(&self) -> bool {
-        self.lane_last.iter().all(|last| last.get().is_null()) && self.backlog_bytes() > 0
+        self.advance() && self.lane_last.iter().all(|last| last.get().is_null())
     }
 
     /// Calls `visit` for each record that waits, in order.

@@ -123,16 +123,18 @@ impl Worker {
             mail.write_record(tail, to.cell, to.identity());
             log.tail.store(tail.add(size), Ordering::Release);
         }
-        if dest != self.id && self.system.offices[dest as usize].overloaded.load(Ordering::Relaxed) {
-            // Every send to an overloaded worker comes this way, so its sender is found and muted.
+        let receiver = &self.system.offices[dest as usize];
+        let some_stage_full = receiver.full_stages.load(Ordering::Relaxed) > 0;
+        let queue_full = dest != self.id && receiver.overloaded.load(Ordering::Relaxed);
+        let full = queue_full || some_stage_full && self.system.full[to.stage() as usize].load(Ordering::Relaxed);
+        let claimed = self.tenure.claimed();
+        if full && in_handler && !claimed.is_null() {
+            // SAFETY: in RUNTIME, and the claimed record stays readable until the next one is claimed.
+            unsafe { self.core().mute_requests.push(((*claimed).stage(), dest, to.stage())) };
+        }
+        if queue_full || some_stage_full && dest != self.id {
+            // Every send to this worker comes this way, so the sender is found that is to be muted.
             log.end.store(ptr::null_mut(), Ordering::Relaxed);
-            let claimed = self.tenure.claimed();
-            if in_handler && !claimed.is_null() {
-                // SAFETY: the claimed record stays readable until the next one is claimed.
-                let stage = unsafe { (*claimed).stage() };
-                // SAFETY: in RUNTIME.
-                unsafe { self.core() }.mute_requests.push((stage, dest));
-            }
         } else {
             log.end.store(Segment::limit(log.last.get()), Ordering::Relaxed);
             // If the monitor revoked the lease after it set `end` to null, this store undid that: look again.
@@ -197,6 +199,19 @@ pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: La
     match current() {
         Some(worker) if worker.system_id == to.system() => post_outside(&worker.system, to, lane, mail),
         _ => post_elsewhere(to, lane, mail),
+    }
+}
+
+/// As [`post`], but a thread outside does not wait while the receiver's worker is overloaded: for requests, whose
+/// sender waits for the answer anyway (perhaps on a thread that must not block).
+#[inline(always)]
+pub(crate) fn post_request<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
+    match current() {
+        Some(worker) if worker.system_id == to.system() => worker.append(to, mail),
+        _ => match SystemCore::by_id(to.system()) {
+            Some(system) => post_outside(&system, to, Lane::Normal, mail),
+            None => bounce_unwritten(to, mail, Undelivered::Shutdown),
+        },
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::address::{Address, Lane, RawAddress};
-use crate::boundary::OVERLOADED_BYTES;
+use crate::boundary::load_of;
 use crate::core::Core;
 use crate::monitor;
 use crate::office::{Inbox, Office, Presence};
@@ -140,6 +140,8 @@ pub struct SystemCore {
     pub(crate) ledgers: Box<[Arc<Ledger>]>,
     /// Which worker runs a stage. Changed under the inbox lock of the worker that runs it.
     pub(crate) route: Box<[AtomicU16]>,
+    /// Stages for which too much is put aside.
+    pub(crate) full: Box<[AtomicBool]>,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
     // -- changed by theft and adoption ---------------------------------------------------------------------------------
@@ -235,12 +237,13 @@ impl SystemCore {
         let dedicated = if config.simulated.is_some() { 0 } else { limits::DEDICATED_MAX };
         let workers = config.workers + dedicated;
         let stages = config.stages + dedicated;
-        let (at, slot) = slots()
-            .iter()
-            .enumerate()
-            .skip(1)
-            .find_map(|(at, slot)| {
-                let guard = lock(&slot.system);
+        // By turns, so that addresses into a system that has ended do not meet another one under its number for long.
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let from = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (at, slot) = (0..SYSTEMS_MAX - 1)
+            .map(|turn| 1 + (from + turn) % (SYSTEMS_MAX - 1))
+            .find_map(|at| {
+                let guard = lock(&slots()[at].system);
                 guard.is_none().then_some((at, guard))
             })
             .ok_or_else(|| vec![format!("{} systems run in this process already", SYSTEMS_MAX - 1)])?;
@@ -258,6 +261,7 @@ impl SystemCore {
                     } as u16)
                 })
                 .collect(),
+            full: (0..stages).map(|_| AtomicBool::new(false)).collect(),
             clock: if config.simulated.is_some() {
                 Clock::Virtual(AtomicU64::new(0))
             } else {
@@ -499,7 +503,8 @@ impl SystemCore {
             // Release: pairs with the Acquire in `attend`, which then takes the lock anyway.
             office.mail.store(true, Ordering::Release);
         }
-        if inbox.lanes[Lane::Normal as usize].bytes > OVERLOADED_BYTES && !office.overloaded.load(Ordering::Relaxed) {
+        let waiting = inbox.lanes[Lane::Normal as usize].bytes as u64;
+        if load_of(waiting, office.average_ns.load(Ordering::Relaxed)) >= 2 {
             office.overloaded.store(true, Ordering::SeqCst);
         }
         self.call(&mut inbox);
@@ -575,18 +580,25 @@ impl SystemCore {
         }
     }
 
-    /// A thread that is no worker waits here while the receiver's worker is overloaded: overload slows senders.
+    /// Whether what is sent to `stage` of `worker` piles up: the worker's queue is too long, or too much is put aside for
+    /// the stage.
+    pub(crate) fn is_full(&self, worker: u16, stage: u16) -> bool {
+        self.offices[worker as usize].overloaded.load(Ordering::SeqCst)
+            || self.full[stage as usize].load(Ordering::SeqCst)
+    }
+
+    /// A thread that is no worker waits here while what it sends to is overloaded: overload slows senders.
     pub(crate) fn wait_while_overloaded(&self, stage: u16) {
         if self.simulation.is_some() || stage as usize >= self.route.len() {
             return;
         }
         let worker = self.route[stage as usize].load(Ordering::Acquire);
-        let office = &self.offices[worker as usize];
-        if !office.overloaded.load(Ordering::Relaxed) {
+        if !self.is_full(worker, stage) {
             return;
         }
+        let office = &self.offices[worker as usize];
         let mut inbox = office.lock();
-        while office.overloaded.load(Ordering::Relaxed)
+        while self.is_full(worker, stage)
             && !self.closed.load(Ordering::Relaxed)
             && self.route[stage as usize].load(Ordering::Relaxed) == worker
         {
@@ -598,11 +610,11 @@ impl SystemCore {
         }
     }
 
-    /// Whether messages to `stage` pile up.
+    /// Whether messages to `to` pile up.
     pub fn is_overloaded(&self, to: RawAddress) -> bool {
-        self.route.get(to.stage() as usize).is_some_and(|worker| {
-            self.offices[worker.load(Ordering::Relaxed) as usize].overloaded.load(Ordering::Relaxed)
-        })
+        self.route
+            .get(to.stage() as usize)
+            .is_some_and(|worker| self.is_full(worker.load(Ordering::Relaxed), to.stage()))
     }
 
     /// Wakes worker `other` to look around.

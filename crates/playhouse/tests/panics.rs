@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::panic::panic_any;
 use std::time::Duration;
 
 use playhouse::prelude::*;
@@ -373,17 +372,6 @@ fn a_panic_in_the_clone_of_a_periodic_message_stays_in_its_actor() {
         assert_eq!(system.spawn(Adder).ask(Increment(1)).wait(), Ok(2));
         system.shutdown().unwrap();
     });
-}
-
-#[test]
-fn a_panic_with_any_payload_is_contained() {
-    quiet_panics();
-    let system = simulated(0);
-    let puppet = system.spawn(Puppet);
-    let watched = mourn(&system, puppet);
-    assert_eq!(puppet.ask(Do::this(|_| panic_any(17_u8))).wait(), Err(AskError::Panicked));
-    system.run_until_idle();
-    assert!(matches!(&reasons(&watched)[..], [StopReason::Panicked(_)]));
 }
 
 #[test]

@@ -3,8 +3,6 @@
 mod support;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse::prelude::*;

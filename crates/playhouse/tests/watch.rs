@@ -203,3 +203,15 @@ fn every_one_of_many_watched_actors_is_reported_once() {
         system.shutdown().unwrap();
     });
 }
+
+#[test]
+fn a_panic_with_any_payload_is_contained() {
+    quiet_panics();
+    let system = simulated(0);
+    let puppet = system.spawn(Puppet);
+    let log = Log::new();
+    system.spawn(Mourner(log.clone())).ask(Mourn(puppet)).wait().unwrap();
+    assert_eq!(puppet.ask(Do::this(|_| std::panic::panic_any(17_u8))).wait(), Err(AskError::Panicked));
+    system.run_until_idle();
+    assert!(matches!(&log.take()[..], [Down { reason: StopReason::Panicked(_), .. }]));
+}
