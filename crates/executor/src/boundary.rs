@@ -18,7 +18,9 @@
 //!    inbox, checked under its lock.
 //! 4. *When S moves* from A to C, A has flushed before; m1 is where T's worker will find it. If that is C itself, m1 is
 //!    in C's inbox before S's records are (the same lock), and C takes its whole inbox at once: m1 is in C's queue
-//!    before X runs there and sends m2.
+//!    before X runs there and sends m2. Where it is T that comes to the worker of S, m1 and T's records are in the inbox
+//!    when the route is set, or its giver still holds the inbox's lock; so a worker that takes the route of now takes
+//!    its inbox with it, before it runs anything ([`Worker::flush`]).
 //! 5. Records put aside for a stage go to the front of the queue again before any later one of that stage is run.
 //!
 //! Mutual exclusion (I1): records of S are only in the queue of the worker that the route names, and change hands under
@@ -147,7 +149,8 @@ impl Worker {
 
     // -- handing over -------------------------------------------------------------------------------------------------
 
-    /// Hands over what was written for other workers, then takes the route of now. In RUNTIME.
+    /// Hands over what was written for other workers; then, if stages have moved, takes the route of now and the inbox
+    /// that belongs to it. In RUNTIME.
     pub(crate) fn flush(&self) {
         if self.dirty.get() {
             self.dirty.set(false);
@@ -163,7 +166,11 @@ impl Worker {
             unsafe { *self.opened.get() = opened };
         }
         if self.system.epoch.load(Ordering::Acquire) != self.route_epoch.get() {
+            // A stage that is found to be this worker's may have its records, and what was just sent to it from here, in
+            // the inbox still (its giver holds the lock until they are): they come into the queue before anything is run
+            // that could send to it directly (point 4 of the proof).
             self.refresh_route();
+            self.take_mail();
         }
     }
 

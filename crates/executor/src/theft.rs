@@ -110,7 +110,7 @@ impl Worker {
         drop(mine);
         self.system.arrived(&self.system.offices[thief as usize], theirs, thief);
         self.admit(kept);
-        self.refresh_route();
+        self.flush();
     }
 
     /// Moves the stages and their records to the thief, whose inbox and the own one are locked.

@@ -163,6 +163,8 @@ impl Worker {
         };
         worker.open_queue();
         worker.refresh_route();
+        // The first flush takes the inbox with the route, as after every change.
+        worker.route_epoch.set(u64::MAX);
         worker
     }
 
