@@ -132,12 +132,19 @@ impl<R> Slot<R> {
     }
 
     fn answer(&self, answer: Result<R, AskError>) {
+        self.answer_with(|_| answer);
+    }
+
+    /// Answers, if nobody has, according to how far the request has come.
+    fn answer_with(&self, answer: impl FnOnce(Phase) -> Result<R, AskError>) {
         let (waker, thread, edge) = {
             let mut state = self.lock();
-            if !matches!(state.progress, Progress::Queued | Progress::Running) {
-                return;
-            }
-            state.progress = Progress::Answered(answer);
+            let phase = match state.progress {
+                Progress::Queued => Phase::Queued,
+                Progress::Running => Phase::Running,
+                Progress::Answered(_) | Progress::Over => return,
+            };
+            state.progress = Progress::Answered(answer(phase));
             (state.waker.take(), state.thread.take(), state.edge.take())
         };
         drop(edge);
@@ -150,12 +157,7 @@ impl<R> Slot<R> {
     }
 
     fn expire(&self) {
-        let phase = match self.lock().progress {
-            Progress::Queued => Phase::Queued,
-            Progress::Running => Phase::Running,
-            Progress::Answered(_) | Progress::Over => return,
-        };
-        self.answer(Err(AskError::Deadline { phase }));
+        self.answer_with(|phase| Err(AskError::Deadline { phase }));
     }
 
     fn take(&self) -> Option<Result<R, AskError>> {
@@ -187,9 +189,12 @@ pub struct ReplyTo<R> {
     to: Option<Target<R>>,
 }
 
+/// What is done with an answer.
+type Then<R> = Box<dyn FnOnce(Result<R, AskError>) + Send>;
+
 enum Target<R> {
     Slot(Arc<Slot<R>>),
-    Then(Box<dyn FnOnce(Result<R, AskError>) + Send>),
+    Then(Then<R>),
     /// As `Then`, with a deadline.
     Timed(Arc<Timed<R>>),
 }
@@ -200,7 +205,7 @@ pub(crate) struct Timed<R> {
 }
 
 struct TimedState<R> {
-    then: Option<Box<dyn FnOnce(Result<R, AskError>) + Send>>,
+    then: Option<Then<R>>,
     running: bool,
     timer: Option<(Arc<SystemCore>, TimerKey)>,
 }
@@ -221,13 +226,13 @@ impl<R: Send + 'static> Timed<R> {
 }
 
 impl<R: Send + 'static> ReplyTo<R> {
-    pub(crate) fn then(then: Box<dyn FnOnce(Result<R, AskError>) + Send>) -> ReplyTo<R> {
+    pub(crate) fn then(then: Then<R>) -> ReplyTo<R> {
         ReplyTo { to: Some(Target::Then(then)) }
     }
 
     /// A continuation with a deadline, set on `system`.
     pub(crate) fn timed(
-        then: Box<dyn FnOnce(Result<R, AskError>) + Send>,
+        then: Then<R>,
         within: Duration,
         system: &Arc<SystemCore>,
     ) -> ReplyTo<R> {
@@ -429,10 +434,10 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
     type Output = Result<M::Reply, AskError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
-        if let Some(request) = self.request.take() {
-            if let Some(answer) = self.send(request) {
-                return Poll::Ready(answer);
-            }
+        if let Some(request) = self.request.take()
+            && let Some(answer) = self.send(request)
+        {
+            return Poll::Ready(answer);
         }
         let mut state = self.slot.lock();
         if let Some(answer) = state.progress.take() {

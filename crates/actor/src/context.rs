@@ -141,9 +141,9 @@ impl<A: Actor> Context<A> {
     ///
     /// # Panics
     /// If `period` is zero.
-    pub fn send_every<M: Clone, Mode>(&mut self, period: Duration, message: M) -> TimerKey
+    pub fn send_every<M, Mode>(&mut self, period: Duration, message: M) -> TimerKey
     where
-        M: HandledBy<A, Mode>,
+        M: HandledBy<A, Mode> + Clone,
     {
         assert!(!period.is_zero(), "send_every with a period of zero would never let anything else run");
         let address = self.cx.address();

@@ -24,6 +24,7 @@ pub struct System {
 #[must_use]
 pub struct SystemBuilder {
     config: Config,
+    workers_set: bool,
     stages: Option<usize>,
 }
 
@@ -48,10 +49,14 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
+/// Workers of a simulated system where nothing else is asked for.
+const SIMULATED_WORKERS: usize = 4;
+
 impl SystemBuilder {
-    /// Threads that run actors. Default: one per core.
+    /// Threads that run actors. Default: one per core; 4 in simulation.
     pub fn workers(mut self, workers: usize) -> Self {
         self.config.workers = workers;
+        self.workers_set = true;
         self
     }
 
@@ -92,6 +97,10 @@ impl SystemBuilder {
     /// All wrong settings at once, or that a thread could not be started.
     pub fn start(self) -> Result<System, BuildError> {
         let mut config = self.config;
+        // The same seed is to give the same run on every machine.
+        if config.simulated.is_some() && !self.workers_set {
+            config.workers = SIMULATED_WORKERS;
+        }
         config.stages = self.stages.unwrap_or(config.workers.max(1) * playhouse_executor::limits::STAGES_PER_WORKER);
         SystemCore::start(config).map(|core| System { core }).map_err(|wrong| BuildError { wrong })
     }
@@ -108,7 +117,7 @@ impl System {
 
     /// A system with other settings.
     pub fn builder() -> SystemBuilder {
-        SystemBuilder { config: Config::new(), stages: None }
+        SystemBuilder { config: Config::new(), workers_set: false, stages: None }
     }
 
     pub(crate) fn of(core: &Arc<SystemCore>) -> System {

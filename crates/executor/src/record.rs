@@ -129,7 +129,7 @@ const fn is_inline<E>() -> bool {
 
 #[inline(always)]
 unsafe fn payload<E>(record: NonNull<Record>) -> *mut E {
-    // SAFETY (of the caller): the payload follows the head.
+    // SAFETY: the caller has a record with an `E`: its payload follows the head.
     unsafe { record.as_ptr().cast::<u8>().add(HEAD_BYTES).cast() }
 }
 

@@ -157,6 +157,7 @@ pub(crate) fn sweep(system: u16, mut visit: impl FnMut(NonNull<Cell>)) {
             // SAFETY: every `cell_bytes` of a chunk start with a header (all zero if it was never used), whose fields
             // are atomic, so cells of other systems may be looked at.
             let cell = unsafe { NonNull::new_unchecked(at.cast::<Cell>()) };
+            // SAFETY: as above.
             if unsafe { cell.as_ref() }.is_occupied_in(system) {
                 visit(cell);
             }

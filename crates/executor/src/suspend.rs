@@ -232,8 +232,9 @@ static FIRST: RawWakerVTable = RawWakerVTable::new(
         let waker = ManuallyDrop::new(Waker::from(first.target()));
         RawWaker::new(waker.data(), waker.vtable())
     },
-    // SAFETY (both): as above.
+    // SAFETY: see `FirstWaker::waker`.
     |data| unsafe { &*data.cast::<FirstWaker>() }.target().wake(),
+    // SAFETY: see `FirstWaker::waker`.
     |data| unsafe { &*data.cast::<FirstWaker>() }.target().wake(),
     |_| {},
 );

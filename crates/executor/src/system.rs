@@ -367,10 +367,10 @@ impl SystemCore {
         let epoch = slot.epoch.load(Ordering::Acquire);
         LAST.try_with(|last| {
             let mut last = last.borrow_mut();
-            if let Some((known, system)) = last.as_ref() {
-                if *known == (epoch << 16 | u64::from(id)) {
-                    return system.upgrade();
-                }
+            if let Some((known, system)) = last.as_ref()
+                && *known == (epoch << 16 | u64::from(id))
+            {
+                return system.upgrade();
             }
             let system = lock(&slot.system).clone()?;
             *last = Some((epoch << 16 | u64::from(id), Arc::downgrade(&system)));
@@ -472,7 +472,7 @@ impl SystemCore {
         }
     }
 
-    /// Blocks the calling thread until `done`, which is asked again after each [`Unpark`]. In simulation: runs it.
+    /// Blocks the calling thread until `done`, which is asked again after each unpark. In simulation: runs it.
     pub fn block_until(self: &Arc<Self>, deadline: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
         if let Some(simulation) = &self.simulation {
             simulation.run(self, done);
@@ -634,12 +634,12 @@ impl SystemCore {
         }
         for id in 1..=self.config.workers {
             let other = (waker as usize + id) % self.config.workers;
-            if let Some(mut inbox) = self.offices[other].try_lock() {
-                if inbox.presence == Presence::Parked {
-                    self.call(&mut inbox);
-                    self.ledgers[waker as usize].wake_ups.add(1);
-                    return;
-                }
+            if let Some(mut inbox) = self.offices[other].try_lock()
+                && inbox.presence == Presence::Parked
+            {
+                self.call(&mut inbox);
+                self.ledgers[waker as usize].wake_ups.add(1);
+                return;
             }
         }
     }
@@ -714,11 +714,12 @@ impl SystemCore {
             Err(why) => return Err((state, why)),
         };
         let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
-        if stage as usize >= self.config.stages && lock(&self.posts[owner]).is_none() {
-            if let Err(error) = self.try_start_worker(self.new_worker(owner as u16)) {
-                lock(&self.dedicated).push(stage);
-                return Err((state, format!("dedicated: the thread could not be started: {error}")));
-            }
+        if stage as usize >= self.config.stages
+            && lock(&self.posts[owner]).is_none()
+            && let Err(error) = self.try_start_worker(self.new_worker(owner as u16))
+        {
+            lock(&self.dedicated).push(stage);
+            return Err((state, format!("dedicated: the thread could not be started: {error}")));
         }
         let kind = KindOf::<S>::KIND;
         let cell = lock(&self.outside.nurseries[owner]).take(kind.class);
@@ -767,13 +768,13 @@ impl SystemCore {
 
     /// Forgets a timer. One that fires at this moment may still fire.
     pub fn cancel_timer(&self, key: TimerKey) {
-        if let Some(worker) = worker::current().filter(|w| w.system_id == self.id && w.id == key.worker) {
-            if let Some(found) = worker.with_core(|core| core.wheel.cancel(key.id)) {
-                if found {
-                    self.open_less();
-                }
-                return;
+        if let Some(worker) = worker::current().filter(|w| w.system_id == self.id && w.id == key.worker)
+            && let Some(found) = worker.with_core(|core| core.wheel.cancel(key.id))
+        {
+            if found {
+                self.open_less();
             }
+            return;
         }
         self.timer_op(key.worker, TimerOp::Cancel { id: key.id });
     }

@@ -45,7 +45,7 @@ struct Lease {
     left: *mut AtomicUsize,
 }
 
-// The pointer is only compared.
+// SAFETY: the pointer is only compared.
 unsafe impl Send for Lease {}
 
 struct Worker {

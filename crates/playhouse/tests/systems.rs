@@ -43,7 +43,7 @@ fn shutdown_ends_a_system_that_never_rests_and_reports_what_was_undelivered() {
     finishes(|| {
         for system in [threads(2), simulated(0)] {
             system.spawn(Restless).tell(Again);
-            let report = system.shutdown_within(Duration::from_millis(100)).expect("no handler is stuck");
+            let report = system.shutdown_within(Duration::from_millis(500)).expect("no handler is stuck");
             assert_eq!((report.actors_stopped, report.undelivered), (1, 1));
         }
     });
