@@ -231,11 +231,7 @@ impl<R: Send + 'static> ReplyTo<R> {
     }
 
     /// A continuation with a deadline, set on `system`.
-    pub(crate) fn timed(
-        then: Then<R>,
-        within: Duration,
-        system: &Arc<SystemCore>,
-    ) -> ReplyTo<R> {
+    pub(crate) fn timed(then: Then<R>, within: Duration, system: &Arc<SystemCore>) -> ReplyTo<R> {
         let timed = Arc::new(Timed { state: Mutex::new(TimedState { then: Some(then), running: false, timer: None }) });
         let expiring = Arc::clone(&timed);
         let key = system.start_timer(

@@ -874,8 +874,16 @@ impl SystemCore {
         if stuck > 0 {
             return (0, stuck);
         }
-        for thread in std::mem::take(&mut *lock(&self.threads)) {
-            let _ = thread.join();
+        // Again and again: until it has ended itself, the monitor may start a thread for a worker it has just taken over.
+        loop {
+            // A statement of its own: the monitor needs the lock to go on.
+            let threads = std::mem::take(&mut *lock(&self.threads));
+            if threads.is_empty() {
+                break;
+            }
+            for thread in threads {
+                let _ = thread.join();
+            }
         }
         let left = self.sweep();
         let mut occupant = lock(&slot.system);
