@@ -370,12 +370,6 @@ impl Worker {
             office.overloaded.store(false, Ordering::SeqCst);
             self.relieve(office);
         }
-        // SAFETY: in RUNTIME; short borrow.
-        for (stage, hold) in unsafe { &self.core().holds } {
-            if hold.bytes() > OVERLOADED_BYTES && !self.system.full[*stage as usize].swap(true, Ordering::SeqCst) {
-                office.full_stages.fetch_add(1, Ordering::SeqCst);
-            }
-        }
     }
 
     /// Below the low-water mark: those who were muted go on.
@@ -468,6 +462,12 @@ impl Worker {
 
     /// Lets the stages go on whose receivers are no longer overloaded.
     fn unmute(&self) {
+        // SAFETY: in RUNTIME; short borrow.
+        for (stage, hold) in unsafe { &self.core().holds } {
+            if hold.bytes() > OVERLOADED_BYTES && !self.system.full[*stage as usize].swap(true, Ordering::SeqCst) {
+                self.office().full_stages.fetch_add(1, Ordering::SeqCst);
+            }
+        }
         // SAFETY: in RUNTIME; short borrow.
         let ready: Vec<u16> = unsafe { self.core() }
             .holds
