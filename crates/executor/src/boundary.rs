@@ -138,6 +138,9 @@ impl Worker {
         }
         if holding {
             self.unmute();
+            // SAFETY: in RUNTIME; short borrow.
+            let average_ns = unsafe { self.core() }.average_ns;
+            self.weigh(self.office(), self.backlog_bytes() / RECORD_BYTES, average_ns);
         }
         if due {
             self.checkup();
@@ -362,7 +365,11 @@ impl Worker {
     /// Raises or lowers the overload flag.
     fn weigh(&self, office: &Office, records: u64, average_ns: u64) {
         let inbox_bytes = if office.mail.load(Ordering::Relaxed) { office.lock().lanes[2].bytes as u64 } else { 0 };
-        let load = load_of(records * RECORD_BYTES + inbox_bytes, average_ns);
+        // What is put aside for muted stages comes back into this queue.
+        // SAFETY: in RUNTIME; short borrow.
+        let muted = unsafe { self.core().holds.values() }.filter(|hold| hold.reason != Reason::Detached);
+        let muted_bytes = muted.map(|hold| hold.bytes() as u64).sum::<u64>();
+        let load = load_of(records * RECORD_BYTES + inbox_bytes + muted_bytes, average_ns);
         if load >= 2 {
             office.overloaded.store(true, Ordering::Relaxed);
         } else if load == 0 && office.overloaded.load(Ordering::Relaxed) {
@@ -464,7 +471,8 @@ impl Worker {
     fn unmute(&self) {
         // SAFETY: in RUNTIME; short borrow.
         for (stage, hold) in unsafe { &self.core().holds } {
-            if hold.bytes() > OVERLOADED_BYTES && !self.system.full[*stage as usize].swap(true, Ordering::SeqCst) {
+            let long = hold.reason == Reason::Detached && hold.bytes() > OVERLOADED_BYTES;
+            if long && !self.system.full[*stage as usize].swap(true, Ordering::SeqCst) {
                 self.office().full_stages.fetch_add(1, Ordering::SeqCst);
             }
         }
