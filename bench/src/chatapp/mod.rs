@@ -59,7 +59,7 @@
 //! sum of a 64-bit hash over (chat, turn, poster, payload, member). The three must agree at the end, to the last message
 //! ([`Delivery::verdict`]). Independently, each move's account of the messages it caused, summed up turn by turn, must agree
 //! with what the senders counted by kind. A message that is never answered stops the world; the system is then idle before
-//! it has ended, which [`run`] notices, and it has the actors report what they have.
+//! it has ended, which [`run()`] notices, and it has the actors report what they have.
 //!
 //! # Rejected
 //!

@@ -155,7 +155,7 @@ unsafe fn write<E: Send>(target: *mut u8, thunk: Thunk, cell: NonNull<Cell>, ide
 /// Moves the envelope out of its record.
 ///
 /// # Safety
-/// The record was written by [`write`] for the same `E`, and its payload is still there.
+/// The record was written by [`write()`] for the same `E`, and its payload is still there.
 #[inline(always)]
 unsafe fn unwrap<E>(record: NonNull<Record>) -> E {
     // SAFETY: by the contract; the record is consumed, so the payload is moved out once.
@@ -168,7 +168,7 @@ pub(crate) trait Deliverable<S: Resident>: Send + Sized + 'static {
     const IS_CONTROL: bool;
 
     /// # Safety
-    /// As [`write`].
+    /// As [`write()`].
     #[inline(always)]
     unsafe fn write_record(self, target: *mut u8, cell: NonNull<Cell>, identity: u64) {
         let control = if Self::IS_CONTROL { CONTROL } else { 0 };
