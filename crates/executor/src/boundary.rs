@@ -56,8 +56,10 @@ pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
 /// ... or one whose backlog takes longer than this, if it is at least `OVERLOADED_RECORDS_MIN` long.
 pub(crate) const OVERLOADED_NS: u64 = 10_000_000;
 const OVERLOADED_RECORDS_MIN: u64 = 1024;
-/// Boundaries between two looks at the clock.
+/// Boundaries between two looks at the clock ...
 const CHECKUP_EVERY: u32 = 64;
+/// ... or messages, if that is sooner.
+const CHECKUP_EVERY_MESSAGES: u64 = 2048;
 /// A typical record, for estimates.
 const RECORD_BYTES: u64 = 32;
 /// How long an idle worker watches its mail flag before it parks.
@@ -131,16 +133,17 @@ impl Worker {
         let (due, muting, holding) = unsafe {
             let core = self.core();
             core.until_checkup -= 1;
-            (core.until_checkup == 0 || signal & Signal::TICK != 0, !core.mute_requests.is_empty(), core.holds_any())
+            let due = core.until_checkup == 0
+                || signal & Signal::TICK != 0
+                || self.handled.get() as i64 >= CHECKUP_EVERY_MESSAGES as i64;
+            (due, !core.mute_requests.is_empty(), core.holds_any())
         };
         if muting {
             self.mute();
         }
         if holding {
             self.unmute();
-            // SAFETY: in RUNTIME; short borrow.
-            let average_ns = unsafe { self.core() }.average_ns;
-            self.weigh(self.office(), self.backlog_bytes() / RECORD_BYTES, average_ns);
+            self.weigh();
         }
         if due {
             self.checkup();
@@ -256,7 +259,7 @@ impl Worker {
     /// so actors that take turns end up on one worker. The caller holds the idle worker's inbox.
     fn adopt(&self, inbox: &Inbox, from: u16, chain: &Chain) -> bool {
         // SAFETY: in RUNTIME; short borrow.
-        let average_ns = unsafe { self.core() }.average_ns;
+        let average_ns = unsafe { self.core() }.pace.average_ns();
         let own_bytes = self.backlog_bytes() + chain.bytes as u64;
         if inbox.has_mail() || !inbox.adoptable || own_bytes / RECORD_BYTES * average_ns > WORTH_WAKING_NS {
             return false;
@@ -294,6 +297,7 @@ impl Worker {
         let office = self.office();
         let mut inbox = office.lock();
         let found = inbox.has_mail();
+        let sent = inbox.sent_bytes();
         let lanes = self.empty_inbox(&mut inbox);
         let timer_ops = std::mem::take(&mut inbox.timer_ops);
         let returned = std::mem::take(&mut inbox.returned);
@@ -302,6 +306,7 @@ impl Worker {
             self.ledger.missed_gulps.add(1);
         }
         self.admit(lanes);
+        self.note_mail(sent);
         for op in timer_ops {
             self.apply_timer(op);
         }
@@ -314,6 +319,7 @@ impl Worker {
     pub(crate) fn empty_inbox(&self, inbox: &mut MutexGuard<'_, Inbox>) -> [Chain; 3] {
         // Relaxed: written under the lock, as by `SystemCore::arrived`.
         self.office().mail.store(false, Ordering::Relaxed);
+        inbox.loot_bytes = 0;
         let mut lanes = [const { Chain::new() }; 3];
         for (lane, taken) in inbox.lanes.iter_mut().zip(&mut lanes) {
             *taken = lane.take();
@@ -329,6 +335,13 @@ impl Worker {
         self.put_in_lane(Lane::System, system);
     }
 
+    /// The last `bytes` of the queue were sent by others.
+    pub(crate) fn note_mail(&self, bytes: u64) {
+        let end = self.bytes_run() + self.backlog_bytes();
+        // SAFETY: in RUNTIME; short borrow.
+        unsafe { self.core() }.mail.note(end, bytes);
+    }
+
     // -- looking around -------------------------------------------------------------------------------------------------
 
     /// Now and then: clock, timers, counters, overload, and whether a second worker is worth waking.
@@ -338,17 +351,16 @@ impl Worker {
         self.publish();
         let records = self.backlog_bytes() / RECORD_BYTES;
         // SAFETY: in RUNTIME; short borrow.
-        let (average_ns, timers) = unsafe {
+        let (average_ns, timers, gives) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
             let handled = (core.handled_total.wrapping_sub(core.checked_handled) as i64).max(0) as u64;
             if handled > 0 && core.checked_ns > 0 {
-                let measured = now_ns.saturating_sub(core.checked_ns) / handled;
-                core.average_ns = (core.average_ns * 3 + measured) / 4;
+                core.pace.note(handled, now_ns.saturating_sub(core.checked_ns));
             }
             core.checked_ns = now_ns;
             core.checked_handled = core.handled_total;
-            (core.average_ns.max(1), !core.wheel.is_empty())
+            (core.pace.average_ns(), !core.wheel.is_empty(), now_ns >= core.next_theft_ns)
         };
         if timers {
             self.fire_timers(now_ns);
@@ -356,23 +368,33 @@ impl Worker {
         let office = self.office();
         office.surplus.store(records as usize, Ordering::Relaxed);
         office.average_ns.store(average_ns, Ordering::Relaxed);
-        self.weigh(office, records, average_ns);
-        if records * average_ns > WORTH_WAKING_NS && records > 1 && self.system.config.stealing != Stealing::None {
+        self.weigh();
+        let worth_waking = records > 1 && records * average_ns > WORTH_WAKING_NS;
+        if worth_waking && gives && self.system.config.stealing != Stealing::None {
             self.system.wake_a_thief(self.id);
         }
     }
 
     /// Raises or lowers the overload flag.
-    fn weigh(&self, office: &Office, records: u64, average_ns: u64) {
-        let inbox_bytes = if office.mail.load(Ordering::Relaxed) { office.lock().lanes[2].bytes as u64 } else { 0 };
-        // What is put aside for muted stages comes back into this queue.
+    ///
+    /// What counts is what others have sent here and what is put aside for muted stages; and only where that is more
+    /// than what this worker's own actors have put before themselves. To slow others down would not help against the
+    /// latter: a tree of a million actors that two workers build together is no flood. So memory is bounded by twice
+    /// what the worker makes itself, or by the high-water mark.
+    fn weigh(&self) {
+        let office = self.office();
+        let inbox_bytes = if office.mail.load(Ordering::Relaxed) { office.lock().sent_bytes() } else { 0 };
+        let queued = self.backlog_bytes();
         // SAFETY: in RUNTIME; short borrow.
-        let muted = unsafe { self.core().holds.values() }.filter(|hold| hold.reason != Reason::Detached);
-        let muted_bytes = muted.map(|hold| hold.bytes() as u64).sum::<u64>();
-        let load = load_of(records * RECORD_BYTES + inbox_bytes + muted_bytes, average_ns);
-        if load >= 2 {
+        let core = unsafe { self.core() };
+        let mail = core.mail.waiting(self.bytes_run()).min(queued);
+        let muted = core.holds.values().filter(|hold| hold.reason != Reason::Detached);
+        let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
+        let own = queued - mail;
+        let load = load_of(sent, core.pace.average_ns());
+        if load >= 2 && sent >= own {
             office.overloaded.store(true, Ordering::Relaxed);
-        } else if load == 0 && office.overloaded.load(Ordering::Relaxed) {
+        } else if (load == 0 || sent < own / 2) && office.overloaded.load(Ordering::Relaxed) {
             // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
             office.overloaded.store(false, Ordering::SeqCst);
             self.relieve(office);
@@ -532,7 +554,7 @@ impl Worker {
         self.publish();
         let office = self.office();
         office.surplus.store(0, Ordering::Relaxed);
-        self.weigh(office, 0, 0);
+        self.weigh();
         if !self.lower() {
             return true;
         }

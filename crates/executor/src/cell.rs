@@ -47,8 +47,8 @@ pub(crate) struct Cell {
     tag: AtomicU64,
     kind: AtomicPtr<Kind>,
     cold: UnsafeCell<Option<Box<Cold>>>,
-    /// While occupied: the id of the system. While vacant: the next vacant cell.
-    link: AtomicU64,
+    /// The id of the system.
+    system: AtomicU64,
 }
 
 pub(crate) const CELL_HEADER_BYTES: usize = size_of::<Cell>();
@@ -100,15 +100,7 @@ impl Cell {
     }
 
     pub(crate) fn system(&self) -> u16 {
-        self.link.load(Ordering::Relaxed) as u16
-    }
-
-    pub(crate) fn next_vacant(&self) -> *mut Cell {
-        std::ptr::with_exposed_provenance_mut(self.link.load(Ordering::Relaxed) as usize)
-    }
-
-    pub(crate) fn set_next_vacant(&self, next: *mut Cell) {
-        self.link.store(next.expose_provenance() as u64, Ordering::Relaxed);
+        self.system.load(Ordering::Relaxed) as u16
     }
 
     pub(crate) fn kind(&self) -> &'static Kind {
@@ -146,7 +138,7 @@ impl Cell {
             }
             let this = cell.as_ref();
             this.kind.store(std::ptr::from_ref(kind).cast_mut(), Ordering::Relaxed);
-            this.link.store(u64::from(system), Ordering::Relaxed);
+            this.system.store(u64::from(system), Ordering::Relaxed);
             let identity = (this.tag() & 0xffff_ffff_0000_0000) | (u64::from(stage) << 16);
             this.set_tag(identity);
             identity

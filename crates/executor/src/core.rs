@@ -1,6 +1,6 @@
 //! The part of a worker that moves to another thread when a handler is stuck: timers and what is put aside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
 
 use crate::record::Record;
@@ -33,6 +33,67 @@ impl Hold {
     }
 }
 
+/// How long a message takes here, on average; what is long ago counts less.
+pub(crate) struct Pace {
+    messages: u64,
+    ns: u64,
+}
+
+impl Pace {
+    /// So many messages took so long.
+    pub(crate) fn note(&mut self, messages: u64, ns: u64) {
+        self.messages = self.messages / 2 + messages;
+        self.ns = self.ns / 2 + ns;
+    }
+
+    /// At least 1.
+    pub(crate) fn average_ns(&self) -> u64 {
+        (self.ns / self.messages).max(1)
+    }
+}
+
+/// Which parts of a worker's queue were sent by others.
+#[derive(Default)]
+pub(crate) struct Mail {
+    /// For each batch: where in the sequence of all bytes of the queue it ends, and its bytes.
+    batches: VecDeque<(u64, u64)>,
+    bytes: u64,
+}
+
+impl Mail {
+    pub(crate) fn note(&mut self, end: u64, bytes: u64) {
+        /// Batches that end closer to each other than this are one: this is for estimates.
+        const GRAIN: u64 = 32 * 1024;
+        if bytes == 0 {
+            return;
+        }
+        self.bytes += bytes;
+        match self.batches.back_mut() {
+            Some((last_end, last)) if end < *last_end + GRAIN && *last < GRAIN => {
+                *last_end = end;
+                *last += bytes;
+            }
+            _ => self.batches.push_back((end, bytes)),
+        }
+    }
+
+    /// Bytes that wait, when all before `run` were run.
+    pub(crate) fn waiting(&mut self, run: u64) -> u64 {
+        while let Some((end, bytes)) = self.batches.front()
+            && *end <= run
+        {
+            self.bytes -= bytes;
+            self.batches.pop_front();
+        }
+        self.bytes
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.batches.clear();
+        self.bytes = 0;
+    }
+}
+
 /// Used by the worker's thread in phase RUNTIME, or by the monitor that took it.
 pub(crate) struct Core {
     pub(crate) wheel: Wheel,
@@ -42,8 +103,10 @@ pub(crate) struct Core {
     /// Stages that sent to something overloaded in this gulp, with its worker and its stage.
     pub(crate) mute_requests: Vec<(u16, u16, u16)>,
     pub(crate) random: u32,
-    /// Moving average of the time a message takes.
-    pub(crate) average_ns: u64,
+    pub(crate) pace: Pace,
+    pub(crate) mail: Mail,
+    /// No stages are given away before (nanoseconds of the system's clock).
+    pub(crate) next_theft_ns: u64,
     pub(crate) checked_ns: u64,
     pub(crate) checked_handled: u64,
     pub(crate) until_checkup: u32,
@@ -58,7 +121,9 @@ impl Core {
             holds: BTreeMap::new(),
             mute_requests: Vec::new(),
             random: seed | 1,
-            average_ns: 50,
+            pace: Pace { messages: 1, ns: 50 },
+            mail: Mail::default(),
+            next_theft_ns: 0,
             checked_ns: 0,
             checked_handled: 0,
             until_checkup: 1,

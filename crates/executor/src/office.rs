@@ -26,6 +26,8 @@ pub(crate) enum Presence {
 
 pub(crate) struct Inbox {
     pub(crate) lanes: [Chain; 3],
+    /// Bytes of the normal lane that came by theft: nobody has sent them here.
+    pub(crate) loot_bytes: usize,
     pub(crate) presence: Presence,
     /// While not awake: its stages may be adopted (it has put no records aside).
     pub(crate) adoptable: bool,
@@ -41,6 +43,11 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn has_mail(&self) -> bool {
         self.lanes.iter().any(|lane| !lane.is_empty()) || !self.timer_ops.is_empty() || !self.returned.is_empty()
+    }
+
+    /// Bytes of normal mail that others have sent.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        (self.lanes[Lane::Normal as usize].bytes - self.loot_bytes) as u64
     }
 
     pub(crate) fn lane(&mut self, lane: Lane) -> &mut Chain {
@@ -75,6 +82,7 @@ impl Office {
         Office {
             inbox: Mutex::new(Inbox {
                 lanes: [const { Chain::new() }; 3],
+                loot_bytes: 0,
                 presence: Presence::Idle,
                 adoptable: true,
                 signal: Arc::default(),

@@ -79,6 +79,7 @@ impl Worker {
         if segment == log.last.get() && segment == log.first.get() {
             // Empty: the tail goes back to the start of the segment, which stays in the cache.
             let body = Segment::body(segment);
+            self.passed_bytes.set(self.bytes_run());
             log.tail.store(body, Ordering::Relaxed);
             self.run_at.set(body);
             self.run_end.set(body);
@@ -97,6 +98,7 @@ impl Worker {
         let next = unsafe {
             let next = (*segment).next;
             self.queued_bytes.set(self.queued_bytes.get() - (*segment).used as isize);
+            self.passed_bytes.set(self.passed_bytes.get() + (*segment).used as u64);
             if segment == log.first.get() {
                 log.first.set(next);
             }
@@ -207,6 +209,12 @@ impl Worker {
         let run = self.run_at.get() as isize - Segment::body(segment) as isize;
         let open = log.tail.load(Ordering::Relaxed) as isize - Segment::body(log.last.get()) as isize;
         (self.queued_bytes.get() + open - run).max(0) as u64
+    }
+
+    /// Bytes of records that were run since the queue was opened.
+    pub(crate) fn bytes_run(&self) -> u64 {
+        let run = self.run_at.get() as usize - Segment::body(self.run_segment.get()) as usize;
+        self.passed_bytes.get() + run as u64
     }
 
     /// Whether anything is queued, and no mail of a higher lane is left over.

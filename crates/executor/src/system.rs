@@ -503,8 +503,7 @@ impl SystemCore {
             // Release: pairs with the Acquire in `attend`, which then takes the lock anyway.
             office.mail.store(true, Ordering::Release);
         }
-        let waiting = inbox.lanes[Lane::Normal as usize].bytes as u64;
-        if load_of(waiting, office.average_ns.load(Ordering::Relaxed)) >= 2 {
+        if load_of(inbox.sent_bytes(), office.average_ns.load(Ordering::Relaxed)) >= 2 {
             office.overloaded.store(true, Ordering::SeqCst);
         }
         self.call(&mut inbox);

@@ -16,12 +16,8 @@ use crate::signal::Signal;
 use crate::system::Stealing;
 use crate::worker::Worker;
 
-/// Messages below this cost less to run than to hand to another core (their records are copied, and their actors'
-/// cache lines change sides) ...
-const CHEAP_NS: u64 = 100;
-/// ... so a queue of such messages that is longer than this is not partitioned: looking through it would take the
-/// victim longer than the thief could save.
-const LONG_BYTES: u64 = 2 * 1024 * 1024;
+/// A victim spends at most about one part in so many of its time on looking through its queue for thieves.
+const SHARE_OF_TIME: u64 = 8;
 /// How often the victim tries for the thief's lock before it keeps its stages.
 const LOCK_ATTEMPTS_MAX: u32 = 64;
 
@@ -72,13 +68,23 @@ impl Worker {
         let thieves = std::mem::take(&mut self.office().lock().thieves);
         let Some(&thief) = thieves.first() else { return };
         self.flush();
+        let start_ns = self.system.now_ns();
         // SAFETY: in RUNTIME; short borrow.
-        let cheap = unsafe { self.core() }.average_ns < CHEAP_NS;
-        let given = if cheap && self.backlog_bytes() > LONG_BYTES { None } else { self.choose_stages(thief) };
-        let Some(given) = given else {
-            self.ledger.steal_no_candidate.add(1);
-            return;
-        };
+        if start_ns < unsafe { self.core() }.next_theft_ns {
+            return self.ledger.steal_no_candidate.add(1);
+        }
+        match self.choose_stages(thief) {
+            Some(given) => self.give(given),
+            None => self.ledger.steal_no_candidate.add(1),
+        }
+        let end_ns = self.system.now_ns();
+        // SAFETY: in RUNTIME; short borrow.
+        unsafe { self.core() }.next_theft_ns = end_ns + (end_ns - start_ns) * SHARE_OF_TIME;
+    }
+
+    /// Moves stages with their records to the thief.
+    fn give(&self, given: StageSet) {
+        let thief = given.thief;
         let mut loot = self.extract(|stage| given.contains(stage));
         let mut attempts = 0;
         let (mut mine, mut theirs) = loop {
@@ -98,6 +104,7 @@ impl Worker {
         };
         // Everything that was ever sent to the stages is taken along: mail that came meanwhile too.
         let mut kept = [const { Chain::new() }; 3];
+        let sent = mine.sent_bytes();
         for (mail, (loot, kept)) in self.empty_inbox(&mut mine).into_iter().zip(loot.iter_mut().zip(&mut kept)) {
             self.split(mail, &given, loot, kept);
         }
@@ -109,7 +116,9 @@ impl Worker {
         self.hand_over(&given, loot, &mut theirs);
         drop(mine);
         self.system.arrived(&self.system.offices[thief as usize], theirs, thief);
+        let sent = sent.min(kept[Lane::Normal as usize].bytes as u64);
         self.admit(kept);
+        self.note_mail(sent);
         self.flush();
     }
 
@@ -123,6 +132,7 @@ impl Worker {
         self.ledger.messages_stolen.add(records);
         self.ledger.stages_stolen.add(given.len());
         let thief = given.thief;
+        theirs.loot_bytes += loot[Lane::Normal as usize].bytes;
         for (lane, chain) in theirs.lanes.iter_mut().zip(loot) {
             lane.append(chain);
         }

@@ -82,6 +82,8 @@ pub(crate) struct Worker {
     pub(crate) nested: StdCell<usize>,
     /// Bytes of records in the queue, by segments.
     pub(crate) queued_bytes: StdCell<isize>,
+    /// Bytes of all segments that the cursor has left behind.
+    pub(crate) passed_bytes: StdCell<u64>,
     /// Next stage for `Near`.
     near_next: StdCell<usize>,
     near_left: StdCell<u32>,
@@ -123,7 +125,9 @@ unsafe impl Send for Worker {}
 unsafe impl Sync for Worker {}
 
 impl Worker {
-    pub(crate) fn new(system: &Arc<SystemCore>, id: u16, signal: Arc<Signal>, core: Box<Core>) -> Worker {
+    pub(crate) fn new(system: &Arc<SystemCore>, id: u16, signal: Arc<Signal>, mut core: Box<Core>) -> Worker {
+        // It counts along the queue, which is new.
+        core.mail.clear();
         let office = ptr::from_ref(&system.offices[id as usize]);
         let worker = Worker {
             tenure: Tenure::new(signal),
@@ -139,6 +143,7 @@ impl Worker {
             beat_counted: StdCell::new(0),
             nested: StdCell::new(0),
             queued_bytes: StdCell::new(0),
+            passed_bytes: StdCell::new(0),
             near_next: StdCell::new(0),
             near_left: StdCell::new(0),
             near_burst: StdCell::new(0),
