@@ -14,6 +14,10 @@ use crate::worker::{Worker, current};
 /// Handlers that run nested on one stack (short-circuit asks).
 pub(crate) const NEST_MAX: usize = 16;
 
+/// Children whose starts run nested below one start: with more, the starts of the rest become messages, so that a tree of
+/// any size is not built by a single handler while other workers find nothing to steal.
+const FAMILY_MAX: u32 = 256;
+
 /// Runs `mail` on the caller's stack if nobody can tell the difference; otherwise gives it back.
 ///
 /// The receiver must be resident on this worker, not running, not suspended, and no message may wait for it here: then
@@ -64,7 +68,10 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     let Some(stage) = worker.near_stage() else { return Err((state, start)) };
     let raw = worker.occupy(state, stage);
     let depth = worker.nested.get();
-    if depth == NEST_MAX || !worker.tenure.is_user() {
+    let family = if depth == 0 { 0 } else { worker.family.get() + 1 };
+    worker.family.set(family);
+    // Any signal: the handler has run for a while, or somebody waits for this worker to look around.
+    if depth == NEST_MAX || family > FAMILY_MAX || worker.tenure.signal.get() != 0 || !worker.tenure.is_user() {
         // SAFETY: the address has not been given away.
         unsafe { raw.typed::<S>().send_first(start) };
         return Ok(raw.typed());

@@ -80,6 +80,8 @@ pub(crate) struct Worker {
     pub(crate) handled: StdCell<u64>,
     pub(crate) beat_counted: StdCell<u64>,
     pub(crate) nested: StdCell<usize>,
+    /// Children started nested below the start that runs.
+    pub(crate) family: StdCell<u32>,
     /// Bytes of records in the queue, by segments.
     pub(crate) queued_bytes: StdCell<isize>,
     /// Bytes of all segments that the cursor has left behind.
@@ -142,6 +144,7 @@ impl Worker {
             handled: StdCell::new(0),
             beat_counted: StdCell::new(0),
             nested: StdCell::new(0),
+            family: StdCell::new(0),
             queued_bytes: StdCell::new(0),
             passed_bytes: StdCell::new(0),
             near_next: StdCell::new(0),
