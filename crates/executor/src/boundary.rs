@@ -43,7 +43,7 @@ use crate::address::Lane;
 use crate::core::{Hold, Reason};
 use crate::office::{Inbox, Office, Presence};
 use crate::run::Stop;
-use crate::segment::{COPY_BYTES_MAX, Chain};
+use crate::segment::{COPY_BYTES_MAX, Chain, Segment};
 use crate::signal::Signal;
 use crate::system::Stealing;
 use crate::timers::TimerOp;
@@ -62,7 +62,9 @@ const CHECKUP_EVERY: u32 = 64;
 const CHECKUP_EVERY_MESSAGES: u64 = 2048;
 /// A typical record, for estimates.
 const RECORD_BYTES: u64 = 32;
-/// How long an idle worker watches its mail flag before it parks.
+/// How often an idle worker glances at its mail flag before it does anything else.
+const GLANCES: u32 = 64;
+/// How long it watches that flag before it parks.
 const WATCH: Duration = Duration::from_micros(40);
 
 /// How full a worker with so many bytes of records is: 0 is below the low-water mark, 2 and more above the high one.
@@ -121,12 +123,15 @@ impl Worker {
         self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.near_burst.set(0);
         self.flush();
-        let signal = self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK);
+        let signal = match self.tenure.signal.get() {
+            0 => 0,
+            _ => self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK),
+        };
         let lanes_due = signal & Signal::LANES != 0;
         if lanes_due && self.lanes_ran.replace(true) && self.has_normal_mail() {
             // Urgent mail that never ends must not keep the rest waiting for ever (I4): a gulp of that is due.
             self.lanes_ran.set(false);
-        } else if lanes_due || self.office().mail.load(Ordering::Acquire) {
+        } else if lanes_due || self.office().mail.is_up() {
             self.take_mail();
         }
         // SAFETY: in RUNTIME; short borrow.
@@ -229,14 +234,14 @@ impl Worker {
         self.ledger.flushes.add(1);
         let lane = inbox.lane(Lane::Normal);
         let mut chain = chain;
-        // SAFETY: a chain of one segment that is copied holds no payloads any more.
-        unsafe {
-            if chain.bytes <= COPY_BYTES_MAX && chain.first == chain.last {
-                lane.push_bytes(crate::segment::Segment::body(chain.first), chain.bytes, None);
-                chain.bytes = 0;
-            } else {
-                lane.append(chain.take());
-            }
+        // A few records are copied where there is room; else the segment goes over as it is, warm in this core's cache.
+        if !lane.is_empty() && chain.bytes <= COPY_BYTES_MAX && chain.first == chain.last && lane.room() >= chain.bytes
+        {
+            // SAFETY: whole records, which are moved.
+            unsafe { lane.push_bytes(Segment::body(chain.first), chain.bytes, None) };
+            chain.bytes = 0;
+        } else {
+            lane.append(chain.take());
         }
         self.system.arrived(office, inbox, dest);
         // SAFETY: as above: copied or taken.
@@ -292,10 +297,13 @@ impl Worker {
 
     // -- taking in ----------------------------------------------------------------------------------------------------
 
-    /// Takes the whole inbox. In RUNTIME.
+    /// Takes the whole inbox, and is awake. In RUNTIME.
     pub(crate) fn take_mail(&self) {
         let office = self.office();
         let mut inbox = office.lock();
+        if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
+            self.system.active_more();
+        }
         let found = inbox.has_mail();
         let sent = inbox.sent_bytes();
         let lanes = self.empty_inbox(&mut inbox);
@@ -317,14 +325,9 @@ impl Worker {
 
     /// Takes the lanes out of the own inbox, which the caller has locked.
     pub(crate) fn empty_inbox(&self, inbox: &mut MutexGuard<'_, Inbox>) -> [Chain; 3] {
-        // Relaxed: written under the lock, as by `SystemCore::arrived`.
-        self.office().mail.store(false, Ordering::Relaxed);
-        inbox.loot_bytes = 0;
-        let mut lanes = [const { Chain::new() }; 3];
-        for (lane, taken) in inbox.lanes.iter_mut().zip(&mut lanes) {
-            *taken = lane.take();
-        }
-        lanes
+        // Under the lock; what comes later raises it again.
+        self.office().mail.lower();
+        inbox.take_lanes()
     }
 
     /// Normal mail goes behind what is queued; urgent mail goes before it, and system mail before that.
@@ -383,7 +386,7 @@ impl Worker {
     /// what the worker makes itself, or by the high-water mark.
     fn weigh(&self) {
         let office = self.office();
-        let inbox_bytes = if office.mail.load(Ordering::Relaxed) { office.lock().sent_bytes() } else { 0 };
+        let inbox_bytes = if office.mail.is_up() { office.lock().sent_bytes() } else { 0 };
         let queued = self.backlog_bytes();
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
@@ -549,36 +552,41 @@ impl Worker {
 
     // -- resting --------------------------------------------------------------------------------------------------------
 
-    /// Nothing to do: steal, watch, park. False: the system has ended. In RUNTIME.
+    /// Nothing to do: watch, steal, park. False: the system has ended. In RUNTIME.
     fn rest(&self) -> bool {
         self.publish();
         let office = self.office();
-        office.surplus.store(0, Ordering::Relaxed);
+        if office.surplus.load(Ordering::Relaxed) != 0 {
+            office.surplus.store(0, Ordering::Relaxed);
+        }
         self.weigh();
         if !self.lower() {
             return true;
         }
         if self.system.ending.load(Ordering::Acquire) {
+            self.sleep();
             return false;
         }
-        let now_ns = self.system.now_ns();
         // SAFETY: in RUNTIME; short borrow.
-        let due = unsafe {
+        let (due, holding) = unsafe {
             let core = self.core();
             core.checked_ns = 0;
-            core.wheel.next_ns()
+            (core.wheel.next_ns(), core.holds_any())
         };
-        if due.is_some_and(|due| due <= now_ns) {
+        // First without looking at a clock or at others: an answer to what was just sent may be here soon.
+        let called = (0..GLANCES).any(|_| self.is_called());
+        if !called {
+            self.look_for_work();
+            // With stages put aside it matters whether others sleep too: see `sleep`.
+            if holding || !self.watch(due) {
+                self.park(due);
+            }
+        }
+        if office.mail.is_up() {
+            self.take_mail();
+        } else {
             self.raise();
-            self.flush();
-            self.fire_timers(now_ns);
-            return true;
         }
-        self.look_for_work();
-        if !self.watch(due) {
-            self.park(due);
-        }
-        self.raise();
         // Its stages may have been adopted while it rested: nothing is sent before the route of now is known.
         self.flush();
         // SAFETY: in RUNTIME; short borrow.
@@ -588,7 +596,7 @@ impl Worker {
         true
     }
 
-    /// From awake to idle, unless there is mail or everybody is idle while stages are muted here.
+    /// From awake to idle, unless there is mail.
     pub(crate) fn lower(&self) -> bool {
         // SAFETY: in RUNTIME; short borrow.
         let adoptable = unsafe { !self.core().holds_any() };
@@ -599,43 +607,45 @@ impl Worker {
         }
         inbox.presence = Presence::Idle;
         inbox.adoptable = adoptable;
-        drop(inbox);
-        if self.system.active_less() && !adoptable {
-            self.raise();
-            if self.unmute_one() {
-                return false;
-            }
-            // Only detached stages are put aside: they come back by themselves.
-            return self.lower_with_detached();
-        }
         true
     }
 
-    fn lower_with_detached(&self) -> bool {
-        let mut inbox = self.office().lock();
-        if inbox.has_mail() || self.tenure.signal.get() != 0 {
+    /// From idle to parked, unless it was called, or everybody sleeps while stages are muted here: then one goes on.
+    pub(crate) fn sleep(&self) -> bool {
+        let Some((adoptable, last)) = self.fall_asleep() else { return false };
+        if adoptable || !last {
+            return true;
+        }
+        self.raise();
+        if self.unmute_one() {
             return false;
         }
-        inbox.presence = Presence::Idle;
-        inbox.adoptable = false;
+        // Only detached stages are put aside: they come back by themselves.
+        self.lower() && self.fall_asleep().is_some()
+    }
+
+    /// Whether its stages may be adopted, and whether it was the last that was awake. None: it was called.
+    fn fall_asleep(&self) -> Option<(bool, bool)> {
+        let mut inbox = self.office().lock();
+        if inbox.presence != Presence::Idle || self.tenure.signal.get() != 0 {
+            return None;
+        }
+        inbox.presence = Presence::Parked;
+        let adoptable = inbox.adoptable;
         drop(inbox);
-        self.system.active_less();
-        true
+        Some((adoptable, self.system.active_less()))
     }
 
     /// Awake again, unless somebody saw to that.
     pub(crate) fn raise(&self) {
         let mut inbox = self.office().lock();
-        if inbox.presence != Presence::Awake {
-            inbox.presence = Presence::Awake;
+        if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
             self.system.active_more();
         }
     }
 
     fn is_called(&self) -> bool {
-        self.office().mail.load(Ordering::Relaxed)
-            || self.tenure.signal.get() != 0
-            || self.system.ending.load(Ordering::Relaxed)
+        self.office().mail.is_up() || self.tenure.signal.get() != 0 || self.system.ending.load(Ordering::Relaxed)
     }
 
     /// Watches the mail flag for a while. True: it is called, or a timer is due.
@@ -659,12 +669,8 @@ impl Worker {
     }
 
     fn park(&self, due: Option<u64>) {
-        {
-            let mut inbox = self.office().lock();
-            if inbox.presence == Presence::Awake || inbox.has_mail() {
-                return;
-            }
-            inbox.presence = Presence::Parked;
+        if !self.sleep() {
+            return;
         }
         self.system.parked.fetch_add(1, Ordering::Relaxed);
         let start = self.system.now_ns();

@@ -174,6 +174,12 @@ impl Chain {
         self.bytes += size;
     }
 
+    /// Bytes for which there is room in the last segment.
+    pub(crate) fn room(&self) -> usize {
+        // SAFETY: `last` is null or a live segment of this chain.
+        if self.last.is_null() { 0 } else { BODY_BYTES - unsafe { (*self.last).used } }
+    }
+
     /// Appends `other` without copying.
     pub(crate) fn append(&mut self, mut other: Chain) {
         if other.first.is_null() {

@@ -157,6 +157,7 @@ impl Worker {
             log.last.set(segment);
             if dest != self.id {
                 self.dirty.set(true);
+                self.system.offices[dest as usize].prepare();
                 // SAFETY: used by this thread only, in short borrows.
                 unsafe { (*self.opened.get()).push(dest) };
             }

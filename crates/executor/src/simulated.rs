@@ -62,8 +62,7 @@ impl Simulation {
             if done() {
                 return;
             }
-            if system.active.load(Ordering::Acquire) == 0
-                && !workers.iter().any(|worker| worker.office().mail.load(Ordering::Relaxed))
+            if system.active.load(Ordering::Acquire) == 0 && !workers.iter().any(|worker| worker.office().mail.is_up())
             {
                 // Everybody rests: time moves on to the next timer, if there is one.
                 let next =
@@ -119,7 +118,11 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     }
     if !worker.advance() {
         worker.publish();
-        if worker.lower() && system.config.stealing != Stealing::None && choices.one_in(2) && system.config.workers > 1
+        if worker.lower()
+            && worker.sleep()
+            && system.config.stealing != Stealing::None
+            && choices.one_in(2)
+            && system.config.workers > 1
         {
             let victim = choices.below(system.config.workers) as u16;
             if victim != worker.id {

@@ -332,8 +332,7 @@ impl SystemCore {
         // Awake from the start, so the system is not idle before its workers have looked around.
         {
             let mut inbox = self.offices[worker.id as usize].lock();
-            if inbox.presence != Presence::Awake {
-                inbox.presence = Presence::Awake;
+            if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
                 self.active_more();
             }
         }
@@ -499,30 +498,21 @@ impl SystemCore {
 
     /// Something was put into the inbox: raises the flag and wakes the worker if it rests.
     pub(crate) fn arrived(&self, office: &Office, mut inbox: MutexGuard<'_, Inbox>, _worker: u16) {
-        if !office.mail.load(Ordering::Relaxed) {
-            // Release: pairs with the Acquire in `attend`, which then takes the lock anyway.
-            office.mail.store(true, Ordering::Release);
-        }
         if load_of(inbox.sent_bytes(), office.average_ns.load(Ordering::Relaxed)) >= 2 {
             office.overloaded.store(true, Ordering::SeqCst);
         }
         self.call(&mut inbox);
+        drop(inbox);
+        // After the lock was given back: that would wait for this store to be done.
+        office.mail.raise();
     }
 
-    /// Makes the worker of `inbox` awake; true if it slept.
-    fn call(&self, inbox: &mut Inbox) -> bool {
-        match std::mem::replace(&mut inbox.presence, Presence::Awake) {
-            Presence::Awake => false,
-            Presence::Idle => {
-                self.active_more();
-                false
-            }
-            Presence::Parked => {
-                self.active_more();
-                if let Some(thread) = &inbox.thread {
-                    thread.unpark();
-                }
-                true
+    /// Makes the worker of `inbox` awake.
+    fn call(&self, inbox: &mut Inbox) {
+        if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
+            self.active_more();
+            if let Some(thread) = &inbox.thread {
+                thread.unpark();
             }
         }
     }

@@ -109,9 +109,9 @@ impl Worker {
             self.split(mail, &given, loot, kept);
         }
         if mine.timer_ops.is_empty() && mine.returned.is_empty() {
-            self.office().mail.store(false, Ordering::Relaxed);
+            self.office().mail.lower();
         } else {
-            self.office().mail.store(true, Ordering::Relaxed);
+            self.office().mail.raise();
         }
         self.hand_over(&given, loot, &mut theirs);
         drop(mine);
@@ -133,11 +133,11 @@ impl Worker {
         self.ledger.stages_stolen.add(given.len());
         let thief = given.thief;
         theirs.loot_bytes += loot[Lane::Normal as usize].bytes;
-        for (lane, chain) in theirs.lanes.iter_mut().zip(loot) {
-            lane.append(chain);
-        }
-        if theirs.lanes[Lane::System as usize].bytes + theirs.lanes[Lane::Urgent as usize].bytes > 0 {
-            theirs.signal.raise(Signal::LANES);
+        for (lane, chain) in [Lane::System, Lane::Urgent, Lane::Normal].into_iter().zip(loot) {
+            if lane != Lane::Normal && !chain.is_empty() {
+                theirs.signal.raise(Signal::LANES);
+            }
+            theirs.lane(lane).append(chain);
         }
         for stage in given.iter() {
             // Release: pairs with the Acquire of whoever reads the route.
