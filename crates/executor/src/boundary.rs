@@ -1,5 +1,4 @@
-//! What a worker does between two gulps: hands over what it sent, takes its mail, fires timers, gives stages away,
-//! mutes and unmutes, and rests.
+//! What a worker does between two gulps: hands over what it sent, takes its mail, fires timers, looks around.
 //!
 //! # Order of messages (I2): the argument
 //!
@@ -24,8 +23,7 @@
 //! 5. Records put aside for a stage go to the front of the queue again before any later one of that stage is run.
 //!
 //! Mutual exclusion (I1): records of S are only in the queue of the worker that the route names, and change hands under
-//! the locks of 3. No lost wake-up (I3): every hand-over to an inbox looks at the presence under the lock under which
-//! it is lowered. No starvation (I4): a queue is first in, first out; mail is taken at the latest after `throughput`
+//! the locks of 3. No lost wake-up (I3): see `rest.rs`. No starvation (I4): a queue is first in, first out; mail is taken at the latest after `throughput`
 //! messages or, for long handlers, one tick of the monitor; a stuck handler's worker gets a new thread.
 //!
 //! # Why one queue per worker, and not one per stage
@@ -37,43 +35,24 @@
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crate::address::Lane;
-use crate::core::{Hold, Reason};
-use crate::office::{Inbox, Office, Presence};
+use crate::config::Stealing;
+use crate::office::{Inbox, Presence};
 use crate::run::Stop;
 use crate::segment::{COPY_BYTES_MAX, Chain, Segment};
 use crate::signal::Signal;
-use crate::system::Stealing;
 use crate::timers::TimerOp;
 use crate::worker::Worker;
 
 /// A backlog that takes longer than this is worth a second worker: a wake-up costs about a tenth of it.
 pub(crate) const WORTH_WAKING_NS: u64 = 50_000;
-/// A worker with more bytes than this in its queue and inbox is overloaded ...
-pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
-/// ... or one whose backlog takes longer than this, if it is at least `OVERLOADED_RECORDS_MIN` long.
-pub(crate) const OVERLOADED_NS: u64 = 10_000_000;
-const OVERLOADED_RECORDS_MIN: u64 = 1024;
 /// Boundaries between two looks at the clock ...
 const CHECKUP_EVERY: u32 = 64;
 /// ... or messages, if that is sooner.
 const CHECKUP_EVERY_MESSAGES: u64 = 2048;
 /// A typical record, for estimates.
-const RECORD_BYTES: u64 = 32;
-/// How often an idle worker glances at its mail flag before it does anything else.
-const GLANCES: u32 = 64;
-/// How long it watches that flag before it parks.
-const WATCH: Duration = Duration::from_micros(40);
-
-/// How full a worker with so many bytes of records is: 0 is below the low-water mark, 2 and more above the high one.
-pub(crate) fn load_of(bytes: u64, average_ns: u64) -> u64 {
-    let records = bytes / RECORD_BYTES;
-    let by_time = if records >= OVERLOADED_RECORDS_MIN { records * average_ns * 2 / OVERLOADED_NS } else { 0 };
-    by_time.max(bytes * 2 / OVERLOADED_BYTES as u64)
-}
-
+pub(crate) const RECORD_BYTES: u64 = 32;
 /// What [`Worker::turn`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -378,46 +357,6 @@ impl Worker {
         }
     }
 
-    /// Raises or lowers the overload flag.
-    ///
-    /// What counts is what others have sent here and what is put aside for muted stages; and only where that is more
-    /// than what this worker's own actors have put before themselves. To slow others down would not help against the
-    /// latter: a tree of a million actors that two workers build together is no flood. So memory is bounded by twice
-    /// what the worker makes itself, or by the high-water mark.
-    fn weigh(&self) {
-        let office = self.office();
-        let inbox_bytes = if office.mail.is_up() { office.lock().sent_bytes() } else { 0 };
-        let queued = self.backlog_bytes();
-        // SAFETY: in RUNTIME; short borrow.
-        let core = unsafe { self.core() };
-        let mail = core.mail.waiting(self.bytes_run()).min(queued);
-        let muted = core.holds.values().filter(|hold| hold.reason != Reason::Detached);
-        let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
-        let own = queued - mail;
-        let load = load_of(sent, core.pace.average_ns());
-        if load >= 2 && sent >= own {
-            office.overloaded.store(true, Ordering::Relaxed);
-        } else if (load == 0 || sent < own / 2) && office.overloaded.load(Ordering::Relaxed) {
-            // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
-            office.overloaded.store(false, Ordering::SeqCst);
-            self.relieve(office);
-        }
-    }
-
-    /// Below the low-water mark: those who were muted go on.
-    fn relieve(&self, office: &Office) {
-        // The lock orders this with a sender that saw the flag and is about to wait.
-        drop(office.lock());
-        office.relieved.notify_all();
-        if office.muted_on_me.swap(false, Ordering::SeqCst) {
-            for other in 0..self.system.offices.len() as u16 {
-                if other != self.id {
-                    self.system.rouse(other);
-                }
-            }
-        }
-    }
-
     /// Adds what was handled to the counters.
     pub(crate) fn publish(&self) {
         // May be negative for a while: records that were moved away are counted when the loop passes by their place.
@@ -462,230 +401,5 @@ impl Worker {
         }
         // This may be the last thing before the worker rests (I3).
         self.flush();
-    }
-
-    // -- putting aside ------------------------------------------------------------------------------------------------
-
-    /// Puts the stages aside that sent to an overloaded worker (Pony's muting, by stages).
-    #[cold]
-    fn mute(&self) {
-        // SAFETY: in RUNTIME; short borrow, no call back.
-        let core = unsafe { self.core() };
-        for (stage, receiver, target) in std::mem::take(&mut core.mute_requests) {
-            if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
-                continue;
-            }
-            if !self.stays_muted(receiver, target) {
-                continue;
-            }
-            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target }));
-            self.system.open_more();
-            self.ledger.mutes.add(1);
-        }
-        self.holding.set(core.holds_any());
-    }
-
-    /// Leaves word with the receiver, then looks whether it is full: either it is seen relieved, or it will say so. Word
-    /// is left anew each time, since the receiver may have been relieved and be full again.
-    fn stays_muted(&self, receiver: u16, target: u16) -> bool {
-        self.system.offices[receiver as usize].muted_on_me.store(true, Ordering::SeqCst);
-        self.system.is_full(receiver, target)
-    }
-
-    /// Lets the stages go on whose receivers are no longer overloaded.
-    fn unmute(&self) {
-        // SAFETY: in RUNTIME; short borrow.
-        for (stage, hold) in unsafe { &self.core().holds } {
-            let long = hold.reason == Reason::Detached && hold.bytes() > OVERLOADED_BYTES;
-            if long && !self.system.full[*stage as usize].swap(true, Ordering::SeqCst) {
-                self.office().full_stages.fetch_add(1, Ordering::SeqCst);
-            }
-        }
-        // SAFETY: in RUNTIME; short borrow.
-        let ready: Vec<u16> = unsafe { self.core() }
-            .holds
-            .iter()
-            .filter(|(_, hold)| match hold.reason {
-                Reason::Muted { receiver, target } => !self.stays_muted(receiver, target),
-                Reason::Detached => false,
-            })
-            .map(|(stage, _)| *stage)
-            .collect();
-        for stage in ready {
-            self.release(stage);
-        }
-    }
-
-    /// Nothing else in the system can run: one muted stage runs. False: none is muted here.
-    fn unmute_one(&self) -> bool {
-        // SAFETY: in RUNTIME; short borrow.
-        let muted = unsafe { self.core() }
-            .holds
-            .iter()
-            .find(|(_, hold)| hold.reason != Reason::Detached)
-            .map(|(stage, _)| *stage);
-        if let Some(stage) = muted {
-            self.release(stage);
-        }
-        muted.is_some()
-    }
-
-    /// A stage goes on; what was put aside for it comes first. In RUNTIME.
-    pub(crate) fn release(&self, stage: u16) {
-        // SAFETY: in RUNTIME; short borrow.
-        let core = unsafe { self.core() };
-        let Some(hold) = core.holds.remove(&stage) else { return };
-        self.holding.set(core.holds_any());
-        if hold.reason == Reason::Detached && !self.system.is_pinned(stage) {
-            // SAFETY: used by this thread only, in short borrows.
-            unsafe { (*self.near.get()).push(stage) };
-        }
-        if hold.reason != Reason::Detached {
-            self.system.open_less();
-        }
-        self.put_back(hold.lanes);
-        if self.system.full[stage as usize].swap(false, Ordering::SeqCst) {
-            self.office().full_stages.fetch_sub(1, Ordering::SeqCst);
-            self.relieve(self.office());
-        }
-    }
-
-    // -- resting --------------------------------------------------------------------------------------------------------
-
-    /// Nothing to do: watch, steal, park. False: the system has ended. In RUNTIME.
-    fn rest(&self) -> bool {
-        self.publish();
-        let office = self.office();
-        if office.surplus.load(Ordering::Relaxed) != 0 {
-            office.surplus.store(0, Ordering::Relaxed);
-        }
-        self.weigh();
-        if !self.lower() {
-            return true;
-        }
-        if self.system.ending.load(Ordering::Acquire) {
-            self.sleep();
-            return false;
-        }
-        // SAFETY: in RUNTIME; short borrow.
-        let (due, holding) = unsafe {
-            let core = self.core();
-            core.checked_ns = 0;
-            (core.wheel.next_ns(), core.holds_any())
-        };
-        // First without looking at a clock or at others: an answer to what was just sent may be here soon.
-        let called = (0..GLANCES).any(|_| self.is_called());
-        if !called {
-            self.look_for_work();
-            // With stages put aside it matters whether others sleep too: see `sleep`.
-            if holding || !self.watch(due) {
-                self.park(due);
-            }
-        }
-        if office.mail.is_up() {
-            self.take_mail();
-        } else {
-            self.raise();
-        }
-        // Its stages may have been adopted while it rested: nothing is sent before the route of now is known.
-        self.flush();
-        // SAFETY: in RUNTIME; short borrow.
-        if !unsafe { self.core() }.wheel.is_empty() {
-            self.fire_timers(self.system.now_ns());
-        }
-        true
-    }
-
-    /// From awake to idle, unless there is mail.
-    pub(crate) fn lower(&self) -> bool {
-        // SAFETY: in RUNTIME; short borrow.
-        let adoptable = unsafe { !self.core().holds_any() };
-        let mut inbox = self.office().lock();
-        // The signal too: who rouses a worker raises it under this lock, whether the worker is awake or not.
-        if inbox.has_mail() || self.tenure.signal.get() != 0 {
-            return false;
-        }
-        inbox.presence = Presence::Idle;
-        inbox.adoptable = adoptable;
-        true
-    }
-
-    /// From idle to parked, unless it was called, or everybody sleeps while stages are muted here: then one goes on.
-    pub(crate) fn sleep(&self) -> bool {
-        let Some((adoptable, last)) = self.fall_asleep() else { return false };
-        if adoptable || !last {
-            return true;
-        }
-        self.raise();
-        if self.unmute_one() {
-            return false;
-        }
-        // Only detached stages are put aside: they come back by themselves.
-        self.lower() && self.fall_asleep().is_some()
-    }
-
-    /// Whether its stages may be adopted, and whether it was the last that was awake. None: it was called.
-    fn fall_asleep(&self) -> Option<(bool, bool)> {
-        let mut inbox = self.office().lock();
-        if inbox.presence != Presence::Idle || self.tenure.signal.get() != 0 {
-            return None;
-        }
-        inbox.presence = Presence::Parked;
-        let adoptable = inbox.adoptable;
-        drop(inbox);
-        Some((adoptable, self.system.active_less()))
-    }
-
-    /// Awake again, unless somebody saw to that.
-    pub(crate) fn raise(&self) {
-        let mut inbox = self.office().lock();
-        if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
-            self.system.active_more();
-        }
-    }
-
-    fn is_called(&self) -> bool {
-        self.office().mail.is_up() || self.tenure.signal.get() != 0 || self.system.ending.load(Ordering::Relaxed)
-    }
-
-    /// Watches the mail flag for a while. True: it is called, or a timer is due.
-    fn watch(&self, due: Option<u64>) -> bool {
-        let start = self.system.now_ns();
-        loop {
-            for _ in 0..64 {
-                if self.is_called() {
-                    return true;
-                }
-                std::hint::spin_loop();
-            }
-            let now = self.system.now_ns();
-            if due.is_some_and(|due| due <= now) {
-                return true;
-            }
-            if now - start > WATCH.as_nanos() as u64 {
-                return false;
-            }
-        }
-    }
-
-    fn park(&self, due: Option<u64>) {
-        if !self.sleep() {
-            return;
-        }
-        self.system.parked.fetch_add(1, Ordering::Relaxed);
-        let start = self.system.now_ns();
-        loop {
-            let now = self.system.now_ns();
-            match due {
-                Some(due) if due <= now => break,
-                Some(due) => std::thread::park_timeout(Duration::from_nanos(due - now)),
-                None => std::thread::park(),
-            }
-            if self.office().lock().presence == Presence::Awake || self.is_called() {
-                break;
-            }
-        }
-        self.system.parked.fetch_sub(1, Ordering::Relaxed);
-        self.ledger.parked_ns.add(self.system.now_ns() - start);
     }
 }

@@ -77,6 +77,15 @@ impl Mail {
         }
     }
 
+    /// The next `bytes` from `run` on were put before all others.
+    pub(crate) fn note_first(&mut self, run: u64, bytes: u64) {
+        for (end, _) in &mut self.batches {
+            *end += bytes;
+        }
+        self.batches.push_front((run + bytes, bytes));
+        self.bytes += bytes;
+    }
+
     /// Bytes that wait, when all before `run` were run.
     pub(crate) fn waiting(&mut self, run: u64) -> u64 {
         while let Some((end, bytes)) = self.batches.front()

@@ -4,21 +4,28 @@
 //! `playhouse-actor`. Nearly all unsafe code of Playhouse is here. Programs use neither crate but `playhouse`.
 //!
 //! Where things are: [`Address`] and `worker` (the message path), `boundary` (what happens between gulps, and the proof
-//! that order is kept), `theft`, `monitor` (stuck handlers), `office` (what others see), `segment`, `record`, `cell`,
+//! that order is kept), `rest`, `theft`, `muting`, `monitor` (stuck handlers), `office` (what others
+//! see), `delivery`, `segment`, `record`, `cell`,
 //! `slab` (memory), `suspend` (async handlers), `timers`, `simulated`.
 
 mod address;
 mod barrier;
 mod boundary;
 mod cell;
+mod config;
 mod core;
+mod delivery;
+mod locks;
 mod monitor;
+mod muting;
 mod nested;
 mod office;
 mod pinning;
 mod queue;
+mod quiescence;
 mod record;
 mod resident;
+mod rest;
 mod run;
 mod segment;
 mod send;
@@ -35,11 +42,12 @@ mod timers;
 mod worker;
 
 pub use address::{Address, Lane, Port, RawAddress, Sends};
+pub use config::{Config, StageChoice, Stealing, limits};
 pub use record::INLINE_BYTES_MAX;
 pub use resident::{AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, Undelivered};
 pub use slab::STATE_BYTES_MAX;
 pub use stats::Counters;
-pub use system::{Config, DeadLetterHook, StageChoice, Stealing, SystemCore, limits};
+pub use system::{DeadLetterHook, SystemCore};
 pub use timers::{TimerKey, TimerTask};
 
 /// The system whose actor this thread is running, if it is.

@@ -32,12 +32,13 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::address::Lane;
 use crate::cell::Cell;
 use crate::core::{Core, Hold, Reason};
+use crate::locks::lock;
 use crate::record::Record;
 use crate::segment::{Chain, Segment, for_each_between};
 use crate::signal::Signal;
@@ -74,17 +75,17 @@ impl Worker {
     /// REVOKED was seen: whether this thread still has the worker. Waits for a monitor that is deciding.
     #[cold]
     pub(crate) fn lease_kept(&self) -> bool {
-        !self.lease.lock().unwrap_or_else(PoisonError::into_inner).detached
+        !lock(&self.lease).detached
     }
 
     /// Detached: whether `record` was left to this thread.
     pub(crate) fn lease_left_me(&self, record: NonNull<Record>) -> bool {
-        self.lease.lock().unwrap_or_else(PoisonError::into_inner).left == Some(record)
+        lock(&self.lease).left == Some(record)
     }
 
     /// Detached: posts the records that the monitor has not taken, and closes the logs.
     pub(crate) fn flush_detached(&self) {
-        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lease = lock(&self.lease);
         self.post_rest(&mut lease);
         for (dest, log) in self.logs.iter().enumerate() {
             // The segments were kept for the record under way; from here on nothing is appended any more. The queue's
@@ -121,7 +122,7 @@ impl Worker {
         self.flush_detached();
         let handled = self.handled.replace(0);
         let stages = {
-            let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lease = lock(&self.lease);
             let log = &self.logs[self.id as usize];
             for segment in std::mem::take(&mut lease.segments).into_iter().chain([log.first.get()]) {
                 // SAFETY: the queue of this thread, whose records were taken or run.
@@ -141,7 +142,7 @@ impl Worker {
 
     /// Tries to take the work of this worker's thread. Called by the monitor only.
     fn take_over(&self) -> Option<Takeover> {
-        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lease = lock(&self.lease);
         let claimed = self.tenure.revoke()?;
         // SAFETY: the claimed record stays readable; the core stands still, as the thread asks for the lease before it
         // touches it again.
@@ -263,13 +264,13 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             }
             watched.resize_with(system.offices.len(), || Watched { claimed: std::ptr::null_mut(), beat: 0, ticks: 0 });
             for (id, seen) in watched.iter_mut().enumerate() {
-                let Some(worker) = system.posts[id].lock().unwrap_or_else(PoisonError::into_inner).clone() else {
+                let Some(worker) = lock(&system.posts[id]).clone() else {
                     continue;
                 };
                 look(&system, &worker, seen, &mut stuck);
             }
             stuck.retain(|worker| {
-                let mut lease = worker.lease.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut lease = lock(&worker.lease);
                 worker.post_rest(&mut lease);
                 !lease.stages.is_empty()
             });

@@ -6,10 +6,11 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::Thread;
 
 use crate::address::Lane;
+use crate::locks::lock;
 use crate::run::prefetch_for_write;
 use crate::segment::Chain;
 use crate::signal::Signal;
@@ -163,7 +164,7 @@ impl Office {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inbox> {
         // No user code runs under this lock, so a poisoned one holds no broken state.
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inbox)
     }
 
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Inbox>> {

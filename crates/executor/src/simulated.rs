@@ -6,9 +6,11 @@
 //! their order.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use crate::system::{Stealing, SystemCore};
+use crate::config::Stealing;
+use crate::locks::lock;
+use crate::system::SystemCore;
 use crate::worker::Worker;
 
 /// A generator of choices (splitmix64).
@@ -50,11 +52,7 @@ impl Simulation {
         let Ok(mut choices) = self.choices.try_lock() else {
             panic!("a simulated system was asked to run from inside one of its own actors");
         };
-        let workers: Vec<Arc<Worker>> = system
-            .posts
-            .iter()
-            .filter_map(|post| post.lock().unwrap_or_else(PoisonError::into_inner).clone())
-            .collect();
+        let workers: Vec<Arc<Worker>> = system.posts.iter().filter_map(|post| lock(post).clone()).collect();
         if workers.is_empty() {
             return;
         }

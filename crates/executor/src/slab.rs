@@ -9,6 +9,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 
 use crate::cell::{CELL_HEADER_BYTES, Cell};
+use crate::locks::lock;
 
 /// States up to this size lie in the cell; larger (or over-aligned) ones are boxed once at the spawn.
 pub const STATE_BYTES_MAX: usize = 480;
@@ -75,7 +76,7 @@ unsafe impl Send for Commons {}
 static COMMONS: Mutex<Commons> = Mutex::new(Commons { lists: Vec::new(), chunks: Vec::new() });
 
 fn commons() -> std::sync::MutexGuard<'static, Commons> {
-    COMMONS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    lock(&COMMONS)
 }
 
 impl Nursery {

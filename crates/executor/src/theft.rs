@@ -10,10 +10,10 @@
 use std::sync::atomic::Ordering;
 
 use crate::address::Lane;
+use crate::config::Stealing;
 use crate::office::Inbox;
 use crate::segment::Chain;
 use crate::signal::Signal;
-use crate::system::Stealing;
 use crate::worker::Worker;
 
 /// A victim spends at most about one part in so many of its time on looking through its queue for thieves.

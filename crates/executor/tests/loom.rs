@@ -3,7 +3,7 @@
 //! `tenure.rs` and `signal.rs` are the executor's own files, compiled here with loom's atomics and with full fences on
 //! both sides in the place of the asymmetric one (which is at least as strong as what `membarrier` gives to each pair
 //! of a light and a heavy fence, so a bug found here is a bug there; that the light side may be a compiler fence is
-//! the kernel's promise). The models of office and muting restate their protocols in a few lines: they are lock-based
+//! the kernel's promise). The models of parking, muting and flushing restate their protocols in a few lines: they are lock-based
 //! in the executor too, and what is checked is the order of their steps.
 
 #![allow(dead_code)]
@@ -31,7 +31,7 @@ mod signal;
 mod tenure;
 
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use loom::sync::{Arc, Mutex};
+use loom::sync::{Arc, Mutex, Notify};
 use loom::thread;
 
 use signal::Signal;
@@ -212,51 +212,82 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
     });
 }
 
-/// Parking as in `office.rs`: the presence is lowered under the lock under which mail is put in.
+/// Parking as in `rest.rs` and `delivery.rs`: presence is lowered in two steps, each under the lock under which mail is put
+/// in; the flag is raised after that lock was given back, and only a parked worker is not counted as active.
 #[test]
 fn a_parked_worker_is_woken_for_its_mail() {
-    loom::model(|| {
-        #[derive(PartialEq)]
-        enum Presence {
-            Awake,
-            Parked,
-        }
+    const MESSAGES: usize = 2;
+    #[derive(Clone, Copy, PartialEq)]
+    enum Presence {
+        Awake,
+        Idle,
+        Parked,
+    }
+    let mut model = loom::model::Builder::new();
+    // All interleavings take minutes (and pass): these have up to so many preemptions.
+    model.preemption_bound = Some(3);
+    model.check(|| {
         let inbox = Arc::new(Mutex::new((0usize, Presence::Awake)));
         let flag = Arc::new(AtomicBool::new(false));
-        let me = thread::current();
+        let active = Arc::new(AtomicUsize::new(1));
+        // Stands for the thread's token: loom's own `unpark` wakes threads that wait for a lock, too.
+        let token = Arc::new(Notify::new());
         let sender = {
-            let (inbox, flag) = (inbox.clone(), flag.clone());
+            let (inbox, flag, active, token) = (inbox.clone(), flag.clone(), active.clone(), token.clone());
             thread::spawn(move || {
-                let mut inbox = inbox.lock().unwrap();
-                inbox.0 += 1;
-                flag.store(true, Ordering::Release);
-                if std::mem::replace(&mut inbox.1, Presence::Awake) == Presence::Parked {
-                    me.unpark();
+                for _ in 0..MESSAGES {
+                    let mut locked = inbox.lock().unwrap();
+                    locked.0 += 1;
+                    if std::mem::replace(&mut locked.1, Presence::Awake) == Presence::Parked {
+                        active.fetch_add(1, Ordering::AcqRel);
+                        token.notify();
+                    }
+                    // What waits is never overlooked by who asks whether anybody is active.
+                    assert!(active.load(Ordering::Acquire) > 0);
+                    drop(locked);
+                    flag.store(true, Ordering::Release);
                 }
             })
         };
         // The worker: the flag is a hint, the lock decides. A lost wake-up would be a deadlock that loom reports.
-        loop {
-            if flag.load(Ordering::Acquire) {
+        let mut taken = 0;
+        while taken < MESSAGES {
+            if flag.load(Ordering::Relaxed) {
+                let mut inbox = inbox.lock().unwrap();
                 flag.store(false, Ordering::Relaxed);
-                if inbox.lock().unwrap().0 > 0 {
-                    break;
-                }
+                taken += std::mem::take(&mut inbox.0);
+                continue;
             }
             {
                 let mut inbox = inbox.lock().unwrap();
                 if inbox.0 > 0 {
+                    flag.store(true, Ordering::Relaxed);
                     continue;
                 }
-                inbox.1 = Presence::Parked;
+                inbox.1 = Presence::Idle;
             }
-            thread::park();
+            if !flag.load(Ordering::Relaxed) {
+                let mut locked = inbox.lock().unwrap();
+                if locked.1 == Presence::Idle {
+                    locked.1 = Presence::Parked;
+                    drop(locked);
+                    active.fetch_sub(1, Ordering::AcqRel);
+                    while inbox.lock().unwrap().1 == Presence::Parked && !flag.load(Ordering::Relaxed) {
+                        token.wait();
+                    }
+                }
+            }
+            let mut locked = inbox.lock().unwrap();
+            if std::mem::replace(&mut locked.1, Presence::Awake) == Presence::Parked {
+                active.fetch_add(1, Ordering::AcqRel);
+            }
         }
         sender.join().unwrap();
+        assert_eq!(active.load(Ordering::Acquire), 1);
     });
 }
 
-/// Muting as in `boundary.rs`: either the muter sees that the receiver is relieved, or the receiver sees the muter.
+/// Muting as in `muting.rs`: either the muter sees that the receiver is relieved, or the receiver sees the muter.
 #[test]
 fn a_muted_stage_is_never_forgotten() {
     loom::model(|| {

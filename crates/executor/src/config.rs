@@ -1,0 +1,103 @@
+//! Settings of a system.
+
+/// How an idle worker chooses whom to steal from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stealing {
+    /// The worker whose last attempt to steal is longest ago: it has been busy longest (cforall-actors).
+    #[default]
+    LongestVictim,
+    /// Any worker with a backlog.
+    Random,
+    /// None: stages stay with their workers for ever, also where one could be adopted. Worker of stage `s`: `s % workers`.
+    None,
+}
+
+/// Where an actor is put.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StageChoice {
+    /// On a stage of the spawner's worker, by turns; from outside as `Spread`.
+    #[default]
+    Near,
+    /// On any stage, by turns.
+    Spread,
+    /// On this stage.
+    At(u16),
+    /// On a stage and a thread of its own.
+    Dedicated,
+}
+
+/// Largest numbers that are accepted.
+pub mod limits {
+    /// Workers of a system.
+    pub const WORKERS_MAX: usize = 1024;
+    /// Stages of a system.
+    pub const STAGES_MAX: usize = 60_000;
+    /// Actors with a thread of their own, at one time.
+    pub const DEDICATED_MAX: usize = 64;
+    /// Stages per worker where nothing else is asked for.
+    pub const STAGES_PER_WORKER: usize = 16;
+    /// Messages per gulp where nothing else is asked for.
+    pub const THROUGHPUT: u64 = 512;
+}
+
+/// What a system is made of. Every wrong setting is reported by [`Config::check`].
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Threads that run actors.
+    pub workers: usize,
+    /// Stages, over all workers. At least one for each worker.
+    pub stages: usize,
+    /// Most messages that are run between two looks at the inbox.
+    pub throughput: u64,
+    /// Whom idle workers steal from.
+    pub stealing: Stealing,
+    /// Whether worker `i` is bound to core `i`.
+    pub pinning: bool,
+    /// One thread and virtual time, every choice taken from this seed.
+    pub simulated: Option<u64>,
+}
+
+impl Config {
+    /// One worker per core.
+    pub fn new() -> Config {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(limits::WORKERS_MAX);
+        Config {
+            workers,
+            stages: workers * limits::STAGES_PER_WORKER,
+            throughput: limits::THROUGHPUT,
+            stealing: Stealing::default(),
+            pinning: false,
+            simulated: None,
+        }
+    }
+
+    /// All that is wrong, in words.
+    pub fn check(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if self.workers == 0 || self.workers > limits::WORKERS_MAX {
+            wrong.push(format!("workers = {}: must be 1 to {}", self.workers, limits::WORKERS_MAX));
+        }
+        if self.stages < self.workers {
+            wrong.push(format!(
+                "stages = {}: must be at least the number of workers, {}, so that each has one",
+                self.stages, self.workers
+            ));
+        }
+        if self.stages > limits::STAGES_MAX {
+            wrong.push(format!("stages = {}: must be at most {}", self.stages, limits::STAGES_MAX));
+        }
+        if self.throughput == 0 {
+            wrong.push("throughput = 0: must be at least 1 message per gulp".to_owned());
+        }
+        if self.pinning && self.simulated.is_some() {
+            wrong.push("pinning: a simulated system has no threads to pin".to_owned());
+        }
+        wrong
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::new()
+    }
+}

@@ -1,0 +1,166 @@
+//! Hand-overs to a worker: from threads that are none, and whatever does not go through a log; and waking it.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::address::{Lane, RawAddress};
+use crate::muting::load_of;
+use crate::office::{Inbox, Office, Presence};
+use crate::record::{Op, Record};
+use crate::resident::Undelivered;
+use crate::signal::Signal;
+use crate::system::SystemCore;
+
+impl SystemCore {
+    /// Something was put into the inbox: raises the flag and wakes the worker if it rests.
+    pub(crate) fn arrived(&self, office: &Office, mut inbox: MutexGuard<'_, Inbox>, _worker: u16) {
+        if load_of(inbox.sent_bytes(), office.average_ns.load(Ordering::Relaxed)) >= 2 {
+            office.overloaded.store(true, Ordering::SeqCst);
+        }
+        self.call(&mut inbox);
+        drop(inbox);
+        // After the lock was given back: that would wait for this store to be done.
+        office.mail.raise();
+    }
+
+    /// Makes the worker of `inbox` awake.
+    fn call(&self, inbox: &mut Inbox) {
+        if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
+            self.active_more();
+            if let Some(thread) = &inbox.thread {
+                thread.unpark();
+            }
+        }
+    }
+
+    /// Locks the inbox of the worker that runs `stage`, and calls `f` with it.
+    fn with_inbox_of<R>(&self, stage: u16, f: impl FnOnce(&Office, MutexGuard<'_, Inbox>, u16) -> R) -> R {
+        loop {
+            // Acquire: pairs with the Release of whoever moved the stage.
+            let worker = self.route[stage as usize].load(Ordering::Acquire);
+            let office = &self.offices[worker as usize];
+            let inbox = office.lock();
+            if self.route[stage as usize].load(Ordering::Acquire) == worker {
+                return f(office, inbox, worker);
+            }
+        }
+    }
+
+    /// Moves the record to the inbox of its stage's worker. False: the system takes no messages, the record was not
+    /// moved.
+    pub(crate) fn post(&self, stage: u16, lane: Lane, mut record: NonNull<Record>, size: usize) -> bool {
+        let start = stage as usize >= self.config.stages && self.simulation.is_none();
+        let posted = self.with_inbox_of(stage, |office, mut inbox, worker| {
+            if self.closed.load(Ordering::Acquire) {
+                return false;
+            }
+            // SAFETY: a whole record that the caller gives up.
+            unsafe {
+                record.as_mut().set_lane(lane);
+                inbox.lane(lane).push_bytes(record.as_ptr().cast(), size, None);
+            }
+            if lane != Lane::Normal {
+                inbox.signal.raise(Signal::LANES);
+            }
+            self.arrived(office, inbox, worker);
+            true
+        });
+        debug_assert!(!start || stage < self.route.len() as u16);
+        posted
+    }
+
+    /// Moves the record to the inbox of its stage's worker, or bounces it.
+    ///
+    /// # Safety
+    /// A whole record whose payload the caller gives up.
+    pub(crate) unsafe fn post_or_bounce(&self, lane: Lane, record: NonNull<Record>) {
+        // SAFETY: by the contract.
+        unsafe {
+            if record.as_ref().is_buried() {
+                return;
+            }
+            if !self.post(record.as_ref().stage(), lane, record, record.as_ref().bytes()) {
+                (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Shutdown));
+            }
+        }
+    }
+
+    /// Whether what is sent to `stage` of `worker` piles up: the worker's queue is too long, or too much is put aside for
+    /// the stage.
+    pub(crate) fn is_full(&self, worker: u16, stage: u16) -> bool {
+        self.offices[worker as usize].overloaded.load(Ordering::SeqCst)
+            || self.full[stage as usize].load(Ordering::SeqCst)
+    }
+
+    /// A thread that is no worker waits here while what it sends to is overloaded: overload slows senders.
+    pub(crate) fn wait_while_overloaded(&self, stage: u16) {
+        if self.simulation.is_some() || stage as usize >= self.route.len() {
+            return;
+        }
+        let worker = self.route[stage as usize].load(Ordering::Acquire);
+        if !self.is_full(worker, stage) {
+            return;
+        }
+        let office = &self.offices[worker as usize];
+        let mut inbox = office.lock();
+        while self.is_full(worker, stage)
+            && !self.closed.load(Ordering::Relaxed)
+            && self.route[stage as usize].load(Ordering::Relaxed) == worker
+        {
+            inbox = office
+                .relieved
+                .wait_timeout(inbox, Duration::from_millis(10))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Whether messages to `to` pile up.
+    pub fn is_overloaded(&self, to: RawAddress) -> bool {
+        self.route
+            .get(to.stage() as usize)
+            .is_some_and(|worker| self.is_full(worker.load(Ordering::Relaxed), to.stage()))
+    }
+
+    /// Wakes worker `other` to look around.
+    pub(crate) fn rouse(&self, other: u16) {
+        let mut inbox = self.offices[other as usize].lock();
+        // A dedicated worker that was never started has no thread: nobody would lower its presence again.
+        if inbox.thread.is_some() || self.simulation.is_some() {
+            inbox.signal.raise(Signal::TICK);
+            self.call(&mut inbox);
+        }
+    }
+
+    /// Wakes one parked worker to steal, if one is parked.
+    pub(crate) fn wake_a_thief(&self, waker: u16) {
+        if self.parked.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        for id in 1..=self.config.workers {
+            let other = (waker as usize + id) % self.config.workers;
+            if let Some(mut inbox) = self.offices[other].try_lock()
+                && inbox.presence == Presence::Parked
+            {
+                self.call(&mut inbox);
+                self.ledgers[waker as usize].wake_ups.add(1);
+                return;
+            }
+        }
+    }
+
+    /// Whether the stage may not change its worker.
+    pub(crate) fn is_pinned(&self, stage: u16) -> bool {
+        stage as usize >= self.config.stages
+    }
+
+    /// The stuck handler of a detached thread has returned.
+    pub(crate) fn return_stage(&self, stage: u16) {
+        self.with_inbox_of(stage, |office, mut inbox, worker| {
+            inbox.returned.push(stage);
+            self.arrived(office, inbox, worker);
+        });
+    }
+}

@@ -1,0 +1,150 @@
+//! Overload: who sends to a worker that has too much before itself is slowed (Pony's muting, by stages).
+
+use std::sync::atomic::Ordering;
+
+use crate::boundary::RECORD_BYTES;
+use crate::core::{Hold, Reason};
+use crate::office::Office;
+use crate::worker::Worker;
+
+/// A worker with more bytes than this in its queue and inbox is overloaded ...
+pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
+/// ... or one whose backlog takes longer than this, if it is at least `OVERLOADED_RECORDS_MIN` long.
+pub(crate) const OVERLOADED_NS: u64 = 10_000_000;
+const OVERLOADED_RECORDS_MIN: u64 = 1024;
+
+/// How full a worker with so many bytes of records is: 0 is below the low-water mark, 2 and more above the high one.
+pub(crate) fn load_of(bytes: u64, average_ns: u64) -> u64 {
+    let records = bytes / RECORD_BYTES;
+    let by_time = if records >= OVERLOADED_RECORDS_MIN { records * average_ns * 2 / OVERLOADED_NS } else { 0 };
+    by_time.max(bytes * 2 / OVERLOADED_BYTES as u64)
+}
+
+impl Worker {
+    /// Raises or lowers the overload flag.
+    ///
+    /// What counts is what others have sent here and what is put aside for muted stages; and only where that is more
+    /// than what this worker's own actors have put before themselves. To slow others down would not help against the
+    /// latter: a tree of a million actors that two workers build together is no flood. So memory is bounded by twice
+    /// what the worker makes itself, or by the high-water mark.
+    pub(crate) fn weigh(&self) {
+        let office = self.office();
+        let inbox_bytes = if office.mail.is_up() { office.lock().sent_bytes() } else { 0 };
+        let queued = self.backlog_bytes();
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let mail = core.mail.waiting(self.bytes_run()).min(queued);
+        let muted = core.holds.values().filter(|hold| hold.reason != Reason::Detached);
+        let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
+        let own = queued - mail;
+        let load = load_of(sent, core.pace.average_ns());
+        if load >= 2 && sent >= own {
+            office.overloaded.store(true, Ordering::Relaxed);
+        } else if (load == 0 || sent < own / 2) && office.overloaded.load(Ordering::Relaxed) {
+            // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
+            office.overloaded.store(false, Ordering::SeqCst);
+            self.relieve(office);
+        }
+    }
+
+    /// Below the low-water mark: those who were muted go on.
+    fn relieve(&self, office: &Office) {
+        // The lock orders this with a sender that saw the flag and is about to wait.
+        drop(office.lock());
+        office.relieved.notify_all();
+        if office.muted_on_me.swap(false, Ordering::SeqCst) {
+            for other in 0..self.system.offices.len() as u16 {
+                if other != self.id {
+                    self.system.rouse(other);
+                }
+            }
+        }
+    }
+
+    /// Puts the stages aside that sent to an overloaded worker (Pony's muting, by stages).
+    #[cold]
+    pub(crate) fn mute(&self) {
+        // SAFETY: in RUNTIME; short borrow, no call back.
+        let core = unsafe { self.core() };
+        for (stage, receiver, target) in std::mem::take(&mut core.mute_requests) {
+            if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
+                continue;
+            }
+            if !self.stays_muted(receiver, target) {
+                continue;
+            }
+            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target }));
+            self.system.open_more();
+            self.ledger.mutes.add(1);
+        }
+        self.holding.set(core.holds_any());
+    }
+
+    /// Leaves word with the receiver, then looks whether it is full: either it is seen relieved, or it will say so. Word
+    /// is left anew each time, since the receiver may have been relieved and be full again.
+    fn stays_muted(&self, receiver: u16, target: u16) -> bool {
+        self.system.offices[receiver as usize].muted_on_me.store(true, Ordering::SeqCst);
+        self.system.is_full(receiver, target)
+    }
+
+    /// Lets the stages go on whose receivers are no longer overloaded.
+    pub(crate) fn unmute(&self) {
+        // SAFETY: in RUNTIME; short borrow.
+        for (stage, hold) in unsafe { &self.core().holds } {
+            let long = hold.reason == Reason::Detached && hold.bytes() > OVERLOADED_BYTES;
+            if long && !self.system.full[*stage as usize].swap(true, Ordering::SeqCst) {
+                self.office().full_stages.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        // SAFETY: in RUNTIME; short borrow.
+        let ready: Vec<u16> = unsafe { self.core() }
+            .holds
+            .iter()
+            .filter(|(_, hold)| match hold.reason {
+                Reason::Muted { receiver, target } => !self.stays_muted(receiver, target),
+                Reason::Detached => false,
+            })
+            .map(|(stage, _)| *stage)
+            .collect();
+        for stage in ready {
+            self.release(stage);
+        }
+    }
+
+    /// Nothing else in the system can run: one muted stage runs. False: none is muted here.
+    pub(crate) fn unmute_one(&self) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let muted = unsafe { self.core() }
+            .holds
+            .iter()
+            .find(|(_, hold)| hold.reason != Reason::Detached)
+            .map(|(stage, _)| *stage);
+        if let Some(stage) = muted {
+            self.release(stage);
+        }
+        muted.is_some()
+    }
+
+    /// A stage goes on; what was put aside for it comes first. In RUNTIME.
+    pub(crate) fn release(&self, stage: u16) {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let Some(hold) = core.holds.remove(&stage) else { return };
+        self.holding.set(core.holds_any());
+        if hold.reason == Reason::Detached && !self.system.is_pinned(stage) {
+            // SAFETY: used by this thread only, in short borrows.
+            unsafe { (*self.near.get()).push(stage) };
+        }
+        if hold.reason != Reason::Detached {
+            self.system.open_less();
+        }
+        // It counted while it was put aside, and still does.
+        // SAFETY: in RUNTIME; short borrow.
+        unsafe { self.core() }.mail.note_first(self.bytes_run(), hold.bytes() as u64);
+        self.put_back(hold.lanes);
+        if self.system.full[stage as usize].swap(false, Ordering::SeqCst) {
+            self.office().full_stages.fetch_sub(1, Ordering::SeqCst);
+            self.relieve(self.office());
+        }
+    }
+}

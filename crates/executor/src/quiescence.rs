@@ -1,0 +1,216 @@
+//! When a system has nothing to do, and how it ends.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::locks::lock;
+use crate::resident::Ending;
+use crate::slab;
+use crate::system::{SystemCore, slots};
+use crate::worker::{self, Worker};
+
+/// Steps of a simulated system that is shut down, at most.
+const DRAIN_STEPS_MAX: u64 = 1_000_000;
+
+impl SystemCore {
+    pub(crate) fn active_more(&self) {
+        self.active.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// True: no worker is awake any more.
+    pub(crate) fn active_less(&self) -> bool {
+        // AcqRel: what this worker did is seen by whoever finds the system idle.
+        let last = self.active.fetch_sub(1, Ordering::AcqRel) == 1;
+        if last {
+            self.tell_quiet();
+        }
+        last
+    }
+
+    /// Something is under way that no worker knows of: a timer, a suspended handler, a muted stage.
+    pub(crate) fn open_more(&self) {
+        self.open.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn open_less(&self) {
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.tell_quiet();
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        // `open` first: what is under way ends on a worker that is awake at that time.
+        self.open.load(Ordering::Acquire) == 0
+            && self.active.load(Ordering::Acquire) == 0
+            && self.open.load(Ordering::Acquire) == 0
+            && self.detached.load(Ordering::Acquire) == 0
+    }
+
+    fn tell_quiet(&self) {
+        if self.is_quiet() {
+            drop(lock(&self.quiet));
+            self.became_quiet.notify_all();
+        }
+    }
+
+    /// Returns when no message waits or is handled, no timer runs, no handler is suspended (kumar ch. 2: quiescence).
+    ///
+    /// # Panics
+    /// On a worker of this system: it would wait for itself.
+    pub fn run_until_idle(self: &Arc<Self>) {
+        if let Some(simulation) = &self.simulation {
+            return simulation.run(self, &mut || false);
+        }
+        assert!(
+            worker::current().is_none_or(|w| w.system_id != self.id),
+            "run_until_idle was called inside an actor of the same system: it would wait for itself"
+        );
+        let mut quiet = lock(&self.quiet);
+        while !self.is_quiet() {
+            // The time-out only covers a handler that leaves a detached thread.
+            quiet = self
+                .became_quiet
+                .wait_timeout(quiet, Duration::from_millis(20))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Blocks the calling thread until `done`, which is asked again after each unpark. In simulation: runs it.
+    pub fn block_until(self: &Arc<Self>, deadline: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
+        if let Some(simulation) = &self.simulation {
+            simulation.run(self, done);
+            return done();
+        }
+        loop {
+            if done() {
+                return true;
+            }
+            match deadline {
+                None => std::thread::park(),
+                Some(deadline) => {
+                    let now = self.now();
+                    if now >= deadline {
+                        return done();
+                    }
+                    std::thread::park_timeout(deadline - now);
+                }
+            }
+        }
+    }
+
+    // -- the end -------------------------------------------------------------------------------------------------------
+
+    /// Waits until no message is queued or handled, at most `limit`. True: so it is.
+    pub fn drain(self: &Arc<Self>, limit: Duration) -> bool {
+        if let Some(simulation) = &self.simulation {
+            // A system that never rests is stopped in the middle, as on threads.
+            let mut steps = 0;
+            simulation.run(self, &mut || {
+                steps += 1;
+                steps > DRAIN_STEPS_MAX || self.active.load(Ordering::Acquire) == 0
+            });
+            return true;
+        }
+        assert!(
+            worker::current().is_none_or(|w| w.system_id != self.id),
+            "a system was shut down by one of its own actors: it would wait for itself"
+        );
+        let deadline = Instant::now() + limit;
+        let mut quiet = lock(&self.quiet);
+        loop {
+            if self.active.load(Ordering::Acquire) == 0 && self.detached.load(Ordering::Acquire) == 0 {
+                return true;
+            }
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
+            let nap = left.min(Duration::from_millis(5));
+            quiet = self.became_quiet.wait_timeout(quiet, nap).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Takes no more messages from outside, ends all workers, and ends all actors that are left. Messages that still
+    /// wait become dead letters. Returns how many actors were left, and how many threads did not end within `limit`
+    /// because they are in handlers that do not return: then nothing is taken from them.
+    pub fn end(self: &Arc<Self>, limit: Duration) -> (u64, usize) {
+        self.closed.store(true, Ordering::Release);
+        self.ending.store(true, Ordering::Release);
+        for id in 0..self.offices.len() as u16 {
+            self.offices[id as usize].relieved.notify_all();
+            self.rouse(id);
+        }
+        *lock(&self.monitor_nap.0) = true;
+        self.monitor_nap.1.notify_all();
+        let deadline = Instant::now() + limit;
+        let mut quiet = lock(&self.quiet);
+        let stuck = loop {
+            let alive = self.alive.load(Ordering::Acquire);
+            if alive == 0 {
+                break 0;
+            }
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { break alive };
+            quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
+        };
+        drop(quiet);
+        let slot = &slots()[self.id as usize];
+        if stuck > 0 {
+            return (0, stuck);
+        }
+        // Again and again: until it has ended itself, the monitor may start a thread for a worker it has just taken over.
+        loop {
+            // A statement of its own: the monitor needs the lock to go on.
+            let threads = std::mem::take(&mut *lock(&self.threads));
+            if threads.is_empty() {
+                break;
+            }
+            for thread in threads {
+                let _ = thread.join();
+            }
+        }
+        let left = self.sweep();
+        let mut occupant = lock(&slot.system);
+        if occupant.as_ref().is_some_and(|system| Arc::ptr_eq(system, self)) {
+            slot.epoch.fetch_add(1, Ordering::Release);
+            *occupant = None;
+        }
+        (left, 0)
+    }
+
+    /// Ends what is left when all threads have ended.
+    fn sweep(self: &Arc<Self>) -> u64 {
+        let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).take()).collect();
+        let Some(first) = workers.first() else { return 0 };
+        let mut left = 0;
+        for worker in &workers {
+            worker.enter(|| worker.bounce_everything());
+        }
+        first.enter(|| {
+            let mut cells = Vec::new();
+            slab::sweep(self.id, |cell| cells.push(cell));
+            for cell in cells {
+                left += 1;
+                let ended =
+                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first.end(cell, Ending::Shutdown)));
+                drop(ended);
+            }
+        });
+        for worker in &workers {
+            worker.enter(|| worker.bounce_everything());
+        }
+        left
+    }
+
+    /// Waits for a tick, or for work if none is under way. Called by the monitor.
+    pub(crate) fn rest_of_monitor(&self, tick: Duration, nothing_stuck: bool) {
+        let (ended, wake) = &self.monitor_nap;
+        let asleep = nothing_stuck && self.active.load(Ordering::Relaxed) == 0;
+        let nap = if asleep { tick * 5 } else { tick };
+        let guard = lock(ended);
+        if *guard {
+            drop(guard);
+            std::thread::sleep(tick);
+        } else {
+            drop(wake.wait_timeout(guard, nap).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a worker does that has nothing to do: watch, steal, park.
+//!
+//! # No lost wake-up (I3): the argument
+//!
+//! 1. Mail is put into an inbox under its lock, and the presence is set to awake under the same lock. The presence is
+//!    lowered under that lock only, to idle where the inbox is empty, and from idle (so: still empty) to parked.
+//! 2. So if mail comes after the presence was lowered to idle, the worker cannot get from there to parked; and if it comes
+//!    after that, its sender finds "parked" and unparks the thread, which asks for the presence before it parks again.
+//! 3. The mail flag is only a hint: it is raised after the lock was given back. A worker that sleeps does not need it; one
+//!    that watches sees it a moment later; one that is about to rest finds the mail under the lock.
+//! 4. A worker is counted as active until it parks, and is counted again by who makes it awake, under the lock: while there
+//!    is mail in any inbox, its worker is counted (`SystemCore::is_quiet`).
+//! 5. While a worker is idle or parked, its stages may be adopted (`boundary.rs`): it takes the route of now before it does
+//!    anything else.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::office::Presence;
+use crate::worker::Worker;
+
+/// How often an idle worker glances at its mail flag before it does anything else.
+const GLANCES: u32 = 64;
+/// How long it watches that flag before it parks.
+const WATCH: Duration = Duration::from_micros(40);
+
+impl Worker {
+    /// Nothing to do: watch, steal, park. False: the system has ended. In RUNTIME.
+    pub(crate) fn rest(&self) -> bool {
+        self.publish();
+        let office = self.office();
+        if office.surplus.load(Ordering::Relaxed) != 0 {
+            office.surplus.store(0, Ordering::Relaxed);
+        }
+        self.weigh();
+        if !self.lower() {
+            return true;
+        }
+        if self.system.ending.load(Ordering::Acquire) {
+            self.sleep();
+            return false;
+        }
+        // SAFETY: in RUNTIME; short borrow.
+        let (due, holding) = unsafe {
+            let core = self.core();
+            core.checked_ns = 0;
+            (core.wheel.next_ns(), core.holds_any())
+        };
+        // First without looking at a clock or at others: an answer to what was just sent may be here soon.
+        let called = (0..GLANCES).any(|_| self.is_called());
+        if !called {
+            self.look_for_work();
+            // With stages put aside it matters whether others sleep too: see `sleep`.
+            if holding || !self.watch(due) {
+                self.park(due);
+            }
+        }
+        if office.mail.is_up() {
+            self.take_mail();
+        } else {
+            self.raise();
+        }
+        // Its stages may have been adopted while it rested: nothing is sent before the route of now is known.
+        self.flush();
+        // SAFETY: in RUNTIME; short borrow.
+        if !unsafe { self.core() }.wheel.is_empty() {
+            self.fire_timers(self.system.now_ns());
+        }
+        true
+    }
+
+    /// From awake to idle, unless there is mail.
+    pub(crate) fn lower(&self) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let adoptable = unsafe { !self.core().holds_any() };
+        let mut inbox = self.office().lock();
+        if inbox.has_mail() {
+            // Its sender may not have come to that yet.
+            self.office().mail.raise();
+            return false;
+        }
+        // The signal too: who rouses a worker raises it under this lock, whether the worker is awake or not.
+        if self.tenure.signal.get() != 0 {
+            return false;
+        }
+        inbox.presence = Presence::Idle;
+        inbox.adoptable = adoptable;
+        true
+    }
+
+    /// From idle to parked, unless it was called, or everybody sleeps while stages are muted here: then one goes on.
+    pub(crate) fn sleep(&self) -> bool {
+        let Some((adoptable, last)) = self.fall_asleep() else { return false };
+        if adoptable || !last {
+            return true;
+        }
+        self.raise();
+        if self.unmute_one() {
+            return false;
+        }
+        // Only detached stages are put aside: they come back by themselves.
+        self.lower() && self.fall_asleep().is_some()
+    }
+
+    /// Whether its stages may be adopted, and whether it was the last that was awake. None: it was called.
+    fn fall_asleep(&self) -> Option<(bool, bool)> {
+        let mut inbox = self.office().lock();
+        if inbox.presence != Presence::Idle || self.tenure.signal.get() != 0 {
+            return None;
+        }
+        inbox.presence = Presence::Parked;
+        let adoptable = inbox.adoptable;
+        drop(inbox);
+        Some((adoptable, self.system.active_less()))
+    }
+
+    /// Awake again, unless somebody saw to that.
+    pub(crate) fn raise(&self) {
+        let mut inbox = self.office().lock();
+        if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
+            self.system.active_more();
+        }
+    }
+
+    fn is_called(&self) -> bool {
+        self.office().mail.is_up() || self.tenure.signal.get() != 0 || self.system.ending.load(Ordering::Relaxed)
+    }
+
+    /// Watches the mail flag for a while. True: it is called, or a timer is due.
+    fn watch(&self, due: Option<u64>) -> bool {
+        let start = self.system.now_ns();
+        loop {
+            for _ in 0..64 {
+                if self.is_called() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            let now = self.system.now_ns();
+            if due.is_some_and(|due| due <= now) {
+                return true;
+            }
+            if now - start > WATCH.as_nanos() as u64 {
+                return false;
+            }
+        }
+    }
+
+    fn park(&self, due: Option<u64>) {
+        if !self.sleep() {
+            return;
+        }
+        self.system.parked.fetch_add(1, Ordering::Relaxed);
+        let start = self.system.now_ns();
+        loop {
+            let now = self.system.now_ns();
+            match due {
+                Some(due) if due <= now => break,
+                Some(due) => std::thread::park_timeout(Duration::from_nanos(due - now)),
+                None => std::thread::park(),
+            }
+            if self.office().lock().presence == Presence::Awake || self.is_called() {
+                break;
+            }
+        }
+        self.system.parked.fetch_sub(1, Ordering::Relaxed);
+        self.ledger.parked_ns.add(self.system.now_ns() - start);
+    }
+}
