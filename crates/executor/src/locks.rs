@@ -1,8 +1,24 @@
 //! How locks are taken.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Takes the lock. No user code runs under a lock of the runtime, so a poisoned one holds no broken state.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // ThreadSanitizer does not see the order that the standard library makes where it waits.
+    while cfg!(tsan) {
+        if let Some(guard) = try_lock(mutex) {
+            return guard;
+        }
+        std::thread::yield_now();
+    }
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As [`lock`], if nobody holds it.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }

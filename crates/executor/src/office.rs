@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::Thread;
 
 use crate::address::Lane;
-use crate::locks::lock;
+use crate::locks::{lock, try_lock};
 use crate::run::prefetch_for_write;
 use crate::segment::Chain;
 use crate::signal::Signal;
@@ -163,15 +163,10 @@ impl Office {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inbox> {
-        // No user code runs under this lock, so a poisoned one holds no broken state.
         lock(&self.inbox)
     }
 
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Inbox>> {
-        match self.inbox.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        }
+        try_lock(&self.inbox)
     }
 }

@@ -150,6 +150,13 @@ impl<S: Resident> Cx<S> {
         self.outcome = FAIL;
     }
 
+    /// Whether [`Cx::fail`] was called for this message.
+    #[inline]
+    pub fn has_failed(&mut self) -> bool {
+        // SAFETY: as in `fail`.
+        self.outcome != CONTINUE && unsafe { Cell::cold(self.cell) }.as_ref().is_some_and(|cold| cold.failure.is_some())
+    }
+
     /// The extra part, made at first use.
     pub fn extra(&mut self) -> &mut S::Extra {
         // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.

@@ -28,6 +28,29 @@ pub(crate) enum Clock {
 /// A hook for messages that reach nobody: the names of the actor's and the message's type, and why.
 pub type DeadLetterHook = Box<dyn Fn(&'static str, &'static str, Undelivered) + Send + Sync>;
 
+/// A list that only grows, so hooks are called under no lock.
+#[derive(Default)]
+struct DeadLetterHooks(OnceLock<Box<(DeadLetterHook, DeadLetterHooks)>>);
+
+impl DeadLetterHooks {
+    fn add(&self, hook: DeadLetterHook) {
+        let mut last = self;
+        let mut new = Box::new((hook, DeadLetterHooks::default()));
+        while let Err(back) = last.0.set(new) {
+            new = back;
+            last = &last.0.get().expect("it was set before").1;
+        }
+    }
+
+    fn call(&self, actor: &'static str, message: &'static str, why: Undelivered) {
+        let mut next = self.0.get();
+        while let Some((hook, rest)) = next.map(|hooks| &**hooks) {
+            hook(actor, message, why);
+            next = rest.0.get();
+        }
+    }
+}
+
 /// What the workers of a system share.
 pub struct SystemCore {
     // -- rarely changed ------------------------------------------------------------------------------------------------
@@ -67,7 +90,7 @@ pub struct SystemCore {
     pub(crate) alive: AtomicUsize,
     dedicated: Mutex<Vec<u16>>,
     pub(crate) monitor_nap: (Mutex<bool>, Condvar),
-    dead_letter_hook: OnceLock<DeadLetterHook>,
+    dead_letter_hooks: DeadLetterHooks,
     next_timer: AtomicU64,
 }
 
@@ -179,7 +202,7 @@ impl SystemCore {
             alive: AtomicUsize::new(0),
             dedicated: Mutex::new((config.stages as u16..stages as u16).rev().collect()),
             monitor_nap: (Mutex::new(false), Condvar::new()),
-            dead_letter_hook: OnceLock::new(),
+            dead_letter_hooks: DeadLetterHooks::default(),
             next_timer: AtomicU64::new(0),
             config,
         });
@@ -427,9 +450,9 @@ impl SystemCore {
 
     // -- reports -------------------------------------------------------------------------------------------------------
 
-    /// Calls `hook` for each message that reaches nobody. The first hook stays.
+    /// Calls `hook` for each message that reaches nobody, after those that were given before.
     pub fn on_dead_letter(&self, hook: DeadLetterHook) {
-        let _ = self.dead_letter_hook.set(hook);
+        self.dead_letter_hooks.add(hook);
     }
 
     /// Counts a message that reached nobody.
@@ -440,9 +463,7 @@ impl SystemCore {
                 self.outside.dead_letters.fetch_add(1, Ordering::Relaxed);
             }
         }
-        if let Some(hook) = self.dead_letter_hook.get() {
-            hook(actor, message, why);
-        }
+        self.dead_letter_hooks.call(actor, message, why);
     }
 
     /// Counters of each worker, as of its last checkup (at most one tick old while it runs, exact while it rests).

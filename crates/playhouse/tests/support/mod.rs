@@ -5,13 +5,13 @@
 pub mod graph;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use playhouse::prelude::*;
 
-/// Longer than anything here takes, short enough to report a hang.
-pub const LIMIT: Duration = Duration::from_secs(30);
+/// Longer than anything here takes on a busy machine, short enough to report a hang.
+pub const LIMIT: Duration = Duration::from_secs(if cfg!(tsan) { 1200 } else { 120 });
 
 /// Runs `test` in a thread of its own; fails where it does not finish, instead of hanging.
 pub fn finishes(test: impl FnOnce() + Send + 'static) {
@@ -67,6 +67,18 @@ impl Dice {
     }
 }
 
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // ThreadSanitizer does not see the order that the standard library makes where it waits.
+    while cfg!(tsan) {
+        match mutex.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A log that many write to.
 #[derive(Debug)]
 pub struct Log<T>(Arc<Mutex<Vec<T>>>);
@@ -93,7 +105,7 @@ impl<T> Log<T> {
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Vec<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub fn take(&self) -> Vec<T> {
