@@ -12,8 +12,9 @@ use crate::timers::Wheel;
 pub(crate) enum Reason {
     /// A stuck handler of the stage is still running in a thread that lost the worker.
     Detached,
-    /// The stage sent to one that is overloaded (`target`), or whose worker is (`receiver`).
-    Muted { receiver: u16, target: u16 },
+    /// The stage sent to one (`target`) whose worker (`receiver`) is overloaded, or which is full itself since a stuck
+    /// handler of it still runs.
+    Muted { receiver: u16, target: u16, stuck: bool },
 }
 
 /// What is put aside for a stage.
@@ -111,6 +112,8 @@ pub(crate) struct Core {
     pub(crate) holds: BTreeMap<u16, Hold>,
     /// Stages that sent to something overloaded in this gulp, with its worker and its stage.
     pub(crate) mute_requests: Vec<(u16, u16, u16)>,
+    /// This stage is not muted before so many bytes of the queue were run: all slept, and it was the one that went on.
+    pub(crate) exempt: Option<(u16, u64)>,
     pub(crate) random: u32,
     pub(crate) pace: Pace,
     pub(crate) mail: Mail,
@@ -129,6 +132,7 @@ impl Core {
             next_timer: 0,
             holds: BTreeMap::new(),
             mute_requests: Vec::new(),
+            exempt: None,
             random: seed | 1,
             pace: Pace { messages: 1, ns: 50 },
             mail: Mail::default(),

@@ -220,7 +220,10 @@ impl Worker {
         for stage in &stages {
             match core.holds.get_mut(stage) {
                 Some(hold) => {
-                    if hold.reason != Reason::Detached {
+                    if let Reason::Muted { stuck, .. } = hold.reason {
+                        if !stuck {
+                            self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
+                        }
                         self.system.open_less();
                     }
                     hold.reason = Reason::Detached;

@@ -66,14 +66,22 @@ impl Worker {
     pub(crate) fn mute(&self) {
         // SAFETY: in RUNTIME; short borrow, no call back.
         let core = unsafe { self.core() };
+        if core.exempt.is_some_and(|(_, until)| until <= self.bytes_run()) {
+            core.exempt = None;
+        }
         for (stage, receiver, target) in std::mem::take(&mut core.mute_requests) {
-            if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
+            if core.holds.contains_key(&stage)
+                || self.route_of(stage) != Some(self.id)
+                || core.exempt.is_some_and(|(exempt, _)| exempt == stage)
+                || !self.stays_muted(receiver, target)
+            {
                 continue;
             }
-            if !self.stays_muted(receiver, target) {
-                continue;
+            let stuck = self.system.full[target as usize].load(Ordering::SeqCst);
+            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck }));
+            if !stuck {
+                self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
             }
-            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target }));
             self.system.open_more();
             self.ledger.mutes.add(1);
         }
@@ -96,33 +104,49 @@ impl Worker {
                 self.office().full_stages.fetch_add(1, Ordering::SeqCst);
             }
         }
-        // SAFETY: in RUNTIME; short borrow.
-        let ready: Vec<u16> = unsafe { self.core() }
-            .holds
-            .iter()
-            .filter(|(_, hold)| match hold.reason {
-                Reason::Muted { receiver, target } => !self.stays_muted(receiver, target),
-                Reason::Detached => false,
-            })
-            .map(|(stage, _)| *stage)
-            .collect();
+        let mut ready = Vec::new();
+        // SAFETY: in RUNTIME; short borrow, no call back.
+        for (stage, hold) in unsafe { &mut self.core().holds } {
+            let Reason::Muted { receiver, target, stuck } = &mut hold.reason else { continue };
+            if !self.stays_muted(*receiver, *target) {
+                ready.push(*stage);
+            } else if *stuck && !self.system.full[*target as usize].load(Ordering::SeqCst) {
+                // That handler has returned, but now its worker is overloaded.
+                *stuck = false;
+                self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         for stage in ready {
             self.release(stage);
         }
     }
 
-    /// Nothing else in the system can run: one muted stage runs. False: none is muted here.
-    pub(crate) fn unmute_one(&self) -> bool {
+    /// All workers sleep, but stages are muted: one of those must go on, here or elsewhere; and for long enough that what
+    /// was put aside for it is not put aside again after a gulp. (Not one that waits for a stuck handler: that returns.)
+    /// True: here.
+    pub(crate) fn let_one_go_on(&self) -> bool {
+        // Relaxed: their workers wrote it before they fell asleep, which was seen.
+        let muted = |office: &Office| office.muted_stages.load(Ordering::Relaxed) > 0;
+        if !muted(self.office()) {
+            if let Some(other) = self.system.offices.iter().position(muted) {
+                // It finds nothing to do, and that it is the last to fall asleep.
+                self.system.rouse(other as u16);
+            }
+            return false;
+        }
+        let run = self.bytes_run();
         // SAFETY: in RUNTIME; short borrow.
-        let muted = unsafe { self.core() }
+        let core = unsafe { self.core() };
+        let (stage, bytes) = core
             .holds
             .iter()
-            .find(|(_, hold)| hold.reason != Reason::Detached)
-            .map(|(stage, _)| *stage);
-        if let Some(stage) = muted {
-            self.release(stage);
-        }
-        muted.is_some()
+            .find(|(_, hold)| matches!(hold.reason, Reason::Muted { stuck: false, .. }))
+            .map(|(stage, hold)| (*stage, hold.bytes() as u64))
+            .expect("a muted stage was counted");
+        core.exempt = Some((stage, run + bytes));
+        self.raise();
+        self.release(stage);
+        true
     }
 
     /// A stage goes on; what was put aside for it comes first. In RUNTIME.
@@ -135,7 +159,10 @@ impl Worker {
             // SAFETY: used by this thread only, in short borrows.
             unsafe { (*self.near.get()).push(stage) };
         }
-        if hold.reason != Reason::Detached {
+        if let Reason::Muted { stuck, .. } = hold.reason {
+            if !stuck {
+                self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
+            }
             self.system.open_less();
         }
         // It counted while it was put aside, and still does.

@@ -122,6 +122,8 @@ pub(crate) struct Office {
     pub(crate) full_stages: AtomicUsize,
     /// Workers with stages muted on this one.
     pub(crate) muted_on_me: AtomicBool,
+    /// Its own stages that are muted, apart from those that wait for a stuck handler to return.
+    pub(crate) muted_stages: AtomicUsize,
     /// Estimated messages that wait here; what thieves look at.
     pub(crate) surplus: AtomicUsize,
     /// Nanoseconds (system clock) of this worker's last theft attempt: the longest-victim heuristic.
@@ -150,6 +152,7 @@ impl Office {
             average_ns: AtomicU64::new(0),
             full_stages: AtomicUsize::new(0),
             muted_on_me: AtomicBool::new(false),
+            muted_stages: AtomicUsize::new(0),
             surplus: AtomicUsize::new(0),
             last_theft_ns: AtomicU64::new(0),
             relieved: Condvar::new(),

@@ -88,30 +88,17 @@ impl Worker {
         true
     }
 
-    /// From idle to parked, unless it was called, or everybody sleeps while stages are muted here: then one goes on.
+    /// From idle to parked, unless it was called, or all others sleep too and a stage that is muted here goes on.
     pub(crate) fn sleep(&self) -> bool {
-        let Some((adoptable, last)) = self.fall_asleep() else { return false };
-        if adoptable || !last {
-            return true;
+        {
+            let mut inbox = self.office().lock();
+            if inbox.presence != Presence::Idle || self.tenure.signal.get() != 0 {
+                return false;
+            }
+            inbox.presence = Presence::Parked;
         }
-        self.raise();
-        if self.unmute_one() {
-            return false;
-        }
-        // Only detached stages are put aside: they come back by themselves.
-        self.lower() && self.fall_asleep().is_some()
-    }
-
-    /// Whether its stages may be adopted, and whether it was the last that was awake. None: it was called.
-    fn fall_asleep(&self) -> Option<(bool, bool)> {
-        let mut inbox = self.office().lock();
-        if inbox.presence != Presence::Idle || self.tenure.signal.get() != 0 {
-            return None;
-        }
-        inbox.presence = Presence::Parked;
-        let adoptable = inbox.adoptable;
-        drop(inbox);
-        Some((adoptable, self.system.active_less()))
+        let last = self.system.active_less();
+        !(last && self.let_one_go_on())
     }
 
     /// Awake again, unless somebody saw to that.

@@ -130,6 +130,7 @@ impl Worker {
     pub(crate) fn new(system: &Arc<SystemCore>, id: u16, signal: Arc<Signal>, mut core: Box<Core>) -> Worker {
         // It counts along the queue, which is new.
         core.mail.clear();
+        core.exempt = None;
         let office = ptr::from_ref(&system.offices[id as usize]);
         let worker = Worker {
             tenure: Tenure::new(signal),
