@@ -289,20 +289,38 @@ fn actors_that_flood_each_other_do_not_deadlock() {
     });
 }
 
-/// Whoever is the last to rest, with stages muted or without.
-#[test]
-fn where_all_wait_for_each_other_one_goes_on() {
-    finishes(|| {
-        for seed in 0..40 {
-            let system =
-                System::builder().workers(4).stages(4).stealing(Stealing::None).simulated(seed).start().unwrap();
-            let [sent, got] = mutual(&system, &[0, 1], 300, 0);
-            system.run_until_idle();
-            assert!(system.stats().total.mutes > 0);
-            assert_eq!(sent.load(Ordering::Relaxed), 60_000, "seed {seed}");
-            assert_eq!(got.load(Ordering::Relaxed), 60_000, "seed {seed}");
-            system.shutdown().unwrap();
+/// Keeps its worker awake until a count does not change any more.
+struct Bystander {
+    count: Arc<AtomicU64>,
+    last: u64,
+    since: Instant,
+}
+
+impl Actor for Bystander {}
+
+impl Handler<Push> for Bystander {
+    fn handle(&mut self, _: Push, ctx: &mut Context<Self>) {
+        let count = self.count.load(Ordering::Relaxed);
+        if count != self.last {
+            (self.last, self.since) = (count, Instant::now());
         }
+        if self.since.elapsed() < Duration::from_millis(50) {
+            ctx.this().tell(Push);
+        }
+    }
+}
+
+#[test]
+fn where_all_wait_for_each_other_one_goes_on_though_another_worker_rests_last() {
+    finishes(|| {
+        let system = pinned(3);
+        let [sent, got] = mutual(&system, &[0, 1], 1000, 2);
+        let bystander = Bystander { count: Arc::clone(&got), last: 0, since: Instant::now() };
+        system.spawn_with(on_stage(2), bystander).tell(Push);
+        system.run_until_idle();
+        assert_eq!(sent.load(Ordering::Relaxed), 200_000);
+        assert_eq!(got.load(Ordering::Relaxed), 200_000);
+        system.shutdown().unwrap();
     });
 }
 
