@@ -1,10 +1,11 @@
 //! Playhouse's benchmarks: one registry, one runner, one report. And the ChatApp world, the benchmark that is a program.
 //!
 //! - [`registry`]: every benchmark with its origin (which paper, which section), what one operation of it is, its
-//!   workload on Playhouse, its hand-written floor, and the figures it should reach.
+//!   workload on Playhouse, its hand-written floor (if there is one), and the figures it should reach.
 //! - [`runner`]: runs a workload and its floor in turns, in one process, and takes medians; or has a child process do so,
 //!   which makes the measured peak memory that of one benchmark alone.
 //! - [`report`]: one JSON object per benchmark, or a table for people.
+//! - [`sweep`]: the same for ever more stages per worker.
 //! - `workloads`: the workloads as actors. Every one checks its own result; a wrong result is a [`Failure`].
 //! - `limit`: the floors: the same workloads written by hand without an actor runtime.
 //! - [`chatapp`]: the ChatApp world, which has a runner and a report of its own.
@@ -13,11 +14,13 @@
 //! system, creating actors that the workload does not count, and tear-down are left out.
 
 pub mod chatapp;
+pub mod latency;
 pub mod memory;
 pub mod outcome;
 pub mod registry;
 pub mod report;
 pub mod runner;
+pub mod sweep;
 
 mod limit;
 mod workloads;

@@ -1,11 +1,33 @@
 //! This process's memory, as the operating system sees it.
 
+use crate::outcome::Failure;
+
 /// The largest resident set this process has had, in MiB; `None` where the operating system does not say.
 ///
-/// Linux: `VmHWM` of `/proc/self/status`. The mark never falls, so it must be read before anything larger runs.
+/// Linux: `VmHWM` of `/proc/self/status`, which only [`forget_peak`] lowers.
 pub fn peak_rss_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     peak_kib(&status).map(|kib| kib as f64 / 1024.0)
+}
+
+/// Sets the peak to what is resident now, so that what ran before does not show in it. Does nothing where that is not
+/// allowed.
+pub fn forget_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// Compares the peak with what a workload may use.
+///
+/// # Errors
+///
+/// If it is more than `most_mb` MiB.
+pub(crate) fn check_peak(most_mb: f64) -> Result<(), Failure> {
+    match peak_rss_mb() {
+        Some(peak_mb) if peak_mb > most_mb => {
+            Err(Failure::new(format!("peak memory should be at most {most_mb:.0} MiB and is {peak_mb:.0} MiB")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns memory that was freed to the operating system.

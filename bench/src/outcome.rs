@@ -4,6 +4,8 @@ use std::fmt::{self, Debug, Display};
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::latency::Latency;
+
 /// How much of a workload to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
@@ -59,9 +61,16 @@ pub struct Outcome {
     pub ops: u64,
     /// From the start event to the final state.
     pub elapsed: Duration,
+    /// How long those who asked on the side waited for their answers, if anybody did.
+    pub latency: Option<Latency>,
 }
 
 impl Outcome {
+    /// So many operations in this time.
+    pub fn new(ops: u64, elapsed: Duration) -> Self {
+        Self { ops, elapsed, latency: None }
+    }
+
     /// Nanoseconds per operation.
     pub fn ns_per_op(&self) -> f64 {
         self.elapsed.as_nanos() as f64 / self.ops.max(1) as f64

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::latency::Latency;
+use crate::outcome::Outcome;
 use crate::registry::{Benchmark, Target};
 
 /// The figures of one benchmark.
 ///
-/// Its JSON form has exactly these keys, in this order.
+/// Its JSON form has these keys, in this order; the last three are left out where there is nothing to say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The benchmark's name.
@@ -21,16 +23,26 @@ pub struct Report {
     pub min: f64,
     /// The slowest run, in nanoseconds per operation.
     pub max: f64,
-    /// Nanoseconds per operation of the floor: the median of its runs, between those of the workload.
-    pub limit_ns_per_op: f64,
+    /// Nanoseconds per operation of the floor: the median of its runs, between those of the workload; `null` without a
+    /// floor.
+    pub limit_ns_per_op: Option<f64>,
     /// `ns_per_op` over `limit_ns_per_op`.
-    pub ratio: f64,
+    pub ratio: Option<f64>,
     /// Peak memory in MiB; `null` where the operating system does not say.
     pub peak_rss_mb: Option<f64>,
     /// Workers of the system.
     pub workers: usize,
     /// Stages of the system, of all workers together.
     pub stages: usize,
+    /// How long those who asked on the side waited for their answers, in the last run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// What it should reach on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+    /// Whether it does, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached: Option<String>,
 }
 
 /// Median and extremes of some runs.
@@ -63,48 +75,52 @@ impl Report {
     /// Puts the figures together; `(workers, stages)` is the system's `shape`.
     pub(crate) fn new(
         benchmark: &Benchmark,
-        ops: u64,
+        outcome: &Outcome,
         workload_ns: Spread,
-        limit_ns: f64,
+        limit_ns: Option<f64>,
         peak_rss_mb: Option<f64>,
         shape: (usize, usize),
     ) -> Self {
         Self {
             bench: benchmark.name.to_owned(),
             op: benchmark.op.to_owned(),
-            ops,
+            ops: outcome.ops,
             ns_per_op: rounded(workload_ns.median),
             min: rounded(workload_ns.min),
             max: rounded(workload_ns.max),
-            limit_ns_per_op: rounded(limit_ns),
-            ratio: rounded(workload_ns.median / limit_ns),
+            limit_ns_per_op: limit_ns.map(rounded),
+            ratio: limit_ns.map(|limit_ns| rounded(workload_ns.median / limit_ns)),
             peak_rss_mb: peak_rss_mb.map(rounded),
             workers: shape.0,
             stages: shape.1,
+            latency: outcome.latency,
+            target: None,
+            reached: None,
         }
+    }
+
+    /// Compares with the target on a machine that takes `scale` times as long as the one that it is for.
+    pub fn judge(&mut self, target: Option<Target>, scale: f64) {
+        self.target = target.map(|target| target.scaled(scale));
+        self.reached = self.target.map(|target| target.verdict(self).to_owned());
     }
 
     /// One line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings have a JSON form")
     }
-
-    /// Operations per second, of the median run.
-    pub fn ops_per_second(&self) -> f64 {
-        1e9 / self.ns_per_op
-    }
 }
 
 /// To the thousandth.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0
 }
 
 impl Target {
     /// Whether a report reaches the target, in words.
-    pub fn verdict(&self, report: &Report) -> &'static str {
+    fn verdict(&self, report: &Report) -> &'static str {
         let time = report.ns_per_op <= self.ns_per_op;
-        match self.ratio.map(|ratio| report.ratio <= ratio) {
+        match self.ratio.map(|most| report.ratio.is_some_and(|ratio| ratio <= most)) {
             None | Some(true) if time => "yes",
             Some(true) => "ratio only",
             Some(false) if time => "ns only",
@@ -113,7 +129,7 @@ impl Target {
     }
 }
 
-/// The rows of a table that is printed while it is measured.
+/// The rows of a table that is printed while it is measured; no wider than 100 characters.
 pub struct Table {
     name_width: usize,
 }
@@ -129,33 +145,35 @@ impl Table {
     pub fn head(&self) -> String {
         let first = ["ns/op", "ns/op", "ns/op", "million", "limit", "", "peak", "target", "target"];
         let second = ["median", "min", "max", "ops/s", "ns/op", "ratio", "MiB", "ratio", "ns/op"];
-        format!("{}\n{}", self.line("", first, "", ""), self.line("benchmark", second, "reached", "operation"))
+        format!("{}\n{}", self.line("", first, ""), self.line("benchmark", second, "reached"))
     }
 
-    /// The row of one benchmark.
-    pub fn row(&self, benchmark: &Benchmark, report: &Report) -> String {
-        let target = |of: fn(&Target) -> Option<f64>| {
-            benchmark.target.as_ref().and_then(of).map_or_else(|| "–".to_owned(), figure)
-        };
+    /// The row of one benchmark; below it what else it has measured.
+    pub fn row(&self, report: &Report) -> String {
+        let or_dash = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
         let cells = [
             figure(report.ns_per_op),
             figure(report.min),
             figure(report.max),
-            figure(report.ops_per_second() / 1e6),
-            figure(report.limit_ns_per_op),
-            figure(report.ratio),
+            figure(1_000.0 / report.ns_per_op),
+            or_dash(report.limit_ns_per_op),
+            or_dash(report.ratio),
             report.peak_rss_mb.map_or_else(|| "–".to_owned(), |mb| format!("{mb:.0}")),
-            target(|target| target.ratio),
-            target(|target| Some(target.ns_per_op)),
+            or_dash(report.target.and_then(|target| target.ratio)),
+            or_dash(report.target.map(|target| target.ns_per_op)),
         ];
-        let verdict = benchmark.target.map_or("–", |target| target.verdict(report));
-        self.line(&report.bench, cells.each_ref().map(String::as_str), verdict, &report.op)
+        let reached = report.reached.as_deref().unwrap_or("–");
+        let row = self.line(&report.bench, cells.each_ref().map(String::as_str), reached);
+        match report.latency {
+            Some(latency) => format!("{row}\n  asks: {latency}"),
+            None => row,
+        }
     }
 
-    fn line(&self, name: &str, cells: [&str; 9], verdict: &str, op: &str) -> String {
-        let cells: String = cells.iter().map(|cell| format!(" {cell:>9}")).collect();
-        let line = format!("{name:<width$}{cells}  {verdict:<10}  {op}", width = self.name_width);
-        line.trim_end().to_owned()
+    fn line(&self, name: &str, cells: [&str; 9], reached: &str) -> String {
+        const WIDTHS: [usize; 9] = [7, 7, 7, 7, 6, 5, 4, 6, 6];
+        let cells: String = WIDTHS.iter().zip(cells).map(|(width, cell)| format!(" {cell:>width$}")).collect();
+        format!("{name:<width$}{cells}  {reached}", width = self.name_width).trim_end().to_owned()
     }
 }
 
@@ -168,20 +186,28 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// The counters of the executor, four to a line, indented to stand below a row.
+/// The counters of the executor, two to a line, indented to stand below a row.
 pub fn statistics(pairs: &[(String, String)]) -> String {
-    let cell = |(name, value): &(String, String)| format!("{name:>20} {value:>12}");
-    let lines = pairs.chunks(4).map(|pairs| format!("  {}", pairs.iter().map(cell).collect::<String>()));
+    let cell = |(name, value): &(String, String)| format!("{name:>20} {value:>15}");
+    let lines = pairs.chunks(2).map(|pairs| format!("  {}", pairs.iter().map(cell).collect::<String>()));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    fn report(ns_per_op: f64, limit: f64) -> Report {
-        let spread = Spread::of(&[ns_per_op]);
-        Report::new(&crate::registry::all()[0], 10, spread, limit, None, (2, 8))
+    fn report(ns_per_op: f64, limit: Option<f64>) -> Report {
+        let outcome = Outcome::new(10, Duration::from_nanos(10));
+        Report::new(&crate::registry::all()[0], &outcome, Spread::of(&[ns_per_op]), limit, None, (2, 8))
+    }
+
+    fn reached(target: Target, scale: f64, ns_per_op: f64, limit: Option<f64>) -> String {
+        let mut report = report(ns_per_op, limit);
+        report.judge(Some(target), scale);
+        report.reached.unwrap()
     }
 
     #[test]
@@ -194,29 +220,49 @@ mod tests {
     #[test]
     fn a_verdict_says_which_bound_holds() {
         let target = Target { ratio: Some(2.0), ns_per_op: 9.0 };
-        assert_eq!(target.verdict(&report(8.0, 4.0)), "yes");
-        assert_eq!(target.verdict(&report(8.0, 3.0)), "ns only");
-        assert_eq!(target.verdict(&report(10.0, 5.0)), "ratio only");
-        assert_eq!(target.verdict(&report(10.0, 4.0)), "no");
+        assert_eq!(reached(target, 1.0, 8.0, Some(4.0)), "yes");
+        assert_eq!(reached(target, 1.0, 8.0, Some(3.0)), "ns only");
+        assert_eq!(reached(target, 1.0, 10.0, Some(5.0)), "ratio only");
+        assert_eq!(reached(target, 1.0, 10.0, Some(4.0)), "no");
+        assert_eq!(reached(target, 1.0, 8.0, None), "ns only");
         let target = Target { ratio: None, ns_per_op: 9.0 };
-        assert_eq!(target.verdict(&report(9.0, 1.0)), "yes");
-        assert_eq!(target.verdict(&report(9.1, 1.0)), "no");
+        assert_eq!(reached(target, 1.0, 9.0, Some(1.0)), "yes");
+        assert_eq!(reached(target, 1.0, 9.1, None), "no");
+    }
+
+    #[test]
+    fn targets_in_ns_are_those_of_this_machine() {
+        let target = Target { ratio: Some(2.0), ns_per_op: 9.0 };
+        assert_eq!(reached(target, 1.5, 13.5, Some(6.0)), "ns only");
+        assert_eq!(reached(target, 0.5, 4.6, Some(2.4)), "ratio only");
+        let mut report = report(13.5, Some(7.0));
+        report.judge(Some(target), 1.5);
+        assert_eq!(report.target, Some(Target { ratio: Some(2.0), ns_per_op: 13.5 }));
+        report.judge(None, 1.5);
+        assert_eq!((report.target, report.reached), (None, None));
     }
 
     #[test]
     fn json_reads_back() {
-        let report = report(8.0, 3.0);
+        let mut report = report(8.0, None);
+        assert_eq!(serde_json::from_str::<Report>(&report.to_json()).unwrap(), report);
+        report.judge(Target::new(2.0, 9.0), 1.5);
+        report.latency = Some(Latency { p50_ns: 1, p90_ns: 2, p99_ns: 3, max_ns: 4 });
         assert_eq!(serde_json::from_str::<Report>(&report.to_json()).unwrap(), report);
     }
 
     #[test]
-    fn rows_stand_below_their_heads() {
-        let benchmark = &crate::registry::all()[0];
-        let table = Table::of([benchmark]);
-        let (head, row) = (table.head(), table.row(benchmark, &report(8.0, 3.0)));
+    fn rows_stand_below_their_heads_and_fit_a_terminal() {
+        let table = Table::of(crate::registry::all());
+        let mut report = report(123_456.0, Some(7.89));
+        report.judge(Target::new(2.0, 700.0), 1.0);
+        report.reached = Some("ratio only".to_owned());
+        let (head, row) = (table.head(), table.row(&report));
         let column = |line: &str, cell| line.split(cell).next().map(|before| before.chars().count());
         let head = head.lines().last().unwrap();
-        assert_eq!(column(head, "reached"), column(&row, "ns only"), "\n{head}\n{row}");
-        assert_eq!(column(head, "operation"), column(&row, "message"), "\n{head}\n{row}");
+        assert_eq!(column(head, "reached"), column(&row, "ratio only"), "\n{head}\n{row}");
+        assert!(row.chars().count() <= 100, "{} characters\n{row}", row.chars().count());
+        report.latency = Some(Latency::default());
+        assert_eq!(table.row(&report).lines().nth(1).unwrap(), "  asks: median 0 ns, p90 0 ns, p99 0 ns, max 0 ns");
     }
 }

@@ -42,8 +42,8 @@ pub struct Measured {
 
 /// Measures `benchmark` in this process: workload and floor in turns, `options.runs` times each.
 ///
-/// The peak memory is that of the process after the first run of the workload, before anything of the floor has run; it
-/// is the benchmark's own only if nothing larger ran in the process before (see [`measure_in_child`]).
+/// The peak memory is that of the process in the first run of the workload, before anything of the floor has run; it is
+/// the benchmark's own only if nothing else runs in the process, or has left memory behind (see [`measure_in_child`]).
 ///
 /// # Errors
 ///
@@ -62,19 +62,13 @@ pub fn measure(benchmark: &Benchmark, options: &Options) -> Result<Measured, Fai
         workload_ns.push(played.outcome.ns_per_op());
         last = Some(played);
         memory::give_back();
-        limit_ns.push((benchmark.limit)(options.size).map_err(|error| in_the_floor(&error))?.ns_per_op());
+        limit_ns.extend(run_limit(benchmark, options)?);
     }
     let Some(Played { outcome, statistics, workers, stages }) = last else {
         return Err(Failure::new("no run was asked for"));
     };
-    let report = Report::new(
-        benchmark,
-        outcome.ops,
-        Spread::of(&workload_ns),
-        Spread::of(&limit_ns).median,
-        peak_rss_mb,
-        (workers, stages),
-    );
+    let report =
+        Report::new(benchmark, &outcome, Spread::of(&workload_ns), median(&limit_ns), peak_rss_mb, (workers, stages));
     Ok(Measured { report, statistics })
 }
 
@@ -88,6 +82,19 @@ pub fn measure_workload(benchmark: &Benchmark, options: &Options) -> Result<f64,
     let runs: Result<Vec<_>, _> =
         (0..options.runs.max(1)).map(|_| play(benchmark, options).map(|played| played.outcome.ns_per_op())).collect();
     Ok(Spread::of(&runs?).median)
+}
+
+/// The median of `options.runs` runs of the floor alone, in nanoseconds per operation; `None` if there is no floor.
+///
+/// # Errors
+///
+/// If its result is wrong.
+pub fn measure_limit(benchmark: &Benchmark, options: &Options) -> Result<Option<f64>, Failure> {
+    let mut runs = Vec::new();
+    for _ in 0..options.runs.max(1) {
+        runs.extend(run_limit(benchmark, options)?);
+    }
+    Ok(median(&runs))
 }
 
 /// Has a child process [`measure`] a benchmark, so that the peak memory is that of this benchmark alone.
@@ -139,6 +146,7 @@ struct Played {
 
 fn play(benchmark: &Benchmark, options: &Options) -> Result<Played, Failure> {
     memory::give_back();
+    memory::forget_peak();
     let system = start(benchmark.stealing, options)?;
     let (workers, stages) = (system.workers(), system.stages());
     // After a failure the system is left to the end of the process: what stalled may never shut down either.
@@ -173,15 +181,6 @@ fn stop(system: System) -> Result<(), Failure> {
     stopped.map_err(|error| Failure::new(format!("the system does not shut down: {error}")))
 }
 
-/// Whether a system can be started with `options`.
-///
-/// # Errors
-///
-/// Says what is wrong with them.
-pub fn check_options(options: &Options) -> Result<(), Failure> {
-    stop(start(None, options)?)
-}
-
 /// Whether `benchmark` makes sense with so few workers.
 ///
 /// # Errors
@@ -195,6 +194,14 @@ pub fn check_workers(benchmark: &Benchmark, options: &Options) -> Result<(), Fai
     Ok(())
 }
 
-fn in_the_floor(failure: &Failure) -> Failure {
-    Failure::new(format!("in the floor: {failure}"))
+/// One run of the floor, in nanoseconds per operation, if there is a floor.
+fn run_limit(benchmark: &Benchmark, options: &Options) -> Result<Option<f64>, Failure> {
+    let outcome = benchmark.limit.map(|limit| limit(options.size)).transpose();
+    let outcome = outcome.map_err(|failure| Failure::new(format!("in the floor: {failure}")))?;
+    Ok(outcome.map(|outcome| outcome.ns_per_op()))
+}
+
+/// The median of some runs; none of none.
+fn median(runs: &[f64]) -> Option<f64> {
+    (!runs.is_empty()).then(|| Spread::of(runs).median)
 }

@@ -86,7 +86,7 @@ mod world;
 pub use built_in::{BUILT_IN, BuiltIn};
 pub use counts::{Delivery, Growth, Messages, Moves, Totals};
 pub use reader::{Problem, ScenarioError};
-pub use report::{Actors, Check, DeliveryCounts, Latency, Report};
+pub use report::{Actors, Check, DeliveryCounts, Report};
 pub use run::{Fault, FaultKind, Options, Progress, RunError, run};
 pub use scenario::{
     Behaviour, CLIENTS, Connectedness, DIRECTORIES, FRIENDSHIPS_MAX, HISTORY, MESSAGE_BYTES, MessageShape,

@@ -10,6 +10,7 @@ use super::counts::{Delivery, Growth, Messages, Moves, Totals};
 use super::random::mix64;
 use super::scenario::Scenario;
 use super::world::Outcome;
+use crate::latency::Latency;
 use crate::memory::peak_rss_mb;
 
 /// The result of a run. All but the times and the memory is the same for every run of the scenario.
@@ -61,19 +62,6 @@ pub struct Report {
     pub statistics: BTreeMap<&'static str, u64>,
     #[serde(skip)]
     totals: Totals,
-}
-
-/// Percentiles (nearest rank) of the time of a turn, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Latency {
-    /// Half of the turns were no slower.
-    pub p50_ns: u64,
-    /// Nine of ten turns were no slower.
-    pub p90_ns: u64,
-    /// 99 of 100 turns were no slower.
-    pub p99_ns: u64,
-    /// No turn was slower.
-    pub max_ns: u64,
 }
 
 /// Actors created, by kind.
@@ -204,29 +192,4 @@ fn checksum(totals: &Totals) -> u64 {
     let Totals { messages, moves, delivery, growth, state_sum } = totals;
     let counters = messages.named().chain(moves.named()).chain(delivery.named()).chain(growth.named());
     counters.fold(mix64(*state_sum), |sum, (_, count)| mix64(sum ^ count))
-}
-
-impl Latency {
-    fn of(turns_ns: &mut [u64]) -> Latency {
-        turns_ns.sort_unstable();
-        let percentile = |percent: usize| match turns_ns.len() {
-            0 => 0,
-            turns => turns_ns[(turns * percent).div_ceil(100) - 1],
-        };
-        Latency { p50_ns: percentile(50), p90_ns: percentile(90), p99_ns: percentile(99), max_ns: percentile(100) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_nearest_ranks() {
-        let mut turns: Vec<u64> = (1..=200).rev().collect();
-        let latency = Latency::of(&mut turns);
-        assert_eq!(latency, Latency { p50_ns: 100, p90_ns: 180, p99_ns: 198, max_ns: 200 });
-        assert_eq!(Latency::of(&mut [7]), Latency { p50_ns: 7, p90_ns: 7, p99_ns: 7, max_ns: 7 });
-        assert_eq!(Latency::of(&mut []), Latency::default());
-    }
 }

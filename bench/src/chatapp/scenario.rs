@@ -1,5 +1,7 @@
 //! What a ChatApp world is made of: the tuning knobs of §6.2, read from TOML.
 
+use std::fs::File;
+use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -164,10 +166,10 @@ impl Scenario {
     /// As [`from_toml`](Scenario::from_toml), and when the file cannot be read.
     pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
         let file = path.display().to_string();
-        match std::fs::read_to_string(path) {
+        match read(path) {
             Ok(text) => Scenario::from_toml(&file, &text),
-            Err(error) => {
-                let what = format!("cannot be read: {error}");
+            Err(why) => {
+                let what = format!("{why}; a scenario is a TOML file of at most {FILE_BYTES_MAX} bytes");
                 Err(ScenarioError {
                     file,
                     problems: vec![Problem { line: None, key: String::new(), value: None, what }],
@@ -262,6 +264,23 @@ impl Scenario {
         Work::Idle
     }
 }
+
+/// The text of a file, which may be a pipe, and a pipe may have no end.
+fn read(path: &Path) -> Result<String, String> {
+    if path.is_dir() {
+        return Err("is a directory".to_owned());
+    }
+    let mut text = String::new();
+    let bytes = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
+    match bytes {
+        Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => Err("is too large".to_owned()),
+        Ok(_) => Ok(text),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    }
+}
+
+/// The most bytes of a scenario file.
+const FILE_BYTES_MAX: u64 = 1_000_000;
 
 /// The most bytes of work per move.
 const WORK_BYTES_MAX: u32 = 268_435_456;

@@ -70,7 +70,7 @@ pub(crate) fn fjcreate(plan: &fjcreate::Plan) -> Result<Outcome, Failure> {
     check("the actors alive at the peak", plan.actors, flat.state.peak as u64)?;
     check("the acknowledgements", plan.actors, flat.state.done)?;
     check("the sum of the acknowledgements", plan.sum(), flat.state.sum)?;
-    Ok(Outcome { ops: plan.actors, elapsed })
+    Ok(Outcome::new(plan.actors, elapsed))
 }
 
 /// The floor of `skynet`.
@@ -131,7 +131,7 @@ pub(crate) fn skynet(plan: &skynet::Plan) -> Result<Outcome, Failure> {
     let elapsed = flat.time(|flat| spawn(flat, MASTER, 0, plan.leaves));
     check("the actors created", plan.actors(), flat.state.created)?;
     check("the sum of the leaves", plan.sum(), flat.state.total)?;
-    Ok(Outcome { ops: plan.actors(), elapsed })
+    Ok(Outcome::new(plan.actors(), elapsed))
 }
 
 /// The floor of `fib`.
@@ -188,7 +188,7 @@ pub(crate) fn fib(plan: &fib::Plan) -> Result<Outcome, Failure> {
     let elapsed = flat.time(|flat| spawn(flat, MASTER, plan.n));
     check("the actors created", plan.actors(), flat.state.created)?;
     check("the Fibonacci number", plan.value(), flat.state.result)?;
-    Ok(Outcome { ops: plan.actors(), elapsed })
+    Ok(Outcome::new(plan.actors(), elapsed))
 }
 
 /// The floor of `creation`.
@@ -223,7 +223,7 @@ pub(crate) fn creation(plan: &creation::Plan) -> Result<Outcome, Failure> {
     let mut flat = Flat::new(State { children: Cells::new(), left: plan.actors, created: 0 });
     let elapsed = flat.time(|flat| flat.send(create, MASTER, 0));
     check("the actors created", plan.actors, flat.state.created)?;
-    Ok(Outcome { ops: plan.actors, elapsed })
+    Ok(Outcome::new(plan.actors, elapsed))
 }
 
 /// The floor of `send-dynamic`.
@@ -256,5 +256,5 @@ pub(crate) fn send_dynamic(plan: &send::Plan) -> Result<Outcome, Failure> {
         flat.send(hit, first, 0);
     });
     check("the actors that received a message", plan.sends, flat.state.received)?;
-    Ok(Outcome { ops: plan.sends, elapsed })
+    Ok(Outcome::new(plan.sends, elapsed))
 }

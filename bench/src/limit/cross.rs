@@ -152,7 +152,7 @@ pub(crate) fn count(plan: &count::Plan) -> Result<Outcome, Failure> {
     };
     let (elapsed, (), count) = two_threads(producer, consumer);
     check("the count", plan.increments, count)?;
-    Ok(Outcome { ops: plan.increments, elapsed })
+    Ok(Outcome::new(plan.increments, elapsed))
 }
 
 /// The floor of `pingpong-cross`: two threads that each watch one word.
@@ -177,7 +177,7 @@ pub(crate) fn pingpong(plan: &pingpong::Plan) -> Result<Outcome, Failure> {
     };
     let (elapsed, (), seen) = two_threads(pinger, ponger);
     check("the pings seen", plan.round_trips, seen)?;
-    Ok(Outcome { ops: plan.round_trips, elapsed })
+    Ok(Outcome::new(plan.round_trips, elapsed))
 }
 
 /// The floor of `pingpong-grouped`: all balls fly between two threads, in a few batches, so that both have work.
@@ -229,5 +229,5 @@ pub(crate) fn pairs(plan: &pairs::Plan) -> Result<Outcome, Failure> {
     let receiver = || play(side(), &there, End::of(&back), plan.balls_total() * plan.bounces.div_ceil(2));
     let (elapsed, served, received) = two_threads(server, receiver);
     check("the bounces that the players counted", plan.bounces_total(), served + received)?;
-    Ok(Outcome { ops: plan.bounces_total(), elapsed })
+    Ok(Outcome::new(plan.bounces_total(), elapsed))
 }

@@ -53,5 +53,5 @@ pub(crate) fn executor(plan: &Plan) -> Result<Outcome, Failure> {
         }
     });
     check("the actors that received all they should", plan.actors(), flat.state.done)?;
-    Ok(Outcome { ops: plan.sends_total(), elapsed })
+    Ok(Outcome::new(plan.sends_total(), elapsed))
 }

@@ -13,5 +13,5 @@ pub(crate) fn matrix(plan: &Plan) -> Result<Outcome, Failure> {
     let rows: Vec<_> = (0..plan.n).map(|row| black_box(&x).product_row(black_box(&y), row)).collect();
     let elapsed = started.elapsed();
     check_product(&x, &y, &rows)?;
-    Ok(Outcome { ops: plan.n as u64, elapsed })
+    Ok(Outcome::new(plan.n as u64, elapsed))
 }

@@ -61,7 +61,7 @@ pub(crate) fn chameneos(plan: &chameneos::Plan) -> Result<Outcome, Failure> {
         }
     });
     check("the meetings that the creatures remember", 2 * plan.meetings, flat.state.met)?;
-    Ok(Outcome { ops: plan.meetings, elapsed })
+    Ok(Outcome::new(plan.meetings, elapsed))
 }
 
 /// The floor of `big`, on one thread.
@@ -109,5 +109,5 @@ pub(crate) fn big(plan: &big::Plan) -> Result<Outcome, Failure> {
     check("the members that are done", plan.members, flat.state.done)?;
     let pinged = flat.state.members.iter().map(|member| member.pinged).sum();
     check("the pings received", plan.pings_total(), pinged)?;
-    Ok(Outcome { ops: 2 * plan.pings_total(), elapsed })
+    Ok(Outcome::new(2 * plan.pings_total(), elapsed))
 }

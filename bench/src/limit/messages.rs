@@ -40,7 +40,7 @@ pub(crate) fn count(plan: &count::Plan) -> Result<Outcome, Failure> {
     let mut flat = Flat::new(State { left: plan.increments, count: 0, answer: 0 });
     let elapsed = flat.time(|flat| flat.send(produce, 0, 0));
     check("the count", plan.increments, flat.state.answer)?;
-    Ok(Outcome { ops: plan.increments, elapsed })
+    Ok(Outcome::new(plan.increments, elapsed))
 }
 
 /// The floor of `pingpong`.
@@ -65,7 +65,7 @@ pub(crate) fn pingpong(plan: &pingpong::Plan) -> Result<Outcome, Failure> {
     let mut flat = Flat::new(State { left: plan.round_trips, seen: 0 });
     let elapsed = flat.time(|flat| flat.send(ping, 1, 0));
     check("the pings seen", plan.round_trips, flat.state.seen)?;
-    Ok(Outcome { ops: 2 * plan.round_trips, elapsed })
+    Ok(Outcome::new(2 * plan.round_trips, elapsed))
 }
 
 /// The floor of `send-static`.
@@ -86,7 +86,7 @@ pub(crate) fn send_static(plan: &send::Plan) -> Result<Outcome, Failure> {
     let mut flat = Flat::new(State { left: plan.sends, received: 0 });
     let elapsed = flat.time(|flat| flat.send(again, 0, 0));
     check("the messages received", plan.sends, flat.state.received)?;
-    Ok(Outcome { ops: plan.sends, elapsed })
+    Ok(Outcome::new(plan.sends, elapsed))
 }
 
 /// The floor of `repeat`, in the same slices.
@@ -138,5 +138,5 @@ pub(crate) fn repeat(plan: &repeat::Plan) -> Result<Outcome, Failure> {
     let mut flat = Flat::new(State { servers, sent: 0, replies: 0, rounds: 0, rounds_max, requests_sum: 0 });
     let elapsed = flat.time(|flat| flat.send(scatter, 0, 0));
     check("the sum of the requests that the servers counted", plan.requests_sum(), flat.state.requests_sum)?;
-    Ok(Outcome { ops: 2 * plan.servers * plan.rounds, elapsed })
+    Ok(Outcome::new(2 * plan.servers * plan.rounds, elapsed))
 }

@@ -48,7 +48,7 @@ pub(crate) fn rings(plan: &rings::Plan) -> Result<Outcome, Failure> {
     });
     let positions_sum = flat.state.positions_sum;
     check("the sum of the positions at which the tokens stop", plan.positions_sum(), positions_sum)?;
-    Ok(Outcome { ops: plan.hops_total(), elapsed })
+    Ok(Outcome::new(plan.hops_total(), elapsed))
 }
 
 /// The floor of `pingpong-bulk`, on one thread.
@@ -63,5 +63,5 @@ pub(crate) fn pairs(plan: &pairs::Plan) -> Result<Outcome, Failure> {
     });
     let hits = flat.state.members.iter().map(|member| member.hits).sum();
     check("the bounces that the players counted", plan.bounces_total(), hits)?;
-    Ok(Outcome { ops: plan.bounces_total(), elapsed })
+    Ok(Outcome::new(plan.bounces_total(), elapsed))
 }

@@ -19,7 +19,7 @@ pub(crate) const BALANCE_ONE_LONGEST: Benchmark = Benchmark {
     stealing: Some(Stealing::LongestVictim),
     workers_min: 2,
     workload: one,
-    limit: |size| limit::executor::executor(&plan(size, 1)),
+    limit: Some(|size| limit::executor::executor(&plan(size, 1))),
     target: None,
 };
 

@@ -17,7 +17,7 @@ pub(crate) const BIG: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: |size| limit::meetings::big(&Plan::of(size)),
+    limit: Some(|size| limit::meetings::big(&Plan::of(size))),
     target: Target::ns(15.0),
 };
 
@@ -201,5 +201,5 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
     }
     let pings = Plan::of(size).pings_total();
     check("the pings received", pings, pinged)?;
-    Ok(Outcome { ops: 2 * pings, elapsed })
+    Ok(Outcome::new(2 * pings, elapsed))
 }

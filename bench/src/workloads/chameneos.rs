@@ -16,7 +16,7 @@ pub(crate) const CHAMENEOS: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: |size| limit::meetings::chameneos(&Plan::of(size)),
+    limit: Some(|size| limit::meetings::chameneos(&Plan::of(size))),
     target: Target::ns(50.0),
 };
 
@@ -168,5 +168,5 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
         }
     })?;
     check("the meetings that the creatures remember", 2 * plan.meetings, met)?;
-    Ok(Outcome { ops: plan.meetings, elapsed })
+    Ok(Outcome::new(plan.meetings, elapsed))
 }

@@ -21,7 +21,7 @@ pub(crate) const COUNT: Benchmark = Benchmark {
         let group = Placement::Group(Group::new(system));
         run(system, size, group, group)
     },
-    limit: |size| limit::messages::count(&Plan::of(size)),
+    limit: Some(|size| limit::messages::count(&Plan::of(size))),
     target: Target::new(2.0, 9.0),
 };
 
@@ -33,7 +33,7 @@ pub(crate) const COUNT_CROSS: Benchmark = Benchmark {
     stealing: Some(Stealing::None),
     workers_min: 2,
     workload: |system, size| run(system, size, stage_of(system, 0, 0), stage_of(system, 1, 0)),
-    limit: |size| limit::cross::count(&Plan::of(size)),
+    limit: Some(|size| limit::cross::count(&Plan::of(size))),
     target: Target::new(2.5, 12.0),
 };
 
@@ -114,5 +114,5 @@ fn run(system: &System, size: Size, producer: Placement, counter: Placement) -> 
     let producer = system.spawn_with(placed(producer), Producer { counter, left: plan.increments, finish });
     let (elapsed, count) = finished.time(|| producer.tell(Produce))?;
     check("the count", plan.increments, count)?;
-    Ok(Outcome { ops: plan.increments, elapsed })
+    Ok(Outcome::new(plan.increments, elapsed))
 }

@@ -15,7 +15,7 @@ pub(crate) const CREATION: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: |size| limit::creation::creation(&Plan::of(size)),
+    limit: Some(|size| limit::creation::creation(&Plan::of(size))),
     target: None,
 };
 
@@ -88,5 +88,5 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
     let master = system.spawn(Master { left: plan.actors, expected: plan.actors, created: 0, finish });
     let (elapsed, created) = finished.time(|| master.tell(Create))?;
     check("the actors created", plan.actors, created)?;
-    Ok(Outcome { ops: created, elapsed })
+    Ok(Outcome::new(created, elapsed))
 }

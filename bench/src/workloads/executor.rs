@@ -21,7 +21,7 @@ pub(crate) const EXECUTOR: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: |system, size| run(system, size, Plan::of(size), |_| Placement::Group(Group::new(system))),
-    limit: |size| limit::executor::executor(&Plan::of(size)),
+    limit: Some(|size| limit::executor::executor(&Plan::of(size))),
     target: Target::new(0.8, 6.0),
 };
 
@@ -177,5 +177,5 @@ pub(super) fn run(
         let left = left.map_err(|error| Failure::new(format!("an actor does not answer: {error}")))?;
         check("what an actor still has to send and receive", (0, 0), left)?;
     }
-    Ok(Outcome { ops: plan.sends_total(), elapsed })
+    Ok(Outcome::new(plan.sends_total(), elapsed))
 }

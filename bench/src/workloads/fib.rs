@@ -15,7 +15,7 @@ pub(crate) const FIB: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: |size| limit::creation::fib(&Plan::of(size)),
+    limit: Some(|size| limit::creation::fib(&Plan::of(size))),
     target: Target::ns(100.0),
 };
 
@@ -101,7 +101,7 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
         system.spawn(root);
     })?;
     check("the Fibonacci number", plan.value(), value)?;
-    Ok(Outcome { ops: plan.actors(), elapsed })
+    Ok(Outcome::new(plan.actors(), elapsed))
 }
 
 #[cfg(test)]

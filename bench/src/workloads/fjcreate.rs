@@ -1,9 +1,11 @@
-//! A million actors that live at the same time: creation, one message each, and an end.
+//! A million actors that live at the same time: creation, one message each, and an end. `waves` does so again and again,
+//! and the memory of the first two waves must do for all.
 
 use playhouse::prelude::*;
 
 use super::finish::{Finish, finish};
 use crate::limit;
+use crate::memory;
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::registry::{Benchmark, Target};
 
@@ -14,12 +16,23 @@ pub(crate) const FJCREATE: Benchmark = Benchmark {
     summary: "a master creates 1,000,000 actors, then tells each to work; each acknowledges and stops",
     stealing: None,
     workers_min: 1,
-    workload: run,
-    limit: |size| limit::creation::fjcreate(&Plan::of(size)),
+    workload: |system, size| run(system, size, 1),
+    limit: Some(|size| limit::creation::fjcreate(&Plan::of(size))),
     target: Target::new(1.3, 100.0),
 };
 
-/// How much `fjcreate` does.
+pub(crate) const WAVES: Benchmark = Benchmark {
+    name: "waves",
+    op: "actor",
+    source: "the suite's own",
+    summary: "fjcreate 10 times in one system (paper: 100 times); memory must not grow after the second",
+    workload: |system, size| run(system, size, size.pick(10, 10, 100)),
+    limit: None,
+    target: None,
+    ..FJCREATE
+};
+
+/// How much a wave of `fjcreate` does.
 pub(crate) struct Plan {
     /// Actors created, all alive before the first of them gets its message.
     pub(crate) actors: u64,
@@ -28,9 +41,17 @@ pub(crate) struct Plan {
 impl Plan {
     /// Actors created, or told to work, before the master lets others run and goes on by a message to itself.
     pub(crate) const SLICE: u64 = 1_000;
+    /// Waves after which memory may not grow.
+    const WAVES_TO_SETTLE: u64 = 2;
 
     fn of(size: Size) -> Self {
         Self { actors: size.pick(2_000, 1_000_000, 1_000_000) }
+    }
+
+    /// By how much memory may grow after that: the messages in flight are not as many in each wave, but the headers of the
+    /// other waves' actors take 244 MiB at the default size. In small the rest of the process counts for more.
+    fn growth_mb_max(size: Size) -> f64 {
+        size.pick(64.0, 32.0, 32.0)
     }
 
     /// What the acknowledgements must add up to.
@@ -71,11 +92,22 @@ struct Done(u64);
 
 struct Master {
     plan: Plan,
+    waves: u64,
+    /// Those of this wave.
     children: Vec<ActorRef<Child>>,
     employed: u64,
+    /// Of all waves.
     done: u64,
     sum: u64,
-    finish: Finish<u64>,
+    /// Peak memory once it should have settled.
+    settled_mb: Option<f64>,
+    finish: Finish<Waved>,
+}
+
+/// What has come of all waves.
+struct Waved {
+    sum: u64,
+    settled_mb: Option<f64>,
 }
 
 impl Actor for Master {}
@@ -109,22 +141,37 @@ impl Handler<Employ> for Master {
 }
 
 impl Handler<Done> for Master {
-    fn handle(&mut self, Done(result): Done, _: &mut Context<Self>) {
+    fn handle(&mut self, Done(result): Done, ctx: &mut Context<Self>) {
         self.sum = self.sum.wrapping_add(result);
         self.done += 1;
-        if self.done == self.plan.actors {
-            self.finish.reached(self.sum);
+        if !self.done.is_multiple_of(self.plan.actors) {
+            return;
         }
+        let wave = self.done / self.plan.actors;
+        if wave == self.waves {
+            self.finish.reached(Waved { sum: self.sum, settled_mb: self.settled_mb });
+            return;
+        }
+        if wave == Plan::WAVES_TO_SETTLE {
+            self.settled_mb = memory::peak_rss_mb();
+        }
+        self.children.clear();
+        self.employed = 0;
+        ctx.this().tell(Create);
     }
 }
 
-fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
+fn run(system: &System, size: Size, waves: u64) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
-    let (ops, expected) = (plan.actors, plan.sum());
+    let (ops, expected) = (plan.actors * waves, plan.sum().wrapping_mul(waves));
     let (finish, finished) = finish(size);
-    let children = Vec::with_capacity(ops as usize);
-    let master = system.spawn(Master { plan, children, employed: 0, done: 0, sum: 0, finish });
-    let (elapsed, sum) = finished.time(|| master.tell(Create))?;
+    let children = Vec::with_capacity(plan.actors as usize);
+    let master = Master { plan, waves, children, employed: 0, done: 0, sum: 0, settled_mb: None, finish };
+    let master = system.spawn(master);
+    let (elapsed, Waved { sum, settled_mb }) = finished.time(|| master.tell(Create))?;
     check("the sum of the acknowledgements", expected, sum)?;
-    Ok(Outcome { ops, elapsed })
+    if let Some(settled_mb) = settled_mb {
+        memory::check_peak(settled_mb + Plan::growth_mb_max(size))?;
+    }
+    Ok(Outcome::new(ops, elapsed))
 }

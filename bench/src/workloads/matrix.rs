@@ -17,7 +17,7 @@ pub(crate) const MATRIX: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: |size| limit::matrix::matrix(&Plan::of(size)),
+    limit: Some(|size| limit::matrix::matrix(&Plan::of(size))),
     target: None,
 };
 
@@ -143,5 +143,5 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
         }
     })?;
     check_product(&x, &y, &rows)?;
-    Ok(Outcome { ops: plan.n as u64, elapsed })
+    Ok(Outcome::new(plan.n as u64, elapsed))
 }

@@ -16,6 +16,8 @@ pub(crate) mod executor;
 pub(crate) mod fib;
 pub(crate) mod finish;
 pub(crate) mod fjcreate;
+pub(crate) mod flood;
+pub(crate) mod idle;
 pub(crate) mod matrix;
 pub(crate) mod pairs;
 pub(crate) mod pingpong;

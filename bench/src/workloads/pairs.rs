@@ -24,7 +24,7 @@ pub(crate) const PINGPONG_GROUPED: Benchmark = Benchmark {
             stage_of(system, pair + player, pair / system.workers())
         })
     },
-    limit: |size| limit::cross::pairs(&Plan::grouped(size)),
+    limit: Some(|size| limit::cross::pairs(&Plan::grouped(size))),
     target: None,
 };
 
@@ -41,7 +41,7 @@ pub(crate) const PINGPONG_BULK: Benchmark = Benchmark {
             stage_of(system, (dice & 0xFFFF) as usize, (dice >> 16) as usize)
         })
     },
-    limit: |size| limit::rings::pairs(&Plan::bulk(size)),
+    limit: Some(|size| limit::rings::pairs(&Plan::bulk(size))),
     target: None,
 };
 
@@ -178,5 +178,5 @@ fn run(system: &System, size: Size, plan: Plan, placement: impl Fn(usize) -> Pla
         hits += player.ask(Hits).wait().map_err(|error| Failure::new(format!("a player does not answer: {error}")))?;
     }
     check("the bounces that the players counted", plan.bounces_total(), hits)?;
-    Ok(Outcome { ops: plan.bounces_total(), elapsed })
+    Ok(Outcome::new(plan.bounces_total(), elapsed))
 }

@@ -15,7 +15,7 @@ pub(crate) const REPEAT: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: |size| limit::messages::repeat(&Plan::of(size)),
+    limit: Some(|size| limit::messages::repeat(&Plan::of(size))),
     target: Target::new(2.5, 15.0),
 };
 
@@ -126,5 +126,5 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
 
     let (elapsed, requests_sum) = finished.time(|| client.tell(Scatter))?;
     check("the sum of the requests that the servers counted", expected, requests_sum)?;
-    Ok(Outcome { ops, elapsed })
+    Ok(Outcome::new(ops, elapsed))
 }

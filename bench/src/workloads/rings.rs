@@ -20,7 +20,7 @@ pub(crate) const THREADRING: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: |system, size| run(system, size, Plan::one(size), |_| Placement::Group(Group::new(system))),
-    limit: |size| limit::rings::rings(&Plan::one(size)),
+    limit: Some(|size| limit::rings::rings(&Plan::one(size))),
     target: Target::new(4.5, 12.0),
 };
 
@@ -40,7 +40,7 @@ pub(crate) const RINGMULTI: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: |system, size| run(system, size, Plan::many(size), |_| Placement::Group(Group::new(system))),
-    limit: |size| limit::rings::rings(&Plan::many(size)),
+    limit: Some(|size| limit::rings::rings(&Plan::many(size))),
     target: Target::new(3.5, 7.0),
 };
 
@@ -60,7 +60,7 @@ pub(crate) const NFOLD_RING: Benchmark = Benchmark {
     stealing: Some(Stealing::None),
     workers_min: 1,
     workload: |system, size| run(system, size, Plan::nfold(size), |ring| stage_of(system, ring, 0)),
-    limit: |size| limit::rings::rings(&Plan::nfold(size)),
+    limit: Some(|size| limit::rings::rings(&Plan::nfold(size))),
     target: None,
 };
 
@@ -213,5 +213,5 @@ fn run(system: &System, size: Size, plan: Plan, placement: impl Fn(usize) -> Pla
         }
     })?;
     check("the sum of the positions at which the tokens stop", plan.positions_sum(), positions_sum)?;
-    Ok(Outcome { ops: plan.hops_total(), elapsed })
+    Ok(Outcome::new(plan.hops_total(), elapsed))
 }

@@ -15,7 +15,7 @@ pub(crate) const SEND_STATIC: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run_static,
-    limit: |size| limit::messages::send_static(&Plan::of_static(size)),
+    limit: Some(|size| limit::messages::send_static(&Plan::of_static(size))),
     target: None,
 };
 
@@ -27,7 +27,7 @@ pub(crate) const SEND_DYNAMIC: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run_dynamic,
-    limit: |size| limit::creation::send_dynamic(&Plan::of_dynamic(size)),
+    limit: Some(|size| limit::creation::send_dynamic(&Plan::of_dynamic(size))),
     target: None,
 };
 
@@ -76,7 +76,7 @@ fn run_static(system: &System, size: Size) -> Result<Outcome, Failure> {
     let looper = system.spawn(Looper { left: plan.sends, received: 0, finish });
     let (elapsed, received) = finished.time(|| looper.tell(Again))?;
     check("the messages received", plan.sends, received)?;
-    Ok(Outcome { ops: plan.sends, elapsed })
+    Ok(Outcome::new(plan.sends, elapsed))
 }
 
 #[derive(Message)]
@@ -110,5 +110,5 @@ fn run_dynamic(system: &System, size: Size) -> Result<Outcome, Failure> {
     let first = Runner { number: 1, sends: plan.sends, finish: Some(finish) };
     let (elapsed, received) = finished.time(|| system.spawn(first).tell(Hit))?;
     check("the actors that received a message", plan.sends, received)?;
-    Ok(Outcome { ops: plan.sends, elapsed })
+    Ok(Outcome::new(plan.sends, elapsed))
 }

@@ -15,7 +15,7 @@ pub(crate) const SKYNET: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: |size| limit::creation::skynet(&Plan::of(size)),
+    limit: Some(|size| limit::creation::skynet(&Plan::of(size))),
     target: Target::ns(100.0),
 };
 
@@ -108,5 +108,5 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
         system.spawn(root);
     })?;
     check("the sum of the leaves", plan.sum(), sum)?;
-    Ok(Outcome { ops: plan.actors(), elapsed })
+    Ok(Outcome::new(plan.actors(), elapsed))
 }

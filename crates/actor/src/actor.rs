@@ -4,22 +4,29 @@ use std::any::type_name;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use playhouse_executor::{Control, ControlCx, Crash, Cx, Ending, Port, RawAddress, Resident, Undelivered};
 
 use crate::actor_ref::ActorRef;
 use crate::context::Context;
+use crate::names::Name;
 use crate::supervise::Child;
 
 /// A unit of state that is reached only through messages, one at a time.
 ///
 /// Plain Rust types become actors by `impl Actor for T {}`, or by `#[actor]` on their `impl` block.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an actor",
+    label = "not an actor",
+    note = "put `#[actor]` on the `impl {Self} {{ .. }}` with its `#[message]` methods, or write `impl Actor for {Self} {{}}`"
+)]
 pub trait Actor: Sized + Send + 'static {
     /// Called once before the first message, also after each restart.
     fn started(&mut self, _ctx: &mut Context<Self>) {}
 
     /// Called once when the actor has stopped (by [`Context::stop`], `stop`, `drain`, or the end of its system), not
-    /// after a crash or a kill.
+    /// after a kill or a crash: not where it is stopped while it waits to be restarted, either.
     fn stopped(&mut self, _ctx: &mut Context<Self>) {}
 
     /// An actor that this one watches has ended.
@@ -60,13 +67,37 @@ pub enum StopReason {
     NotAlive,
 }
 
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StopReason::Stopped => f.write_str("it was stopped"),
+            StopReason::Killed => f.write_str("it was killed"),
+            StopReason::Panicked(message) => write!(f, "it panicked: {message}"),
+            StopReason::Failed(error) => write!(f, "it failed: {error}"),
+            StopReason::Shutdown => f.write_str("its system was shut down"),
+            StopReason::NotAlive => f.write_str("it had ended before it was watched"),
+        }
+    }
+}
+
 /// The notice that a watched actor has ended: see [`Context::watch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Down {
     /// Who.
     pub who: ActorId,
+    /// The name it was given, if it was, and had not ended before it was watched.
+    pub name: Option<String>,
     /// Why.
     pub reason: StopReason,
+}
+
+impl fmt::Display for Down {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name:?} has ended: {}", self.reason),
+            None => write!(f, "{} has ended: {}", self.who, self.reason),
+        }
+    }
 }
 
 /// What lives in a cell: the actor.
@@ -79,7 +110,7 @@ pub struct Life<A> {
 /// What few actors need.
 #[doc(hidden)]
 pub struct Extra<A: Actor> {
-    pub(crate) name: Option<String>,
+    pub(crate) name: Option<Arc<Name>>,
     pub(crate) watchers: Vec<(ActorId, Port<Down>)>,
     pub(crate) timers: HashMap<u64, playhouse_executor::TimerKey>,
     pub(crate) next_timer: u64,
@@ -101,7 +132,8 @@ impl<A: Actor> Resident for Life<A> {
 
     fn ended(&mut self, extra: Option<Box<Extra<A>>>, ending: Ending, cx: &mut Cx<Self>) {
         let id = ActorId(cx.address().raw());
-        let calm = matches!(ending, Ending::Stopped | Ending::Shutdown);
+        let crashed = extra.as_ref().and_then(|extra| extra.child.as_ref()).is_some_and(|child| child.crashed);
+        let calm = matches!(ending, Ending::Stopped | Ending::Shutdown) && !crashed;
         let reason = match ending {
             Ending::Stopped => StopReason::Stopped,
             Ending::Killed => StopReason::Killed,
@@ -124,8 +156,9 @@ impl<A: Actor> Resident for Life<A> {
 
     fn crashed(crash: Crash, cx: &mut ControlCx<Self>) {
         let this = ActorRef::new(cx.address());
-        match &cx.extra().child {
+        match &mut cx.extra().child {
             Some(child) => {
+                child.crashed = true;
                 let report = child.report(crash, this);
                 cx.hold();
                 report();
@@ -145,9 +178,10 @@ struct TellOthers<A: Actor> {
 impl<A: Actor> Drop for TellOthers<A> {
     fn drop(&mut self) {
         let Some(extra) = self.extra.take() else { return };
-        let Extra { watchers, child, timers, .. } = *extra;
+        let Extra { name, watchers, child, timers, .. } = *extra;
         for (_, watcher) in watchers {
-            watcher.send(Down { who: self.id, reason: self.reason.clone() });
+            let name = name.as_ref().map(|name| name.text().to_owned());
+            watcher.send(Down { who: self.id, name, reason: self.reason.clone() });
         }
         if let Some(child) = child {
             child.ended();
@@ -211,7 +245,7 @@ impl<A: Actor> Control<Life<A>> for Watch {
 
     fn bounce(self, _: Undelivered) {
         if let Watch::Begin { notify, who, .. } = self {
-            notify.send(Down { who, reason: StopReason::NotAlive });
+            notify.send(Down { who, name: None, reason: StopReason::NotAlive });
         }
     }
 }

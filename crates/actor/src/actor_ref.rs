@@ -6,16 +6,20 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use playhouse_executor::{Address, Port, Sends, SystemCore};
+use playhouse_executor::{Address, Port, RawAddress, Sends, SystemCore};
 
 use crate::actor::{Actor, ActorId, Life, Request};
 use crate::ask::Ask;
 use crate::message::HandledBy;
+use crate::names::{Label, ShortType, name_of};
 
 /// A reference to an actor of type `A`.
 ///
 /// It is an address, like a process identifier: copying it costs nothing, and it keeps nothing alive. Messages to an
 /// actor that has ended become dead letters; the address is never reused for another actor.
+///
+/// It is shown as `Account "alice"` where the actor lives and [has a name](crate::SpawnOptions::name), otherwise as
+/// `Account#1.7f20.0`.
 pub struct ActorRef<A: Actor> {
     pub(crate) address: Address<Life<A>>,
 }
@@ -51,7 +55,7 @@ impl<A: Actor> Hash for ActorRef<A> {
 
 impl<A: Actor> fmt::Debug for ActorRef<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", short_name::<A>(), self.id())
+        fmt::Display::fmt(&Label::of::<A>(self.id()), f)
     }
 }
 
@@ -59,13 +63,6 @@ impl<A: Actor> fmt::Display for ActorRef<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
     }
-}
-
-/// The name of a type without the modules it is in.
-pub(crate) fn short_name<A>() -> &'static str {
-    let full = type_name::<A>();
-    let end = full.find('<').unwrap_or(full.len());
-    full[..end].rfind("::").map_or(full, |at| &full[at + 2..])
 }
 
 /// A message that was not sent, given back.
@@ -107,6 +104,20 @@ impl<M> fmt::Display for TrySendError<M> {
 
 impl<M> std::error::Error for TrySendError<M> {}
 
+/// Gives the message back as an error if `to` should not be sent anything now.
+fn admit<M>(to: RawAddress, message: M) -> Result<M, TrySendError<M>> {
+    match SystemCore::by_id(to.system()) {
+        Some(system) if !to.is_stale() => {
+            if system.is_overloaded(to) {
+                Err(TrySendError::Full(message))
+            } else {
+                Ok(message)
+            }
+        }
+        _ => Err(TrySendError::Stopped(message)),
+    }
+}
+
 impl<A: Actor> ActorRef<A> {
     pub(crate) fn new(address: Address<Life<A>>) -> Self {
         ActorRef { address }
@@ -116,7 +127,13 @@ impl<A: Actor> ActorRef<A> {
     ///
     /// The messages of one actor (or thread) to another are handled in the order in which they were sent. In a handler
     /// this never blocks: an actor that sends faster than the receiver can handle is not run for a while once its
-    /// handler returns. A thread that runs no actor waits while the receiver's worker is overloaded.
+    /// handler returns.
+    ///
+    /// # Blocking
+    /// A thread that runs no actor is *blocked* while the receiver's worker is overloaded, and so is the thread of an
+    /// async runtime with all that it would run meanwhile. Async code outside of actors uses
+    /// [`ask(..).await`](ActorRef::ask), which never blocks and goes on when the message was handled, or
+    /// [`try_tell`](ActorRef::try_tell), which gives the message back.
     #[inline(always)]
     pub fn tell<M, Mode>(self, message: M)
     where
@@ -141,18 +158,9 @@ impl<A: Actor> ActorRef<A> {
     where
         M: HandledBy<A, Mode>,
     {
-        let raw = self.address.raw();
-        if raw.is_stale() {
-            return Err(TrySendError::Stopped(message));
-        }
-        match SystemCore::by_id(raw.system()) {
-            None => Err(TrySendError::Stopped(message)),
-            Some(system) if system.is_overloaded(raw) => Err(TrySendError::Full(message)),
-            Some(_) => {
-                self.tell(message);
-                Ok(())
-            }
-        }
+        let message = admit(self.address.raw(), message)?;
+        message.post_unwaiting(self.address);
+        Ok(())
     }
 
     /// Sends `message` and hands back its answer: `.await` it in an async handler or any async code, `.wait()` for it in
@@ -172,12 +180,16 @@ impl<A: Actor> ActorRef<A> {
         M: HandledBy<A, Mode>,
     {
         struct ByTell<Mode>(PhantomData<Mode>);
-        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Sends<Life<A>, M> for ByTell<Mode> {
-            fn send(to: Address<Life<A>>, message: M) {
-                message.post_tell(to);
+        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Sends<Life<A>, Posted<M>> for ByTell<Mode> {
+            fn send(to: Address<Life<A>>, Posted { message, waits }: Posted<M>) {
+                if waits {
+                    message.post_tell(to);
+                } else {
+                    message.post_unwaiting(to);
+                }
             }
         }
-        Recipient { port: self.address.port::<M, ByTell<Mode>>() }
+        Recipient { port: self.address.port::<Posted<M>, ByTell<Mode>>() }
     }
 
     /// Stops the actor after the message it is handling; what is queued for it becomes dead letters.
@@ -209,7 +221,14 @@ impl<A: Actor> ActorRef<A> {
 
 /// A reference to any actor that takes `M`.
 pub struct Recipient<M> {
-    port: Port<M>,
+    port: Port<Posted<M>>,
+}
+
+/// A message on its way through a [`Recipient`].
+struct Posted<M> {
+    message: M,
+    /// Whether a thread outside waits while the receiver's worker is overloaded.
+    waits: bool,
 }
 
 impl<M> Clone for Recipient<M> {
@@ -228,7 +247,11 @@ impl<M> Eq for Recipient<M> {}
 
 impl<M> fmt::Debug for Recipient<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Recipient<{}>{}", short_name::<M>(), self.id())
+        let message = ShortType(type_name::<M>());
+        match name_of(self.id()) {
+            Some(name) => write!(f, "Recipient<{message}> {name:?}"),
+            None => write!(f, "Recipient<{message}>{}", self.id()),
+        }
     }
 }
 
@@ -236,7 +259,17 @@ impl<M> Recipient<M> {
     /// Sends `message`: as [`ActorRef::tell`].
     #[inline]
     pub fn tell(self, message: M) {
-        self.port.send(message);
+        self.port.send(Posted { message, waits: true });
+    }
+
+    /// Sends `message` if its receiver keeps up: as [`ActorRef::try_tell`].
+    ///
+    /// # Errors
+    /// As [`ActorRef::try_tell`].
+    pub fn try_tell(self, message: M) -> Result<(), TrySendError<M>> {
+        let message = admit(self.port.raw(), message)?;
+        self.port.send(Posted { message, waits: false });
+        Ok(())
     }
 
     /// The identity of the actor behind it.

@@ -12,7 +12,8 @@ use playhouse_executor::{Address, SystemCore, TimerKey, Undelivered};
 use crate::actor::{Actor, Life};
 use crate::actor_ref::ActorRef;
 use crate::message::Message;
-use crate::waiting::{self, Waiting};
+use crate::names::Label;
+use crate::waiting::{Attempt, Waiting};
 
 /// How far a request had come when its deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,18 +29,16 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskError {
-    /// The receiver's mailbox refused the message.
-    Full,
     /// The answer did not come in the time given by `within`.
     Deadline {
         /// How far the request had come.
         phase: Phase,
     },
-    /// The receiver waits, directly or over others, for the asker. The names along the cycle.
+    /// The receiver waits, directly or over others, for the asker. The actors along the cycle, as they are shown.
     Cycle(Vec<String>),
     /// The receiver has stopped, or stopped before it answered.
     Stopped,
-    /// The receiver's handler crashed.
+    /// The receiver's handler crashed: it panicked, or called [`Context::fail`](crate::Context::fail).
     Panicked,
     /// The system was shut down.
     Shutdown,
@@ -57,7 +56,6 @@ impl AskError {
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AskError::Full => f.write_str("the receiver's mailbox is full"),
             AskError::Deadline { phase: Phase::Queued } => {
                 f.write_str("no answer before the deadline: the request still waited in the mailbox and was taken back")
             }
@@ -172,14 +170,22 @@ impl<R> Slot<R> {
         drop(state);
     }
 
-    /// Notes that an actor waits; gives the answer if it has come meanwhile.
-    fn waits(&self, edge: Waiting) -> Option<Result<R, AskError>> {
-        let mut state = self.lock();
-        let answer = state.progress.take();
-        if answer.is_none() {
-            state.edge = Some(edge);
+    fn is_answered(&self) -> bool {
+        matches!(self.lock().progress, Progress::Answered(_))
+    }
+
+    /// Keeps the note that an actor waits until the answer is here. False: that would close a cycle, which is the answer.
+    fn wait(&self, edge: Result<Waiting, Vec<String>>) -> bool {
+        match edge {
+            Ok(edge) => {
+                self.lock().edge = Some(edge);
+                true
+            }
+            Err(path) => {
+                self.answer(Err(AskError::Cycle(path)));
+                false
+            }
         }
-        answer
     }
 }
 
@@ -297,7 +303,11 @@ impl<R> Drop for ReplyTo<R> {
 }
 
 /// How a request of type `M` is sent to an `A`.
-pub(crate) type PostAsk<A, M> = fn(M, Address<Life<A>>, ReplyTo<<M as Message>::Reply>, bool);
+pub(crate) type PostAsk<A, M> = for<'a> fn(M, Address<Life<A>>, ReplyTo<<M as Message>::Reply>, Option<MaySend<'a>>);
+
+/// Asked before a request is sent that could not be handled on the spot.
+#[doc(hidden)]
+pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
 
 /// A request that was built and not sent yet: see [`ActorRef::ask`].
 ///
@@ -341,7 +351,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
         let slot = Slot::new();
         slot.lock().thread = Some(std::thread::current());
         let _timer = self.within.map(|within| Deadline::start(&system, within, &slot));
-        (self.post)(self.message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, false);
+        (self.post)(self.message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, None);
         let mut answer = None;
         system.block_until(None, &mut || {
             answer = answer.take().or_else(|| slot.take());
@@ -405,19 +415,29 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
     /// Sends the request; answers at once if the short cut could be taken, or if waiting would close a cycle.
     fn send(&mut self, request: Ask<A, M>) -> Option<Result<M::Reply, AskError>> {
         let Ask { to, message, within, post } = request;
-        post(message, to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&self.slot))) }, true);
-        if let Some(answer) = self.slot.take() {
-            return Some(answer);
+        let slot = &self.slot;
+        let reply = ReplyTo { to: Some(Target::Slot(Arc::clone(slot))) };
+        let attempt = Attempt::begin(Label::of::<A>(to.id()));
+        let mut noted = false;
+        post(
+            message,
+            to.address,
+            reply,
+            Some(&mut || {
+                noted = true;
+                attempt.as_ref().is_none_or(|attempt| slot.wait(attempt.note()))
+            }),
+        );
+        if !noted
+            && let Some(attempt) = &attempt
+            && !slot.is_answered()
+        {
+            // The handler was begun on this stack, and waits.
+            slot.wait(attempt.note());
         }
-        if let Some(asker) = waiting::current_actor() {
-            match waiting::note(asker, to.id(), format!("{to}")) {
-                Ok(edge) => {
-                    if let Some(answer) = self.slot.waits(edge) {
-                        return Some(answer);
-                    }
-                }
-                Err(path) => return Some(Err(AskError::Cycle(path))),
-            }
+        drop(attempt);
+        if let Some(answer) = slot.take() {
+            return Some(answer);
         }
         if let (Some(within), Some(system)) = (within, SystemCore::by_id(to.address.raw().system())) {
             self.timer = Some(Deadline::start(&system, within, &self.slot));

@@ -44,14 +44,23 @@ impl<A: Actor> Context<A> {
         ActorId(self.cx.address().raw())
     }
 
+    /// What an asker is told where the handler has returned `answer`.
+    #[inline]
+    pub(crate) fn unless_failed<R>(&mut self, answer: R) -> Result<R, AskError> {
+        if self.cx.has_failed() { Err(AskError::Panicked) } else { Ok(answer) }
+    }
+
     /// The actor itself.
     #[inline(always)]
     pub fn this(&self) -> ActorRef<A> {
         ActorRef::new(self.cx.address())
     }
 
-    /// Starts a child near this actor: on a stage of the same worker, by turns. Its `started` has been run when this
-    /// returns.
+    /// Starts a child near this actor: on a stage of the same worker, by turns; a [dedicated](crate::Placement::Dedicated)
+    /// actor's children are put on any stage.
+    ///
+    /// The child's `started` is run before any message to it. When else is left open: mostly before this returns, but as a
+    /// message of its own for a dedicated actor's child, for one of a large family, and while others wait for the worker.
     #[inline]
     pub fn spawn<B: Actor>(&mut self, actor: B) -> ActorRef<B> {
         match playhouse_executor::spawn_near(Life { actor }, Start) {
@@ -77,8 +86,13 @@ impl<A: Actor> Context<A> {
     }
 
     /// A group around this actor: actors started in it share this actor's stage.
+    ///
+    /// A [dedicated](crate::Placement::Dedicated) actor's thread takes nobody else: its group shares one of the common
+    /// stages, the same at each call.
     pub fn group(&self) -> Group {
-        Group { stage: self.cx.address().raw().stage() }
+        // The stages of dedicated actors are numbered behind the common ones.
+        let stages = self.system().stages();
+        Group { stage: (usize::from(self.cx.address().raw().stage()) % stages) as u16 }
     }
 
     /// Stops this actor after this message. What is queued for it becomes dead letters.
@@ -88,6 +102,8 @@ impl<A: Actor> Context<A> {
     }
 
     /// Ends this message as a crash: the supervisor is told `error`, as it would be told a panic.
+    ///
+    /// The handler still runs to its end. What it returns is dropped, and who asked gets [`AskError::Panicked`].
     pub fn fail(&mut self, error: impl Error + Send + 'static) {
         self.cx.fail(Box::new(error));
     }
@@ -196,7 +212,7 @@ impl<A: Actor> Context<A> {
 
     /// The name given to this actor, if one was.
     pub fn name(&mut self) -> Option<&str> {
-        self.cx.extra_if_any().and_then(|extra| extra.name.as_deref())
+        self.cx.extra_if_any().and_then(|extra| extra.name.as_ref()).map(|name| name.text())
     }
 }
 
@@ -236,6 +252,6 @@ impl<A: Actor, B: Actor, M: Message> ContextAsk<'_, A, B, M> {
                 with_current_system(|system| ReplyTo::timed(back, within, system.expect("a handler runs on a worker")))
             }
         };
-        (self.post)(self.message, self.to.address, reply, false);
+        (self.post)(self.message, self.to.address, reply, None);
     }
 }

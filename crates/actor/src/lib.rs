@@ -11,6 +11,7 @@ mod ask;
 mod context;
 mod mail;
 mod message;
+mod names;
 mod spawn;
 mod supervise;
 mod system;

@@ -72,7 +72,7 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for AskMail<M> {
         }
         let mut ctx = Context::new(cx);
         let answer = life.actor.handle(self.message, &mut ctx);
-        self.reply.send(Ok(answer));
+        self.reply.send(ctx.unless_failed(answer));
         ctx.into_cx()
     }
 
@@ -93,7 +93,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> 
         waiting::as_actor(ctx.id(), async move {
             if self.reply.begin() {
                 let answer = life.actor.handle(self.message, &mut ctx).await;
-                self.reply.send(Ok(answer));
+                self.reply.send(ctx.unless_failed(answer));
             }
             ctx.into_cx()
         })

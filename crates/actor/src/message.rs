@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::actor::{Actor, Life};
-use crate::ask::ReplyTo;
+use crate::ask::{MaySend, ReplyTo};
 use crate::context::Context;
 use crate::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, Fired, Tell};
 use playhouse_executor::Address;
@@ -13,6 +13,11 @@ use playhouse_executor::Address;
 /// Usually derived: `#[derive(Message)]`, with `#[message(reply = u64)]` where the message has an answer.
 ///
 /// Messages of up to 256 bytes lie in the receiver's queue; larger ones are boxed once, at the send.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a message",
+    label = "not a message",
+    note = "put `#[derive(Message)]` on `{Self}`, with `#[message(reply = Type)]` where it has an answer, or write a `#[message]` method in an `#[actor]` block"
+)]
 pub trait Message: Send + Sized + 'static {
     /// What an ask for this message answers.
     type Reply: Send + 'static;
@@ -37,6 +42,15 @@ pub trait Handler<M: Message>: Actor {
 ///
 /// While a handler waits, its actor handles no other message (they are put aside in order), and its worker goes on with
 /// other actors. A handler that does not have to wait costs no allocation.
+///
+/// It may await any future. Those that need a runtime around them, such as the timers and sockets of tokio, are spawned
+/// there, since a worker is no thread of that runtime: with `runtime: tokio::runtime::Handle` in the actor,
+/// `self.runtime.spawn(async move { .. }).await`.
+#[diagnostic::on_unimplemented(
+    message = "the actor `{Self}` has no async handler for the message `{M}`",
+    label = "`{Self}` does not handle `{M}`",
+    note = "write `impl AsyncHandler<{M}> for {Self}`, or an `async` `#[message]` method in its `#[actor]` block"
+)]
 pub trait AsyncHandler<M: Message>: Actor {
     /// Handles one message. Write it as `async fn handle`.
     ///
@@ -65,9 +79,13 @@ pub trait HandledBy<A: Actor, Mode>: Message {
     #[doc(hidden)]
     fn post_tell(self, to: Address<Life<A>>);
     #[doc(hidden)]
-    fn post_urgent(self, to: Address<Life<A>>);
+    fn post_unwaiting(self, to: Address<Life<A>>);
     #[doc(hidden)]
-    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<Self::Reply>, now: bool);
+    fn post_urgent(self, to: Address<Life<A>>);
+    /// With `now`, the handler is run at once where that cannot be told from sending; where it can, `now` says whether
+    /// the request is to be sent.
+    #[doc(hidden)]
+    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<Self::Reply>, now: Option<MaySend<'_>>);
     #[doc(hidden)]
     fn post_fired<F: FnOnce() -> Self + Send + 'static>(to: Address<Life<A>>, id: u64, once: bool, message: F);
 }
@@ -78,16 +96,20 @@ impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
         to.send(Tell(self));
     }
 
+    fn post_unwaiting(self, to: Address<Life<A>>) {
+        to.send_request(Tell(self));
+    }
+
     fn post_urgent(self, to: Address<Life<A>>) {
         to.send_urgent(Tell(self));
     }
 
-    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: bool) {
+    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
         let mut mail = AskMail { message: self, reply };
-        if now {
+        if let Some(may_send) = now {
             match to.call_now(mail) {
-                Ok(()) => return,
-                Err(back) => mail = back,
+                Err(back) if may_send() => mail = back,
+                _ => return,
             }
         }
         to.send_request(mail);
@@ -104,16 +126,20 @@ impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
         to.send_async(AsyncTell(self));
     }
 
+    fn post_unwaiting(self, to: Address<Life<A>>) {
+        to.send_request_async(AsyncTell(self));
+    }
+
     fn post_urgent(self, to: Address<Life<A>>) {
         to.send_urgent_async(AsyncTell(self));
     }
 
-    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: bool) {
+    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
         let mut mail = AsyncAskMail { message: self, reply };
-        if now {
+        if let Some(may_send) = now {
             match to.call_now_async(mail) {
-                Ok(()) => return,
-                Err(back) => mail = back,
+                Err(back) if may_send() => mail = back,
+                _ => return,
             }
         }
         to.send_request_async(mail);

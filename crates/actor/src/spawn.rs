@@ -1,13 +1,15 @@
 //! Where actors are put.
 
+use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
 
-use playhouse_executor::{StageChoice, SystemCore};
+use playhouse_executor::{Cx, Envelope, StageChoice, SystemCore, Undelivered};
 
-use crate::actor::{Actor, Life};
+use crate::actor::{Actor, ActorId, Life};
 use crate::actor_ref::ActorRef;
 use crate::mail::Start;
+use crate::names::{Name, ShortType};
 use crate::system::System;
 
 /// Where an actor is put.
@@ -62,7 +64,11 @@ impl SpawnOptions {
         self
     }
 
-    /// What to call it in reports.
+    /// What to call it in reports: it is shown as `Account "alice"` where its reference is printed, in
+    /// [`AskError::Cycle`](crate::AskError::Cycle), [`Down`](crate::Down) and [`SpawnError`]. Names need not be unique.
+    ///
+    /// Reports know the names of living actors only. A [`DeadLetter`](crate::DeadLetter) tells the type of its actor,
+    /// which is gone, and not its name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -71,26 +77,46 @@ impl SpawnOptions {
 
 /// An actor could not be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpawnError(String);
+pub struct SpawnError {
+    actor: &'static str,
+    name: Option<String>,
+    why: String,
+}
+
+impl SpawnError {
+    fn new<A>(name: Option<&str>, why: String) -> SpawnError {
+        SpawnError { actor: type_name::<A>(), name: name.map(str::to_owned), why }
+    }
+}
 
 impl fmt::Display for SpawnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the actor could not be started: {}", self.0)
+        write!(f, "the actor {}", ShortType(self.actor))?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, " could not be started: {}", self.why)
     }
 }
 
 impl std::error::Error for SpawnError {}
 
 /// The first message of an actor with a name.
-struct Named(String);
+struct Named(Arc<Name>);
 
-impl<A: Actor> playhouse_executor::Envelope<Life<A>> for Named {
-    fn run(self, life: &mut Life<A>, mut cx: playhouse_executor::Cx<Life<A>>) -> playhouse_executor::Cx<Life<A>> {
-        cx.extra().name = Some(self.0);
+impl<A: Actor> Envelope<Life<A>> for Named {
+    fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
+        take_name(&mut cx, self.0);
         Start.run(life, cx)
     }
 
-    fn bounce(self, _: playhouse_executor::Undelivered) {}
+    fn bounce(self, _: Undelivered) {}
+}
+
+/// Gives the actor that runs its name.
+pub(crate) fn take_name<A: Actor>(cx: &mut Cx<Life<A>>, name: Arc<Name>) {
+    name.belongs_to(ActorId(cx.address().raw()));
+    cx.extra().name = Some(name);
 }
 
 pub(crate) fn spawn<A: Actor>(
@@ -98,25 +124,38 @@ pub(crate) fn spawn<A: Actor>(
     options: SpawnOptions,
     actor: A,
 ) -> Result<ActorRef<A>, SpawnError> {
-    let choice = match options.placement {
+    match options.name {
+        None => spawn_at(system, options.placement, actor, Start).map_err(|why| SpawnError::new::<A>(None, why)),
+        Some(name) => spawn_named(system, options.placement, name, actor, Named),
+    }
+}
+
+/// Starts an actor called `name` with the first message that `start` makes, which has to [take](take_name) the name.
+pub(crate) fn spawn_named<A: Actor, E: Envelope<Life<A>>>(
+    system: &Arc<SystemCore>,
+    placement: Placement,
+    name: String,
+    actor: A,
+    start: impl FnOnce(Arc<Name>) -> E,
+) -> Result<ActorRef<A>, SpawnError> {
+    let name = Name::new(name);
+    let spawned = spawn_at(system, placement, actor, start(Arc::clone(&name)))
+        .map_err(|why| SpawnError::new::<A>(Some(name.text()), why))?;
+    name.belongs_to(spawned.id());
+    Ok(spawned)
+}
+
+fn spawn_at<A: Actor>(
+    system: &Arc<SystemCore>,
+    placement: Placement,
+    actor: A,
+    start: impl Envelope<Life<A>>,
+) -> Result<ActorRef<A>, String> {
+    let choice = match placement {
         Placement::Near => StageChoice::Near,
         Placement::Spread => StageChoice::Spread,
         Placement::Group(Group { stage }) | Placement::Stage(stage) => StageChoice::At(stage),
         Placement::Dedicated => StageChoice::Dedicated,
     };
-    let life = Life { actor };
-    let spawned = match options.name {
-        None => system.spawn(life, choice, Start),
-        Some(name) => system.spawn(life, choice, Named(name)),
-    };
-    spawned.map(ActorRef::new).map_err(|(_, why)| SpawnError(why))
-}
-
-/// Starts a supervised child near its supervisor.
-pub(crate) fn spawn_child<A: Actor>(
-    system: &Arc<SystemCore>,
-    actor: A,
-    start: impl playhouse_executor::Envelope<Life<A>>,
-) -> Result<ActorRef<A>, SpawnError> {
-    system.spawn(Life { actor }, StageChoice::Near, start).map(ActorRef::new).map_err(|(_, why)| SpawnError(why))
+    system.spawn(Life { actor }, choice, start).map(ActorRef::new).map_err(|(_, why)| why)
 }

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ use crate::actor_ref::ActorRef;
 use crate::context::Context;
 use crate::mail::Start;
 use crate::message::{Handler, Message};
-use crate::spawn::{SpawnError, spawn_child};
+use crate::names::Name;
+use crate::spawn::{Placement, SpawnError, spawn_named, take_name};
 
 /// What is done about a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,8 +232,10 @@ impl Supervisor {
 impl Actor for Supervisor {}
 
 /// Starts a supervised child: ask a [`Supervisor`] for it. The answer is its reference, good over all restarts.
+#[must_use = "a child is started when its supervisor is asked for it"]
 pub struct Supervised<A> {
     name: String,
+    placement: Placement,
     factory: Box<dyn FnMut() -> A + Send>,
 }
 
@@ -244,7 +248,13 @@ impl<A> fmt::Debug for Supervised<A> {
 impl<A: Actor> Supervised<A> {
     /// A child called `name`, whose state `factory` makes: now, and again for each restart.
     pub fn new(name: impl Into<String>, factory: impl FnMut() -> A + Send + 'static) -> Self {
-        Supervised { name: name.into(), factory: Box::new(factory) }
+        Supervised { name: name.into(), placement: Placement::Near, factory: Box::new(factory) }
+    }
+
+    /// Where to put it; it stays there over all restarts. Default: near its supervisor.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
     }
 }
 
@@ -256,12 +266,12 @@ impl<A: Actor> Handler<Supervised<A>> for Supervisor {
     fn handle(&mut self, mut child: Supervised<A>, ctx: &mut Context<Self>) -> Result<ActorRef<A>, SpawnError> {
         let key = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
         let actor = (child.factory)();
-        let start = StartChild {
-            name: child.name.clone(),
-            child: Child { supervisor: ctx.this(), key, factory: child.factory },
-        };
-        let started =
-            with_current_system(|system| spawn_child(system.expect("a handler runs on a worker"), actor, start))?;
+        let known = Child { supervisor: ctx.this(), key, crashed: false, factory: child.factory };
+        let started = with_current_system(|system| {
+            let system = system.expect("a handler runs on a worker");
+            let start = |name| StartChild { name, child: known };
+            spawn_named(system, child.placement, child.name.clone(), actor, start)
+        })?;
         self.children.push(Kept { key, name: child.name, child: Box::new(started) });
         Ok(started)
     }
@@ -271,6 +281,8 @@ impl<A: Actor> Handler<Supervised<A>> for Supervisor {
 pub(crate) struct Child<A> {
     supervisor: ActorRef<Supervisor>,
     key: u64,
+    /// It waits for its supervisor, with the state that it had when it crashed.
+    pub(crate) crashed: bool,
     factory: Box<dyn FnMut() -> A + Send>,
 }
 
@@ -287,15 +299,14 @@ impl<A: Actor> Child<A> {
 }
 
 struct StartChild<A> {
-    name: String,
+    name: Arc<Name>,
     child: Child<A>,
 }
 
 impl<A: Actor> Envelope<Life<A>> for StartChild<A> {
     fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let extra = cx.extra();
-        extra.name = Some(self.name);
-        extra.child = Some(self.child);
+        take_name(&mut cx, self.name);
+        cx.extra().child = Some(self.child);
         Start.run(life, cx)
     }
 
@@ -368,7 +379,12 @@ enum Verdict {
 impl<A: Actor> Control<Life<A>> for Verdict {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         match self {
-            Verdict::Resume => cx.resume(),
+            Verdict::Resume => {
+                if let Some(child) = &mut cx.extra().child {
+                    child.crashed = false;
+                }
+                cx.resume();
+            }
             Verdict::GiveUp(crash) => cx.give_up(crash),
             Verdict::Restart => {
                 cx.interrupt();
@@ -380,6 +396,7 @@ impl<A: Actor> Control<Life<A>> for Verdict {
                 });
                 let Some(child) = cx.extra().child.as_mut() else { return };
                 let actor = (child.factory)();
+                child.crashed = false;
                 drop(cx.replace(Life { actor }));
                 cx.resume();
                 cx.run(Start);

@@ -8,6 +8,7 @@ use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered};
 
 use crate::actor::Actor;
 use crate::actor_ref::{ActorRef, Owned};
+use crate::names::ShortType;
 use crate::spawn::{SpawnError, SpawnOptions};
 
 /// A handle to an actor system: workers, stages, and the actors on them. Cheap to clone.
@@ -194,7 +195,8 @@ impl System {
         Stats { total, per_worker }
     }
 
-    /// Calls `hook` for each message that reaches nobody. The first hook that is given stays.
+    /// Calls `hook` for each message that reaches nobody. Hooks that were given before are called first; none is ever
+    /// taken away.
     ///
     /// It is called on the worker (or thread) that finds out, and must not block.
     pub fn on_dead_letter(&self, hook: impl Fn(&DeadLetter) + Send + Sync + 'static) {
@@ -203,7 +205,7 @@ impl System {
         }));
     }
 
-    /// Handles what is queued (for up to 5 seconds), stops all actors, and ends the threads.
+    /// Handles what is queued (for up to 5 seconds), stops all actors, and ends the threads. Blocks meanwhile.
     ///
     /// # Errors
     /// A handler did not return in time: its thread goes on until it does.
@@ -239,19 +241,31 @@ impl System {
     }
 }
 
-/// A message that reached nobody.
+/// A message that reached nobody. For people it is shown as `Add for Counter: the actor has stopped`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadLetter {
-    /// The type of the actor it was for.
+    /// The type of the actor it was for, with its path: `shop::Counter`.
     pub actor: &'static str,
-    /// The type of the message.
+    /// The type of the message, with its path.
     pub message: &'static str,
     /// Whether the reason was the end of the system, not of the actor.
     pub shutdown: bool,
 }
 
+impl fmt::Display for DeadLetter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = if self.shutdown { "the system was shut down" } else { "the actor has stopped" };
+        write!(f, "{} for {}: {why}", ShortType(self.message), ShortType(self.actor))
+    }
+}
+
 /// Counters of a system.
+///
+/// `received` counts what workers have taken from their queues: ordinary messages, and also the first one of each actor,
+/// stops, watches, wake-ups of async handlers, timers that fired, and messages that became dead letters there. What is
+/// put aside is counted when it is handled. Not in it: asks that were handled on the caller's stack (`short_circuits`)
+/// and actors that were started on their creator's.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {

@@ -2,23 +2,37 @@
 //!
 //! An actor whose async handler awaits an ask handles nothing else until the answer is there. If the actor it asked
 //! waits, over any number of others, for itself, no answer can come. Each awaited ask between actors therefore notes an
-//! edge here before the asker is suspended; the edge that would close a cycle fails its ask at once, with the path.
+//! edge here; the edge that would close a cycle fails its ask at once, with the path.
+//!
+//! No cycle is missed, though most edges are noted under two of the locks only: those of the part of the graph that the
+//! edge is in, and of the part that the next would be in. If the one who is asked waits for nobody, then the edge closes
+//! no cycle now, and each edge that continues it comes later (both need the lock of that part). So of a cycle whose
+//! edges were all noted in this way, each would be older than the next, all around; and of one with others, consider the
+//! last that was noted under all locks: what was missing of the cycle then came later, each edge before the next, up to
+//! that one, which came before them. So some edge finds the cycle closed, under all locks.
+//!
+//! Asks between two busy workers, in millions per second: 0.95 with one lock for all edges, 1.01 with these, 1.11 without
+//! looking for cycles.
+//!
+//! An edge is noted *before* its request is sent. A request that is under way when its ask fails may be handled all the
+//! same, ask the next actor, and so on: it would go round for ever, past edges that come too late. An ask whose handler
+//! is run on the asker's stack sends nothing; it is only pushed on a list of this thread, and noted when something above
+//! it on the stack sends (then it will wait), or when its handler has to wait.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::actor::ActorId;
+use crate::names::Label;
 
 thread_local! {
     static POLLED: Cell<Option<ActorId>> = const { Cell::new(None) };
-}
-
-/// The actor whose async handler is being polled on this thread.
-pub(crate) fn current_actor() -> Option<ActorId> {
-    POLLED.get()
+    /// The asks on this thread's stack, the innermost last.
+    static ATTEMPTS: RefCell<Vec<Tried>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Polls `future` as part of `actor`'s handler.
@@ -39,20 +53,57 @@ impl Drop for Restore {
     }
 }
 
-/// One edge per awaited ask: from whom, to whom, and what it is called in a report.
+/// One edge per awaited ask.
 struct Edge {
-    to: ActorId,
-    to_name: String,
+    to: Label,
     token: u64,
 }
 
-#[derive(Default)]
-struct Graph {
-    edges: HashMap<ActorId, Vec<Edge>>,
+/// The edges from some of the actors.
+struct Part {
+    edges: HashMap<ActorId, Vec<Edge>, BuildHasherDefault<Spread>>,
     next_token: u64,
 }
 
-static GRAPH: Mutex<Option<Graph>> = Mutex::new(None);
+const PARTS: usize = 16;
+
+/// The edges of all systems, since asks go from one to the other. Locks are taken in the order of the parts.
+static GRAPH: [Mutex<Part>; PARTS] =
+    [const { Mutex::new(Part { edges: HashMap::with_hasher(BuildHasherDefault::new()), next_token: 0 }) }; PARTS];
+
+fn part_of(actor: ActorId) -> usize {
+    // The map uses the bits at both ends.
+    (BuildHasherDefault::<Spread>::new().hash_one(actor) >> 32) as usize % PARTS
+}
+
+fn lock(part: usize) -> MutexGuard<'static, Part> {
+    GRAPH[part].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Spreads addresses, which nobody chooses in order to make them collide.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        let mixed = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// A noted edge; taken back when dropped.
 pub(crate) struct Waiting {
@@ -60,54 +111,105 @@ pub(crate) struct Waiting {
     token: u64,
 }
 
-/// Notes that `from` waits for `to`.
-///
-/// # Errors
-/// The names along the cycle that this would close, from the one that is asked back to itself.
-pub(crate) fn note(from: ActorId, to: ActorId, to_name: String) -> Result<Waiting, Vec<String>> {
-    let mut guard = GRAPH.lock().unwrap_or_else(PoisonError::into_inner);
-    let graph = guard.get_or_insert_with(Graph::default);
-    let mut path = vec![to_name.clone()];
-    if from == to || graph.leads_to(to, from, &mut path, &mut Vec::new()) {
-        if from == to {
-            path.push(to_name);
-        } else {
-            let first = path[0].clone();
-            path.push(first);
-        }
-        return Err(path);
-    }
-    let token = graph.next_token;
-    graph.next_token += 1;
-    graph.edges.entry(from).or_default().push(Edge { to, to_name, token });
-    Ok(Waiting { from, token })
+struct Tried {
+    from: ActorId,
+    to: Label,
+    edge: Option<Waiting>,
 }
 
-impl Graph {
-    fn leads_to(&self, at: ActorId, goal: ActorId, path: &mut Vec<String>, seen: &mut Vec<ActorId>) -> bool {
-        if seen.contains(&at) {
-            return false;
-        }
-        seen.push(at);
-        for edge in self.edges.get(&at).into_iter().flatten() {
-            path.push(edge.to_name.clone());
-            if edge.to == goal || self.leads_to(edge.to, goal, path, seen) {
-                return true;
+/// An ask of an actor, from before its request is sent (or run on this stack) until it has to wait or is answered. Over
+/// when dropped.
+pub(crate) struct Attempt(());
+
+impl Attempt {
+    /// Begins to ask `to`. None: not in an async handler.
+    pub(crate) fn begin(to: Label) -> Option<Attempt> {
+        let from = POLLED.get()?;
+        ATTEMPTS.with_borrow_mut(|attempts| attempts.push(Tried { from, to, edge: None }));
+        Some(Attempt(()))
+    }
+
+    /// Notes that everybody on this stack waits; this is the innermost.
+    ///
+    /// # Errors
+    /// The actors along the cycle that this would close, from the one that is asked back to itself.
+    pub(crate) fn note(&self) -> Result<Waiting, Vec<String>> {
+        ATTEMPTS.with_borrow_mut(|attempts| {
+            let (innermost, outer) = attempts.split_last_mut().expect("this attempt is the last");
+            for tried in outer.iter_mut().filter(|tried| tried.edge.is_none()) {
+                tried.edge = Some(note(tried.from, tried.to)?);
             }
-            path.pop();
+            innermost.edge.take().map_or_else(|| note(innermost.from, innermost.to), Ok)
+        })
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        let _over = ATTEMPTS.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// Notes that `from` waits for `to`.
+fn note(from: ActorId, to: Label) -> Result<Waiting, Vec<String>> {
+    let (own, next) = (part_of(from), part_of(to.id));
+    {
+        let mut low = lock(own.min(next));
+        let mut high = (own != next).then(|| lock(own.max(next)));
+        let asked = if next <= own { &low } else { high.as_ref().expect("they are two") };
+        if from != to.id && !asked.edges.contains_key(&to.id) {
+            let asker = if own <= next { &mut low } else { high.as_mut().expect("they are two") };
+            return Ok(asker.add(from, to));
         }
-        false
+    }
+    // Whom it asks waits, too: for whom, is looked for while nothing changes.
+    let mut parts: [MutexGuard<'_, Part>; PARTS] = std::array::from_fn(lock);
+    let mut path = vec![to];
+    if from == to.id || leads_to(&parts, to.id, from, &mut path, &mut Vec::new()) {
+        drop(parts);
+        path.push(to);
+        return Err(path.iter().map(Label::to_string).collect());
+    }
+    Ok(parts[own].add(from, to))
+}
+
+fn leads_to(
+    parts: &[MutexGuard<'_, Part>; PARTS],
+    at: ActorId,
+    goal: ActorId,
+    path: &mut Vec<Label>,
+    seen: &mut Vec<ActorId>,
+) -> bool {
+    if seen.contains(&at) {
+        return false;
+    }
+    seen.push(at);
+    for edge in parts[part_of(at)].edges.get(&at).into_iter().flatten() {
+        path.push(edge.to);
+        if edge.to.id == goal || leads_to(parts, edge.to.id, goal, path, seen) {
+            return true;
+        }
+        path.pop();
+    }
+    false
+}
+
+impl Part {
+    fn add(&mut self, from: ActorId, to: Label) -> Waiting {
+        let token = self.next_token;
+        self.next_token += 1;
+        self.edges.entry(from).or_default().push(Edge { to, token });
+        Waiting { from, token }
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut guard = GRAPH.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(graph) = guard.as_mut() else { return };
-        if let Some(edges) = graph.edges.get_mut(&self.from) {
+        let mut part = lock(part_of(self.from));
+        if let Some(edges) = part.edges.get_mut(&self.from) {
             edges.retain(|edge| edge.token != self.token);
             if edges.is_empty() {
-                graph.edges.remove(&self.from);
+                part.edges.remove(&self.from);
             }
         }
     }

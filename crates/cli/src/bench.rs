@@ -3,33 +3,36 @@
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 
-use playhouse_bench::registry::{self, Benchmark};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS};
 use playhouse_bench::report::{Report, Table, figure, statistics};
-use playhouse_bench::runner::{self, Measured, Options, answer_parent, measure_in_child, measure_workload};
+use playhouse_bench::runner::{self, Options, answer_parent, measure_in_child, measure_limit, measure_workload};
+use playhouse_bench::sweep::{self, STAGES_PER_WORKER, Sweep, SweepTable};
 use playhouse_bench::{Failure, Size};
 
-use crate::output::{BAD_INPUT, FAILED, fail, print};
+use crate::interrupt;
+use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
 
 /// Arguments of `playhouse bench`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The benchmarks to run; all without
-    #[arg(value_name = "NAME")]
+    /// The benchmarks to run (see --list); all without
+    #[arg(value_name = "NAME", value_parser = names(), hide_possible_values = true)]
     names: Vec<String>,
     /// List the benchmarks instead of running them
     #[arg(long)]
     list: bool,
-    /// Worker threads; 2 without, or 1 on a machine with one core
+    /// Worker threads, from 1 to 1024; without, 2, or 1 on a machine with one core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
-    /// Stages per worker; the runtime chooses without
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    stages: Option<u16>,
-    /// How often each benchmark and its floor run, in turns
-    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Stages per worker, up to 65,536 over all workers; the runtime chooses without
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    stages: Option<u32>,
+    /// How often each benchmark and its floor run, in turns, from 1 to 1000
+    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: u16,
-    /// How much they do: smoke, default or paper
-    #[arg(long, default_value = "default")]
+    /// How much they do: smoke (a moment), default, or paper (what the papers have)
+    #[arg(long, default_value = "default", value_parser = sizes(), hide_possible_values = true)]
     size: Size,
     /// Print one JSON object per benchmark
     #[arg(long)]
@@ -38,21 +41,26 @@ pub struct Args {
     #[arg(long, conflicts_with = "json")]
     stats: bool,
     /// Run with 1, 2, 4, … 512 stages per worker, without the floors
-    #[arg(long, conflicts_with_all = ["json", "stats", "stages"])]
+    #[arg(long, conflicts_with_all = ["stats", "stages"])]
     sweep_stages: bool,
     /// Measure in this process and answer the parent
     #[arg(long, hide = true)]
     child: bool,
 }
 
-/// The numbers of stages per worker of a sweep.
-const SWEEP: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(registry::all().iter().map(|benchmark| benchmark.name))
+}
+
+fn sizes() -> impl TypedValueParser<Value = Size> {
+    PossibleValuesParser::new(Size::ALL.map(Size::name)).try_map(|name| name.parse::<Size>())
+}
 
 /// Runs benchmarks and prints what was measured.
 pub fn run(args: &Args) -> ExitCode {
     let options = Options {
         workers: args.workers.map_or(Options::default().workers, usize::from),
-        stages_per_worker: args.stages.map(usize::from),
+        stages_per_worker: args.stages.map(|stages| stages as usize),
         runs: usize::from(args.runs),
         size: args.size,
     };
@@ -64,40 +72,54 @@ pub fn run(args: &Args) -> ExitCode {
         list(&chosen);
         return ExitCode::SUCCESS;
     }
-    let stages_per_worker = if args.sweep_stages { SWEEP.last().copied() } else { options.stages_per_worker };
-    if let Err(failure) = runner::check_options(&Options { stages_per_worker, ..options }) {
+    let most = if args.sweep_stages { STAGES_PER_WORKER.last().copied() } else { options.stages_per_worker };
+    if let Err(failure) = check_stages(most, options.workers) {
         return fail(BAD_INPUT, &failure.to_string());
     }
     if args.child {
         runner::end_with_parent();
+        // A terminal interrupts the parent and this child: the parent says so, and its end is the end of this one.
+        interrupt::ignore();
         for benchmark in &chosen {
             print(&answer_parent(benchmark, &options));
         }
         return ExitCode::SUCCESS;
     }
-    let failures = if args.sweep_stages { sweep(&chosen, &options) } else { measure(&chosen, &options, args) };
+    interrupt::exit_on_interrupt();
+    let failures =
+        if args.sweep_stages { sweep(&chosen, &options, args.json) } else { measure(&chosen, &options, args) };
     if failures.is_empty() { ExitCode::SUCCESS } else { fail(FAILED, &failures.join("\n")) }
 }
 
-/// The benchmarks called `names`; without names all, but those that need more workers.
+/// Whether a system may have so many stages.
+fn check_stages(per_worker: Option<usize>, workers: usize) -> Result<(), Failure> {
+    const STAGES_MAX: usize = 65_536;
+    match per_worker {
+        Some(stages) if stages * workers > STAGES_MAX => Err(Failure::new(format!(
+            "{stages} stages per worker are too many for {workers} workers: at most {} are allowed, {STAGES_MAX} over all",
+            STAGES_MAX / workers
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The benchmarks called `names`; without names all, but those that need more workers. `count` comes first: its floor is
+/// the scale of the others' targets.
 fn choose(names: &[String], options: &Options) -> Result<Vec<&'static Benchmark>, Failure> {
     if names.is_empty() {
         return Ok(registry::all().iter().filter(|b| runner::check_workers(b, options).is_ok()).collect());
     }
-    let chosen: Vec<_> = names.iter().map(|name| registry::find(name)).collect::<Result<_, _>>()?;
+    let mut chosen: Vec<_> = names.iter().map(|name| registry::find(name)).collect::<Result<_, _>>()?;
     for benchmark in &chosen {
         runner::check_workers(benchmark, options)?;
     }
+    chosen.sort_by_key(|benchmark| benchmark.name != "count");
     Ok(chosen)
 }
 
 fn list(benchmarks: &[&Benchmark]) {
-    let width = |of: fn(&Benchmark) -> &str| benchmarks.iter().map(|b| of(b).chars().count()).max().unwrap_or(0);
-    let (names, ops) = (width(|b| b.name), width(|b| b.op));
-    let margin = names + 2;
-    for benchmark in benchmarks {
-        let Benchmark { name, op, summary, source, .. } = benchmark;
-        print(&format!("{name:<names$}  {op:<ops$}  {summary}\n{:margin$}{:ops$}  [{source}]", "", ""));
+    for Benchmark { name, op, summary, source, .. } in benchmarks {
+        print(&format!("{name} (operation: {op})\n    {summary}\n    [{source}]"));
     }
 }
 
@@ -108,37 +130,57 @@ fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args) -> Vec<Str
         print(&table.head());
     }
     let mut failures = Vec::new();
-    let mut count_limit = String::new();
+    let mut count_limit_ns = None;
     for (number, benchmark) in benchmarks.iter().enumerate() {
         let progress = Progress::say(number, benchmarks.len(), benchmark.name);
-        let measured = child(benchmark, options, args).and_then(measure_in_child);
+        let judged = child(benchmark, options, args).and_then(measure_in_child).and_then(|mut measured| {
+            let limit_ns = count_limit_ns.map_or_else(|| count_limit(&measured.report), Ok)?;
+            count_limit_ns = Some(limit_ns);
+            measured.report.judge(benchmark.target, limit_ns / COUNT_LIMIT_NS);
+            Ok(measured)
+        });
         progress.clear();
-        match measured {
-            Ok(Measured { report, .. }) if args.json => print(&report.to_json()),
-            Ok(Measured { report, statistics: counters }) => {
-                print(&table.row(benchmark, &report));
+        match judged {
+            Ok(measured) if args.json => print(&measured.report.to_json()),
+            Ok(measured) => {
+                print(&table.row(&measured.report));
                 if args.stats {
-                    print(&statistics(&counters));
+                    print(&statistics(&measured.statistics));
                 }
-                remark(benchmark, &report);
-                if benchmark.name == "count" {
-                    count_limit = format!("; here it is {} ns", figure(report.limit_ns_per_op));
-                }
+                remark(&measured.report);
             }
             Err(failure) => failures.push(format!("{}: {failure}", benchmark.name)),
         }
     }
-    if !args.json && benchmarks.iter().any(|benchmark| benchmark.target.is_some()) {
-        let machine = format!("a machine where the limit of count is 4.7 ns{count_limit}");
-        print(&format!("\nTargets are for two workers; those in ns for {machine}."));
+    if !args.json {
+        print("\nlimit: the same written by hand, without actors. ratio: ns/op over limit.");
+        if let Some(limit_ns) = count_limit_ns.filter(|_| benchmarks.iter().any(|b| b.target.is_some())) {
+            print(&format!(
+                "Targets are for two workers. Those in ns are for a machine where the limit of\n\
+                 count is {COUNT_LIMIT_NS} ns; here it is {} ns, so they are shown and compared times {}.",
+                figure(limit_ns),
+                figure(limit_ns / COUNT_LIMIT_NS)
+            ));
+        }
     }
     failures
 }
 
+/// What the floor of `count` takes here, per message: as in `report`, or else measured for this.
+fn count_limit(report: &Report) -> Result<f64, Failure> {
+    let count = registry::find("count")?;
+    let known = report.limit_ns_per_op.filter(|_| report.bench == count.name);
+    let limit = match known {
+        Some(limit) => Some(limit),
+        None => measure_limit(count, &Options::default())?,
+    };
+    limit.ok_or_else(|| Failure::new("`count` has no floor to scale the targets by"))
+}
+
 /// Warns of a figure that says little.
-fn remark(benchmark: &Benchmark, report: &Report) {
+fn remark(report: &Report) {
     if report.max > 2.0 * report.min {
-        eprintln!("note: the runs of {} differ by more than 2 x: is the machine busy?", benchmark.name);
+        eprintln!("note: the runs of {} differ by more than 2 x: is the machine busy?", report.bench);
     }
 }
 
@@ -157,40 +199,34 @@ fn child(benchmark: &Benchmark, options: &Options, args: &Args) -> Result<Comman
 }
 
 /// Runs each benchmark with ever more stages per worker; returns what failed.
-fn sweep(benchmarks: &[&Benchmark], options: &Options) -> Vec<String> {
-    let width = benchmarks.iter().map(|b| b.name.len()).chain(["stages per worker".len()]).max().unwrap_or(0);
-    let line = |name: &str, cells: &[String], worst: &str| {
-        let cells: String = cells.iter().map(|cell| format!(" {cell:>8}")).collect();
-        print(&format!("{name:<width$}{cells}  {worst:>10}"));
-    };
-    line("stages per worker", &SWEEP.map(|stages| stages.to_string()), "worst/best");
+fn sweep(benchmarks: &[&Benchmark], options: &Options, json: bool) -> Vec<String> {
+    let table = SweepTable::of(benchmarks.iter().copied());
+    if !json {
+        print(&table.head());
+    }
     let mut failures = Vec::new();
+    let mut sweeps = Vec::new();
     for (number, benchmark) in benchmarks.iter().enumerate() {
-        let mut found = Vec::new();
-        for stages in SWEEP {
-            let label = format!("{}, {stages} stages per worker", benchmark.name);
+        let ns_per_op = STAGES_PER_WORKER.map(|stages| {
+            let label = format!("{} with {stages} stages per worker", benchmark.name);
             let progress = Progress::say(number, benchmarks.len(), &label);
             let options = Options { stages_per_worker: Some(stages), ..*options };
             let measured = measure_workload(benchmark, &options);
             progress.clear();
-            match measured {
-                Ok(ns_per_op) => found.push(Some(ns_per_op)),
-                Err(failure) => {
-                    found.push(None);
-                    failures.push(format!("{label}: {failure}"));
-                }
-            }
-        }
-        let cells: Vec<_> = found.iter().map(|ns| ns.map_or_else(|| "failed".to_owned(), figure)).collect();
-        let known = || found.iter().flatten().copied();
-        let factor = known().fold(0.0, f64::max) / known().fold(f64::INFINITY, f64::min);
-        line(benchmark.name, &cells, &if factor.is_finite() { figure(factor) } else { "–".to_owned() });
+            measured.map_err(|failure| failures.push(format!("{label}: {failure}"))).ok()
+        });
+        let sweep = Sweep::new(benchmark, options.workers, ns_per_op);
+        print(&if json { sweep.to_json() } else { table.row(&sweep) });
+        sweeps.push(sweep);
     }
-    print(&format!("\nns per operation, median of {} runs on {} workers", options.runs, options.workers));
+    if !json {
+        let (runs, workers) = (options.runs, options.workers);
+        print(&format!("\nmedians; runs: {runs}, workers: {workers}\n{}", sweep::verdict(&sweeps)));
+    }
     failures
 }
 
-/// One line on standard error about what runs; it goes away on a terminal.
+/// One line on standard error about what runs, as long as it runs; only on a terminal.
 struct Progress {
     terminal: bool,
 }
@@ -198,18 +234,15 @@ struct Progress {
 impl Progress {
     fn say(number: usize, of: usize, what: &str) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let text = format!("[{}/{of}] {what}", number + 1);
         if terminal {
-            eprint!("\r\x1b[K{text}")
-        } else {
-            eprintln!("{text}")
+            eprint!("{CLEAR}[{}/{of}] {what}", number + 1);
         }
         Self { terminal }
     }
 
     fn clear(self) {
         if self.terminal {
-            eprint!("\r\x1b[K");
+            eprint!("{CLEAR}");
         }
     }
 }

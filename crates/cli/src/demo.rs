@@ -17,10 +17,10 @@ pub struct Args {
     /// A scenario file, or the name of a built-in scenario (see `playhouse scenario`)
     #[arg(long, value_name = "FILE|NAME", default_value = "default")]
     scenario: String,
-    /// Worker threads, one per core without
+    /// Worker threads, from 1 to 1024; one per core without
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
-    /// Stages over all workers, at least one per worker; the runtime chooses without
+    /// Stages over all workers, from one per worker to 65,536; the runtime chooses without
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     stages: Option<u32>,
     /// Where the clients' dice start, instead of the scenario's seed

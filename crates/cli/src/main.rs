@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Runs the ChatApp world on the Playhouse actor runtime; with a command, something else.
+/// Playhouse, an actor runtime: a demonstration, which runs without a command, and the benchmarks
 #[derive(Parser)]
 #[command(name = "playhouse", version, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -23,7 +23,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a ChatApp world from a scenario (what happens without a command, too)
+    /// Run a chat world and check that every message arrived; the default
     Demo(demo::Args),
     /// List the built-in scenarios, or print one, to copy and change
     Scenario(scenarios::Args),

@@ -10,6 +10,9 @@ pub const BAD_INPUT: u8 = 2;
 /// Interrupted from the keyboard: 128 and the number of the signal, as shells have it.
 pub const INTERRUPTED: u8 = 130;
 
+/// Goes back to the start of a terminal's line and wipes it.
+pub const CLEAR: &str = "\r\x1b[K";
+
 /// Writes to standard output. A reader that has gone away (`| head`) is no error.
 pub fn print(text: &str) {
     let mut out = std::io::stdout().lock();

@@ -38,7 +38,7 @@ pub fn resolve(name_or_file: &str) -> Result<Scenario, String> {
         return scenario.scenario().map_err(|error| error.to_string());
     }
     let path = Path::new(name_or_file);
-    if !path.exists() {
+    if let Ok(false) = path.try_exists() {
         return Err(format!(
             "no scenario file \"{name_or_file}\", and none of that name is built in; there are: {}",
             names()

@@ -1,21 +1,12 @@
-//! The program, as a user runs it.
+//! `playhouse demo` and `playhouse scenario`, as a user runs them.
+
+mod program;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-fn playhouse(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_playhouse"));
-    command.args(arguments).stdin(Stdio::null());
-    command
-}
-
-/// Runs the program to its end: its exit code, what it printed, and what it said on standard error.
-fn run(arguments: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = playhouse(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code().expect("ended by itself"), text(stdout), text(stderr))
-}
+use program::{playhouse, refused, run};
 
 /// A scenario file that is there while its test runs.
 struct File(PathBuf);
@@ -94,63 +85,64 @@ fn a_seed_of_ones_own_is_used() {
     assert_ne!(checksum("5"), checksum("6"));
 }
 
-/// Checks that a file is refused with exit code 2 and words that say why, and that nothing has run.
-fn refused(name: &str, text: &str, words: &[&str]) {
+/// Checks that a file is refused with its name and these words.
+fn refused_file(name: &str, text: &str, words: &[&str]) {
     let file = File::new(name, text);
-    let (code, out, errors) = run(&["demo", "--scenario", file.path()]);
-    assert_eq!((code, &*out), (2, ""), "{errors}");
-    for word in words.iter().chain([&file.path()]) {
-        assert!(errors.contains(word), "no {word} in\n{errors}");
-    }
+    refused(&["demo", "--scenario", file.path()], &[words, &[file.path()]].concat());
 }
 
 #[test]
 fn bad_scenarios_are_refused_with_file_key_value_and_what_is_allowed() {
     let unknown = format!("clints = 7\n{LITTLE}");
-    refused("unknown.toml", &unknown, &[":1: clints = 7: unknown key", "allowed here: turns, clients"]);
-    refused("type.toml", "turns = \"x\"\nclients = 1", &[":1: turns = \"x\": must be a whole number from 1 to"]);
-    refused("size.toml", "turns = 1\nclients = 99999999999", &[":2: clients = 99999999999: must be a whole number"]);
+    refused_file("unknown.toml", &unknown, &[":1: clints = 7: unknown key", "allowed here: turns, clients"]);
+    refused_file("type.toml", "turns = \"x\"\nclients = 1", &[":1: turns = \"x\": must be a whole number from 1 to"]);
+    refused_file(
+        "size.toml",
+        "turns = 1\nclients = 99999999999",
+        &[":2: clients = 99999999999: must be a whole number"],
+    );
     let sum = "turns = 1\nclients = 1\n[behaviour]\nleave = 70\npost = 70";
-    refused("sum.toml", sum, &[":5: behaviour.post = 70: ", "sum to at most 100"]);
-    refused(
+    refused_file("sum.toml", sum, &[":5: behaviour.post = 70: ", "sum to at most 100"]);
+    refused_file(
         "many.toml",
         "turns = 1\nclients = 5\ndirectories = 9",
         &[":3: directories = 9: must be from 1 to", "is 5"],
     );
-    refused("missing.toml", "turns = 1", &["clients: is missing"]);
-    refused("syntax.toml", "turns == 1", &[":1: not TOML"]);
-    refused("all.toml", "turns = 0\nclients = 0\ncolour = 1", &[":1: turns = 0", ":2: clients = 0", ":3: colour = 1"]);
+    refused_file("missing.toml", "turns = 1", &["clients: is missing"]);
+    refused_file("syntax.toml", "turns == 1", &[":1: not TOML"]);
+    refused_file(
+        "all.toml",
+        "turns = 0\nclients = 0\ncolour = 1",
+        &[":1: turns = 0", ":2: clients = 0", ":3: colour = 1"],
+    );
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named_with_what_is_built_in() {
-    let (code, out, errors) = run(&["demo", "--scenario", "no/such.toml"]);
-    assert_eq!((code, &*out), (2, ""));
-    assert!(errors.contains("no/such.toml") && errors.contains("default, small, sequential"), "{errors}");
-    let (code, _, errors) = run(&["demo", "--scenario", env!("CARGO_MANIFEST_DIR")]);
-    assert_eq!(code, 2);
-    assert!(errors.contains("cannot be read"), "{errors}");
+fn a_file_that_cannot_be_read_is_named_with_what_is_allowed() {
+    let built_in = "default, small, sequential";
+    refused(&["demo", "--scenario", "no/such.toml"], &["\"no/such.toml\"", built_in]);
+    refused(&["demo", "--scenario", ""], &["\"\"", built_in]);
+    let directory = env!("CARGO_MANIFEST_DIR");
+    refused(&["demo", "--scenario", directory], &[directory, "is a directory; a scenario is a TOML file"]);
+    let file = File::new("binary.toml", "");
+    std::fs::write(file.path(), [0xff, 0xfe, 0x00]).unwrap();
+    refused(&["demo", "--scenario", file.path()], &[file.path(), "cannot be read: ", "a scenario is a TOML file"]);
+    refused_file("large.toml", &"#".repeat(1_000_001), &["is too large", "at most 1000000 bytes"]);
+    #[cfg(unix)]
+    refused(&["demo", "--scenario", "/dev/zero"], &["/dev/zero", "is too large"]);
 }
 
 #[test]
 fn wrong_arguments_are_refused() {
-    let cases: [&[&str]; 7] = [
-        &["demo", "--workers", "0"],
-        &["demo", "--workers", "100000"],
-        &["demo", "--workers", "two"],
-        &["demo", "--stages", "0"],
-        &["demo", "--seed", "-1"],
-        &["demo", "--speed", "9"],
-        &["dance"],
-    ];
-    for arguments in cases {
-        let (code, out, errors) = run(arguments);
-        assert_eq!((code, &*out), (2, ""), "{arguments:?}: {errors}");
-        assert!(
-            errors.contains(arguments.last().unwrap()) || errors.contains(arguments[arguments.len() - 2]),
-            "{errors}"
-        );
-    }
+    refused(&["demo", "--workers", "0"], &["--workers", "'0'", "1..=1024"]);
+    refused(&["demo", "--workers", "100000"], &["--workers", "'100000'", "1..=1024"]);
+    refused(&["demo", "--workers", "two"], &["--workers", "'two'"]);
+    refused(&["demo", "--stages", "0"], &["--stages", "'0'", "1..=65536"]);
+    refused(&["demo", "--stages", "65537"], &["--stages", "'65537'", "1..=65536"]);
+    refused(&["demo", "--seed", "4294967296"], &["--seed", "'4294967296'", "0..=4294967295"]);
+    refused(&["demo", "--speed", "9"], &["--speed"]);
+    refused(&["demo", "evening.toml"], &["evening.toml"]);
+    refused(&["dance"], &["dance"]);
 }
 
 #[test]

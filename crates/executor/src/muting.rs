@@ -10,8 +10,8 @@ use crate::worker::Worker;
 /// A worker with more bytes than this in its queue and inbox is overloaded ...
 pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
 /// ... or one whose backlog takes longer than this, if it is at least `OVERLOADED_RECORDS_MIN` long.
-pub(crate) const OVERLOADED_NS: u64 = 10_000_000;
-const OVERLOADED_RECORDS_MIN: u64 = 1024;
+pub(crate) const OVERLOADED_NS: u64 = 2_000_000;
+const OVERLOADED_RECORDS_MIN: u64 = 256;
 
 /// How full a worker with so many bytes of records is: 0 is below the low-water mark, 2 and more above the high one.
 pub(crate) fn load_of(bytes: u64, average_ns: u64) -> u64 {

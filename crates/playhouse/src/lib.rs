@@ -42,7 +42,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What a program with actors needs.
 pub mod prelude {
     pub use crate::{
-        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, Directive, Down, Group, Handler, Message, Placement,
-        Recipient, SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, actor,
+        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, GaveUp, Group, Handler,
+        Message, Owned, Phase, Placement, Recipient, SpawnError, SpawnOptions, Stealing, StopReason, Supervise,
+        Supervised, Supervisor, System, TimerKey, TrySendError, actor,
     };
 }

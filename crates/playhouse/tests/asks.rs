@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use playhouse::{Phase, prelude::*};
+use playhouse::prelude::*;
 use support::{Adder, Dice, Do, Gate, Increment, Log, Puppet, finishes, simulated, threads};
 use tokio::sync::oneshot;
 
@@ -311,5 +311,84 @@ fn random_paths_of_awaited_asks_give_each_their_answer() {
         }
         let seen: u64 = all.iter().map(|node| node.ask(Seen).wait().unwrap() - 1).sum();
         assert_eq!(seen, visits as u64);
+    }
+}
+
+/// Fails, and returns something all the same.
+struct Failing;
+
+impl Actor for Failing {}
+
+#[derive(Debug)]
+struct Trouble;
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("trouble")
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Fail {
+    and_stop: bool,
+}
+
+impl Handler<Fail> for Failing {
+    fn handle(&mut self, fail: Fail, ctx: &mut Context<Self>) -> u64 {
+        ctx.fail(Trouble);
+        if fail.and_stop {
+            ctx.stop();
+        }
+        1
+    }
+}
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct FailLater(oneshot::Receiver<()>);
+
+impl AsyncHandler<FailLater> for Failing {
+    async fn handle(&mut self, FailLater(until): FailLater, ctx: &mut Context<Self>) -> u64 {
+        let _ = until.await;
+        ctx.fail(Trouble);
+        1
+    }
+}
+
+/// Awaits a failing one: on its own stack, where that can be done.
+#[derive(Message)]
+#[message(reply = Result<u64, AskError>)]
+struct AskFailing(ActorRef<Failing>);
+
+impl AsyncHandler<AskFailing> for Node {
+    async fn handle(&mut self, AskFailing(whom): AskFailing, _: &mut Context<Self>) -> Result<u64, AskError> {
+        whom.ask(Fail { and_stop: false }).await
+    }
+}
+
+#[test]
+fn who_asked_a_handler_that_fails_gets_no_answer() {
+    for seed in 0..20 {
+        let system = simulated(seed);
+        let failing = || system.spawn(Failing);
+        for and_stop in [false, true] {
+            assert_eq!(failing().ask(Fail { and_stop }).wait(), Err(AskError::Panicked), "seed {seed}");
+        }
+        let (wake, sleep) = oneshot::channel();
+        wake.send(()).unwrap();
+        assert_eq!(failing().ask(FailLater(sleep)).wait(), Err(AskError::Panicked));
+        let node = system.spawn(Node::default());
+        assert_eq!(node.ask(AskFailing(failing())).wait(), Ok(Err(AskError::Panicked)));
+        let log = Log::new();
+        let (to, into) = (failing(), log.clone());
+        system.spawn(Puppet).tell(Do::this(move |ctx| {
+            ctx.ask(to, Fail { and_stop: false }).then(move |_, answer, _| into.push(answer));
+        }));
+        system.run_until_idle();
+        assert_eq!(log.take(), [Err(AskError::Panicked)]);
+        assert_eq!(system.stats().total.crashes, 4, "a stop after a failure ends the actor by its own wish");
     }
 }

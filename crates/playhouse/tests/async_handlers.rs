@@ -321,3 +321,27 @@ fn an_async_handler_uses_its_context_across_awaits() {
         assert_eq!(system.now(), Duration::ZERO, "the timer went with its actor");
     }
 }
+
+/// Awaits a timer of tokio, whose runtime is elsewhere.
+struct Napper {
+    runtime: tokio::runtime::Handle,
+}
+
+#[actor]
+impl Napper {
+    #[message]
+    async fn nap(&mut self, how_long: Duration) -> bool {
+        self.runtime.spawn(async move { tokio::time::sleep(how_long).await }).await.is_ok()
+    }
+}
+
+#[test]
+fn a_timer_of_tokio_is_awaited_in_its_own_runtime() {
+    finishes(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let system = threads(1);
+        let napper = system.spawn(Napper { runtime: runtime.handle().clone() });
+        assert_eq!(runtime.block_on(async { napper.ask(Nap(Duration::from_millis(1))).await }), Ok(true));
+        system.shutdown().unwrap();
+    });
+}

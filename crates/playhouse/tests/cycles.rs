@@ -289,3 +289,29 @@ fn the_short_cut_cannot_be_told_from_the_queue() {
     }
     assert!(taken > 100, "the short cut was taken {taken} times");
 }
+
+/// Asks the next one, without end.
+#[derive(Message, Clone, Copy)]
+#[message(reply = Result<(), AskError>)]
+struct GoRound;
+
+impl AsyncHandler<GoRound> for Node {
+    async fn handle(&mut self, _: GoRound, _: &mut Context<Self>) -> Result<(), AskError> {
+        self.others[0].ask(GoRound).await?
+    }
+}
+
+#[test]
+fn a_request_that_would_close_a_cycle_is_not_sent_on_its_way() {
+    finishes(|| {
+        let system = threads(2);
+        for _ in 0..200 {
+            let nodes = graph(&system, &[&[1], &[2], &[0]]);
+            let answer = nodes[0].ask(GoRound).wait().unwrap();
+            assert!(matches!(answer, Err(AskError::Cycle(_))), "{answer:?}");
+            // Not idle while a request goes round.
+            system.run_until_idle();
+        }
+        system.shutdown().unwrap();
+    });
+}

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use playhouse::prelude::*;
-use support::{Adder, Do, Gate, Increment, LIMIT, Log, Puppet, Scribe, Write, finishes, on_stage};
+use support::{Adder, Do, Gate, Increment, LIMIT, Log, Puppet, Scribe, Write, finishes, on_stage, threads};
 
 fn blocked(system: &System, stage: u16) -> (ActorRef<Puppet>, Gate) {
     let (gate, turnstile) = Gate::new();
@@ -347,6 +347,30 @@ fn short_blocks_of_many_actors_keep_every_order() {
         for (stage, log) in logs.iter().enumerate() {
             assert!(log.take().into_iter().eq(0..900), "scribe {stage}");
         }
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn what_a_dedicated_actor_sends_does_not_wait_until_its_handler_returns() {
+    finishes(|| {
+        let system = threads(1);
+        let dedicated = system.spawn_with(SpawnOptions::new().placement(Placement::Dedicated), Puppet);
+        let (heard, hears) = channel();
+        let (gate, turnstile) = Gate::new();
+        let puppet = system.spawn(Puppet);
+        dedicated.tell(Do::this(move |_| {
+            for n in 0..100 {
+                let heard = heard.clone();
+                puppet.tell(Do::this(move |_| heard.send(n).unwrap()));
+            }
+            turnstile.pass();
+        }));
+        gate.wait_entered();
+        for n in 0..100 {
+            assert_eq!(hears.recv_timeout(LIMIT), Ok(n), "it came only when the handler returned");
+        }
+        gate.open();
         system.shutdown().unwrap();
     });
 }

@@ -304,3 +304,49 @@ fn what_a_stopped_hook_starts_does_not_outlive_the_actor() {
         system.shutdown().unwrap();
     });
 }
+
+#[test]
+fn the_group_of_a_dedicated_actor_is_on_a_common_stage() {
+    finishes(|| {
+        let system = System::builder().workers(1).stages(3).start().unwrap();
+        let (groups, answers) = (Log::new(), Log::new());
+        for _ in 0..2 {
+            let dedicated = system.spawn_with(SpawnOptions::new().placement(Placement::Dedicated), Puppet);
+            let (gate, turnstile) = Gate::new();
+            let (groups, adders) = (groups.clone(), answers.clone());
+            dedicated.tell(Do::this(move |ctx| {
+                let group = ctx.group();
+                groups.push(group);
+                assert_eq!(ctx.group(), group);
+                let adder = ctx.spawn_with(SpawnOptions::new().placement(Placement::Group(group)), Adder);
+                adders.push(adder);
+                turnstile.pass();
+                ctx.stop();
+            }));
+            gate.wait_entered();
+            // The dedicated actor blocks its thread, and its group goes on.
+            for adder in answers.take() {
+                assert_eq!(adder.ask(Increment(1)).wait(), Ok(2));
+            }
+            gate.open();
+            system.run_until_idle();
+            assert_eq!(system.stats().total.crashes, 0);
+        }
+        assert_eq!(groups.take().len(), 2);
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn the_group_of_an_actor_is_its_own_stage() {
+    let system = System::builder().workers(2).stages(5).simulated(0).start().unwrap();
+    for _ in 0..20 {
+        let group = Group::new(&system);
+        let options = SpawnOptions::new().placement(Placement::Group(group));
+        let log = Log::new();
+        let into = log.clone();
+        system.spawn_with(options, Puppet).tell(Do::this(move |ctx| into.push(ctx.group())));
+        system.run_until_idle();
+        assert_eq!(log.take(), [group]);
+    }
+}

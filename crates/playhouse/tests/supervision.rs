@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use playhouse::prelude::*;
-use support::{Log, Mourn, Mourner, quiet_panics, simulated};
+use support::{Adder, Gate, Increment, Log, Mourn, Mourner, Turnstile, finishes, quiet_panics, simulated, threads};
 
 #[derive(Debug)]
 struct Trouble;
@@ -362,4 +362,120 @@ fn timers_of_a_former_life_do_not_fire() {
     system.run_until_idle();
     assert!(!log.take().contains(&"tick".to_owned()));
     assert_eq!(system.now(), Duration::ZERO);
+}
+
+#[test]
+fn a_child_that_is_stopped_while_it_waits_for_its_restart_is_not_asked_to_tidy_up_a_broken_state() {
+    quiet_panics();
+    let ends: [fn(System, ActorRef<Worker>); 2] = [
+        |system, worker| {
+            worker.stop();
+            system.run_until_idle();
+        },
+        |system, _| drop(system.shutdown().unwrap()),
+    ];
+    for end in ends {
+        for crash in [Crash::Panic, Crash::Fail] {
+            let system = simulated(0);
+            let log = Log::new();
+            let policy = Supervise::one_for_one().backoff(Duration::from_secs(1), Duration::from_secs(1));
+            let supervisor = system.spawn(Supervisor::new(policy));
+            let worker = child(supervisor, "a", &log);
+            let downs = mourn(&system, worker);
+            worker.tell(crash);
+            // Behind the crash, and before the restart, which is a second away.
+            let sister = child(supervisor, "b", &log);
+            assert_eq!(sister.ask(Count).wait(), Ok(1));
+            assert!(!worker.is_stopped() && system.now().is_zero());
+            log.take();
+            end(system.clone(), worker);
+            assert!(worker.is_stopped());
+            assert!(!log.take().contains(&"a stopped".to_owned()), "`stopped` was run on a state that had crashed");
+            let reasons: Vec<_> = downs.take().into_iter().map(|down| down.reason).collect();
+            assert!(matches!(reasons[..], [StopReason::Stopped] | [] | [StopReason::Shutdown]), "{reasons:?}");
+        }
+    }
+}
+
+#[test]
+fn a_child_that_is_drained_while_it_waits_for_its_restart_is_restarted_first() {
+    quiet_panics();
+    let system = simulated(0);
+    let log = Log::new();
+    let policy = Supervise::one_for_one().backoff(Duration::from_secs(1), Duration::from_secs(1));
+    let worker = child(system.spawn(Supervisor::new(policy)), "a", &log);
+    worker.tell(Crash::Panic);
+    worker.tell(Tick);
+    worker.drain();
+    system.run_until_idle();
+    assert_eq!(log.take(), ["a started at 0ns", "a started at 1s", "tick", "a stopped"]);
+    assert!(worker.is_stopped());
+}
+
+#[test]
+fn a_restarted_or_resumed_child_that_is_stopped_later_tidies_up() {
+    quiet_panics();
+    for directive in [Directive::Restart, Directive::Resume] {
+        let system = simulated(0);
+        let log = Log::new();
+        let policy = Supervise::one_for_one().on::<Trouble>(directive);
+        let worker = child(system.spawn(Supervisor::new(policy)), "a", &log);
+        worker.tell(Crash::Fail);
+        system.run_until_idle();
+        worker.stop();
+        system.run_until_idle();
+        assert_eq!(log.take().last().map(String::as_str), Some("a stopped"));
+    }
+}
+
+/// Blocks its thread, and says on which stage it is.
+struct Blocking;
+
+#[actor]
+impl Blocking {
+    #[message]
+    fn block(&mut self, gate: Turnstile) {
+        gate.pass();
+        panic!("meant: behind the gate");
+    }
+    #[message(name = "WhichGroup")]
+    fn group(&self, ctx: &mut Context<Self>) -> Group {
+        ctx.group()
+    }
+}
+
+#[test]
+fn a_supervised_child_is_put_where_it_is_told() {
+    let system = System::builder().workers(2).stages(8).simulated(0).start().unwrap();
+    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let start = |placement| supervisor.ask(Supervised::new("b", || Blocking).placement(placement)).wait().unwrap();
+    let group = Group::new(&system);
+    for _ in 0..10 {
+        let child = start(Placement::Group(group)).unwrap();
+        assert_eq!(child.ask(WhichGroup).wait(), Ok(group));
+    }
+    let error = start(Placement::Stage(8)).unwrap_err();
+    assert!(error.to_string().contains("Blocking \"b\" could not be started: stage 8"), "{error}");
+    assert!(!supervisor.is_stopped());
+}
+
+#[test]
+fn a_supervised_child_with_a_thread_of_its_own_is_restarted_there() {
+    quiet_panics();
+    finishes(|| {
+        let system = threads(1);
+        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+        let spec = Supervised::new("b", || Blocking).placement(Placement::Dedicated);
+        let child = supervisor.ask(spec).wait().unwrap().unwrap();
+        let adder = system.spawn(Adder);
+        for _ in 0..3 {
+            let (gate, turnstile) = Gate::new();
+            child.tell(Block(turnstile));
+            gate.wait_entered();
+            assert_eq!(adder.ask(Increment(1)).wait(), Ok(2));
+            gate.open();
+        }
+        assert!(child.ask(WhichGroup).wait().is_ok());
+        system.shutdown().unwrap();
+    });
 }

@@ -52,7 +52,7 @@ fn each_way_to_end_has_its_reason() {
             }
             end(puppet);
             system.run_until_idle();
-            let down = Down { who: puppet.id(), reason: reason.clone() };
+            let down = Down { who: puppet.id(), name: None, reason: reason.clone() };
             assert_eq!(log.take(), [down.clone(), down], "seed {seed}");
         }
     }
@@ -69,7 +69,7 @@ fn who_ended_before_is_not_alive() {
         system.run_until_idle();
         mourner.tell(Mourn(puppet));
         system.run_until_idle();
-        assert_eq!(log.take(), [Down { who: puppet.id(), reason: StopReason::NotAlive }]);
+        assert_eq!(log.take(), [Down { who: puppet.id(), name: None, reason: StopReason::NotAlive }]);
     }
 }
 
@@ -123,7 +123,7 @@ fn requests_of_the_system_lane_keep_their_order() {
         puppet.stop();
         puppet.kill();
         system.run_until_idle();
-        assert_eq!(log.take(), [Down { who: puppet.id(), reason: StopReason::Stopped }], "seed {seed}");
+        assert_eq!(log.take(), [Down { who: puppet.id(), name: None, reason: StopReason::Stopped }], "seed {seed}");
     }
 }
 

@@ -1,0 +1,67 @@
+//! How long something took each time: percentiles, and durations as people read them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Percentiles (nearest rank), in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Half of the times were no longer.
+    pub p50_ns: u64,
+    /// Nine of ten times were no longer.
+    pub p90_ns: u64,
+    /// 99 of 100 times were no longer.
+    pub p99_ns: u64,
+    /// No time was longer.
+    pub max_ns: u64,
+}
+
+impl Latency {
+    /// Of these times, which are sorted; zeros if there are none.
+    pub(crate) fn of(times_ns: &mut [u64]) -> Self {
+        times_ns.sort_unstable();
+        let percentile = |percent: usize| match times_ns.len() {
+            0 => 0,
+            times => times_ns[(times * percent).div_ceil(100) - 1],
+        };
+        Self { p50_ns: percentile(50), p90_ns: percentile(90), p99_ns: percentile(99), max_ns: percentile(100) }
+    }
+}
+
+impl fmt::Display for Latency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [p50, p90, p99, max] = [self.p50_ns, self.p90_ns, self.p99_ns, self.max_ns].map(|ns| duration(ns as f64));
+        write!(f, "median {p50}, p90 {p90}, p99 {p99}, max {max}")
+    }
+}
+
+/// A duration in the unit in which it has one to three digits before the point.
+pub(crate) fn duration(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.2} µs", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let mut times: Vec<u64> = (1..=200).rev().collect();
+        let latency = Latency::of(&mut times);
+        assert_eq!(latency, Latency { p50_ns: 100, p90_ns: 180, p99_ns: 198, max_ns: 200 });
+        assert_eq!(latency.to_string(), "median 100 ns, p90 180 ns, p99 198 ns, max 200 ns");
+        assert_eq!(Latency::of(&mut [7]), Latency { p50_ns: 7, p90_ns: 7, p99_ns: 7, max_ns: 7 });
+        assert_eq!(Latency::of(&mut []), Latency::default());
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!([0.0, 1500.0, 2.5e6, 3.25e9].map(duration), ["0 ns", "1.50 µs", "2.50 ms", "3.25 s"]);
+    }
+}

@@ -1,0 +1,109 @@
+//! What actors and types are called in reports.
+//!
+//! A report has an actor's address and no way to its state, which another thread may be using. So the names of living
+//! actors are kept here, for whoever prints an address. Actors without a name never come here.
+
+use std::any::type_name;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+
+use crate::actor::{Actor, ActorId};
+
+static NAMES: RwLock<BTreeMap<ActorId, Arc<str>>> = RwLock::new(BTreeMap::new());
+
+fn names_mut() -> RwLockWriteGuard<'static, BTreeMap<ActorId, Arc<str>>> {
+    NAMES.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The name of the actor `id`, if it has one and lives.
+pub(crate) fn name_of(id: ActorId) -> Option<Arc<str>> {
+    NAMES.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+}
+
+/// The name of one actor. Reports know it until the last clone of the `Arc` that this lives in is dropped: the actor
+/// holds one, and so does its spawner until both have said whose name it is.
+pub(crate) struct Name {
+    text: Arc<str>,
+    id: OnceLock<ActorId>,
+}
+
+impl Name {
+    pub(crate) fn new(text: String) -> Arc<Name> {
+        Arc::new(Name { text: text.into(), id: OnceLock::new() })
+    }
+
+    /// Called by the spawner, which may be ahead of the actor, and by the actor, which may be ahead of its spawner.
+    pub(crate) fn belongs_to(&self, id: ActorId) {
+        self.id.get_or_init(|| {
+            names_mut().insert(id, Arc::clone(&self.text));
+            id
+        });
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.get() {
+            names_mut().remove(id);
+        }
+    }
+}
+
+/// A type without the modules it is in: `Cache<String>` for `shop::Cache<alloc::string::String>`.
+pub(crate) struct ShortType(pub(crate) &'static str);
+
+impl fmt::Display for ShortType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_end_of_path = |c: char| !(c.is_alphanumeric() || c == '_' || c == ':');
+        for path in self.0.split_inclusive(is_end_of_path) {
+            f.write_str(path.rfind("::").map_or(path, |at| &path[at + 2..]))?;
+        }
+        Ok(())
+    }
+}
+
+/// An actor in a report: `Account "alice"`, or `Account#1.7f20.0` where it has no name.
+#[derive(Clone, Copy)]
+pub(crate) struct Label {
+    actor: &'static str,
+    pub(crate) id: ActorId,
+}
+
+impl Label {
+    pub(crate) fn of<A: Actor>(id: ActorId) -> Label {
+        Label { actor: type_name::<A>(), id }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let actor = ShortType(self.actor);
+        match name_of(self.id) {
+            Some(name) => write!(f, "{actor} {name:?}"),
+            None => write!(f, "{actor}{}", self.id),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ShortType;
+
+    #[test]
+    fn a_type_is_shown_without_its_modules() {
+        for (path, short) in [
+            ("shop::Till", "Till"),
+            ("u8", "u8"),
+            ("shop::Cache<alloc::string::String>", "Cache<String>"),
+            ("a::B<(a::C, [d::E; 3]), &f::G<h::I>>", "B<(C, [E; 3]), &G<I>>"),
+            ("alloc::boxed::Box<dyn a::B + core::marker::Send>", "Box<dyn B + Send>"),
+        ] {
+            assert_eq!(ShortType(path).to_string(), short);
+        }
+    }
+}

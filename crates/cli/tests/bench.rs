@@ -1,0 +1,136 @@
+//! `playhouse bench`, as a user runs it.
+
+mod program;
+
+use program::{refused, run};
+use serde_json::Value;
+
+const SMOKE: [&str; 5] = ["bench", "--size", "smoke", "--runs", "1"];
+
+fn smoke(arguments: &[&str]) -> String {
+    let (code, out, errors) = run(&[&SMOKE, arguments].concat());
+    assert_eq!((code, &*errors), (0, ""), "{out}");
+    out
+}
+
+fn json(arguments: &[&str]) -> Vec<Value> {
+    let out = smoke(&[&["--json"], arguments].concat());
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn a_table_fits_a_terminal_and_says_what_its_targets_are_for() {
+    let table = smoke(&["flood", "fib", "count"]);
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    let names: Vec<_> = table.lines().skip(2).take(4).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["count", "flood", "asks:", "fib"], "{table}");
+    let limit = table.lines().nth(2).unwrap().split_whitespace().nth(3).unwrap();
+    assert!(table.contains(&format!("count is 4.7 ns; here it is {limit} ns")), "{table}");
+    let table = smoke(&["idle"]);
+    assert!(!table.contains("4.7 ns"), "nothing has a target, and\n{table}");
+}
+
+#[test]
+fn targets_are_scaled_by_the_limit_of_count() {
+    let [count, fib, idle] = &json(&["fib", "count", "idle"])[..] else { panic!("not three") };
+    let scale = number(&count["limit_ns_per_op"]) / 4.7;
+    for (report, target_ns) in [(count, 9.0), (fib, 100.0)] {
+        let scaled = number(&report["target"]["ns_per_op"]);
+        assert!((scaled / scale - target_ns).abs() < 0.01, "{report}");
+        let reached = report["reached"].as_str().unwrap();
+        let in_time = number(&report["ns_per_op"]) <= scaled;
+        assert_eq!(in_time, ["yes", "ns only"].contains(&reached), "{report}");
+    }
+    assert!(idle["limit_ns_per_op"].is_null() && idle["ratio"].is_null(), "{idle}");
+    assert_eq!((idle.get("target"), idle.get("reached")), (None, None));
+}
+
+#[test]
+fn without_count_its_limit_is_measured_for_the_targets() {
+    let [fib, skynet] = &json(&["fib", "skynet"])[..] else { panic!("not two") };
+    assert!(number(&fib["target"]["ns_per_op"]) > 0.0, "{fib}");
+    assert_eq!(fib["target"]["ns_per_op"], skynet["target"]["ns_per_op"]);
+}
+
+#[test]
+fn counters_stand_below_their_row() {
+    let table = smoke(&["count", "--stats"]);
+    assert!(table.contains("received") && table.contains("average gulp"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+}
+
+#[test]
+fn a_sweep_ends_with_a_verdict() {
+    let out = smoke(&["--sweep-stages", "count", "idle"]);
+    assert!(out.lines().take(4).all(|line| line.chars().count() <= 80), "{out}");
+    assert!(out.contains(" 1   2   4   8  16  32  64 128 256 512"), "{out}");
+    assert!(out.lines().last().unwrap().contains("collapse"), "{out}");
+    let [sweep] = &json(&["--sweep-stages", "count"])[..] else { panic!("not one") };
+    let times: Vec<_> = sweep["ns_per_op"].as_array().unwrap().iter().map(number).collect();
+    assert_eq!((times.len(), &sweep["stages_per_worker"][9]), (10, &Value::from(512)));
+    let worst_over_best = number(&sweep["worst_over_best"]);
+    assert!(worst_over_best >= 1.0, "{sweep}");
+    assert_eq!(sweep["collapse"], worst_over_best > 2.0);
+}
+
+#[test]
+fn benchmarks_are_listed() {
+    let (code, list, _) = run(&["bench", "--list"]);
+    assert_eq!(code, 0);
+    for name in ["count", "idle", "waves", "flood"] {
+        assert!(list.contains(&format!("{name} (operation: ")), "{list}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused_with_what_is_allowed() {
+    refused(&["bench", "cuont"], &["'cuont'", "NAME", "pingpong-cross", "a similar value exists: 'count'"]);
+    refused(&["bench", "count", "wave"], &["'wave'", "'waves'"]);
+    refused(&["bench", "--size", "huge"], &["'huge'", "--size", "smoke, default, paper"]);
+    for (option, value, allowed) in [
+        ("--workers", "0", "1..=1024"),
+        ("--workers", "1000000", "1..=1024"),
+        ("--workers", "two", "invalid digit"),
+        ("--runs", "0", "1..=1000"),
+        ("--runs", "65536", "1..=1000"),
+        ("--runs", "-1", "unexpected argument"),
+        ("--stages", "0", "1..=65536"),
+        ("--stages", "65537", "1..=65536"),
+    ] {
+        let named = if value.starts_with('-') { value } else { option };
+        refused(&["bench", option, value, "count"], &[named, value, allowed]);
+    }
+    let stages = ["40000 stages per worker", "2 workers", "at most 32768"];
+    refused(&["bench", "--workers", "2", "--stages", "40000", "count"], &stages);
+    refused(&["bench", "--workers", "200", "--sweep-stages", "count"], &["512 stages per worker", "at most 327"]);
+    refused(&["bench", "--workers", "1", "pingpong-cross"], &["`pingpong-cross` needs 2 workers and has 1"]);
+    refused(&["bench", "--json", "--stats"], &["--json", "--stats"]);
+    refused(&["bench", "--fast"], &["--fast"]);
+}
+
+/// Ctrl-C in a terminal reaches the program and the child that measures: both end, with one line and exit code 130.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_ends_the_benchmarks_with_a_line_that_says_so() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    let mut program = program::playhouse(&["bench", "--size", "smoke", "--runs", "50"]);
+    let mut child = program.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut rows = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(rows.any(|row| row.starts_with("count ")));
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    // The end of standard error is that of all who can write to it.
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");
+    let words: Vec<_> = errors.lines().filter(|line| !line.starts_with("note: ")).collect();
+    assert_eq!(words, ["interrupted"]);
+    assert!(!rows.any(|row| row.starts_with("flood ")), "it has gone on");
+}
