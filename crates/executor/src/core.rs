@@ -43,8 +43,8 @@ pub(crate) struct Pace {
 impl Pace {
     /// So many messages took so long.
     pub(crate) fn note(&mut self, messages: u64, ns: u64) {
-        self.messages = self.messages / 2 + messages;
-        self.ns = self.ns / 2 + ns;
+        self.messages = self.messages - self.messages / 8 + messages;
+        self.ns = self.ns - self.ns / 8 + ns;
     }
 
     /// At least 1.

@@ -80,6 +80,7 @@ impl Worker {
             // Empty: the tail goes back to the start of the segment, which stays in the cache.
             let body = Segment::body(segment);
             self.passed_bytes.set(self.bytes_run());
+            debug_assert_eq!(self.queued_bytes.get(), 0, "the queue is empty");
             log.tail.store(body, Ordering::Relaxed);
             self.run_at.set(body);
             self.run_end.set(body);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::address::{Lane, RawAddress};
 use crate::record::{self, Deliverable, Loose, Op};
 use crate::resident::{Resident, Undelivered};
-use crate::segment::{BODY_BYTES, Chain, Segment};
+use crate::segment::{Chain, Segment};
 use crate::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::{Worker, current};
@@ -183,8 +183,8 @@ impl Worker {
             unsafe {
                 (*full).used = log.tail.load(Ordering::Relaxed).offset_from(Segment::body(full)) as usize;
                 (*full).next = segment;
+                self.queued_bytes.set(self.queued_bytes.get() + (*full).used as isize);
             }
-            self.queued_bytes.set(self.queued_bytes.get() + BODY_BYTES as isize);
             log.last.set(segment);
         } else {
             // A whole segment for another worker: hand it over now, so a long handler's messages do not wait for its
