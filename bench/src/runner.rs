@@ -72,16 +72,14 @@ pub fn measure(benchmark: &Benchmark, options: &Options) -> Result<Measured, Fai
     Ok(Measured { report, statistics })
 }
 
-/// The median of `options.runs` runs of the workload alone, in nanoseconds per operation.
+/// One run of the workload alone, in nanoseconds per operation.
 ///
 /// # Errors
 ///
 /// As [`measure`].
 pub fn measure_workload(benchmark: &Benchmark, options: &Options) -> Result<f64, Failure> {
     check_workers(benchmark, options)?;
-    let runs: Result<Vec<_>, _> =
-        (0..options.runs.max(1)).map(|_| play(benchmark, options).map(|played| played.outcome.ns_per_op())).collect();
-    Ok(Spread::of(&runs?).median)
+    Ok(play(benchmark, options)?.outcome.ns_per_op())
 }
 
 /// The median of `options.runs` runs of the floor alone, in nanoseconds per operation; `None` if there is no floor.

@@ -22,7 +22,8 @@ pub struct Sweep {
     pub workers: usize,
     /// The numbers of stages per worker.
     pub stages_per_worker: [usize; 10],
-    /// Nanoseconds per operation with each of them; `null` where a run failed.
+    /// Nanoseconds per operation with each of them: of its best run, since what is asked is what the number of stages
+    /// costs and not what else the machine does; `null` where all runs failed.
     pub ns_per_op: [Option<f64>; 10],
     /// The slowest over the fastest; `null` where all failed.
     pub worst_over_best: Option<f64>,
@@ -31,8 +32,9 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Of what was measured with each number of [`STAGES_PER_WORKER`].
-    pub fn new(benchmark: &Benchmark, workers: usize, ns_per_op: [Option<f64>; 10]) -> Self {
+    /// Of the runs with each number of [`STAGES_PER_WORKER`], in nanoseconds per operation.
+    pub fn new(benchmark: &Benchmark, workers: usize, runs: &[Vec<f64>; 10]) -> Self {
+        let ns_per_op = runs.each_ref().map(|runs| runs.iter().copied().reduce(f64::min));
         let worst = ns_per_op.iter().flatten().copied().reduce(f64::max);
         let worst_over_best = worst.zip(best(&ns_per_op)).map(|(worst, best)| worst / best);
         Self {
@@ -118,9 +120,9 @@ mod tests {
     use crate::registry;
 
     fn sweep(name: &str, worst: Option<f64>) -> Sweep {
-        let mut ns_per_op = [Some(5.0); 10];
-        ns_per_op[9] = worst;
-        Sweep::new(registry::find(name).unwrap(), 2, ns_per_op)
+        let mut runs: [Vec<f64>; 10] = std::array::from_fn(|_| vec![5.0]);
+        runs[9] = Vec::from_iter(worst);
+        Sweep::new(registry::find(name).unwrap(), 2, &runs)
     }
 
     #[test]
@@ -129,7 +131,7 @@ mod tests {
         assert!(sweep("count", Some(10.1)).collapse);
         let failed = sweep("count", None);
         assert_eq!((failed.worst_over_best, failed.collapse), (Some(1.0), false));
-        let nothing = Sweep::new(registry::find("count").unwrap(), 2, [None; 10]);
+        let nothing = Sweep::new(registry::find("count").unwrap(), 2, &[const { Vec::new() }; 10]);
         assert_eq!((nothing.worst_over_best, nothing.collapse), (None, false));
     }
 
@@ -154,7 +156,7 @@ mod tests {
         let head = head.lines().last().unwrap();
         assert_eq!(head.chars().count(), row.chars().count(), "\n{head}\n{row}");
         assert!(row.ends_with(" 1.0 1.0   –   1.00") && row.chars().count() <= 80, "{row}");
-        let nothing = Sweep::new(registry::find("count").unwrap(), 2, [None; 10]);
+        let nothing = Sweep::new(registry::find("count").unwrap(), 2, &[const { Vec::new() }; 10]);
         assert!(table.row(&nothing).ends_with("  –   –      –"), "{}", table.row(&nothing));
     }
 

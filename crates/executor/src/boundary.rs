@@ -279,6 +279,7 @@ impl Worker {
     /// Takes the whole inbox, and is awake. In RUNTIME.
     pub(crate) fn take_mail(&self) {
         let office = self.office();
+        office.mail.fetch();
         let mut inbox = office.lock();
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
             self.system.active_more();

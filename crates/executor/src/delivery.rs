@@ -20,9 +20,10 @@ impl SystemCore {
             office.overloaded.store(true, Ordering::SeqCst);
         }
         self.call(&mut inbox);
+        let first = inbox.first_segment();
         drop(inbox);
         // After the lock was given back: that would wait for this store to be done.
-        office.mail.raise();
+        office.mail.raise(first);
     }
 
     /// Makes the worker of `inbox` awake.

@@ -5,6 +5,7 @@
 //! sleeps (I3), and a stage changes its worker only under the locks of both (I1, I2). The lock is taken per batch.
 
 use std::ops::Deref;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::Thread;
@@ -12,7 +13,7 @@ use std::thread::Thread;
 use crate::address::Lane;
 use crate::locks::{lock, try_lock};
 use crate::run::prefetch_for_write;
-use crate::segment::Chain;
+use crate::segment::{Chain, Segment};
 use crate::signal::Signal;
 use crate::timers::TimerOp;
 
@@ -67,6 +68,11 @@ impl Inbox {
         }
     }
 
+    /// The first segment of the normal mail, or null.
+    pub(crate) fn first_segment(&self) -> *const Segment {
+        self.normal.first
+    }
+
     /// Takes all three lanes, by rank.
     pub(crate) fn take_lanes(&mut self) -> [Chain; 3] {
         self.loot_bytes = 0;
@@ -89,23 +95,38 @@ impl<T> Deref for Apart<T> {
 
 /// Tells without the lock that there is something in the inbox. Up a little later than the mail is there; and it may still
 /// be up, or come up again, when that was taken.
+///
+/// Up, it is the address of the first segment of the mail, as far as that was known: who takes the mail has it fetched
+/// while it waits for the inbox (one of three cache misses on the way of a message between two cores). A hint: that
+/// segment may be somewhere else by now, or freed.
 #[derive(Default)]
-pub(crate) struct MailFlag(AtomicBool);
+pub(crate) struct MailFlag(AtomicUsize);
 
 impl MailFlag {
+    /// Up, without a segment to be fetched.
+    const BARE: usize = 1;
+
     #[inline(always)]
     pub(crate) fn is_up(&self) -> bool {
         // Relaxed: who finds it up takes the lock.
-        self.0.load(Ordering::Relaxed)
+        self.0.load(Ordering::Relaxed) != 0
     }
 
-    pub(crate) fn raise(&self) {
+    pub(crate) fn raise(&self, mail: *const Segment) {
         // Release: after the inbox was written, for the eyes of who watches.
-        self.0.store(true, Ordering::Release);
+        self.0.store(mail.addr() | Self::BARE, Ordering::Release);
     }
 
     pub(crate) fn lower(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Has the first records of the mail fetched, and the segment made this core's own: it will write there next.
+    pub(crate) fn fetch(&self) {
+        let segment = self.0.load(Ordering::Relaxed) & !Self::BARE;
+        if segment != 0 {
+            prefetch_for_write(ptr::without_provenance::<u8>(segment));
+        }
     }
 }
 

@@ -76,7 +76,7 @@ impl Worker {
         let mut inbox = self.office().lock();
         if inbox.has_mail() {
             // Its sender may not have come to that yet.
-            self.office().mail.raise();
+            self.office().mail.raise(inbox.first_segment());
             return false;
         }
         // The signal too: who rouses a worker raises it under this lock, whether the worker is awake or not.

@@ -111,7 +111,7 @@ impl Worker {
         if mine.timer_ops.is_empty() && mine.returned.is_empty() {
             self.office().mail.lower();
         } else {
-            self.office().mail.raise();
+            self.office().mail.raise(std::ptr::null());
         }
         self.hand_over(&given, loot, &mut theirs);
         drop(mine);
