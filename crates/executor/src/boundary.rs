@@ -47,6 +47,11 @@ use crate::worker::Worker;
 
 /// A backlog that takes longer than this is worth a second worker: a wake-up costs about a tenth of it.
 pub(crate) const WORTH_WAKING_NS: u64 = 50_000;
+/// So is a backlog that takes longer than this, about two hand-overs between cores, ...
+const WORTH_SHARING_NS: u64 = 300;
+/// ... where it is there at every look for so long: a hundred tokens that go round for ever are little at any moment. (With
+/// less in the queue, two workers may be slower than one: what goes to and fro between them costs more than they save.)
+const LASTING_NS: u64 = 1_000_000;
 /// Boundaries between two looks at the clock ...
 const CHECKUP_EVERY: u32 = 64;
 /// ... or messages, if that is sooner.
@@ -352,10 +357,26 @@ impl Worker {
         office.surplus.store(records as usize, Ordering::Relaxed);
         office.average_ns.store(average_ns, Ordering::Relaxed);
         self.weigh();
-        let worth_waking = records > 1 && records * average_ns > WORTH_WAKING_NS;
-        if worth_waking && gives && self.system.config.stealing != Stealing::None {
+        if self.is_worth_waking(records, average_ns, now_ns) && gives && self.system.config.stealing != Stealing::None {
             self.system.wake_a_thief(self.id);
         }
+    }
+
+    /// Whether a second worker should help with the queue of this one.
+    fn is_worth_waking(&self, records: u64, average_ns: u64, now_ns: u64) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let backlog_ns = if records > 1 { records * average_ns } else { 0 };
+        if backlog_ns <= WORTH_SHARING_NS {
+            core.loaded_since_ns = None;
+            return false;
+        }
+        let since_ns = *core.loaded_since_ns.get_or_insert(now_ns);
+        let lasts = now_ns.saturating_sub(since_ns) > LASTING_NS;
+        if lasts {
+            core.loaded_since_ns = Some(now_ns);
+        }
+        lasts || backlog_ns > WORTH_WAKING_NS
     }
 
     /// Adds what was handled to the counters.

@@ -44,6 +44,7 @@ impl Worker {
         let (due, holding) = unsafe {
             let core = self.core();
             core.checked_ns = 0;
+            core.loaded_since_ns = None;
             (core.wheel.next_ns(), core.holds_any())
         };
         // First without looking at a clock or at others: an answer to what was just sent may be here soon.
