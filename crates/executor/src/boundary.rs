@@ -47,8 +47,8 @@ use crate::worker::Worker;
 
 /// A backlog that takes longer than this is worth a second worker: a wake-up costs about a tenth of it.
 pub(crate) const WORTH_WAKING_NS: u64 = 50_000;
-/// So is a backlog that takes longer than this, about two hand-overs between cores, ...
-const WORTH_SHARING_NS: u64 = 300;
+/// So is a backlog that takes longer than this, a hand-over between two cores there and back, ...
+const WORTH_SHARING_NS: u64 = 200;
 /// ... where it is there at every look for so long: a hundred tokens that go round for ever are little at any moment. (With
 /// less in the queue, two workers may be slower than one: what goes to and fro between them costs more than they save.)
 const LASTING_NS: u64 = 1_000_000;
@@ -339,7 +339,7 @@ impl Worker {
         self.publish();
         let records = self.backlog_bytes() / RECORD_BYTES;
         // SAFETY: in RUNTIME; short borrow.
-        let (average_ns, timers, gives) = unsafe {
+        let (average_ns, timers) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
             let handled = (core.handled_total.wrapping_sub(core.checked_handled) as i64).max(0) as u64;
@@ -348,7 +348,7 @@ impl Worker {
             }
             core.checked_ns = now_ns;
             core.checked_handled = core.handled_total;
-            (core.pace.average_ns(), !core.wheel.is_empty(), now_ns >= core.next_theft_ns)
+            (core.pace.average_ns(), !core.wheel.is_empty())
         };
         if timers {
             self.fire_timers(now_ns);
@@ -357,6 +357,7 @@ impl Worker {
         office.surplus.store(records as usize, Ordering::Relaxed);
         office.average_ns.store(average_ns, Ordering::Relaxed);
         self.weigh();
+        let gives = now_ns >= office.next_theft_ns.load(Ordering::Relaxed);
         if self.is_worth_waking(records, average_ns, now_ns) && gives && self.system.config.stealing != Stealing::None {
             self.system.wake_a_thief(self.id);
         }

@@ -117,8 +117,6 @@ pub(crate) struct Core {
     pub(crate) random: u32,
     pub(crate) pace: Pace,
     pub(crate) mail: Mail,
-    /// No stages are given away before (nanoseconds of the system's clock).
-    pub(crate) next_theft_ns: u64,
     /// Since then there was something worth sharing in the queue at every look, and nobody was woken.
     pub(crate) loaded_since_ns: Option<u64>,
     pub(crate) checked_ns: u64,
@@ -138,7 +136,6 @@ impl Core {
             random: seed | 1,
             pace: Pace { messages: 1, ns: 50 },
             mail: Mail::default(),
-            next_theft_ns: 0,
             loaded_since_ns: None,
             checked_ns: 0,
             checked_handled: 0,

@@ -149,6 +149,8 @@ pub(crate) struct Office {
     pub(crate) surplus: AtomicUsize,
     /// Nanoseconds (system clock) of this worker's last theft attempt: the longest-victim heuristic.
     pub(crate) last_theft_ns: AtomicU64,
+    /// It gives no stages away before (nanoseconds of the system's clock).
+    pub(crate) next_theft_ns: AtomicU64,
     /// Threads outside wait here while what they send to is overloaded.
     pub(crate) relieved: Condvar,
 }
@@ -176,6 +178,7 @@ impl Office {
             muted_stages: AtomicUsize::new(0),
             surplus: AtomicUsize::new(0),
             last_theft_ns: AtomicU64::new(0),
+            next_theft_ns: AtomicU64::new(0),
             relieved: Condvar::new(),
         }
     }

@@ -28,9 +28,14 @@ impl Worker {
         if system.config.stealing == Stealing::None || self.id as usize >= system.config.workers {
             return;
         }
+        let now_ns = system.now_ns();
+        // One that would give nothing now is not asked: it would leave its gulp for that.
         let candidates = || {
             (0..system.config.workers as u16).filter(|other| {
-                *other != self.id && system.offices[*other as usize].surplus.load(Ordering::Relaxed) > 1
+                let office = &system.offices[*other as usize];
+                *other != self.id
+                    && office.surplus.load(Ordering::Relaxed) > 1
+                    && office.next_theft_ns.load(Ordering::Relaxed) <= now_ns
             })
         };
         let victim = match system.config.stealing {
@@ -47,7 +52,7 @@ impl Worker {
             }
             Stealing::None => None,
         };
-        self.office().last_theft_ns.store(system.now_ns(), Ordering::Relaxed);
+        self.office().last_theft_ns.store(now_ns, Ordering::Relaxed);
         if let Some(victim) = victim {
             self.ask_for_stages(victim);
         }
@@ -69,8 +74,7 @@ impl Worker {
         let Some(&thief) = thieves.first() else { return };
         self.flush();
         let start_ns = self.system.now_ns();
-        // SAFETY: in RUNTIME; short borrow.
-        if start_ns < unsafe { self.core() }.next_theft_ns {
+        if start_ns < self.office().next_theft_ns.load(Ordering::Relaxed) {
             return self.ledger.steal_no_candidate.add(1);
         }
         match self.choose_stages(thief) {
@@ -78,8 +82,7 @@ impl Worker {
             None => self.ledger.steal_no_candidate.add(1),
         }
         let end_ns = self.system.now_ns();
-        // SAFETY: in RUNTIME; short borrow.
-        unsafe { self.core() }.next_theft_ns = end_ns + (end_ns - start_ns) * SHARE_OF_TIME;
+        self.office().next_theft_ns.store(end_ns + (end_ns - start_ns) * SHARE_OF_TIME, Ordering::Relaxed);
     }
 
     /// Moves stages with their records to the thief.
