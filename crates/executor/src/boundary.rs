@@ -31,7 +31,7 @@
 //! The first design had a queue per stage and a list of ready stages. Every hop of a ring over many stages then paid
 //! for taking a stage, releasing it and finding the next. With one queue per worker, stages are only the grain of
 //! stealing: a theft partitions the queue, which costs the victim about 2 ns per record looked at, per theft, and the
-//! number of stages costs nothing (`playhouse bench --sweep-stages`).
+//! number of stages costs nothing (`playhouse bench --sweep-stages`), as long as there are two for each worker.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
