@@ -71,6 +71,28 @@ impl RawAddress {
         Address { raw: self, state: PhantomData }
     }
 
+    /// With a type again, if an `S` lives at the address. None where the actor has ended.
+    pub fn of_type<S: Resident>(self) -> Option<Address<S>> {
+        // SAFETY: cells are never freed.
+        let cell = unsafe { self.cell.as_ref() };
+        // The kind was written before the address was made; if the cell has a new tenant by now, of whatever kind, the
+        // address is stale all the same.
+        let fits = !self.is_stale() && (cell.kind().type_id)() == std::any::TypeId::of::<S>();
+        fits.then(|| self.typed())
+    }
+
+    /// The type of who lives at the address. None where the actor has ended.
+    pub fn resident_type(self) -> Option<std::any::TypeId> {
+        // Of a cell that is stale already there may be no kind.
+        if self.is_stale() {
+            return None;
+        }
+        // SAFETY: cells are never freed. The kind is that of the address's own life or of a later one: then it is stale.
+        let kind = unsafe { self.cell.as_ref() }.kind();
+        let id = (kind.type_id)();
+        (!self.is_stale()).then_some(id)
+    }
+
     /// Whether the actor is known to have ended. False may be out of date at once; true stays true.
     pub fn is_stale(self) -> bool {
         // SAFETY: cells are never freed.

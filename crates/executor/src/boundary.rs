@@ -107,6 +107,7 @@ impl Worker {
         self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.near_burst.set(0);
         self.flush();
+        self.write_out();
         let signal = match self.tenure.signal.get() {
             0 => 0,
             _ => self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK),
@@ -125,7 +126,7 @@ impl Worker {
             let due = core.until_checkup == 0
                 || signal & Signal::TICK != 0
                 || self.handled.get() as i64 >= CHECKUP_EVERY_MESSAGES as i64;
-            (due, !core.mute_requests.is_empty(), core.holds_any())
+            (due, !core.mute_requests.is_empty() || !core.pauses.is_empty(), core.holds_any())
         };
         if muting {
             self.mute();
@@ -303,8 +304,11 @@ impl Worker {
         for op in timer_ops {
             self.apply_timer(op);
         }
-        for stage in returned {
-            self.release(stage);
+        for (stage, reason) in returned {
+            // SAFETY: in RUNTIME; short borrow.
+            if unsafe { self.core() }.holds.get(&stage).is_some_and(|hold| hold.reason == reason) {
+                self.release(stage);
+            }
         }
     }
 
@@ -353,6 +357,7 @@ impl Worker {
         if timers {
             self.fire_timers(now_ns);
         }
+        self.poll_now_and_then(now_ns);
         let office = self.office();
         office.surplus.store(records as usize, Ordering::Relaxed);
         office.average_ns.store(average_ns, Ordering::Relaxed);

@@ -24,12 +24,16 @@ pub(crate) mod status {
     pub(crate) const CRASHED: u64 = 4;
     /// Its first message is under way: whatever overtakes that goes to the deferred list.
     pub(crate) const NEW: u64 = 8;
+    /// The actor is elsewhere, and there is no state behind the header: what comes is sent on (`away.rs`).
+    pub(crate) const AWAY: u64 = 16;
     pub(crate) const MASK: u64 = 0xffff;
 }
 
 /// Type-erased operations on the state.
 pub(crate) struct Kind {
     pub(crate) class: u16,
+    /// Which type it belongs to.
+    pub(crate) type_id: fn() -> std::any::TypeId,
     pub(crate) stop: unsafe fn(NonNull<Cell>, Ending),
     pub(crate) crash: unsafe fn(NonNull<Cell>, Crash) -> Outcome,
 }
@@ -142,6 +146,27 @@ impl Cell {
             let identity = (this.tag() & 0xffff_ffff_0000_0000) | (u64::from(stage) << 16);
             this.set_tag(identity);
             identity
+        }
+    }
+
+    /// Makes it the place of an `S` that lives elsewhere.
+    ///
+    /// # Safety
+    /// As [`Cell::occupy`].
+    pub(crate) unsafe fn occupy_away(
+        cell: NonNull<Cell>,
+        kind: &'static Kind,
+        cold: Box<Cold>,
+        stage: u16,
+        system: u16,
+    ) {
+        // SAFETY: by the contract.
+        unsafe {
+            *Cell::cold(cell) = Some(cold);
+            let this = cell.as_ref();
+            this.kind.store(std::ptr::from_ref(kind).cast_mut(), Ordering::Relaxed);
+            this.system.store(u64::from(system), Ordering::Relaxed);
+            this.set_tag((this.tag() & 0xffff_ffff_0000_0000) | (u64::from(stage) << 16) | status::AWAY);
         }
     }
 

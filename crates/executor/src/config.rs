@@ -32,6 +32,8 @@ pub mod limits {
     pub const WORKERS_MAX: usize = 1024;
     /// Stages of a system.
     pub const STAGES_MAX: usize = 60_000;
+    /// Stages for links.
+    pub const LINKS_MAX: usize = 1024;
     /// Actors with a thread of their own, at one time.
     pub const DEDICATED_MAX: usize = 64;
     /// Stages per worker where nothing else is asked for.
@@ -47,6 +49,8 @@ pub struct Config {
     pub workers: usize,
     /// Stages, over all workers. At least one for each worker.
     pub stages: usize,
+    /// Stages besides those, for places of actors that live elsewhere (`SystemCore::link_stage`).
+    pub links: usize,
     /// Most messages that are run between two looks at the inbox.
     pub throughput: u64,
     /// Whom idle workers steal from.
@@ -64,6 +68,7 @@ impl Config {
         Config {
             workers,
             stages: workers * limits::STAGES_PER_WORKER,
+            links: 0,
             throughput: limits::THROUGHPUT,
             stealing: Stealing::default(),
             pinning: false,
@@ -85,6 +90,9 @@ impl Config {
         }
         if self.stages > limits::STAGES_MAX {
             wrong.push(format!("stages = {}: must be at most {}", self.stages, limits::STAGES_MAX));
+        }
+        if self.links > limits::LINKS_MAX {
+            wrong.push(format!("links = {}: must be at most {}", self.links, limits::LINKS_MAX));
         }
         if self.throughput == 0 {
             wrong.push("throughput = 0: must be at least 1 message per gulp".to_owned());

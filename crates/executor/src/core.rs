@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
+use crate::away::Gate;
 use crate::record::Record;
 use crate::segment::{Chain, Pool};
 use crate::timers::Wheel;
@@ -15,6 +17,8 @@ pub(crate) enum Reason {
     /// The stage sent to one (`target`) whose worker (`receiver`) is overloaded, or which is full itself since a stuck
     /// handler of it still runs.
     Muted { receiver: u16, target: u16, stuck: bool },
+    /// What the stage sends on has to wait: see `away.rs`.
+    Paused,
 }
 
 /// What is put aside for a stage.
@@ -26,6 +30,11 @@ pub(crate) struct Hold {
 impl Hold {
     pub(crate) fn new(reason: Reason) -> Hold {
         Hold { reason, lanes: [const { Chain::new() }; 3] }
+    }
+
+    /// Whether that is a matter of this stage alone. What is put aside then counts for those only who send to it.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.reason, Reason::Detached | Reason::Paused)
     }
 
     /// Bytes of records put aside.
@@ -112,6 +121,8 @@ pub(crate) struct Core {
     pub(crate) holds: BTreeMap<u16, Hold>,
     /// Stages that sent to something overloaded in this gulp, with its worker and its stage.
     pub(crate) mute_requests: Vec<(u16, u16, u16)>,
+    /// Stages to be put aside as long as a gate is closed.
+    pub(crate) pauses: Vec<(u16, Arc<Gate>)>,
     /// This stage is not muted before so many bytes of the queue were run: all slept, and it was the one that went on.
     pub(crate) exempt: Option<(u16, u64)>,
     pub(crate) random: u32,
@@ -132,6 +143,7 @@ impl Core {
             next_timer: 0,
             holds: BTreeMap::new(),
             mute_requests: Vec::new(),
+            pauses: Vec::new(),
             exempt: None,
             random: seed | 1,
             pace: Pace { messages: 1, ns: 50 },

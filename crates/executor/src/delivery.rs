@@ -6,6 +6,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::address::{Lane, RawAddress};
+use crate::core::Reason;
 use crate::muting::load_of;
 use crate::office::{Inbox, Office, Presence};
 use crate::record::{Op, Record};
@@ -30,7 +31,9 @@ impl SystemCore {
     fn call(&self, inbox: &mut Inbox) {
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
             self.active_more();
-            if let Some(thread) = &inbox.thread {
+            if inbox.polls {
+                self.reactor.get().expect("a worker polls it").wake();
+            } else if let Some(thread) = &inbox.thread {
                 thread.unpark();
             }
         }
@@ -52,8 +55,7 @@ impl SystemCore {
     /// Moves the record to the inbox of its stage's worker. False: the system takes no messages, the record was not
     /// moved.
     pub(crate) fn post(&self, stage: u16, lane: Lane, mut record: NonNull<Record>, size: usize) -> bool {
-        let start = stage as usize >= self.config.stages && self.simulation.is_none();
-        let posted = self.with_inbox_of(stage, |office, mut inbox, worker| {
+        self.with_inbox_of(stage, |office, mut inbox, worker| {
             if self.closed.load(Ordering::Acquire) {
                 return false;
             }
@@ -67,9 +69,7 @@ impl SystemCore {
             }
             self.arrived(office, inbox, worker);
             true
-        });
-        debug_assert!(!start || stage < self.route.len() as u16);
-        posted
+        })
     }
 
     /// Moves the record to the inbox of its stage's worker, or bounces it.
@@ -118,11 +118,14 @@ impl SystemCore {
         }
     }
 
+    /// Whether messages to `stage` pile up.
+    pub fn is_stage_overloaded(&self, stage: u16) -> bool {
+        self.route.get(stage as usize).is_some_and(|worker| self.is_full(worker.load(Ordering::Relaxed), stage))
+    }
+
     /// Whether messages to `to` pile up.
     pub fn is_overloaded(&self, to: RawAddress) -> bool {
-        self.route
-            .get(to.stage() as usize)
-            .is_some_and(|worker| self.is_full(worker.load(Ordering::Relaxed), to.stage()))
+        self.is_stage_overloaded(to.stage())
     }
 
     /// Wakes worker `other` to look around.
@@ -152,15 +155,15 @@ impl SystemCore {
         }
     }
 
-    /// Whether the stage may not change its worker.
+    /// Whether the stage is one with a thread of its own, and so may not change its worker.
     pub(crate) fn is_pinned(&self, stage: u16) -> bool {
-        stage as usize >= self.config.stages
+        stage as usize >= self.config.stages + self.config.links
     }
 
-    /// The stuck handler of a detached thread has returned.
-    pub(crate) fn return_stage(&self, stage: u16) {
+    /// What `stage` was put aside for is over: the stuck handler of a detached thread has returned, or a gate is open.
+    pub(crate) fn return_stage(&self, stage: u16, reason: Reason) {
         self.with_inbox_of(stage, |office, mut inbox, worker| {
-            inbox.returned.push(stage);
+            inbox.returned.push((stage, reason));
             self.arrived(office, inbox, worker);
         });
     }

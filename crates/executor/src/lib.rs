@@ -9,6 +9,7 @@
 //! `slab` (memory), `suspend` (async handlers), `timers`, `simulated`.
 
 mod address;
+mod away;
 mod barrier;
 mod boundary;
 mod cell;
@@ -23,6 +24,7 @@ mod office;
 mod pinning;
 mod queue;
 mod quiescence;
+mod reactor;
 mod record;
 mod resident;
 mod rest;
@@ -42,7 +44,9 @@ mod timers;
 mod worker;
 
 pub use address::{Address, Lane, Port, RawAddress, Sends};
+pub use away::{AwayCx, Gate, pause_stage};
 pub use config::{Config, StageChoice, Stealing, limits};
+pub use reactor::{Reactor, flush_soon};
 pub use record::INLINE_BYTES_MAX;
 pub use resident::{AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, Undelivered};
 pub use slab::STATE_BYTES_MAX;

@@ -120,6 +120,7 @@ impl Worker {
     /// The stuck handler has returned: its stages go back, and the thread ends.
     pub(crate) fn leave_detached(&self) {
         self.flush_detached();
+        self.write_out();
         let handled = self.handled.replace(0);
         let stages = {
             let mut lease = lock(&self.lease);
@@ -133,7 +134,7 @@ impl Worker {
         };
         self.system.handled_detached.fetch_add(handled, Ordering::Relaxed);
         for stage in stages {
-            self.system.return_stage(stage);
+            self.system.return_stage(stage, Reason::Detached);
         }
         // Last: the system is not idle before what was put aside for these stages is on its way. AcqRel: pairs with the
         // Acquire of who finds the system idle.
@@ -220,10 +221,10 @@ impl Worker {
         for stage in &stages {
             match core.holds.get_mut(stage) {
                 Some(hold) => {
-                    if let Reason::Muted { stuck, .. } = hold.reason {
-                        if !stuck {
-                            self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
-                        }
+                    if let Reason::Muted { stuck: false, .. } = hold.reason {
+                        self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
+                    }
+                    if hold.reason != Reason::Detached {
                         self.system.open_less();
                     }
                     hold.reason = Reason::Detached;

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::away::Gate;
 use crate::boundary::RECORD_BYTES;
 use crate::core::{Hold, Reason};
 use crate::office::Office;
@@ -34,7 +35,7 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let mail = core.mail.waiting(self.bytes_run()).min(queued);
-        let muted = core.holds.values().filter(|hold| hold.reason != Reason::Detached);
+        let muted = core.holds.values().filter(|hold| !hold.is_own());
         let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
         let own = queued - mail;
         let load = load_of(sent, core.pace.average_ns());
@@ -85,7 +86,27 @@ impl Worker {
             self.system.open_more();
             self.ledger.mutes.add(1);
         }
+        let pauses = std::mem::take(&mut core.pauses);
         self.holding.set(core.holds_any());
+        for (stage, gate) in pauses {
+            self.pause(stage, &gate);
+        }
+    }
+
+    /// Puts aside what comes for the stage as long as the gate is closed.
+    fn pause(&self, stage: u16, gate: &Gate) {
+        // SAFETY: in RUNTIME; short borrow, no call back.
+        let core = unsafe { self.core() };
+        if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
+            return;
+        }
+        core.holds.insert(stage, Hold::new(Reason::Paused));
+        self.holding.set(true);
+        self.system.open_more();
+        // Who has opened it before may not have found the stage put aside.
+        if !gate.is_closed() {
+            self.release(stage);
+        }
     }
 
     /// Leaves word with the receiver, then looks whether it is full: either it is seen relieved, or it will say so. Word
@@ -99,7 +120,7 @@ impl Worker {
     pub(crate) fn unmute(&self) {
         // SAFETY: in RUNTIME; short borrow.
         for (stage, hold) in unsafe { &self.core().holds } {
-            let long = hold.reason == Reason::Detached && hold.bytes() > OVERLOADED_BYTES;
+            let long = hold.is_own() && hold.bytes() > OVERLOADED_BYTES;
             if long && !self.system.full[*stage as usize].swap(true, Ordering::SeqCst) {
                 self.office().full_stages.fetch_add(1, Ordering::SeqCst);
             }
@@ -159,10 +180,10 @@ impl Worker {
             // SAFETY: used by this thread only, in short borrows.
             unsafe { (*self.near.get()).push(stage) };
         }
-        if let Reason::Muted { stuck, .. } = hold.reason {
-            if !stuck {
-                self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
-            }
+        if let Reason::Muted { stuck: false, .. } = hold.reason {
+            self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
+        }
+        if hold.reason != Reason::Detached {
             self.system.open_less();
         }
         // It counted while it was put aside, and still does.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::Thread;
 
 use crate::address::Lane;
+use crate::core::Reason;
 use crate::locks::{lock, try_lock};
 use crate::run::prefetch_for_write;
 use crate::segment::{Chain, Segment};
@@ -34,6 +35,8 @@ pub(crate) struct Inbox {
     pub(crate) presence: Presence,
     /// While not awake: its stages may be adopted (it has put no records aside).
     pub(crate) adoptable: bool,
+    /// While parked: it waits in the reactor.
+    pub(crate) polls: bool,
     normal: Chain,
     /// Bytes of the normal lane that came by theft: nobody has sent them here.
     pub(crate) loot_bytes: usize,
@@ -44,8 +47,8 @@ pub(crate) struct Inbox {
     /// Workers that wait for stages.
     pub(crate) thieves: Vec<u16>,
     pub(crate) timer_ops: Vec<TimerOp>,
-    /// Stages whose stuck handler returned.
-    pub(crate) returned: Vec<u16>,
+    /// Stages that may go on, if that is what they were put aside for.
+    pub(crate) returned: Vec<(u16, Reason)>,
 }
 
 impl Inbox {
@@ -161,6 +164,7 @@ impl Office {
             inbox: Apart(Mutex::new(Inbox {
                 presence: Presence::Parked,
                 adoptable: true,
+                polls: false,
                 normal: Chain::new(),
                 loot_bytes: 0,
                 signal: Arc::default(),

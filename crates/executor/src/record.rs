@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 
 use crate::address::Lane;
+use crate::away::AwayCx;
 use crate::cell::{Cell, Cold, Kind, status};
 use crate::resident::{AsyncEnvelope, Control, ControlCx, Cx, Envelope, Resident, Undelivered};
 use crate::suspend;
@@ -17,6 +18,8 @@ pub(crate) enum Op {
     Run,
     /// The envelope cannot be delivered: consume it.
     Bounce(Undelivered),
+    /// The actor is elsewhere: send the envelope on. The cell has the status AWAY and this worker runs its stage.
+    Away,
 }
 
 /// What the worker has to do after a thunk returned. Zero is the common case.
@@ -226,13 +229,11 @@ impl<S: Resident, C: Control<S>> Deliverable<S> for OrderedMail<C> {
 unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract.
     unsafe {
-        match op {
-            Op::Run => {
-                let cell = record.as_ref().cell;
-                unwrap::<E>(record).run(Cell::state::<S>(cell), Cx::new(cell)).outcome()
-            }
-            Op::Bounce(why) => bounce_sync::<S, E>(record, why),
+        if op != Op::Run {
+            return do_not_run_sync::<S, E>(record, op);
         }
+        let cell = record.as_ref().cell;
+        unwrap::<E>(record).run(Cell::state::<S>(cell), Cx::new(cell)).outcome()
     }
 }
 
@@ -242,9 +243,17 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
 /// As [`run_sync`].
 #[cold]
 #[inline(never)]
-unsafe fn bounce_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, why: Undelivered) -> Outcome {
+unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract.
-    unsafe { unwrap::<E>(record) }.bounce(why);
+    let envelope = unsafe { unwrap::<E>(record) };
+    match op {
+        Op::Bounce(why) => envelope.bounce(why),
+        _ => {
+            let mut cx = AwayCx::<S>::new(record);
+            envelope.send_on(&mut cx);
+            return cx.outcome();
+        }
+    }
     CONTINUE
 }
 
@@ -283,6 +292,11 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
                 envelope.bounce(why);
                 CONTINUE
             }
+            Op::Away => {
+                let mut cx = AwayCx::<S>::new(record);
+                envelope.send_on(&mut cx);
+                cx.outcome()
+            }
         }
     }
 }
@@ -302,6 +316,11 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
             Op::Bounce(why) => {
                 control.bounce(why);
                 CONTINUE
+            }
+            Op::Away => {
+                let mut cx = AwayCx::<S>::new(record);
+                control.send_on(&mut cx);
+                cx.outcome()
             }
         }
     }
@@ -339,8 +358,12 @@ impl Loose {
 pub(crate) struct KindOf<S>(std::marker::PhantomData<S>);
 
 impl<S: Resident> KindOf<S> {
-    pub(crate) const KIND: &'static Kind =
-        &Kind { class: crate::slab::class_of::<S>(), stop: stop::<S>, crash: crash::<S> };
+    pub(crate) const KIND: &'static Kind = &Kind {
+        class: crate::slab::class_of::<S>(),
+        type_id: std::any::TypeId::of::<S>,
+        stop: stop::<S>,
+        crash: crash::<S>,
+    };
 }
 
 /// # Safety
@@ -350,6 +373,11 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
     // state is dropped even where a hook panics.
     unsafe {
         let cold = Cell::cold(cell);
+        if cell.as_ref().has_status(status::AWAY) {
+            // Nothing lives here; what was known of the actor's whereabouts goes.
+            *cold = None;
+            return;
+        }
         if let Some(suspended) = cold.as_mut().and_then(|cold| cold.suspended.take()) {
             // A panic in here is reported by the panic hook; watchers and askers are told of the end all the same.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(suspended)));

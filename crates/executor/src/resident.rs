@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::address::Address;
+use crate::away::AwayCx;
 use crate::cell::{Cell, status};
 use crate::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP};
 
@@ -17,6 +18,8 @@ pub enum Undelivered {
     Stopped,
     /// The system was shut down.
     Shutdown,
+    /// The actor lives elsewhere, and the message could not be sent there.
+    Unreachable,
 }
 
 /// How an actor's life ended, as told to [`Resident::ended`].
@@ -84,6 +87,10 @@ pub trait Envelope<S: Resident>: Send + Sized + 'static {
     fn run(self, state: &mut S, cx: Cx<S>) -> Cx<S>;
     /// The message could not be delivered.
     fn bounce(self, why: Undelivered);
+    /// The actor is elsewhere: sends the message there, if it can.
+    fn send_on(self, _cx: &mut AwayCx<S>) {
+        self.bounce(Undelivered::Stopped);
+    }
 }
 
 /// A message on its way to an `S`, whose handler may wait.
@@ -93,6 +100,10 @@ pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
     fn run<'a>(self, state: &'a mut S, cx: Cx<S>) -> impl Future<Output = Cx<S>> + Send + 'a;
     /// The message could not be delivered.
     fn bounce(self, why: Undelivered);
+    /// The actor is elsewhere: sends the message there, if it can.
+    fn send_on(self, _cx: &mut AwayCx<S>) {
+        self.bounce(Undelivered::Stopped);
+    }
 }
 
 /// A request to the cell itself, which passes by the actor's mailbox where it is suspended.
@@ -101,6 +112,10 @@ pub trait Control<S: Resident>: Send + Sized + 'static {
     fn run(self, cx: &mut ControlCx<S>);
     /// The actor is gone.
     fn bounce(self, _why: Undelivered) {}
+    /// The actor is elsewhere: sends the request there, if it can.
+    fn send_on(self, _cx: &mut AwayCx<S>) {
+        self.bounce(Undelivered::Stopped);
+    }
 }
 
 /// What an envelope is given while it runs: its cell, and the decisions it takes about it.
@@ -171,7 +186,7 @@ impl<S: Resident> Cx<S> {
     }
 }
 
-unsafe fn extra_of<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S::Extra {
+pub(crate) unsafe fn extra_of<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S::Extra {
     // SAFETY: the caller runs the cell's stage and holds no other reference to the cold part.
     let cold = unsafe { Cell::cold_mut(cell) };
     cold.extra

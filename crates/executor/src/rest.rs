@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::office::Presence;
+use crate::reactor::Reactor;
 use crate::worker::Worker;
 
 /// How often an idle worker glances at its mail flag before it does anything else.
@@ -51,9 +52,15 @@ impl Worker {
         let called = (0..GLANCES).any(|_| self.is_called());
         if !called {
             self.look_for_work();
-            // With stages put aside it matters whether others sleep too: see `sleep`.
-            if holding || !self.watch(due) {
-                self.park(due);
+            if let Some(reactor) = self.begin_to_poll() {
+                self.poll(reactor, due, holding);
+                self.end_to_poll();
+            } else {
+                // With stages put aside it matters whether others sleep too: see `sleep`.
+                let called = !holding && self.watch(due, || false);
+                if !called {
+                    self.park(due);
+                }
             }
         }
         if office.mail.is_up() {
@@ -91,12 +98,17 @@ impl Worker {
 
     /// From idle to parked, unless it was called, or all others sleep too and a stage that is muted here goes on.
     pub(crate) fn sleep(&self) -> bool {
+        self.sleep_or_poll(false)
+    }
+
+    fn sleep_or_poll(&self, polls: bool) -> bool {
         {
             let mut inbox = self.office().lock();
             if inbox.presence != Presence::Idle || self.tenure.signal.get() != 0 {
                 return false;
             }
             inbox.presence = Presence::Parked;
+            inbox.polls = polls;
         }
         let last = self.system.active_less();
         !(last && self.let_one_go_on())
@@ -114,8 +126,30 @@ impl Worker {
         self.office().mail.is_up() || self.tenure.signal.get() != 0 || self.system.ending.load(Ordering::Relaxed)
     }
 
-    /// Watches the mail flag for a while. True: it is called, or a timer is due.
-    fn watch(&self, due: Option<u64>) -> bool {
+    /// As watching and parking, but in the reactor; what that finds is dispatched.
+    fn poll(&self, reactor: &dyn Reactor, due: Option<u64>, holding: bool) {
+        let mut found = false;
+        let called = !holding
+            && self.watch(due, || {
+                found = reactor.wait(Some(Duration::ZERO));
+                found
+            });
+        if !called && self.sleep_or_poll(true) {
+            self.system.parked.fetch_add(1, Ordering::Relaxed);
+            let now = self.system.now_ns();
+            let timeout = due.map(|due| Duration::from_nanos(due.saturating_sub(now)));
+            found = reactor.wait(timeout);
+            self.system.parked.fetch_sub(1, Ordering::Relaxed);
+            self.ledger.parked_ns.add(self.system.now_ns() - now);
+        }
+        if found {
+            self.raise();
+            self.dispatch(reactor);
+        }
+    }
+
+    /// Watches the mail flag for a while, and asks `also` now and then. True: it is called, or a timer is due, or `also`.
+    fn watch(&self, due: Option<u64>, mut also: impl FnMut() -> bool) -> bool {
         let start = self.system.now_ns();
         loop {
             for _ in 0..64 {
@@ -123,6 +157,9 @@ impl Worker {
                     return true;
                 }
                 std::hint::spin_loop();
+            }
+            if also() {
+                return true;
             }
             let now = self.system.now_ns();
             if due.is_some_and(|due| due <= now) {

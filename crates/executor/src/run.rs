@@ -224,6 +224,9 @@ impl Worker {
             if !same_life || cell.as_ref().has_status(status::VACANT) {
                 return (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Stopped));
             }
+            if cell.as_ref().has_status(status::AWAY) {
+                return (record.as_ref().thunk)(record, Op::Away);
+            }
             if record.as_ref().is_control() || cell.as_ref().tag() & status::MASK == 0 {
                 return (record.as_ref().thunk)(record, Op::Run);
             }
@@ -280,7 +283,8 @@ impl Worker {
     pub(crate) fn crash(&self, cell: NonNull<Cell>, crash: Crash) {
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
-        if !header.is_occupied_in(self.system_id) {
+        // Where the actor is away, it was a message on its way there that panicked, and is lost by that.
+        if !header.is_occupied_in(self.system_id) || header.has_status(status::AWAY) {
             return;
         }
         self.ledger.crashes.add(1);

@@ -5,6 +5,7 @@
 //! cells wait on lists, first in the worker that saw the actor end, then in the process.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::collections::BTreeMap;
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 
@@ -14,7 +15,11 @@ use crate::locks::lock;
 /// States up to this size lie in the cell; larger (or over-aligned) ones are boxed once at the spawn.
 pub const STATE_BYTES_MAX: usize = 480;
 const CLASSES: usize = STATE_BYTES_MAX / 8 + 1;
+/// Also what they are aligned to, so that a cell's chunk is known from its address.
 const CHUNK_BYTES: usize = 256 * 1024;
+/// A chunk has fewer cells than 2 to this.
+const SLOT_INDEX_BITS: u32 = 16;
+const _: () = assert!(CHUNK_BYTES / CELL_HEADER_BYTES < 1 << SLOT_INDEX_BITS);
 /// Vacant cells of a class that a worker keeps before it gives them to the process.
 const KEPT_MAX: usize = 8192;
 /// How many steps before its use a vacant cell is fetched into the cache.
@@ -68,12 +73,15 @@ struct Chunk {
 struct Commons {
     lists: Vec<(u16, List)>,
     chunks: Vec<Chunk>,
+    /// Where in `chunks` the chunk at an address is.
+    numbers: BTreeMap<usize, usize>,
 }
 
 // SAFETY: chunks are immortal, type-stable memory; cells synchronise access to themselves.
 unsafe impl Send for Commons {}
 
-static COMMONS: Mutex<Commons> = Mutex::new(Commons { lists: Vec::new(), chunks: Vec::new() });
+static COMMONS: Mutex<Commons> =
+    Mutex::new(Commons { lists: Vec::new(), chunks: Vec::new(), numbers: BTreeMap::new() });
 
 fn commons() -> std::sync::MutexGuard<'static, Commons> {
     lock(&COMMONS)
@@ -114,13 +122,15 @@ impl Nursery {
             self.lists[class as usize] = commons.lists.swap_remove(at).1;
             return;
         }
-        let layout = Layout::from_size_align(CHUNK_BYTES, 64).expect("chunk layout");
+        let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).expect("chunk layout");
         // SAFETY: the size is not zero. Never freed: see the module text.
         let base = unsafe { alloc_zeroed(layout) };
         if base.is_null() {
             handle_alloc_error(layout);
         }
         let chunk = Chunk { base, class };
+        let number = commons.chunks.len();
+        commons.numbers.insert(base.addr(), number);
         commons.chunks.push(chunk);
         let list = &mut self.lists[class as usize];
         list.fresh = base;
@@ -144,6 +154,23 @@ impl Chunk {
     fn end(self) -> *mut u8 {
         self.base.wrapping_add((CHUNK_BYTES / cell_bytes(self.class)) * cell_bytes(self.class))
     }
+}
+
+/// A number for the cell: where its chunk is among all, and where it is in that.
+pub(crate) fn slot_of(cell: NonNull<Cell>) -> u64 {
+    let address = cell.as_ptr().addr();
+    let base = address & !(CHUNK_BYTES - 1);
+    let commons = commons();
+    let number = *commons.numbers.get(&base).expect("every cell lies in a chunk");
+    let index = (address - base) / cell_bytes(commons.chunks[number].class);
+    (number as u64) << SLOT_INDEX_BITS | index as u64
+}
+
+/// The cell with this number, if there is one.
+pub(crate) fn cell_in(slot: u64) -> Option<NonNull<Cell>> {
+    let chunk = *commons().chunks.get(usize::try_from(slot >> SLOT_INDEX_BITS).ok()?)?;
+    let at = chunk.base.wrapping_add((slot & ((1 << SLOT_INDEX_BITS) - 1)) as usize * cell_bytes(chunk.class));
+    (at < chunk.end()).then(|| NonNull::new(at.cast())).flatten()
 }
 
 /// Calls `visit` with every cell that is occupied by an actor of `system`. The system's workers must have ended.

@@ -11,6 +11,7 @@ use crate::core::Core;
 use crate::locks::lock;
 use crate::monitor;
 use crate::office::{Office, Presence};
+use crate::reactor::Reactor;
 use crate::record::KindOf;
 use crate::resident::{Envelope, Resident, Undelivered};
 use crate::simulated::Simulation;
@@ -83,22 +84,27 @@ pub struct SystemCore {
     pub(crate) ending: AtomicBool,
     pub(crate) detached: AtomicUsize,
     pub(crate) handled_detached: AtomicU64,
-    outside: Outside,
+    pub(crate) outside: Outside,
     pub(crate) posts: Box<[Mutex<Option<Arc<Worker>>>]>,
     pub(crate) threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
     /// Threads that have not ended.
     pub(crate) alive: AtomicUsize,
     dedicated: Mutex<Vec<u16>>,
     pub(crate) monitor_nap: (Mutex<bool>, Condvar),
+    pub(crate) reactor: OnceLock<Arc<dyn Reactor>>,
+    /// A worker waits for events or handles some.
+    pub(crate) polling: AtomicBool,
+    /// No busy worker looks for events before (nanoseconds of the system's clock).
+    pub(crate) next_poll_ns: AtomicU64,
     dead_letter_hooks: DeadLetterHooks,
     next_timer: AtomicU64,
 }
 
 /// Cells for actors that are spawned by threads that are no workers, by the worker they go to: so that actors of
 /// different workers share no cache lines.
-struct Outside {
-    nurseries: Box<[Mutex<Nursery>]>,
-    spawned: AtomicU64,
+pub(crate) struct Outside {
+    pub(crate) nurseries: Box<[Mutex<Nursery>]>,
+    pub(crate) spawned: AtomicU64,
     dead_letters: AtomicU64,
 }
 
@@ -149,7 +155,8 @@ impl SystemCore {
         }
         let dedicated = if config.simulated.is_some() { 0 } else { limits::DEDICATED_MAX };
         let workers = config.workers + dedicated;
-        let stages = config.stages + dedicated;
+        let shared = config.stages + config.links;
+        let stages = shared + dedicated;
         // By turns, so that addresses into a system that has ended do not meet another one under its number for long.
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let from = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -167,11 +174,9 @@ impl SystemCore {
             ledgers: (0..workers).map(|_| Arc::default()).collect(),
             route: (0..stages)
                 .map(|stage| {
-                    AtomicU16::new(if stage < config.stages {
-                        stage % config.workers
-                    } else {
-                        config.workers + stage - config.stages
-                    } as u16)
+                    AtomicU16::new(
+                        if stage < shared { stage % config.workers } else { config.workers + stage - shared } as u16,
+                    )
                 })
                 .collect(),
             full: (0..stages).map(|_| AtomicBool::new(false)).collect(),
@@ -200,8 +205,11 @@ impl SystemCore {
             posts: (0..workers).map(|_| Mutex::new(None)).collect(),
             threads: Mutex::new(Vec::new()),
             alive: AtomicUsize::new(0),
-            dedicated: Mutex::new((config.stages as u16..stages as u16).rev().collect()),
+            dedicated: Mutex::new((shared as u16..stages as u16).rev().collect()),
             monitor_nap: (Mutex::new(false), Condvar::new()),
+            reactor: OnceLock::new(),
+            polling: AtomicBool::new(false),
+            next_poll_ns: AtomicU64::new(0),
             dead_letter_hooks: DeadLetterHooks::default(),
             next_timer: AtomicU64::new(0),
             config,
@@ -376,7 +384,7 @@ impl SystemCore {
             Err(why) => return Err((state, why)),
         };
         let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
-        if stage as usize >= self.config.stages
+        if self.is_pinned(stage)
             && lock(&self.posts[owner]).is_none()
             && let Err(error) = self.try_start_worker(self.new_worker(owner as u16))
         {
@@ -397,7 +405,7 @@ impl SystemCore {
     /// An actor of `stage` has ended.
     #[inline]
     pub(crate) fn stage_left(&self, stage: u16) {
-        if stage as usize >= self.config.stages {
+        if self.is_pinned(stage) {
             lock(&self.dedicated).push(stage);
         }
     }

@@ -72,6 +72,8 @@ pub(crate) struct Worker {
     pub(crate) beat: AtomicU64,
     /// A log other than the own one was opened.
     pub(crate) dirty: StdCell<bool>,
+    /// Something was left to be written out by the reactor.
+    pub(crate) unwritten: StdCell<bool>,
     /// Records are put aside for some stage: gulps look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
     /// The last thing taken in was mail of the system or urgent lane.
@@ -140,6 +142,7 @@ impl Worker {
             lane_last: [const { StdCell::new(ptr::null_mut()) }; 2],
             beat: AtomicU64::new(0),
             dirty: StdCell::new(false),
+            unwritten: StdCell::new(false),
             holding: StdCell::new(core.holds_any()),
             lanes_ran: StdCell::new(false),
             handled: StdCell::new(0),

@@ -1,0 +1,170 @@
+//! Places of actors that live elsewhere.
+//!
+//! Such a cell looks to senders like any other: sending costs the same, and the order of messages comes from the cell's
+//! stage. Only its tag has the status AWAY, so that the run loop finds the tags different, and asks the envelope to send
+//! itself on instead of running it. Where to is in the extra part of the resident, for the layers above.
+//!
+//! What cannot be sent on for now (the window of a link is full) is put aside like the messages of a muted stage, by
+//! [`pause_stage`]: then who sends more than fits is muted as for any other receiver.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::address::{Address, Lane, RawAddress};
+use crate::cell::Cell;
+use crate::core::Reason;
+use crate::locks::lock;
+use crate::record::{CONTINUE, KILL, KindOf, Outcome, Record};
+use crate::resident::{Resident, extra_of};
+use crate::slab::Nursery;
+use crate::system::SystemCore;
+use crate::worker::current;
+
+/// What an envelope is given that is to be sent on.
+pub struct AwayCx<S> {
+    cell: NonNull<Cell>,
+    lane: Lane,
+    outcome: Outcome,
+    state: PhantomData<fn(S)>,
+}
+
+impl<S: Resident> AwayCx<S> {
+    pub(crate) fn new(record: NonNull<Record>) -> Self {
+        // SAFETY: the caller has a whole record.
+        let (cell, lane) = unsafe { (record.as_ref().cell, record.as_ref().lane()) };
+        AwayCx { cell, lane, outcome: CONTINUE, state: PhantomData }
+    }
+
+    /// The lane that the message was sent in.
+    pub fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// The address that the message was sent to.
+    pub fn address(&self) -> Address<S> {
+        // SAFETY: the cell is occupied by an S, though it is away, while an AwayCx for it exists.
+        unsafe { Address::of_resident(self.cell) }
+    }
+
+    /// What is known of the actor.
+    pub fn extra(&mut self) -> &mut S::Extra {
+        // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.
+        unsafe { extra_of::<S>(self.cell) }
+    }
+
+    /// The place is given up: its address is stale from now on.
+    pub fn forget(&mut self) {
+        self.outcome = KILL;
+    }
+}
+
+/// Whether what a stage sends on has to wait. Shared by the stage and by who knows when it may go on.
+#[derive(Debug, Default)]
+pub struct Gate(AtomicBool);
+
+impl Gate {
+    /// What comes has to wait.
+    pub fn close(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it is closed.
+    pub fn is_closed(&self) -> bool {
+        // SeqCst, with the one in `open`: either who puts the stage aside sees the gate open, or who opens it comes later
+        // and finds the stage put aside.
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// What waits behind it, in `stage`, goes on.
+    pub fn open(&self, system: &SystemCore, stage: u16) {
+        if self.0.swap(false, Ordering::SeqCst) {
+            system.return_stage(stage, Reason::Paused);
+        }
+    }
+}
+
+/// From within [`send_on`](crate::Envelope::send_on): puts the stage of the message aside, after this gulp at the latest,
+/// as long as `gate` is closed.
+pub fn pause_stage(gate: &Arc<Gate>) {
+    let Some(worker) = current() else { return };
+    let claimed = worker.tenure.claimed();
+    if claimed.is_null() {
+        return;
+    }
+    // SAFETY: the claimed record stays readable until the next one is claimed.
+    let stage = unsafe { (*claimed).stage() };
+    worker.with_core(|core| {
+        if !core.pauses.iter().any(|(known, _)| *known == stage) {
+            core.pauses.push((stage, Arc::clone(gate)));
+        }
+    });
+}
+
+impl SystemCore {
+    /// The `nth` of the stages that are only for places of actors that live elsewhere (by turns, if there are fewer).
+    ///
+    /// # Panics
+    /// In a system without such stages.
+    pub fn link_stage(&self, nth: usize) -> u16 {
+        assert!(self.config.links > 0, "a system whose `Config::links` is 0 has no stages for links");
+        (self.config.stages + nth % self.config.links) as u16
+    }
+
+    /// A place in `stage` for an `S` that lives elsewhere.
+    pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra) -> Address<S> {
+        let kind = KindOf::<S>::KIND;
+        let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
+        let cell = lock(&self.outside.nurseries[owner]).take(kind.class);
+        let mut cold = crate::cell::Cold::new();
+        cold.extra = Some(Box::new(extra));
+        // SAFETY: a vacant cell of the right class, owned by this thread.
+        unsafe { Cell::occupy_away(cell, kind, cold, stage, self.id) };
+        self.outside.spawned.fetch_add(1, Ordering::Relaxed);
+        RawAddress::of(cell).typed()
+    }
+
+    /// The actor of this system whose address has this [slot](RawAddress::slot) and this [life](RawAddress::life), if it
+    /// lives. Any numbers may be given.
+    pub fn find(&self, slot: u64, life: u64) -> Option<RawAddress> {
+        let cell = crate::slab::cell_in(slot)?;
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
+        if !header.is_occupied_in(self.id) || header.tag() >> 16 != life {
+            return None;
+        }
+        Some(RawAddress { cell, tag: (life << 16) | u64::from(self.id) })
+    }
+}
+
+impl RawAddress {
+    /// The address of an `S` that has ended.
+    pub fn nowhere<S: Resident>() -> Address<S> {
+        static NOWHERE: OnceLock<RawAddress> = OnceLock::new();
+        let address = NOWHERE.get_or_init(|| {
+            let cell = Nursery::new().take(0);
+            let address = RawAddress { cell, tag: 0 };
+            // SAFETY: cells are never freed; this one is nobody's, and now never will be.
+            unsafe { cell.as_ref() }.vacate();
+            address
+        });
+        // Nothing lives there, so it may be said to have been of any type.
+        address.typed()
+    }
+
+    /// A number for the actor's place in memory. Not unique over time: another actor may have it later, with another
+    /// [life](RawAddress::life).
+    pub fn slot(self) -> u64 {
+        crate::slab::slot_of(self.cell)
+    }
+
+    /// A number for the life that the address belongs to.
+    pub fn life(self) -> u64 {
+        self.tag >> 16
+    }
+}
