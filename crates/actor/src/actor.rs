@@ -6,9 +6,13 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use playhouse_executor::{Control, ControlCx, Crash, Cx, Ending, Port, RawAddress, Resident, Undelivered};
+use playhouse_executor::{
+    AwayCx, Control, ControlCx, Crash, Cx, Ending, Lane, Port, RawAddress, Resident, Undelivered,
+};
+use serde::{Deserialize, Serialize};
 
 use crate::actor_ref::ActorRef;
+use crate::away::{self, Carrier, Parcel};
 use crate::context::Context;
 use crate::names::Name;
 use crate::supervise::Child;
@@ -37,6 +41,20 @@ pub trait Actor: Sized + Send + 'static {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActorId(pub(crate) RawAddress);
 
+impl ActorId {
+    /// The identity of whoever lives at `address`.
+    #[doc(hidden)]
+    pub fn of(address: RawAddress) -> ActorId {
+        ActorId(address)
+    }
+
+    /// Its address.
+    #[doc(hidden)]
+    pub fn address(self) -> RawAddress {
+        self.0
+    }
+}
+
 impl fmt::Debug for ActorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{:?}", self.0)
@@ -50,7 +68,7 @@ impl fmt::Display for ActorId {
 }
 
 /// Why an actor ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StopReason {
     /// It stopped or was stopped.
@@ -65,6 +83,8 @@ pub enum StopReason {
     Shutdown,
     /// It had ended before it was watched.
     NotAlive,
+    /// The theater that it lived in is lost, or cannot be reached.
+    TheaterLost,
 }
 
 impl fmt::Display for StopReason {
@@ -76,6 +96,7 @@ impl fmt::Display for StopReason {
             StopReason::Failed(error) => write!(f, "it failed: {error}"),
             StopReason::Shutdown => f.write_str("its system was shut down"),
             StopReason::NotAlive => f.write_str("it had ended before it was watched"),
+            StopReason::TheaterLost => f.write_str("the theater that it lived in is lost"),
         }
     }
 }
@@ -111,15 +132,17 @@ pub struct Life<A> {
 #[doc(hidden)]
 pub struct Extra<A: Actor> {
     pub(crate) name: Option<Arc<Name>>,
-    pub(crate) watchers: Vec<(ActorId, Port<Down>)>,
+    pub(crate) watchers: Vec<(Watcher, Notify)>,
     pub(crate) timers: HashMap<u64, playhouse_executor::TimerKey>,
     pub(crate) next_timer: u64,
     pub(crate) child: Option<Child<A>>,
+    /// Where the actor is, if it is not here.
+    pub(crate) away: Option<Arc<dyn Carrier>>,
 }
 
 impl<A: Actor> Default for Extra<A> {
     fn default() -> Self {
-        Extra { name: None, watchers: Vec::new(), timers: HashMap::new(), next_timer: 0, child: None }
+        Extra { name: None, watchers: Vec::new(), timers: HashMap::new(), next_timer: 0, child: None, away: None }
     }
 }
 
@@ -181,7 +204,7 @@ impl<A: Actor> Drop for TellOthers<A> {
         let Extra { name, watchers, child, timers, .. } = *extra;
         for (_, watcher) in watchers {
             let name = name.as_ref().map(|name| name.text().to_owned());
-            watcher.send(Down { who: self.id, name, reason: self.reason.clone() });
+            watcher.tell(Down { who: self.id, name, reason: self.reason.clone() });
         }
         if let Some(child) = child {
             child.ended();
@@ -222,12 +245,47 @@ impl<A: Actor> Control<Life<A>> for Request {
             Request::Kill => cx.kill(),
         }
     }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        let parcel = match self {
+            Request::Stop => Parcel::Stop { drain: cx.lane() != Lane::System },
+            Request::Kill => Parcel::Kill,
+        };
+        // If it cannot be reached, it is as good as stopped already.
+        let _ = away::carry(parcel, cx);
+    }
+}
+
+/// Who wants to know of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watcher {
+    /// An actor of this system.
+    Here(ActorId),
+    /// Somebody in the theater behind the link with this number, under a number of its own.
+    There(u64, u64),
+}
+
+/// How it is told.
+pub enum Notify {
+    /// By a message.
+    Port(Port<Down>),
+    /// By a call.
+    Call(Box<dyn FnOnce(StopReason) + Send>),
+}
+
+impl Notify {
+    fn tell(self, down: Down) {
+        match self {
+            Notify::Port(port) => port.send(down),
+            Notify::Call(call) => call(down.reason),
+        }
+    }
 }
 
 /// Somebody wants to know of this actor's end, or does not any more.
 pub(crate) enum Watch {
-    Begin { watcher: ActorId, notify: Port<Down>, who: ActorId },
-    End { watcher: ActorId },
+    Begin { watcher: Watcher, notify: Notify, who: ActorId },
+    End { watcher: Watcher },
 }
 
 impl<A: Actor> Control<Life<A>> for Watch {
@@ -245,7 +303,30 @@ impl<A: Actor> Control<Life<A>> for Watch {
 
     fn bounce(self, _: Undelivered) {
         if let Watch::Begin { notify, who, .. } = self {
-            notify.send(Down { who, name: None, reason: StopReason::NotAlive });
+            notify.tell(Down { who, name: None, reason: StopReason::NotAlive });
         }
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        let parcel = match self {
+            Watch::Begin { watcher, notify, who } => {
+                let notify = move |reason| notify.tell(Down { who, name: None, reason });
+                Parcel::Watch { watcher, notify: Box::new(notify) }
+            }
+            Watch::End { watcher } => Parcel::Unwatch { watcher },
+        };
+        // Where it cannot be carried, the watcher is told by the carrier.
+        let _ = away::carry(parcel, cx);
+    }
+}
+
+/// The place of an actor that lives elsewhere is given up.
+pub(crate) struct Forget;
+
+impl<A: Actor> Control<Life<A>> for Forget {
+    fn run(self, _: &mut ControlCx<Life<A>>) {}
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        cx.forget();
     }
 }

@@ -8,6 +8,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use playhouse_executor::{Address, SystemCore, TimerKey, Undelivered};
+use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Life};
 use crate::actor_ref::ActorRef;
@@ -16,7 +17,7 @@ use crate::names::Label;
 use crate::waiting::{Attempt, Waiting};
 
 /// How far a request had come when its deadline passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Phase {
     /// It waited in the receiver's mailbox. It was taken back: it was not handled and never will be.
@@ -26,7 +27,7 @@ pub enum Phase {
 }
 
 /// Why an ask has no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AskError {
     /// The answer did not come in the time given by `within`.
@@ -42,6 +43,13 @@ pub enum AskError {
     Panicked,
     /// The system was shut down.
     Shutdown,
+    /// The receiver is in another theater, and the request or the answer could not be sent there or read there: why.
+    Unreachable(String),
+    /// The theater that the receiver is in is lost.
+    TheaterLost {
+        /// Whether the request may have been handled before.
+        may_have_run: bool,
+    },
 }
 
 impl AskError {
@@ -49,6 +57,9 @@ impl AskError {
         match why {
             Undelivered::Stopped => AskError::Stopped,
             Undelivered::Shutdown => AskError::Shutdown,
+            Undelivered::Unreachable => {
+                AskError::Unreachable("it could not be sent to where the receiver is".to_owned())
+            }
         }
     }
 }
@@ -66,6 +77,13 @@ impl fmt::Display for AskError {
             AskError::Stopped => f.write_str("the receiver has stopped"),
             AskError::Panicked => f.write_str("the receiver's handler crashed"),
             AskError::Shutdown => f.write_str("the system was shut down"),
+            AskError::Unreachable(why) => write!(f, "the receiver in another theater could not be asked: {why}"),
+            AskError::TheaterLost { may_have_run: false } => {
+                f.write_str("the receiver's theater is lost, and the request has not reached it")
+            }
+            AskError::TheaterLost { may_have_run: true } => {
+                f.write_str("the receiver's theater is lost: whether the request was handled is not known")
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use playhouse_executor::{Address, Cx, Port, Sends, with_current_system};
 
-use crate::actor::{Actor, ActorId, Down, Life, Watch};
+use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, PostAsk, ReplyTo};
 use crate::mail::{Answer, DownMail, Start};
@@ -128,12 +128,13 @@ impl<A: Actor> Context<A> {
             }
         }
         let notify: Port<Down> = self.cx.address().port::<Down, ByDown>();
-        who.address.send_control(Watch::Begin { watcher: self.id(), notify, who: who.id() });
+        let watcher = Watcher::Here(self.id());
+        who.address.send_control(Watch::Begin { watcher, notify: Notify::Port(notify), who: who.id() });
     }
 
     /// Takes a watch back. A notice that is under way may still arrive.
     pub fn unwatch<B: Actor>(&mut self, who: ActorRef<B>) {
-        who.address.send_control(Watch::End { watcher: self.id() });
+        who.address.send_control(Watch::End { watcher: Watcher::Here(self.id()) });
     }
 
     /// Sends `message` to this actor after `delay` (millisecond resolution, never early).

@@ -8,6 +8,7 @@
 mod actor;
 mod actor_ref;
 mod ask;
+pub mod away;
 mod context;
 mod mail;
 mod message;
@@ -16,13 +17,16 @@ mod spawn;
 mod supervise;
 mod system;
 mod waiting;
+pub mod wire;
 
 pub use actor::{Actor, ActorId, Down, StopReason};
+#[doc(hidden)]
+pub use actor::{Notify, Watcher};
 pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
 pub use ask::{Ask, AskError, AskFuture, Phase};
 pub use context::{Context, ContextAsk, TimerKey};
 pub use message::{AsyncHandler, AsyncMode, HandledBy, Handler, Message, SyncMode};
-pub use playhouse_executor::{Counters, Stealing, limits};
+pub use playhouse_executor::{Counters, Stealing, Undelivered, limits};
 pub use spawn::{Group, Placement, SpawnError, SpawnOptions};
 pub use supervise::{Directive, GaveUp, Supervise, Supervised, Supervisor};
 pub use system::{BuildError, DeadLetter, ShutdownError, ShutdownReport, Stats, System, SystemBuilder};

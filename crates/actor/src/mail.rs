@@ -2,10 +2,11 @@
 
 use std::marker::PhantomData;
 
-use playhouse_executor::{AsyncEnvelope, Cx, Envelope, Undelivered};
+use playhouse_executor::{AsyncEnvelope, AwayCx, Cx, Envelope, Undelivered};
 
 use crate::actor::{Actor, Down, Life, dead_letter};
 use crate::ask::{AskError, ReplyTo};
+use crate::away;
 use crate::context::Context;
 use crate::message::{AsyncHandler, Handler, Message};
 use crate::waiting;
@@ -39,6 +40,10 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
     fn bounce(self, why: Undelivered) {
         dead_letter::<A, M>(why);
     }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        away::send_on::<A, M>(&self.0, cx);
+    }
 }
 
 /// A message without an answer, for a handler that may wait.
@@ -56,6 +61,10 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
 
     fn bounce(self, why: Undelivered) {
         dead_letter::<A, M>(why);
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        away::send_on::<A, M>(&self.0, cx);
     }
 }
 
@@ -79,6 +88,10 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for AskMail<M> {
     fn bounce(self, why: Undelivered) {
         self.reply.send(Err(AskError::undelivered(why)));
     }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        away::ask_on::<A, M>(&self.message, self.reply, cx);
+    }
 }
 
 /// A message with an answer, for a handler that may wait.
@@ -101,6 +114,10 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> 
 
     fn bounce(self, why: Undelivered) {
         self.reply.send(Err(AskError::undelivered(why)));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        away::ask_on::<A, M>(&self.message, self.reply, cx);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::actor::{Actor, Life};
 use crate::ask::{MaySend, ReplyTo};
 use crate::context::Context;
 use crate::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, Fired, Tell};
+use crate::wire::WireForm;
 use playhouse_executor::Address;
 
 /// A value that can be sent to an actor. It is moved to the receiver, never copied.
@@ -21,6 +22,9 @@ use playhouse_executor::Address;
 pub trait Message: Send + Sized + 'static {
     /// What an ask for this message answers.
     type Reply: Send + 'static;
+
+    /// How the message looks on the wire, if it may be sent to other theaters: `#[message(remote)]`.
+    const WIRE: Option<WireForm<Self>> = None;
 }
 
 /// Handles messages of type `M` to completion.

@@ -67,6 +67,13 @@ impl SystemBuilder {
         self
     }
 
+    /// Stages besides those, for actors that live elsewhere: one per link to another theater (more links share them), so
+    /// that a link that is full stops only who sends over it. Default: none; a theater sets it.
+    pub fn links(mut self, links: usize) -> Self {
+        self.config.links = links;
+        self
+    }
+
     /// Whom idle workers steal stages from. Default: the one that has been busy longest.
     pub fn stealing(mut self, stealing: Stealing) -> Self {
         self.config.stealing = stealing;
@@ -125,7 +132,9 @@ impl System {
         System { core: Arc::clone(core) }
     }
 
-    pub(crate) fn core(&self) -> &Arc<SystemCore> {
+    /// The executor's part of it.
+    #[doc(hidden)]
+    pub fn core(&self) -> &Arc<SystemCore> {
         &self.core
     }
 
@@ -201,7 +210,7 @@ impl System {
     /// It is called on the worker (or thread) that finds out, and must not block.
     pub fn on_dead_letter(&self, hook: impl Fn(&DeadLetter) + Send + Sync + 'static) {
         self.core.on_dead_letter(Box::new(move |actor, message, why| {
-            hook(&DeadLetter { actor, message, shutdown: why == Undelivered::Shutdown });
+            hook(&DeadLetter { actor, message, why });
         }));
     }
 
@@ -249,13 +258,17 @@ pub struct DeadLetter {
     pub actor: &'static str,
     /// The type of the message, with its path.
     pub message: &'static str,
-    /// Whether the reason was the end of the system, not of the actor.
-    pub shutdown: bool,
+    /// Why.
+    pub why: Undelivered,
 }
 
 impl fmt::Display for DeadLetter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = if self.shutdown { "the system was shut down" } else { "the actor has stopped" };
+        let why = match self.why {
+            Undelivered::Stopped => "the actor has stopped",
+            Undelivered::Shutdown => "the system was shut down",
+            Undelivered::Unreachable => "it could not be sent to where the actor is",
+        };
         write!(f, "{} for {}: {why}", ShortType(self.message), ShortType(self.actor))
     }
 }

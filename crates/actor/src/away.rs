@@ -1,0 +1,299 @@
+//! Actors that live elsewhere: how their mail leaves, and how references cross.
+//!
+//! The place of such an actor is a cell without a state (see `away.rs` of the executor). What is known of the actor's
+//! whereabouts is a [`Carrier`] in its extra part. Envelopes that are to be sent on become [`Parcel`]s here: values that
+//! can be written, without their types. What carriers do with them is the business of `playhouse-theater`.
+
+use std::any::{TypeId, type_name};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::actor::{Actor, ActorId, Extra, Life, StopReason, Watcher, dead_letter};
+use crate::actor_ref::ActorRef;
+use crate::ask::{AskError, ReplyTo};
+use crate::message::Message;
+use crate::wire::{Codec, Remote, WireError};
+
+/// Writes a value.
+pub type Write<'a> = &'a dyn Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>;
+
+/// Takes the answer to a request; if it is dropped, the asker is told that the receiver has stopped.
+pub type TakeAnswer = Box<dyn FnOnce(Result<(Codec, &[u8]), AskError>) + Send>;
+
+/// What can be sent to where an actor lives.
+pub enum Parcel<'a> {
+    /// A message.
+    Tell {
+        /// The type of the actor.
+        actor: TypeId,
+        /// Its type.
+        message: TypeId,
+        /// What that is called in reports.
+        name: &'static str,
+        /// In which lane.
+        lane: Lane,
+        /// Writes it.
+        write: Write<'a>,
+    },
+    /// A message whose answer is waited for.
+    Request {
+        /// The type of the actor.
+        actor: TypeId,
+        /// Its type.
+        message: TypeId,
+        /// What that is called in reports.
+        name: &'static str,
+        /// Writes it.
+        write: Write<'a>,
+        /// Where the answer goes.
+        answer: TakeAnswer,
+    },
+    /// The actor is to stop: now, or behind what was sent before.
+    Stop {
+        /// Behind what was sent before.
+        drain: bool,
+    },
+    /// The actor is to be ended without its hook.
+    Kill,
+    /// Somebody wants to know of its end.
+    Watch {
+        /// Who.
+        watcher: Watcher,
+        /// Tells.
+        notify: Box<dyn FnOnce(StopReason) + Send>,
+    },
+    /// Somebody does not any more.
+    Unwatch {
+        /// Who.
+        watcher: Watcher,
+    },
+}
+
+/// Takes parcels to where an actor lives.
+pub trait Carrier: Send + Sync + 'static {
+    /// Takes one. On an error it was not sent, and who waits for an answer was told.
+    ///
+    /// # Errors
+    /// It has no form on the wire, or the way is closed.
+    fn carry(&self, parcel: Parcel<'_>) -> Result<(), WireError>;
+
+    /// For looking at who it is.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
+impl<A: Actor> Extra<A> {
+    fn of(carrier: Arc<dyn Carrier>) -> Extra<A> {
+        Extra { away: Some(carrier), ..Extra::default() }
+    }
+
+    fn carrier(&self) -> Result<&dyn Carrier, WireError> {
+        self.away.as_deref().ok_or_else(|| WireError::new("nobody knows where the actor is"))
+    }
+}
+
+/// Makes a place in `stage` for an `A` that lives elsewhere.
+pub fn place<A: Actor>(system: &SystemCore, stage: u16, carrier: Arc<dyn Carrier>) -> ActorRef<A> {
+    ActorRef::new(system.spawn_away(stage, Extra::of(carrier)))
+}
+
+/// Writing is the user's code: where it panics, that is an error like any other.
+fn guarded(
+    write: impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>,
+) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {
+    move |codec, out| {
+        catch_unwind(AssertUnwindSafe(|| write(codec, out)))
+            .unwrap_or_else(|_| Err(WireError::new("its `Serialize` panicked")))
+    }
+}
+
+fn writer<M: Message>(message: &M) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {
+    guarded(move |codec, out| match const { &M::WIRE } {
+        Some(form) => form.write(message, codec, out),
+        None => Err(WireError::new(format!("the message {} has no wire form", type_name::<M>()))),
+    })
+}
+
+/// Sends a message on.
+pub(crate) fn send_on<A: Actor, M: Message>(message: &M, cx: &mut AwayCx<Life<A>>) {
+    let lane = cx.lane();
+    let parcel = Parcel::Tell {
+        actor: TypeId::of::<A>(),
+        message: TypeId::of::<M>(),
+        name: type_name::<M>(),
+        lane,
+        write: &writer(message),
+    };
+    if cx.extra().carrier().and_then(|carrier| carrier.carry(parcel)).is_err() {
+        dead_letter::<A, M>(Undelivered::Unreachable);
+    }
+}
+
+/// Sends a request on.
+pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>, cx: &mut AwayCx<Life<A>>) {
+    if !reply.begin() {
+        return;
+    }
+    let answer = move |answer: Result<(Codec, &[u8]), AskError>| {
+        let read = |(codec, bytes)| match const { &M::WIRE } {
+            Some(form) => form.read_answer(bytes, codec).map_err(|error| AskError::Unreachable(error.to_string())),
+            None => Err(AskError::Unreachable("the message has no wire form".to_owned())),
+        };
+        reply.send(answer.and_then(read));
+    };
+    let write = writer(message);
+    let parcel = Parcel::Request {
+        actor: TypeId::of::<A>(),
+        message: TypeId::of::<M>(),
+        name: type_name::<M>(),
+        write: &write,
+        answer: Box::new(answer),
+    };
+    // On an error, the answer says it.
+    let _ = cx.extra().carrier().and_then(|carrier| carrier.carry(parcel));
+}
+
+/// Sends something on that is neither.
+pub(crate) fn carry<A: Actor>(parcel: Parcel<'_>, cx: &mut AwayCx<Life<A>>) -> Result<(), WireError> {
+    cx.extra().carrier()?.carry(parcel)
+}
+
+// -- references ---------------------------------------------------------------------------------------------------------
+
+/// What a reference looks like on its way from one theater to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RefName {
+    /// An actor of the sender.
+    Mine {
+        /// Its place.
+        slot: u64,
+        /// Its life there.
+        life: u64,
+        /// That the sender has made this name.
+        seal: u64,
+    },
+    /// An actor of the receiver, by the number that the sender has given it.
+    Yours(u32),
+    /// An actor of the sender, by the number that the receiver has given it.
+    Known(u32),
+}
+
+/// Makes a place in a stage.
+pub type Place<'a> = &'a dyn Fn(&SystemCore, u16, Arc<dyn Carrier>) -> ActorId;
+
+/// The border between this theater and another: what references look like on the other side.
+pub trait Border: Send + Sync {
+    /// The name of an actor for the other side.
+    ///
+    /// # Errors
+    /// It has none.
+    fn name_of(&self, id: ActorId) -> Result<RefName, WireError>;
+
+    /// The actor with a name from the other side. Where there is no place for it yet, `place` makes one.
+    ///
+    /// # Errors
+    /// There is no such actor.
+    fn meet(&self, name: RefName, place: Place<'_>) -> Result<ActorId, WireError>;
+}
+
+thread_local! {
+    static BORDER: RefCell<Option<Arc<dyn Border>>> = const { RefCell::new(None) };
+    static CROSSING: Cell<Crossing> = const { Cell::new(Crossing::Nowhere) };
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Crossing {
+    /// Nothing is written or read.
+    Nowhere,
+    /// Something crosses the border.
+    Border,
+    /// The shape of a type is looked at.
+    Shape,
+}
+
+fn during<R>(crossing: Crossing, f: impl FnOnce() -> R) -> R {
+    struct Back(Crossing);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            CROSSING.set(self.0);
+        }
+    }
+    let _back = Back(CROSSING.replace(crossing));
+    f()
+}
+
+/// Calls `f`, which writes or reads values that cross `border`.
+pub fn at_border<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
+    BORDER.with(|known| {
+        let mut known = known.borrow_mut();
+        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, border)) {
+            *known = Some(Arc::clone(border));
+        }
+    });
+    during(Crossing::Border, f)
+}
+
+/// Calls `f`, which looks at the shapes of types.
+pub(crate) fn looking_at_shapes<R>(f: impl FnOnce() -> R) -> R {
+    during(Crossing::Shape, f)
+}
+
+fn border() -> Result<Arc<dyn Border>, WireError> {
+    let crossing = CROSSING.get() == Crossing::Border;
+    crossing
+        .then(|| BORDER.with_borrow(Option::clone))
+        .flatten()
+        .ok_or_else(|| WireError::new("a reference to an actor can be written only in a message to another theater"))
+}
+
+impl<A: Remote> Serialize for ActorRef<A> {
+    /// As part of a message or an answer that goes to another theater.
+    ///
+    /// # Errors
+    /// Anywhere else.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = border().and_then(|border| border.name_of(self.id())).map_err(serde::ser::Error::custom)?;
+        name.serialize(serializer)
+    }
+}
+
+impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = RefName::deserialize(deserializer)?;
+        if CROSSING.get() == Crossing::Shape {
+            return Ok(ActorRef::nowhere());
+        }
+        let place = |system: &SystemCore, stage, carrier| place::<A>(system, stage, carrier).id();
+        let met = border().and_then(|border| border.meet(name, &place)).map_err(serde::de::Error::custom)?;
+        match met.0.of_type() {
+            Some(address) => Ok(ActorRef::new(address)),
+            // It may have ended meanwhile: then nobody hears what is sent to it.
+            None if met.0.is_stale() => Ok(ActorRef::nowhere()),
+            None => Err(serde::de::Error::custom(format!("{met} is no {}", type_name::<A>()))),
+        }
+    }
+}
+
+impl<A: Actor> ActorRef<A> {
+    /// A reference to an actor that has ended.
+    fn nowhere() -> Self {
+        ActorRef::new(RawAddress::nowhere())
+    }
+}
+
+impl fmt::Debug for Parcel<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Parcel::Tell { name, .. } => write!(f, "Tell({name})"),
+            Parcel::Request { name, .. } => write!(f, "Request({name})"),
+            Parcel::Stop { drain } => write!(f, "Stop {{ drain: {drain} }}"),
+            Parcel::Kill => f.write_str("Kill"),
+            Parcel::Watch { watcher, .. } => write!(f, "Watch({watcher:?})"),
+            Parcel::Unwatch { watcher } => write!(f, "Unwatch({watcher:?})"),
+        }
+    }
+}

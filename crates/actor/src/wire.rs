@@ -1,0 +1,365 @@
+//! Wire forms: what messages, answers and actors look like outside of a process.
+//!
+//! Whether a message has one is known at compile time ([`Message::WIRE`]); which actor takes which message over the wire
+//! is listed in the binary ([`Handles`], [`Spawns`]), by `#[actor(remote)]` or by [`remote!`](crate::remote).
+
+use std::any::TypeId;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use playhouse_executor::{Control, Lane, SystemCore, Undelivered};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_reflection::{Samples, Tracer, TracerConfig};
+use siphasher::sip::SipHasher24;
+
+use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
+use crate::actor_ref::ActorRef;
+use crate::ask::{AskError, ReplyTo};
+use crate::message::{HandledBy, Message};
+use crate::spawn::{SpawnOptions, spawn};
+
+/// How values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// Fields in their order, without names: for two sides with the same types (postcard).
+    Positional,
+    /// Fields by name; unknown ones are ignored, missing ones are their defaults where the type has some (MessagePack).
+    Named,
+}
+
+/// A value has no wire form, or bytes are not one of the type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireError(String);
+
+impl WireError {
+    /// An error that reads `text`.
+    pub fn new(text: impl Into<String>) -> WireError {
+        WireError(text.into())
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WireError {}
+
+impl Codec {
+    /// Appends `value` to `out`. On an error, what was appended is no whole value.
+    ///
+    /// # Errors
+    /// What the type's `Serialize` says.
+    pub fn write<T: Serialize>(self, value: &T, out: &mut Vec<u8>) -> Result<(), WireError> {
+        match self {
+            Codec::Positional => postcard::to_io(value, out).map(drop).map_err(|error| WireError(error.to_string())),
+            Codec::Named => rmp_serde::encode::write_named(out, value).map_err(|error| WireError(error.to_string())),
+        }
+    }
+
+    /// Reads a value from all of `bytes`.
+    ///
+    /// # Errors
+    /// Where they are not the value's wire form, or more than that.
+    pub fn read<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, WireError> {
+        let rest = match self {
+            Codec::Positional => postcard::take_from_bytes(bytes).map_err(|error| WireError(error.to_string())),
+            Codec::Named => {
+                let mut rest = bytes;
+                let value = rmp_serde::from_read(&mut rest).map_err(|error| WireError(error.to_string()));
+                value.map(|value| (value, rest))
+            }
+        };
+        match rest? {
+            (value, []) => Ok(value),
+            (_, rest) => Err(WireError(format!("{} bytes are left behind the value", rest.len()))),
+        }
+    }
+}
+
+/// The wire form of a message and of its answer.
+pub struct WireForm<M: Message> {
+    name: Option<&'static str>,
+    write: fn(&M, Codec, &mut Vec<u8>) -> Written,
+    read: fn(&[u8], Codec) -> Result<M, WireError>,
+    write_answer: fn(&M::Reply, Codec, &mut Vec<u8>) -> Written,
+    read_answer: fn(&[u8], Codec) -> Result<M::Reply, WireError>,
+    schema: fn() -> Option<u64>,
+}
+
+impl<M: Message> fmt::Debug for WireForm<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WireForm({:?})", self.name())
+    }
+}
+
+impl<M> WireForm<M>
+where
+    M: Message<Reply: Serialize + for<'de> Deserialize<'de>> + Serialize + for<'de> Deserialize<'de>,
+{
+    /// The form that serde gives the message, which is called as its type (with its path).
+    pub const fn of() -> WireForm<M> {
+        WireForm {
+            name: None,
+            write: |message, codec, out| codec.write(message, out),
+            read: |bytes, codec| codec.read(bytes),
+            write_answer: |answer, codec, out| codec.write(answer, out),
+            read_answer: |bytes, codec| codec.read(bytes),
+            schema: || Some(schema_of::<M>()? ^ schema_of::<M::Reply>()?.rotate_left(1)),
+        }
+    }
+
+    /// As [`WireForm::of`], but it is called `name`: the type may be renamed or moved later.
+    pub const fn named(name: &'static str) -> WireForm<M> {
+        WireForm { name: Some(name), ..WireForm::of() }
+    }
+}
+
+impl<M: Message> WireForm<M> {
+    pub(crate) fn write(&self, message: &M, codec: Codec, out: &mut Vec<u8>) -> Result<(), WireError> {
+        (self.write)(message, codec, out)
+    }
+
+    pub(crate) fn read_answer(&self, bytes: &[u8], codec: Codec) -> Result<M::Reply, WireError> {
+        (self.read_answer)(bytes, codec)
+    }
+
+    /// What the message is called.
+    pub fn name(&self) -> &'static str {
+        self.name.unwrap_or_else(std::any::type_name::<M>)
+    }
+}
+
+/// A number that differs where the serde data models of two types differ; `None` where that cannot be found out (some
+/// hand-written `Deserialize`s do not let themselves be traced).
+fn schema_of<T: DeserializeOwned>() -> Option<u64> {
+    let mut tracer = Tracer::new(TracerConfig::default());
+    let (root, _) = crate::away::looking_at_shapes(|| tracer.trace_type::<T>(&Samples::new())).ok()?;
+    let registry = tracer.registry().ok()?;
+    let mut hasher = SipHasher24::new();
+    format!("{root:?} {registry:?}").hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+/// An actor that takes messages from other theaters.
+///
+/// Implemented by `#[actor(remote)]` or [`remote!`](crate::remote).
+pub trait Remote: Actor {
+    /// What the actor's type is called on the wire.
+    fn wire_name() -> &'static str;
+}
+
+/// Whether something was written.
+pub type Written = Result<(), WireError>;
+
+/// Where the answer to a request from another theater goes.
+pub type Answer = Box<dyn FnOnce(Result<&dyn Fn(Codec, &mut Vec<u8>) -> Written, AskError>) + Send>;
+
+/// That an actor takes a message from other theaters: an entry of the list in the binary.
+pub struct Handles {
+    /// The actor's type.
+    pub actor: fn() -> TypeId,
+    /// The type that the executor knows it by.
+    pub resident: fn() -> TypeId,
+    /// What it is called.
+    pub actor_name: fn() -> &'static str,
+    /// The message's type.
+    pub message: fn() -> TypeId,
+    /// What it is called.
+    pub message_name: fn() -> &'static str,
+    /// The fingerprint of the message and its answer; `None`: unknown, so that names must be written.
+    pub schema: fn() -> Option<u64>,
+    /// Reads the message and sends it.
+    pub tell: fn(ActorId, Lane, &[u8], Codec) -> Result<(), WireError>,
+    /// Reads the message and asks for its answer.
+    pub ask: AskFrom,
+    /// What can be done with the actor besides.
+    pub controls: Controls,
+}
+
+/// Reads a message and asks for its answer; on an error, who would have been told it is given back.
+pub type AskFrom = fn(ActorId, &[u8], Codec, Answer) -> Result<(), (WireError, Answer)>;
+
+/// What can be done with an actor whatever it handles.
+#[derive(Clone, Copy)]
+pub struct Controls {
+    /// Stops it: at once, or (true) behind what was sent before.
+    pub stop: fn(ActorId, bool),
+    /// Ends it without its hook.
+    pub kill: fn(ActorId),
+    /// Somebody wants to know of its end.
+    pub watch: fn(ActorId, Watcher, Notify),
+    /// Somebody does not any more.
+    pub unwatch: fn(ActorId, Watcher),
+    /// If it lives elsewhere: its place here is given up.
+    pub forget: fn(ActorId),
+}
+
+impl Controls {
+    const fn of<A: Actor>() -> Controls {
+        Controls {
+            stop: |id, drain| {
+                if let Ok(address) = address::<A>(id) {
+                    let to = ActorRef::new(address);
+                    if drain { to.drain() } else { to.stop() }
+                }
+            },
+            kill: |id| {
+                if let Ok(address) = address::<A>(id) {
+                    ActorRef::new(address).kill();
+                }
+            },
+            watch: |who, watcher, notify| {
+                let watch = Watch::Begin { watcher, notify, who };
+                match address::<A>(who) {
+                    Ok(address) => address.send_control(watch),
+                    Err(_) => Control::<Life<A>>::bounce(watch, Undelivered::Stopped),
+                }
+            },
+            unwatch: |who, watcher| {
+                if let Ok(address) = address::<A>(who) {
+                    address.send_control(Watch::End { watcher });
+                }
+            },
+            forget: |id| {
+                if let Ok(address) = address::<A>(id) {
+                    address.send_control(Forget);
+                }
+            },
+        }
+    }
+}
+
+inventory::collect!(Handles);
+
+impl Handles {
+    /// The entry for an `A` that handles an `M`.
+    pub const fn of<A: Remote, M: HandledBy<A, Mode>, Mode>() -> Handles {
+        const {
+            assert!(
+                M::WIRE.is_some(),
+                "the message has no wire form: put `remote` into its `#[message(..)]`, next to `#[derive(Message, Serialize, Deserialize)]`"
+            );
+        }
+        Handles {
+            actor: TypeId::of::<A>,
+            resident: TypeId::of::<Life<A>>,
+            actor_name: A::wire_name,
+            message: TypeId::of::<M>,
+            message_name: || form::<M>().name(),
+            schema: || (form::<M>().schema)(),
+            tell: |to, lane, bytes, codec| {
+                let to = address::<A>(to)?;
+                let message = (form::<M>().read)(bytes, codec)?;
+                match lane {
+                    Lane::Normal => message.post_unwaiting(to),
+                    Lane::Urgent | Lane::System => message.post_urgent(to),
+                }
+                Ok(())
+            },
+            ask: |to, bytes, codec, answer| {
+                let read = address::<A>(to).and_then(|to| Ok((to, (form::<M>().read)(bytes, codec)?)));
+                let (to, message) = match read {
+                    Ok(read) => read,
+                    Err(error) => return Err((error, answer)),
+                };
+                let reply = ReplyTo::then(Box::new(move |result: Result<M::Reply, AskError>| match result {
+                    Ok(value) => answer(Ok(&|codec, out| (form::<M>().write_answer)(&value, codec, out))),
+                    Err(error) => answer(Err(error)),
+                }));
+                message.post_ask(to, reply, None);
+                Ok(())
+            },
+            controls: Controls::of::<A>(),
+        }
+    }
+}
+
+const fn form<M: Message>() -> &'static WireForm<M> {
+    const { &M::WIRE }.as_ref().expect("a remote message has a wire form")
+}
+
+fn address<A: Actor>(id: ActorId) -> Result<playhouse_executor::Address<Life<A>>, WireError> {
+    id.0.of_type::<Life<A>>().ok_or_else(|| WireError(format!("{id} is no {}", std::any::type_name::<A>())))
+}
+
+/// Reads the state of an actor and starts it.
+pub type SpawnFrom = fn(&Arc<SystemCore>, &[u8], Codec) -> Result<ActorId, WireError>;
+
+/// That an actor can be started from another theater with a state that is sent there: an entry of the list in the binary.
+pub struct Spawns {
+    /// The actor's type.
+    pub actor: fn() -> TypeId,
+    /// The type that the executor knows it by.
+    pub resident: fn() -> TypeId,
+    /// What it is called.
+    pub actor_name: fn() -> &'static str,
+    /// The fingerprint of its state; `None`: unknown, so that names must be written.
+    pub schema: fn() -> Option<u64>,
+    /// Reads the state and starts the actor.
+    pub spawn: SpawnFrom,
+    /// What can be done with the actor besides.
+    pub controls: Controls,
+}
+
+inventory::collect!(Spawns);
+
+impl Spawns {
+    /// The entry for `A`.
+    pub const fn of<A: Remote + Serialize + for<'de> Deserialize<'de>>() -> Spawns {
+        Spawns {
+            actor: TypeId::of::<A>,
+            resident: TypeId::of::<Life<A>>,
+            actor_name: A::wire_name,
+            schema: schema_of::<A>,
+            spawn: |system, bytes, codec| {
+                let actor: A = codec.read(bytes)?;
+                let spawned =
+                    spawn(system, SpawnOptions::new(), actor).map_err(|error| WireError(error.to_string()))?;
+                Ok(spawned.id())
+            },
+            controls: Controls::of::<A>(),
+        }
+    }
+}
+
+/// All entries of the binary.
+pub fn handles() -> impl Iterator<Item = &'static Handles> {
+    inventory::iter::<Handles>.into_iter()
+}
+
+/// All entries of the binary.
+pub fn spawns() -> impl Iterator<Item = &'static Spawns> {
+    inventory::iter::<Spawns>.into_iter()
+}
+
+/// Lets actors take messages from other theaters: `remote!(Counter: Add, Get)`.
+///
+/// Where the actor has a `Remote` already (by `#[actor(remote)]`), `remote!(also Counter: Reset)` adds messages.
+///
+/// Each message needs a wire form (`#[message(remote)]` beside `#[derive(Message, Serialize, Deserialize)]`). With `spawn`
+/// in front, `remote!(spawn Counter: Add, Get)`, it can be started from other theaters too; then its type needs
+/// `Serialize` and `Deserialize`. Where the methods of the actor are under `#[actor(remote)]`, all that is written there.
+#[macro_export]
+macro_rules! remote {
+    (spawn $actor:ty : $($message:ty),* $(,)?) => {
+        $crate::remote!($actor: $($message),*);
+        $crate::wire::submit! { $crate::wire::Spawns::of::<$actor>() }
+    };
+    (also $actor:ty : $($message:ty),* $(,)?) => {
+        $($crate::wire::submit! { $crate::wire::Handles::of::<$actor, $message, _>() })*
+    };
+    ($actor:ty : $($message:ty),* $(,)?) => {
+        impl $crate::wire::Remote for $actor {
+            fn wire_name() -> &'static str {
+                ::core::any::type_name::<$actor>()
+            }
+        }
+        $crate::remote!(also $actor: $($message),*);
+    };
+}
+
+pub use inventory::submit;
