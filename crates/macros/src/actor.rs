@@ -14,14 +14,14 @@ use crate::errors::{Errors, pretty};
 use crate::generics::ActorType;
 use crate::hook::{self, Hook, HookKind};
 use crate::method::MessageMethod;
+use crate::options::ActorOptions;
+use crate::remote::{self, Reach, WireName};
 
 /// Expands `#[actor(args)] item`. What can be understood is written out even where there are
 /// errors, so that one mistake does not cause a dozen messages.
 pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    if let Some(argument) = args.clone().into_iter().next() {
-        errors.at(&args, format!("unknown argument `{argument}`: `#[actor]` takes none"));
-    }
+    let options = ActorOptions::parse(args, &mut errors);
     let item = match syn::parse2::<Item>(item) {
         Ok(item) => item,
         Err(error) => {
@@ -35,11 +35,13 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
         return quote!(#item #errors);
     };
     let actor = errors.keep(actor_type(&block));
-    let parts = Parts::take(&mut block, actor.as_ref(), &mut errors);
+    let reach = actor.as_ref().map_or(Reach::Refused, |actor| remote::reach(&options, actor, &mut errors));
+    let parts = Parts::take(&mut block, actor.as_ref(), reach, &mut errors);
     let generated = actor.map(|actor| {
         let messages = parts.messages.iter().map(|method| emit::message(method, &actor));
+        let entries = (reach == Reach::Remote).then(|| remote::entries(&options, &actor, &parts.messages));
         let actor = impl_actor(&actor, &parts.hooks);
-        quote!(#actor #(#messages)*)
+        quote!(#actor #(#messages)* #entries)
     });
     let errors = errors.into_tokens();
     quote!(#block #generated #errors)
@@ -67,7 +69,7 @@ struct Parts {
 
 impl Parts {
     /// Reads the marked methods, and removes the marks. Without an actor, only the latter.
-    fn take(block: &mut ItemImpl, actor: Option<&ActorType>, errors: &mut Errors) -> Self {
+    fn take(block: &mut ItemImpl, actor: Option<&ActorType>, reach: Reach, errors: &mut Errors) -> Self {
         let mut parts = Self::default();
         let mut seen = Seen::default();
         for item in &mut block.items {
@@ -88,8 +90,8 @@ impl Parts {
                     }
                 }
                 [Mark::Message(mark)] => {
-                    let method =
-                        MessageMethod::read(function, mark, actor).and_then(|method| seen.message(method, function));
+                    let method = MessageMethod::read(function, mark, actor, reach)
+                        .and_then(|method| seen.message(method, function));
                     parts.messages.extend(errors.keep(method));
                     allow_forms(function);
                 }
@@ -114,6 +116,8 @@ impl Parts {
 #[derive(Default)]
 struct Seen {
     messages: BTreeMap<String, Ident>,
+    /// The methods of the names that are given for the wire.
+    on_wire: BTreeMap<String, Ident>,
     hooks: Vec<HookKind>,
 }
 
@@ -130,6 +134,18 @@ impl Seen {
                 method.method
             );
             return Err(syn::Error::new_spanned(method.name, text));
+        }
+        if let Some(WireName::Given(wire)) = &method.wire {
+            if let Some(first) = self.on_wire.get(&wire.value()) {
+                let text = format!(
+                    "the messages of `{}` and `{first}` would both be called {wire:?} on the wire\n\
+                     help: choose another name for one of them",
+                    method.method,
+                    wire = wire.value()
+                );
+                return Err(syn::Error::new_spanned(wire, text));
+            }
+            self.on_wire.insert(wire.value(), method.method.clone());
         }
         self.messages.insert(name, method.method.clone());
         Ok(method)

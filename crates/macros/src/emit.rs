@@ -16,6 +16,23 @@ pub(crate) fn message(method: &MessageMethod, actor: &ActorType) -> TokenStream 
     [message.definition(), message.impl_message(), message.impl_handler()].into_iter().collect()
 }
 
+/// That the actor takes the message from other theaters, for the list in the binary.
+pub(crate) fn entry(method: &MessageMethod, actor: &ActorType) -> TokenStream {
+    let (cfgs, name, actor) = (&method.inherited.cfgs, &method.name, &actor.ty);
+    let span = Span::mixed_site().located_at(method.method.span());
+    let submit = quote_spanned! {span=>
+        ::playhouse::wire::submit! { ::playhouse::wire::Handles::of::<#actor, #name, _>() }
+    };
+    if !method.inherited.deprecated {
+        return quote!(#(#cfgs)* #submit);
+    }
+    quote! {
+        #(#cfgs)*
+        #[allow(deprecated)]
+        const _: () = { #submit };
+    }
+}
+
 struct Message<'a> {
     method: &'a MessageMethod,
     actor: &'a ActorType,
@@ -46,11 +63,18 @@ impl<'a> Message<'a> {
         let MessageMethod { name, vis, derives, inherited, .. } = self.method;
         let (cfgs, attrs) = (&inherited.cfgs, &inherited.on_struct);
         let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
+        let serde = self.method.wire.as_ref().map(|_| {
+            quote_spanned! {self.span=>
+                #[derive(::playhouse::serde::Serialize, ::playhouse::serde::Deserialize)]
+                #[serde(crate = "::playhouse::serde")]
+            }
+        });
         let (generics, _, clause) = self.generics.split_for_impl();
         let head = quote_spanned! {self.span=>
             #(#cfgs)*
             #(#attrs)*
             #derives
+            #serde
             #vis struct
         };
         if !self.phantoms.is_empty() {
@@ -97,12 +121,15 @@ impl<'a> Message<'a> {
         let cfgs = &inherited.cfgs;
         let deprecated = self.allow_deprecated();
         let (generics, arguments, clause) = self.generics.split_for_impl();
+        // The arguments are checked where serde is derived: what is left is the reply.
+        let wire = self.method.wire.as_ref().map(|name| name.constant(self.method.reply_span()));
         quote_spanned! {self.span=>
             #(#cfgs)*
             #deprecated
             #[automatically_derived]
             impl #generics ::playhouse::Message for #name #arguments #clause {
                 type Reply = #reply;
+                #wire
             }
         }
     }

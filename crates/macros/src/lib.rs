@@ -3,17 +3,18 @@
 //!
 //! Users reach both through the `playhouse` crate, and every path in the generated code starts at
 //! `::playhouse`. The macros write only what one would write by hand (a message struct, an
-//! `impl Message`, an `impl Handler`); hand-written handlers live beside them.
+//! `impl Message`, an `impl Handler`, the entries of `remote!`); hand-written handlers live beside them.
 //!
 //! | room | what happens there |
 //! |---|---|
 //! | `actor` | the `impl` block: what it may be, who gets which method |
 //! | `method` | one `#[message]` method: its signature, checked and taken apart |
-//! | `options` | the arguments of `#[message(..)]` |
+//! | `options` | the arguments of `#[actor(..)]` and `#[message(..)]` |
 //! | `params` | parameters of methods; which of them is the context |
 //! | `hook` | `#[started]`, `#[stopped]`, `#[terminated]` |
 //! | `emit` | the code that is written for a message method |
 //! | `message` | `#[derive(Message)]` |
+//! | `remote` | what goes over the wire: names, forms, and the entries of the binary's list |
 //! | `owned` | finds borrows in types that must own their data |
 //! | `generics` | which generics a message needs; `Self` outside its `impl` block |
 //! | `attrs` | which attributes of a method its message inherits |
@@ -32,6 +33,7 @@ mod name;
 mod options;
 mod owned;
 mod params;
+mod remote;
 
 use proc_macro::TokenStream;
 
@@ -118,6 +120,60 @@ use proc_macro::TokenStream;
 /// `fn(&mut self, &mut Context<Self>)`; `#[terminated]` marks one that also takes a `Down`.
 /// `Actor`'s methods of these names forward to them.
 ///
+/// # Remote actors
+///
+/// With `#[actor(remote)]`, other theaters can send to the actor. Each of its messages derives serde's `Serialize` and
+/// `Deserialize`, and the binary lists that the actor takes it: arguments and replies must implement the two. In this
+/// process, the actor is used like any other.
+///
+/// | argument | what it says |
+/// |---|---|
+/// | `#[actor(remote)]` | on the wire, the actor's type is called as it is here, with its path |
+/// | `#[actor(remote = "shop.Till")]` | it has this name there, so that it may be renamed and moved |
+/// | `#[actor(remote, spawn)]` | other theaters can start it too: its type derives `Serialize` and `Deserialize` |
+/// | `#[message(remote = "put")]` | the message has this name on the wire |
+/// | `#[message(local)]` | the message stays in this process, and needs no wire form |
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::serde::{Deserialize, Serialize};
+///
+/// #[derive(Default, Serialize, Deserialize)]
+/// #[serde(crate = "playhouse::serde")] // not where serde is in your Cargo.toml
+/// struct Till {
+///     sum: i64,
+/// }
+///
+/// #[actor(remote = "shop.Till", spawn)]
+/// impl Till {
+///     #[message(remote = "put")]
+///     fn put(&mut self, amount: i64, note: Option<String>) -> i64 {
+///         println!("{note:?}");
+///         self.sum += amount;
+///         self.sum
+///     }
+///
+///     #[message(local)]
+///     fn edit(&mut self, edit: fn(&mut i64)) {
+///         edit(&mut self.sum);
+///     }
+/// }
+///
+/// let system = System::start()?;
+/// let till = system.spawn(Till::default());
+/// till.tell(Edit(|sum| *sum = 5));
+/// assert_eq!(till.ask(Put(2, None)).wait()?, 7);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The message of a method has its arguments in their order, without names, whichever codec writes it. A message that is
+/// to get or lose fields while older programs still send it is a struct of its own, with
+/// [`#[derive(Message)]`](derive@Message) and `#[message(remote)]`; it joins those of the block with
+/// `playhouse::wire::submit! { playhouse::wire::Handles::of::<Till, Order, _>() }`.
+///
+/// A remote actor is found by its name, so it cannot be generic; the block of one type, `impl Shelf<Book>`, is none.
+///
 /// # Generic actors
 ///
 /// A message has those generics of the `impl` block that its arguments or its reply mention. Where
@@ -163,6 +219,11 @@ pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
 /// The reply is `()`, or the type given with `#[message(reply = Type)]`. Each type parameter gets
 /// the bounds `Send + 'static`.
 ///
+/// With `#[message(remote)]`, the message may be sent to other theaters: it and its reply must implement serde's
+/// `Serialize` and `Deserialize`. It is called as its type there, with its path, or by the name that is given:
+/// `#[message(remote = "shop.Order")]`. A generic message is a message only with those types with which it has a wire
+/// form, and it cannot be given a name, being many types.
+///
 /// # Examples
 ///
 /// ```
@@ -204,6 +265,55 @@ pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
 /// assert_eq!(shelf.ask(Swap::With('b')).wait()?, Some('a'));
 /// assert_eq!(shelf.ask(Swap::Out).wait()?, Some('b'));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A remote message, and an actor that takes it from other theaters:
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::serde::{Deserialize, Serialize};
+///
+/// #[derive(Message, Serialize, Deserialize)]
+/// #[message(remote = "shop.Order", reply = Result<u64, String>)]
+/// #[serde(crate = "playhouse::serde")] // not where serde is in your Cargo.toml
+/// struct Order {
+///     item: String,
+///     #[serde(default)] // older programs do not send it
+///     amount: u64,
+/// }
+///
+/// struct Shop;
+///
+/// impl Actor for Shop {}
+/// impl Handler<Order> for Shop {
+///     fn handle(&mut self, order: Order, _: &mut Context<Self>) -> Result<u64, String> {
+///         if order.item == "tea" { Ok(2 * order.amount) } else { Err(format!("no {}", order.item)) }
+///     }
+/// }
+/// playhouse::remote!(Shop: Order);
+///
+/// let system = System::start()?;
+/// let shop = system.spawn(Shop);
+/// assert_eq!(shop.ask(Order { item: "tea".into(), amount: 3 }).wait()?, Ok(6));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Without `remote`, the actor cannot take it from there, which the compiler says:
+///
+/// ```compile_fail,E0080
+/// # use playhouse::prelude::*;
+/// #[derive(Message)]
+/// struct Close;
+///
+/// struct Shop;
+///
+/// impl Actor for Shop {}
+/// impl Handler<Close> for Shop {
+///     fn handle(&mut self, _: Close, _: &mut Context<Self>) {}
+/// }
+/// playhouse::remote!(Shop: Close);
+/// # fn main() {}
 /// ```
 #[proc_macro_derive(Message, attributes(message))]
 pub fn message(item: TokenStream) -> TokenStream {

@@ -1,13 +1,15 @@
 //! `#[derive(Message)]`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Fields, Meta, Type, parse_quote};
 
 use crate::errors::{Errors, pretty};
 use crate::owned::{self, Owner};
+use crate::remote::WireName;
 
 const FORM: &str = "`#[message(reply = Type)]`";
+const REMOTE_FORM: &str = "`#[message(remote)]`";
 
 /// Expands the derive.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
@@ -16,12 +18,19 @@ pub(crate) fn expand(item: TokenStream) -> TokenStream {
         return errors.into_tokens();
     };
     check_shape(&input, &mut errors);
-    let mut reply: Option<Type> = None;
+    let mut options = Options::default();
     for attr in input.attrs.iter().filter(|attr| attr.path().is_ident("message")) {
-        errors.keep(read(attr, &mut reply));
+        errors.keep(options.read(attr));
     }
+    let Options { reply, remote } = options;
     if let Some(reply) = &reply {
-        owned::check(reply, Owner::DerivedReply, &mut errors);
+        owned::check(reply, Owner::DerivedReply, remote.is_some(), &mut errors);
+    }
+    let generic = !input.generics.params.is_empty();
+    if let (Some(WireName::Given(name)), true) = (&remote, generic) {
+        let text = "a generic message is many types, which cannot all have this name on the wire\n\
+                    help: write `remote` alone, so that each is called as its type, or make it one type";
+        errors.at(name, text);
     }
     let errors = errors.into_tokens();
     if !errors.is_empty() {
@@ -33,12 +42,21 @@ pub(crate) fn expand(item: TokenStream) -> TokenStream {
         param.bounds.push(parse_quote!(::core::marker::Send));
         param.bounds.push(parse_quote!('static));
     }
+    if remote.is_some() && generic {
+        let clause = generics.make_where_clause();
+        for ty in [&parse_quote!(Self), &reply] {
+            clause.predicates.push(parse_quote!(#ty: ::playhouse::serde::Serialize));
+            clause.predicates.push(parse_quote!(#ty: ::playhouse::serde::de::DeserializeOwned));
+        }
+    }
     let (generics, arguments, clause) = generics.split_for_impl();
     let name = input.ident;
+    let wire = remote.map(|wire| wire.constant(Span::mixed_site().located_at(name.span())));
     quote! {
         #[automatically_derived]
         impl #generics ::playhouse::Message for #name #arguments #clause {
             type Reply = #reply;
+            #wire
         }
     }
 }
@@ -73,32 +91,50 @@ fn check_fields(fields: &Fields, errors: &mut Errors) {
 
 fn refuse(attrs: &[Attribute], place: &str, errors: &mut Errors) {
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("message")) {
-        errors.at(attr, format!("{FORM} goes on the whole message, not on {place}"));
+        errors.at(attr, format!("`#[message(..)]` goes on the whole message, not on {place}"));
     }
 }
 
-/// Reads `#[message(reply = Type)]`.
-fn read(attr: &Attribute, reply: &mut Option<Type>) -> syn::Result<()> {
-    if !matches!(attr.meta, Meta::List(_)) {
-        return Err(syn::Error::new_spanned(attr, format!("expected {FORM}")));
-    }
-    attr.parse_nested_meta(|meta| {
-        if meta.path.is_ident("reply") {
-            if reply.is_some() {
-                return Err(meta.error("`reply` is given twice"));
-            }
-            if !meta.input.peek(syn::Token![=]) {
-                return Err(meta.error(format!("`reply` needs a type: {FORM}")));
-            }
-            *reply = Some(meta.value()?.parse()?);
-            Ok(())
-        } else {
-            let help = if meta.path.is_ident("name") || meta.path.is_ident("derive") {
-                "\nhelp: that is for `#[message]` on a method in an `#[actor]` block"
-            } else {
-                ""
-            };
-            Err(meta.error(format!("unknown argument `{}`: expected {FORM}{help}", pretty(&meta.path))))
+/// What `#[message(..)]` says.
+#[derive(Default)]
+struct Options {
+    /// `reply = Type`
+    reply: Option<Type>,
+    /// `remote` or `remote = ".."`
+    remote: Option<WireName>,
+}
+
+impl Options {
+    /// Reads one attribute.
+    fn read(&mut self, attr: &Attribute) -> syn::Result<()> {
+        if !matches!(attr.meta, Meta::List(_)) {
+            return Err(syn::Error::new_spanned(attr, format!("expected {FORM} or {REMOTE_FORM}")));
         }
-    })
+        attr.parse_nested_meta(|meta| {
+            if meta.path.is_ident("reply") {
+                if self.reply.is_some() {
+                    return Err(meta.error("`reply` is given twice"));
+                }
+                if !meta.input.peek(syn::Token![=]) {
+                    return Err(meta.error(format!("`reply` needs a type: {FORM}")));
+                }
+                self.reply = Some(meta.value()?.parse()?);
+                Ok(())
+            } else if meta.path.is_ident("remote") {
+                if self.remote.is_some() {
+                    return Err(meta.error("`remote` is given twice"));
+                }
+                self.remote = Some(WireName::read(&meta, "shop.Order")?);
+                Ok(())
+            } else {
+                let help = if ["name", "derive", "local"].iter().any(|name| meta.path.is_ident(name)) {
+                    "\nhelp: that is for `#[message]` on a method in an `#[actor]` block"
+                } else {
+                    ""
+                };
+                let unknown = pretty(&meta.path);
+                Err(meta.error(format!("unknown argument `{unknown}`: expected {FORM} or {REMOTE_FORM}{help}")))
+            }
+        })
+    }
 }

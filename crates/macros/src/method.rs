@@ -1,7 +1,8 @@
 //! One `#[message]` method: its signature, checked and taken apart.
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
 use quote::ToTokens;
+use syn::spanned::Spanned;
 use syn::{Attribute, ImplItemFn, Path, ReturnType, Type, Visibility, WherePredicate, parse_quote};
 
 use crate::attrs::Inherited;
@@ -11,6 +12,7 @@ use crate::name;
 use crate::options::MessageOptions;
 use crate::owned::{self, Owner};
 use crate::params::{self, Param};
+use crate::remote::{Reach, WireName};
 
 /// All that is needed to write the message of a method and its handler.
 pub(crate) struct MessageMethod {
@@ -28,6 +30,8 @@ pub(crate) struct MessageMethod {
     pub(crate) reply: Type,
     /// Traits that the message derives.
     pub(crate) derives: Vec<Path>,
+    /// What the message is called on the wire, if it goes there.
+    pub(crate) wire: Option<WireName>,
     /// Attributes for the generated items.
     pub(crate) inherited: Inherited,
     /// The `where` clause of the method, without `Self`.
@@ -36,18 +40,19 @@ pub(crate) struct MessageMethod {
 
 impl MessageMethod {
     /// Reads `function`, marked with `mark`. Its other attributes are still in place.
-    pub(crate) fn read(function: &ImplItemFn, mark: &Attribute, actor: &ActorType) -> syn::Result<Self> {
+    pub(crate) fn read(function: &ImplItemFn, mark: &Attribute, actor: &ActorType, reach: Reach) -> syn::Result<Self> {
         let mut errors = Errors::default();
         let sig = &function.sig;
 
-        let options = errors.keep(MessageOptions::parse(mark)).unwrap_or_default();
+        let mut options = errors.keep(MessageOptions::parse(mark)).unwrap_or_default();
+        let wire = options.wire(reach, &mut errors);
         check_form(function, &mut errors);
         let params = params::read(sig, actor, &mut errors)
             .into_iter()
             .filter_map(|param| match param {
                 Param::Context => Some(Param::Context),
                 Param::Argument { name, ty } => {
-                    owned::check(&ty, Owner::Argument(&name.to_string(), actor), &mut errors);
+                    owned::check(&ty, Owner::Argument(&name.to_string(), actor), wire.is_some(), &mut errors);
                     let ty = Box::new(errors.keep(actor.without_self(&*ty))?);
                     Some(Param::Argument { name, ty })
                 }
@@ -58,7 +63,7 @@ impl MessageMethod {
             ReturnType::Type(_, ty) => match &**ty {
                 Type::Never(_) => parse_quote!(()), // it diverges: there is never a reply
                 ty => {
-                    owned::check(ty, Owner::Reply(&sig.ident.to_string()), &mut errors);
+                    owned::check(ty, Owner::Reply(&sig.ident.to_string()), wire.is_some(), &mut errors);
                     errors.keep(actor.without_self(ty)).unwrap_or_else(|| ty.clone())
                 }
             },
@@ -102,9 +107,16 @@ impl MessageMethod {
             params,
             reply,
             derives: options.derives,
+            wire,
             inherited: Inherited::new(&function.attrs, &actor.name, &sig.ident.to_string()),
             predicates,
         })
+    }
+
+    /// Where the reply is written; at the method's name where it is not.
+    pub(crate) fn reply_span(&self) -> Span {
+        let unit = matches!(&self.reply, Type::Tuple(tuple) if tuple.elems.is_empty());
+        Span::mixed_site().located_at(if unit { self.method.span() } else { self.reply.span() })
     }
 
     /// The arguments: all parameters but the context.

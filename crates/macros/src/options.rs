@@ -1,11 +1,75 @@
-//! The arguments of `#[message(..)]` on a method.
+//! The arguments of `#[actor(..)]`, and of `#[message(..)]` on a method.
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use syn::meta::ParseNestedMeta;
+use syn::parse::Parser;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, ExprPath, LitStr, Meta, Path, Token};
+use syn::{Attribute, Expr, ExprLit, ExprPath, Lit, LitStr, Meta, Path, Token};
 
-use crate::errors::pretty;
+use crate::errors::{Errors, pretty};
 use crate::name;
+use crate::remote::{Reach, WireName};
+
+/// What `#[actor(..)]` says.
+#[derive(Default)]
+pub(crate) struct ActorOptions {
+    /// `remote` or `remote = ".."`
+    pub(crate) remote: Option<WireName>,
+    /// `spawn`
+    pub(crate) spawn: Option<Path>,
+}
+
+impl ActorOptions {
+    /// Reads the arguments of the attribute; what cannot be understood is reported and passed over.
+    pub(crate) fn parse(args: TokenStream, errors: &mut Errors) -> Self {
+        let mut options = Self::default();
+        let all = syn::meta::parser(|meta| {
+            let argument = options.argument(&meta);
+            if argument.is_ok() && !at_end(&meta) {
+                errors.add(meta.input.error("expected `,`"));
+            }
+            errors.keep(argument);
+            while !at_end(&meta) {
+                meta.input.parse::<TokenTree>()?;
+            }
+            Ok(())
+        });
+        if let Err(error) = all.parse2(args) {
+            errors.add(syn::Error::new(error.span(), "expected `remote`, `remote = \"..\"` or `spawn`"));
+        }
+        options
+    }
+
+    fn argument(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        if meta.path.is_ident("remote") {
+            if self.remote.is_some() {
+                return Err(meta.error("`remote` is given twice"));
+            }
+            // Also where the name is wrong, it is meant to be remote.
+            let name = self.remote.insert(WireName::OfType);
+            *name = WireName::read(meta, "shop.Counter")?;
+            Ok(())
+        } else if meta.path.is_ident("spawn") {
+            if self.spawn.replace(meta.path.clone()).is_some() {
+                return Err(meta.error("`spawn` is given twice"));
+            }
+            alone(meta)
+        } else {
+            let help = if meta.path.is_ident("name") {
+                "\nhelp: the name of an actor's type on the wire is given with `remote = \"..\"`"
+            } else {
+                ""
+            };
+            Err(syn::Error::new_spanned(
+                &meta.path,
+                format!(
+                    "unknown argument `{}`: `#[actor]` takes `remote`, `remote = \"..\"` and `spawn`{help}",
+                    pretty(&meta.path)
+                ),
+            ))
+        }
+    }
+}
 
 /// What `#[message(..)]` says.
 #[derive(Default)]
@@ -14,6 +78,10 @@ pub(crate) struct MessageOptions {
     pub(crate) name: Option<Ident>,
     /// `derive(..)`
     pub(crate) derives: Vec<Path>,
+    /// `remote` or `remote = ".."`
+    remote: Option<(Path, WireName)>,
+    /// `local`
+    local: Option<Path>,
 }
 
 impl MessageOptions {
@@ -28,59 +96,121 @@ impl MessageOptions {
             }
             Meta::List(_) => {}
         }
-        attr.parse_nested_meta(|meta| {
-            if meta.path.is_ident("name") {
-                if options.name.is_some() {
-                    return Err(meta.error("`name` is given twice"));
-                }
-                options.name = Some(name_value(&meta)?);
-                Ok(())
-            } else if meta.path.is_ident("derive") {
-                if !meta.input.peek(syn::token::Paren) {
-                    return Err(meta.error("`derive` lists traits in parentheses: `derive(Debug, Clone)`"));
-                }
-                let list;
-                syn::parenthesized!(list in meta.input);
-                let derives = Punctuated::<Path, Token![,]>::parse_terminated(&list)?;
-                for derive in derives {
-                    if derive.segments.last().is_some_and(|last| last.ident == "Message") {
-                        let text = "`#[actor]` writes `impl Message` for this message itself";
-                        return Err(syn::Error::new_spanned(derive, text));
-                    }
-                    options.derives.push(derive);
-                }
-                Ok(())
-            } else if meta.path.is_ident("reply") {
-                Err(meta.error(
-                    "the reply of a message method is its return type\n\
-                     help: remove `reply`; it is for `#[derive(Message)]`",
-                ))
-            } else {
-                Err(meta.error(format!(
-                    "unknown argument `{}`: `#[message]` on a method takes `name = \"..\"` and `derive(..)`",
-                    pretty(&meta.path)
-                )))
-            }
-        })?;
+        attr.parse_nested_meta(|meta| options.argument(&meta))?;
         Ok(options)
+    }
+
+    fn argument(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        if meta.path.is_ident("name") {
+            if self.name.is_some() {
+                return Err(meta.error("`name` is given twice"));
+            }
+            self.name = Some(name::given(&string(meta, "the name", "name", "Increment")?)?);
+            Ok(())
+        } else if meta.path.is_ident("derive") {
+            if !meta.input.peek(syn::token::Paren) {
+                return Err(meta.error("`derive` lists traits in parentheses: `derive(Debug, Clone)`"));
+            }
+            let list;
+            syn::parenthesized!(list in meta.input);
+            let derives = Punctuated::<Path, Token![,]>::parse_terminated(&list)?;
+            for derive in derives {
+                if derive.segments.last().is_some_and(|last| last.ident == "Message") {
+                    let text = "`#[actor]` writes `impl Message` for this message itself";
+                    return Err(syn::Error::new_spanned(derive, text));
+                }
+                self.derives.push(derive);
+            }
+            Ok(())
+        } else if meta.path.is_ident("remote") {
+            if self.remote.is_some() {
+                return Err(meta.error("`remote` is given twice"));
+            }
+            self.remote = Some((meta.path.clone(), WireName::read(meta, "add")?));
+            Ok(())
+        } else if meta.path.is_ident("local") {
+            if self.local.replace(meta.path.clone()).is_some() {
+                return Err(meta.error("`local` is given twice"));
+            }
+            alone(meta)
+        } else if meta.path.is_ident("reply") {
+            Err(meta.error(
+                "the reply of a message method is its return type\n\
+                 help: remove `reply`; it is for `#[derive(Message)]`",
+            ))
+        } else {
+            Err(meta.error(format!(
+                "unknown argument `{}`: `#[message]` on a method takes `name = \"..\"` and `derive(..)`, \
+                 and under `#[actor(remote)]` also `remote = \"..\"` and `local`",
+                pretty(&meta.path)
+            )))
+        }
+    }
+
+    /// What the message is called on the wire, if it goes there.
+    pub(crate) fn wire(&mut self, reach: Reach, errors: &mut Errors) -> Option<WireName> {
+        if let (Some((remote, _)), Some(_)) = (&self.remote, &self.local) {
+            let text = "`local` keeps the message off the wire, and `remote` puts it there\nhelp: remove one of them";
+            errors.at(remote, text);
+            return None;
+        }
+        match reach {
+            Reach::Remote if self.local.is_none() => {
+                for derive in &self.derives {
+                    let name = derive.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+                    if name == "Serialize" || name == "Deserialize" {
+                        let text = format!("`#[actor(remote)]` derives `{name}` for this message itself");
+                        errors.at(derive, text);
+                    }
+                }
+                Some(self.remote.take().map_or(WireName::OfType, |(_, name)| name))
+            }
+            Reach::Local => {
+                self.check_local(errors);
+                None
+            }
+            Reach::Remote | Reach::Refused => None,
+        }
+    }
+
+    /// Reports what only messages of remote actors may say.
+    fn check_local(&self, errors: &mut Errors) {
+        if let Some((remote, _)) = &self.remote {
+            let text = "the actor is not remote, so its messages are not either\n\
+                        help: write `#[actor(remote)]`, and `#[message(local)]` on each method that is not to be remote";
+            errors.at(remote, text);
+        }
+        if let Some(local) = &self.local {
+            let text =
+                "all messages of this actor are local\nhelp: remove `local`; it is for `#[actor(remote)]` blocks";
+            errors.at(local, text);
+        }
     }
 }
 
-/// The value of `name = ".."`.
-fn name_value(meta: &syn::meta::ParseNestedMeta<'_>) -> syn::Result<Ident> {
-    const FORM: &str = "the name is given as a string: `name = \"Increment\"`";
+/// Reads the string of `key = ".."`.
+pub(crate) fn string(meta: &ParseNestedMeta<'_>, what: &str, key: &str, example: &str) -> syn::Result<LitStr> {
+    let form = |example: &str| format!("{what} is given as a string: `{key} = \"{example}\"`");
     if !meta.input.peek(Token![=]) {
-        return Err(meta.error(FORM));
+        return Err(meta.error(form(example)));
     }
-    let value = meta.value()?;
-    if value.peek(LitStr) {
-        return name::given(&value.parse()?);
+    match meta.value()?.parse()? {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
+        Expr::Path(ExprPath { path, .. }) => Err(syn::Error::new_spanned(&path, form(&pretty(&path)))),
+        other => Err(syn::Error::new_spanned(other, form(example))),
     }
-    let other: Expr = value.parse()?;
-    Err(match &other {
-        Expr::Path(ExprPath { path, .. }) => {
-            syn::Error::new_spanned(&other, format!("the name is given as a string: `name = \"{}\"`", pretty(path)))
-        }
-        _ => syn::Error::new_spanned(&other, FORM),
-    })
+}
+
+/// Checks that an argument is a single word.
+fn alone(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+    if has_value(meta) { Err(meta.error(format!("`{}` takes no value", pretty(&meta.path)))) } else { Ok(()) }
+}
+
+/// Whether an argument is more than its name.
+pub(crate) fn has_value(meta: &ParseNestedMeta<'_>) -> bool {
+    meta.input.peek(Token![=]) || meta.input.peek(syn::token::Paren)
+}
+
+fn at_end(meta: &ParseNestedMeta<'_>) -> bool {
+    meta.input.is_empty() || meta.input.peek(Token![,])
 }

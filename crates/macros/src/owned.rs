@@ -22,13 +22,15 @@ pub(crate) enum Owner<'a> {
     DerivedReply,
 }
 
-/// Reports each borrow and each `impl Trait` in `ty`.
-pub(crate) fn check(ty: &Type, owner: Owner<'_>, errors: &mut Errors) {
-    Borrows { owner, errors }.visit_type(ty);
+/// Reports each borrow and each `impl Trait` in `ty`; with `remote`, the `'static` borrows too, since what is read from
+/// the wire lies nowhere else.
+pub(crate) fn check(ty: &Type, owner: Owner<'_>, remote: bool, errors: &mut Errors) {
+    Borrows { owner, remote, errors }.visit_type(ty);
 }
 
 struct Borrows<'a> {
     owner: Owner<'a>,
+    remote: bool,
     errors: &'a mut Errors,
 }
 
@@ -53,6 +55,15 @@ impl Borrows<'_> {
 impl Visit<'_> for Borrows<'_> {
     fn visit_type_reference(&mut self, reference: &TypeReference) {
         if is_static(reference.lifetime.as_ref()) {
+            if self.remote {
+                let text = format!(
+                    "what is read from the wire owns its data, so it cannot be the borrow `{}`\nhelp: write `{}`",
+                    pretty(reference),
+                    owned(&reference.elem)
+                );
+                self.errors.at(reference, text);
+                return;
+            }
             return visit::visit_type(self, &reference.elem);
         }
         let what = format!("the borrow `{}`", pretty(reference));

@@ -108,6 +108,45 @@ impl<T: Clone + Send + 'static> Cache<T> {
     }
 }
 
+/// A remote actor.
+#[derive(Debug, Default, playhouse::serde::Serialize, playhouse::serde::Deserialize)]
+#[serde(crate = "playhouse::serde")]
+pub struct Till(u64);
+
+#[actor(remote = "lints.Till", spawn)]
+impl Till {
+    /// Adds `by`.
+    #[message(remote = "pay")]
+    pub fn pay(&mut self, by: u64, _also: Option<String>) {
+        self.0 += by;
+    }
+
+    /// Takes out.
+    #[message(derive(Debug, Clone))]
+    pub async fn take(&mut self) -> Option<u64> {
+        Some(std::mem::take(&mut self.0))
+    }
+
+    /// Is old.
+    #[message]
+    #[deprecated]
+    pub fn old_sum(&self, old: Vec<u8>) -> usize {
+        old.len()
+    }
+
+    #[message(local, derive(Debug))]
+    #[allow(missing_docs)]
+    pub fn edit(&mut self, edit: fn(&mut u64)) {
+        edit(&mut self.0);
+    }
+}
+
+/// A remote message.
+#[derive(Message, Debug, playhouse::serde::Serialize, playhouse::serde::Deserialize)]
+#[message(reply = Option<T>, remote)]
+#[serde(crate = "playhouse::serde")]
+pub struct Remote<T>(pub T);
+
 /// A message.
 #[derive(Message, Debug)]
 #[message(reply = u8)]
@@ -131,6 +170,10 @@ fn runs() -> playhouse::Result<()> {
     let old = Old(6);
     assert_eq!(counter.ask(old).wait()?, 6);
     assert_eq!(counter.ask(Derived(3)).wait()?, 3);
+    let till = system.spawn(Till::default());
+    till.tell(Pay(5, None));
+    till.tell(Edit(|sum| *sum += 1));
+    assert_eq!(till.ask(Take).wait()?, Some(6));
     let cache = system.spawn(Cache(Vec::new()));
     cache.tell(Put('a'));
     assert_eq!(cache.ask(At(0)).wait()?, Some('a'));

@@ -33,6 +33,11 @@
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor};
+/// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
+/// `#[serde(crate = "playhouse::serde")]`.
+///
+/// It is not in the [`prelude`], where the trait's `serialize` could be taken for another one's.
+pub use serde;
 
 /// Any error of this crate, for `main` functions.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use playhouse::Undelivered;
 use playhouse::prelude::*;
 use support::{Adder, Do, Gate, Increment, Log, Puppet, Scribe, Write, finishes, simulated, threads};
 
@@ -160,7 +161,7 @@ fn dead_letters_tell_the_names_of_actor_and_message() {
     let system = simulated(0);
     let letters = Log::new();
     let log = letters.clone();
-    system.on_dead_letter(move |letter| log.push((letter.actor, letter.message, letter.shutdown)));
+    system.on_dead_letter(move |letter| log.push((letter.actor, letter.message, letter.why)));
     let (diary, _) = diary(&system);
     diary.stop();
     system.run_until_idle();
@@ -169,8 +170,8 @@ fn dead_letters_tell_the_names_of_actor_and_message() {
     system.run_until_idle();
     let letters = letters.take();
     assert_eq!(letters.len(), 2);
-    for (actor, message, shutdown) in letters {
-        assert!(actor.ends_with("Diary") && message.ends_with("Entry") && !shutdown);
+    for (actor, message, why) in letters {
+        assert!(actor.ends_with("Diary") && message.ends_with("Entry") && why == Undelivered::Stopped);
     }
 }
 
