@@ -1,0 +1,105 @@
+//! What can go wrong between theaters.
+
+use std::fmt;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a theater could not be started, or another one not be reached.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TheaterError {
+    /// The address cannot be listened on or called, or the connection broke.
+    Io {
+        /// The address.
+        address: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The other end is no theater, or one with another protocol.
+    Protocol {
+        /// The address.
+        address: String,
+        /// What was found, and what was expected.
+        found: String,
+    },
+    /// The other end does not want to talk.
+    Refused {
+        /// The address.
+        address: String,
+        /// Why.
+        why: String,
+    },
+    /// Only the loopback can be used without encryption.
+    NotLoopback {
+        /// The address.
+        address: String,
+    },
+    /// The actor system could not be started.
+    System(String),
+    /// The session with the other theater has ended.
+    Lost {
+        /// The address.
+        address: String,
+    },
+}
+
+impl fmt::Display for TheaterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TheaterError::Io { address, error } => write!(f, "{address}: {error}"),
+            TheaterError::Protocol { address, found } => {
+                write!(f, "{address} does not speak as a theater does: {found}")
+            }
+            TheaterError::Refused { address, why } => {
+                write!(f, "the theater at {address} refuses the connection: {why}")
+            }
+            TheaterError::NotLoopback { address } => write!(
+                f,
+                "{address} is not on the loopback, and links are not encrypted yet: allow that with `plaintext()` where the network is yours alone"
+            ),
+            TheaterError::System(why) => f.write_str(why),
+            TheaterError::Lost { address } => write!(f, "the theater at {address} is lost"),
+        }
+    }
+}
+
+impl std::error::Error for TheaterError {}
+
+/// Why a name was not found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum FindError {
+    /// It is no name: `playhouse://host:port/name`.
+    Malformed(String),
+    /// The theater has nobody of that name.
+    Unknown(String),
+    /// Who has that name is an actor of another type.
+    WrongType {
+        /// The name.
+        name: String,
+        /// The type that was asked for.
+        expected: String,
+        /// The type of who has it.
+        found: String,
+    },
+    /// The theater cannot be reached.
+    Unreachable(String),
+}
+
+impl fmt::Display for FindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FindError::Malformed(name) => {
+                write!(f, "{name:?} is no name of an actor: one reads playhouse://host:port/name")
+            }
+            FindError::Unknown(name) => write!(f, "nobody is published as {name:?} there"),
+            FindError::WrongType { name, expected, found } => {
+                write!(f, "{name:?} is a {found}, and a {expected} was asked for")
+            }
+            FindError::Unreachable(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for FindError {}

@@ -1,0 +1,130 @@
+//! Frames: what theaters say to each other. A head, and behind it what only the types know to read.
+
+use std::net::SocketAddr;
+
+use playhouse_actor::StopReason;
+use playhouse_actor::away::RefName;
+use playhouse_actor::wire::{Codec, WireError};
+use serde::{Deserialize, Serialize};
+
+/// The number that one end has given to an actor of the other end.
+pub(crate) type Handle = u32;
+
+/// What a frame is about.
+///
+/// In the direction of a message, `to` is a handle of the sender's; kinds are positions in the receiver's list of
+/// [`Kind`]s.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Head {
+    /// A message follows.
+    Tell { to: Handle, kind: u32, codec: Wire },
+    /// A message follows whose answer is waited for.
+    Ask { to: Handle, kind: u32, codec: Wire, ask: u64 },
+    /// An answer follows.
+    Answer { ask: u64, codec: Wire },
+    /// There is no answer; an `AskError` follows.
+    Failed { ask: u64 },
+    /// `handle` means the receiver's actor with this name.
+    Name { handle: Handle, name: RefName },
+    /// An actor is to be started, and `handle` means it; its state follows.
+    Spawn { handle: Handle, kind: u32, codec: Wire },
+    /// The actor is to stop.
+    Stop { to: Handle },
+    /// The actor is to end without its hook.
+    Kill { to: Handle },
+    /// The sender wants to know of the actor's end.
+    Watch { to: Handle, watch: u64 },
+    /// It does not any more.
+    Unwatch { to: Handle, watch: u64 },
+    /// An actor that was watched has ended.
+    Down { watch: u64, reason: StopReason },
+    /// Who is published under this name, as an actor of this type? A `RefName` is the answer.
+    Find { ask: u64, name: String, actor: String },
+    /// The sender is still there.
+    Beat,
+    /// The sender ends.
+    Goodbye,
+}
+
+/// [`Codec`], as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Wire {
+    Positional,
+    Named,
+}
+
+impl From<Codec> for Wire {
+    fn from(codec: Codec) -> Wire {
+        match codec {
+            Codec::Positional => Wire::Positional,
+            Codec::Named => Wire::Named,
+        }
+    }
+}
+
+impl From<Wire> for Codec {
+    fn from(wire: Wire) -> Codec {
+        match wire {
+            Wire::Positional => Codec::Positional,
+            Wire::Named => Codec::Named,
+        }
+    }
+}
+
+impl Head {
+    /// Appends the head; the rest of the frame comes behind it.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Result<(), WireError> {
+        Codec::Positional.write(self, out)
+    }
+
+    /// Splits a frame into its head and the rest.
+    pub(crate) fn read(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
+        postcard::take_from_bytes(frame).map_err(|error| WireError::new(format!("a frame without a head: {error}")))
+    }
+}
+
+/// A message that a theater takes for an actor, or (without a message) an actor that it starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Kind {
+    pub(crate) actor: String,
+    pub(crate) message: Option<String>,
+    /// The fingerprint of the types; none: not known.
+    pub(crate) schema: Option<u64>,
+}
+
+/// The first thing that either end says on a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    /// Only theaters of one cluster talk.
+    pub(crate) cluster: String,
+    /// Which theater this is, in which of its lives.
+    pub(crate) incarnation: u64,
+    /// Where it listens, if it does.
+    pub(crate) listens: Option<SocketAddr>,
+    /// The incarnation that is expected at the other end, and what was received from it.
+    pub(crate) resumes: Option<Resume>,
+    /// What it takes.
+    pub(crate) kinds: Vec<Kind>,
+}
+
+/// That a session goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Resume {
+    /// Of the other end.
+    pub(crate) incarnation: u64,
+    /// The highest packet number received from it.
+    pub(crate) received: u64,
+    /// The how manyth connection of the session this is to be.
+    pub(crate) connection: u64,
+}
+
+/// What the end that was called says to a [`Hello`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// Its own.
+    Hello(Hello),
+    /// There is another connection between the two, or will be in a moment.
+    Busy,
+    /// It will not talk, and why.
+    Refused(String),
+}

@@ -1,0 +1,389 @@
+//! How theaters come together: calling, being called, and going on after a connection broke.
+//!
+//! # Which connection is a link's
+//!
+//! A link goes on with one connection after the other; each has a number, and the higher one counts. The first is number 1.
+//! If two theaters call each other for the first time at the same moment, the call of the one with the lower incarnation
+//! counts: it answers [`Reply::Busy`] while it is calling itself, and the other one finds the link when that call is through.
+//! Only who called first calls again.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use playhouse_actor::System;
+
+use crate::error::TheaterError;
+use crate::frame::{Hello, Reply, Resume};
+use crate::handshake::{self, PATIENCE};
+use crate::link::Link;
+use crate::poller::Poller;
+use crate::registry::Registry;
+use crate::seal::Seal;
+
+/// How often the housekeeper looks after the links.
+const TICK: Duration = Duration::from_millis(50);
+/// Ticks without a word from the other end after which the connection counts as broken: 5 s.
+const SILENT_TICKS_MAX: u32 = 100;
+/// Ticks after which something is said if there is nothing to say: 1 s.
+const MUTE_TICKS_MAX: u32 = 20;
+/// Callers that are heard at one time.
+const CALLERS_MAX: usize = 64;
+
+/// What a theater is made of.
+pub(crate) struct House {
+    pub(crate) system: System,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) cluster: String,
+    pub(crate) incarnation: u64,
+    pub(crate) listens: Option<SocketAddr>,
+    pub(crate) plaintext: bool,
+    pub(crate) lost_after: Duration,
+    pub(crate) poller: Arc<Poller>,
+    seal: Seal,
+    links: Mutex<Links>,
+    /// Something about the links has changed.
+    changed: Arc<Condvar>,
+    callers: AtomicUsize,
+    closing: AtomicBool,
+}
+
+#[derive(Default)]
+struct Links {
+    by_incarnation: HashMap<u64, Known>,
+    calling: HashSet<SocketAddr>,
+    next_number: u64,
+}
+
+struct Known {
+    link: Arc<Link>,
+    /// This end called first, and calls again.
+    called: bool,
+    /// The number of the last connection.
+    connection: u64,
+    down_since: Option<Instant>,
+    calls_again: bool,
+}
+
+impl House {
+    pub(crate) fn new(
+        system: System,
+        cluster: String,
+        listens: Option<SocketAddr>,
+        plaintext: bool,
+        lost_after: Duration,
+        poller: Arc<Poller>,
+    ) -> Arc<House> {
+        Arc::new(House {
+            system,
+            registry: Arc::new(Registry::new()),
+            cluster,
+            incarnation: rand::random(),
+            listens,
+            plaintext,
+            lost_after,
+            poller,
+            seal: Seal::random(),
+            links: Mutex::default(),
+            changed: Arc::default(),
+            callers: AtomicUsize::new(0),
+            closing: AtomicBool::new(false),
+        })
+    }
+
+    fn links(&self) -> MutexGuard<'_, Links> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All links that are not lost.
+    pub(crate) fn all_links(&self) -> Vec<Arc<Link>> {
+        self.links().by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Takes and makes no more calls.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.changed.notify_all();
+        if let Some(address) = self.listens {
+            // So that who waits for callers looks up.
+            let _ = TcpStream::connect_timeout(&address, PATIENCE);
+        }
+    }
+
+    fn hello(&self, resumes: Option<Resume>) -> Hello {
+        Hello {
+            cluster: self.cluster.clone(),
+            incarnation: self.incarnation,
+            listens: self.listens,
+            resumes,
+            kinds: self.registry.kinds().to_vec(),
+        }
+    }
+
+    fn new_link(&self, links: &mut Links, hello: &Hello, called: Option<SocketAddr>) -> Arc<Link> {
+        let number = links.next_number;
+        links.next_number += 1;
+        let peer = (hello.incarnation, called.or(hello.listens));
+        let link = Link::new(
+            self.system.core(),
+            &self.registry,
+            self.seal,
+            number,
+            peer,
+            &hello.kinds,
+            Arc::clone(&self.changed),
+        );
+        let known = Known {
+            link: Arc::clone(&link),
+            called: called.is_some(),
+            connection: 1,
+            down_since: None,
+            calls_again: false,
+        };
+        links.by_incarnation.insert(hello.incarnation, known);
+        link
+    }
+
+    // -- calling ------------------------------------------------------------------------------------------------------
+
+    /// The link with the theater at `address`; calls it if need be.
+    pub(crate) fn link_with(self: &Arc<Self>, address: SocketAddr) -> Result<Arc<Link>, TheaterError> {
+        if !self.plaintext && !address.ip().is_loopback() {
+            return Err(TheaterError::NotLoopback { address: address.to_string() });
+        }
+        let deadline = Instant::now() + 2 * PATIENCE;
+        let mut links = self.links();
+        loop {
+            if let Some(known) = links.by_incarnation.values().find(|known| known.link.address == Some(address)) {
+                return Ok(Arc::clone(&known.link));
+            }
+            if !links.calling.insert(address) {
+                // Another thread calls there.
+                links = self.wait(links);
+                continue;
+            }
+            drop(links);
+            let called = self.call(address);
+            links = self.links();
+            links.calling.remove(&address);
+            self.changed.notify_all();
+            match called {
+                Ok(Some(link)) => return Ok(link),
+                // It calls us, or has an older link to forget first.
+                Ok(None) if Instant::now() < deadline => links = self.wait(links),
+                Ok(None) => {
+                    let why = "it says that it is calling this theater, and does not".to_owned();
+                    return Err(TheaterError::Refused { address: address.to_string(), why });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn wait<'a>(&self, links: MutexGuard<'a, Links>) -> MutexGuard<'a, Links> {
+        self.changed.wait_timeout(links, TICK).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Calls for the first time. `None`: the other end is busy.
+    fn call(self: &Arc<Self>, address: SocketAddr) -> Result<Option<Arc<Link>>, TheaterError> {
+        let io_error = |error| TheaterError::Io { address: address.to_string(), error };
+        let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(io_error)?;
+        handshake::prepare(&stream)?;
+        let hello = match handshake::call(&stream, &self.hello(None))? {
+            Reply::Hello(hello) => hello,
+            Reply::Busy => return Ok(None),
+            Reply::Refused(why) => return Err(TheaterError::Refused { address: address.to_string(), why }),
+        };
+        let link = {
+            let mut links = self.links();
+            if let Some(known) = links.by_incarnation.get(&hello.incarnation) {
+                // It was called under another address, or has called meanwhile.
+                return Ok(Some(Arc::clone(&known.link)));
+            }
+            self.new_link(&mut links, &hello, Some(address))
+        };
+        link.prepare(1);
+        self.poller.add(&link, stream, 1, 0).map_err(io_error)?;
+        Ok(Some(link))
+    }
+
+    /// Calls again.
+    fn call_again(&self, link: &Arc<Link>, address: SocketAddr, connection: u64) {
+        let received = link.prepare(connection);
+        let resumes = Resume { incarnation: link.incarnation, received, connection };
+        let attempt = || -> Result<(), TheaterError> {
+            let io_error = |error| TheaterError::Io { address: address.to_string(), error };
+            let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(io_error)?;
+            handshake::prepare(&stream)?;
+            match handshake::call(&stream, &self.hello(Some(resumes)))? {
+                Reply::Hello(Hello { resumes: Some(theirs), .. }) => {
+                    self.poller.add(link, stream, connection, theirs.received).map_err(io_error)
+                }
+                Reply::Busy => Ok(()),
+                // It does not know the session any more.
+                Reply::Hello(_) | Reply::Refused(_) => {
+                    link.lose();
+                    Ok(())
+                }
+            }
+        };
+        // If it failed it is tried again at the next tick, until the link is given up.
+        let _ = attempt();
+        if let Some(known) = self.links().by_incarnation.get_mut(&link.incarnation) {
+            known.calls_again = false;
+        }
+    }
+
+    // -- being called -------------------------------------------------------------------------------------------------
+
+    /// Hears callers until the theater closes.
+    pub(crate) fn hear_callers(self: &Arc<Self>, listener: &TcpListener) {
+        for stream in listener.incoming() {
+            if self.is_closing() {
+                return;
+            }
+            let Ok(stream) = stream else {
+                // Out of descriptors, for example: callers wait.
+                std::thread::sleep(TICK);
+                continue;
+            };
+            if self.callers.fetch_add(1, Ordering::AcqRel) >= CALLERS_MAX {
+                self.callers.fetch_sub(1, Ordering::AcqRel);
+                continue;
+            }
+            let house = Arc::clone(self);
+            let heard = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
+                // An error is the caller's: it was told, or says nothing that could be answered.
+                let _ = house.answer(stream);
+                house.callers.fetch_sub(1, Ordering::AcqRel);
+            });
+            if heard.is_err() {
+                self.callers.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+    }
+
+    fn answer(self: &Arc<Self>, stream: TcpStream) -> Result<(), TheaterError> {
+        handshake::prepare(&stream)?;
+        let hello = match handshake::hear_hello(&stream) {
+            Ok(hello) => hello,
+            Err(error) => {
+                let _ = handshake::reply(&stream, &Reply::Refused(error.to_string()));
+                return Err(error);
+            }
+        };
+        let (reply, go_on) = self.receive(&hello);
+        handshake::reply(&stream, &reply)?;
+        if let Some((link, connection, received)) = go_on {
+            let address = hello.listens.map_or_else(|| "?".to_owned(), |address| address.to_string());
+            let added = self.poller.add(&link, stream, connection, received);
+            added.map_err(|error| TheaterError::Io { address, error })?;
+            self.changed.notify_all();
+        }
+        Ok(())
+    }
+
+    /// What is answered to a caller; and the link, the number of its connection, and what the other end has received.
+    fn receive(&self, hello: &Hello) -> (Reply, Option<(Arc<Link>, u64, u64)>) {
+        let refused = |why: String| (Reply::Refused(why), None);
+        if hello.cluster != self.cluster {
+            return refused(format!(
+                "it belongs to the cluster {:?}, and the caller to {:?}",
+                self.cluster, hello.cluster
+            ));
+        }
+        if hello.incarnation == self.incarnation {
+            return refused("it was called by itself".to_owned());
+        }
+        if self.is_closing() {
+            return refused("it is closing".to_owned());
+        }
+        let mut links = self.links();
+        match hello.resumes {
+            Some(resumes) if resumes.incarnation != self.incarnation => refused("it has been started anew".to_owned()),
+            Some(resumes) => match links.by_incarnation.get_mut(&hello.incarnation) {
+                Some(known) if !known.link.is_lost() && resumes.connection > known.connection => {
+                    known.connection = resumes.connection;
+                    known.down_since = None;
+                    let received = known.link.prepare(resumes.connection);
+                    let theirs = Resume { incarnation: hello.incarnation, received, connection: resumes.connection };
+                    let link = Arc::clone(&known.link);
+                    (Reply::Hello(self.hello(Some(theirs))), Some((link, resumes.connection, resumes.received)))
+                }
+                Some(known) if !known.link.is_lost() => (Reply::Busy, None),
+                _ => refused("it has given the link up".to_owned()),
+            },
+            None => {
+                let calling = hello.listens.is_some_and(|address| links.calling.contains(&address));
+                if calling && self.incarnation < hello.incarnation {
+                    return (Reply::Busy, None);
+                }
+                if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
+                    // The other end has given it up.
+                    drop(links);
+                    known.link.lose();
+                    links = self.links();
+                }
+                let link = self.new_link(&mut links, hello, None);
+                link.prepare(1);
+                (Reply::Hello(self.hello(None)), Some((link, 1, 0)))
+            }
+        }
+    }
+
+    // -- looking after links ------------------------------------------------------------------------------------------
+
+    /// Looks after the links until the theater closes.
+    pub(crate) fn keep(self: &Arc<Self>) {
+        while !self.is_closing() {
+            drop(self.wait(self.links()));
+            self.look_after_links();
+            self.poller.tidy();
+        }
+    }
+
+    fn look_after_links(self: &Arc<Self>) {
+        let mut again = Vec::new();
+        let mut given_up = Vec::new();
+        let mut links = self.links();
+        links.by_incarnation.retain(|_, known| !known.link.is_lost());
+        for known in links.by_incarnation.values_mut() {
+            let link = &known.link;
+            if let Some(connection) = link.connection() {
+                known.down_since = None;
+                if link.silent_ticks.fetch_add(1, Ordering::Relaxed) > SILENT_TICKS_MAX {
+                    link.disconnect(&connection);
+                }
+                if link.mute_ticks.fetch_add(1, Ordering::Relaxed) > MUTE_TICKS_MAX {
+                    link.beat();
+                }
+                link.flush(true);
+                continue;
+            }
+            let since = *known.down_since.get_or_insert_with(Instant::now);
+            if since.elapsed() > self.lost_after {
+                given_up.push(Arc::clone(link));
+            } else if let Some(address) = link.address.filter(|_| known.called && !known.calls_again) {
+                known.calls_again = true;
+                known.connection += 1;
+                again.push((Arc::clone(link), address, known.connection));
+            }
+        }
+        drop(links);
+        for link in given_up {
+            link.lose();
+        }
+        for (link, address, connection) in again {
+            let house = Arc::clone(self);
+            let call = move || house.call_again(&link, address, connection);
+            // If no thread can be had, the next connection is tried at the next tick.
+            let _ = std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call);
+        }
+    }
+}

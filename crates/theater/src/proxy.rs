@@ -1,0 +1,33 @@
+//! Places of actors of another theater: where their mail goes.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use playhouse_actor::away::{Border, Carrier, Parcel};
+use playhouse_actor::wire::Written;
+
+use crate::frame::Handle;
+use crate::link::Link;
+
+/// An actor at the other end of a link.
+pub(crate) struct Proxy {
+    link: Arc<Link>,
+    border: Arc<dyn Border>,
+    handle: Handle,
+}
+
+impl Proxy {
+    pub(crate) fn new(link: Arc<Link>, handle: Handle) -> Proxy {
+        Proxy { border: Arc::clone(&link) as Arc<dyn Border>, link, handle }
+    }
+}
+
+impl Carrier for Proxy {
+    fn carry(&self, parcel: Parcel<'_>) -> Written {
+        self.link.carry(self.handle, &self.border, parcel)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,164 @@
+//! What this theater takes, and what the other one does: by name, and on a link by number.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use playhouse_actor::ActorId;
+use playhouse_actor::away::RefName;
+use playhouse_actor::wire::{self, Codec, Controls, Handles, Spawns, WireError};
+use rustc_hash::FxHashMap;
+
+use crate::error::FindError;
+use crate::frame::Kind;
+
+/// What this theater takes, and who is published here.
+pub(crate) struct Registry {
+    messages: Vec<&'static Handles>,
+    spawns: Vec<&'static Spawns>,
+    kinds: Vec<Kind>,
+    controls: FxHashMap<TypeId, Controls>,
+    published: Mutex<HashMap<String, Published>>,
+}
+
+struct Published {
+    id: ActorId,
+    actor: &'static str,
+}
+
+impl Registry {
+    /// All that is in the binary.
+    pub(crate) fn new() -> Registry {
+        let messages: Vec<_> = wire::handles().collect();
+        let spawns: Vec<_> = wire::spawns().collect();
+        let takes = messages.iter().map(|entry| Kind {
+            actor: (entry.actor_name)().to_owned(),
+            message: Some((entry.message_name)().to_owned()),
+            schema: (entry.schema)(),
+        });
+        let starts = spawns.iter().map(|entry| Kind {
+            actor: (entry.actor_name)().to_owned(),
+            message: None,
+            schema: (entry.schema)(),
+        });
+        let kinds = takes.chain(starts).collect();
+        let of_messages = messages.iter().map(|entry| ((entry.resident)(), entry.controls));
+        let of_spawns = spawns.iter().map(|entry| ((entry.resident)(), entry.controls));
+        let controls = of_messages.chain(of_spawns).collect();
+        Registry { messages, spawns, kinds, controls, published: Mutex::default() }
+    }
+
+    /// The list that the other end of a link is given.
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    pub(crate) fn message(&self, kind: u32) -> Option<&'static Handles> {
+        self.messages.get(kind as usize).copied()
+    }
+
+    pub(crate) fn spawn(&self, kind: u32) -> Option<&'static Spawns> {
+        self.spawns.get((kind as usize).checked_sub(self.messages.len())?).copied()
+    }
+
+    /// What can be done with whoever it is.
+    pub(crate) fn controls(&self, id: ActorId) -> Option<&Controls> {
+        self.controls.get(&id.address().resident_type()?)
+    }
+
+    pub(crate) fn publish(&self, name: String, id: ActorId, actor: &'static str) {
+        self.published().insert(name, Published { id, actor });
+    }
+
+    pub(crate) fn unpublish(&self, name: &str) -> bool {
+        self.published().remove(name).is_some()
+    }
+
+    /// Who is published as `name`, if that is an `actor`.
+    pub(crate) fn find(
+        &self,
+        name: &str,
+        actor: &str,
+        name_of: impl FnOnce(ActorId) -> Result<RefName, WireError>,
+    ) -> Result<RefName, FindError> {
+        let mut published = self.published();
+        let unknown = || FindError::Unknown(name.to_owned());
+        let found = published.get(name).ok_or_else(unknown)?;
+        if found.id.address().is_stale() {
+            published.remove(name);
+            return Err(unknown());
+        }
+        if found.actor != actor {
+            let (name, expected, found) = (name.to_owned(), actor.to_owned(), found.actor.to_owned());
+            return Err(FindError::WrongType { name, expected, found });
+        }
+        name_of(found.id).map_err(|error| FindError::Unreachable(error.to_string()))
+    }
+
+    fn published(&self) -> std::sync::MutexGuard<'_, HashMap<String, Published>> {
+        self.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How to say what to the theater that takes `kinds`.
+    pub(crate) fn table(&self, kinds: &[Kind]) -> Table {
+        let codec = |kind: &Kind, schema: Option<u64>| {
+            if kind.schema.is_some() && kind.schema == schema { Codec::Positional } else { Codec::Named }
+        };
+        let numbers: HashMap<(&str, Option<&str>), u32> =
+            kinds.iter().zip(0..).map(|(kind, number)| ((&*kind.actor, kind.message.as_deref()), number)).collect();
+        let number = |actor: &'static str, message| numbers.get(&(actor, message)).copied();
+        let mut table = Table {
+            messages: FxHashMap::default(),
+            spawns: FxHashMap::default(),
+            names: vec![("?", "?"); kinds.len()],
+        };
+        for entry in &self.messages {
+            let names = ((entry.actor_name)(), (entry.message_name)());
+            let kind = number(names.0, Some(names.1)).map(|number| {
+                table.names[number as usize] = names;
+                (number, codec(&kinds[number as usize], (entry.schema)()))
+            });
+            table.messages.insert(((entry.actor)(), (entry.message)()), kind);
+        }
+        for entry in &self.spawns {
+            let kind = number((entry.actor_name)(), None)
+                .map(|number| (number, codec(&kinds[number as usize], (entry.schema)())));
+            table.spawns.insert((entry.actor)(), kind);
+        }
+        table
+    }
+}
+
+/// How to say what to another theater: types and the other one's numbers. `None`: it does not take that.
+pub(crate) struct Table {
+    messages: FxHashMap<(TypeId, TypeId), Option<(u32, Codec)>>,
+    spawns: FxHashMap<TypeId, Option<(u32, Codec)>>,
+    /// Actor and message of the other one's numbers, as far as they are known here.
+    names: Vec<(&'static str, &'static str)>,
+}
+
+impl Table {
+    pub(crate) fn message(&self, actor: TypeId, message: TypeId, name: &str) -> Result<(u32, Codec), WireError> {
+        match self.messages.get(&(actor, message)) {
+            Some(Some(found)) => Ok(*found),
+            Some(None) => Err(WireError::new(format!("the other theater's actors of this type take no {name}"))),
+            None => Err(WireError::new(format!(
+                "{name} is no message that the actor takes from other theaters: see `#[actor(remote)]`"
+            ))),
+        }
+    }
+
+    pub(crate) fn spawn(&self, actor: TypeId, name: &str) -> Result<(u32, Codec), WireError> {
+        match self.spawns.get(&actor) {
+            Some(Some(found)) => Ok(*found),
+            Some(None) => Err(WireError::new(format!("the other theater cannot start a {name}"))),
+            None => Err(WireError::new(format!(
+                "{name} cannot be started in other theaters: see `#[actor(remote, spawn)]`"
+            ))),
+        }
+    }
+
+    pub(crate) fn names(&self, kind: u32) -> (&'static str, &'static str) {
+        self.names.get(kind as usize).copied().unwrap_or(("?", "?"))
+    }
+}

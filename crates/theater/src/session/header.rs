@@ -1,0 +1,50 @@
+//! The header of a packet.
+
+use super::{Lane, PACKET_BYTES_MAX, ProtocolError};
+
+/// Bytes in front of a packet's body.
+pub const HEADER_BYTES: usize = 24;
+
+/// What [`super`] has a table of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) lane: Lane,
+    pub(super) body_bytes: u32,
+    pub(super) number: u64,
+    pub(super) acknowledged: u64,
+}
+
+impl Header {
+    /// An acknowledgement alone.
+    pub(super) fn note(acknowledged: u64) -> Header {
+        Header { lane: Lane::System, body_bytes: 0, number: 0, acknowledged }
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0] = self.lane as u8;
+        bytes[4..8].copy_from_slice(&self.body_bytes.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.number.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.acknowledged.to_le_bytes());
+        bytes
+    }
+
+    /// Checks what can be said without knowing the session.
+    pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Header, ProtocolError> {
+        let &[lane, r0, r1, r2, b0, b1, b2, b3, n0, n1, n2, n3, n4, n5, n6, n7, ref acknowledged @ ..] = bytes;
+        let lane = *Lane::ALL.get(usize::from(lane)).ok_or(ProtocolError::Lane { found: lane })?;
+        if [r0, r1, r2] != [0; 3] {
+            return Err(ProtocolError::Reserved { found: [r0, r1, r2] });
+        }
+        let body_bytes = u32::from_le_bytes([b0, b1, b2, b3]);
+        if body_bytes as usize > PACKET_BYTES_MAX {
+            return Err(ProtocolError::PacketBytes { found: body_bytes });
+        }
+        let number = u64::from_le_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
+        match (number, body_bytes) {
+            (0, 1..) => Err(ProtocolError::Body { found: body_bytes }),
+            (1.., 0) => Err(ProtocolError::Empty { number }),
+            _ => Ok(Header { lane, body_bytes, number, acknowledged: u64::from_le_bytes(*acknowledged) }),
+        }
+    }
+}

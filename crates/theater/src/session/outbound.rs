@@ -1,0 +1,291 @@
+//! The sending half: numbers packets, writes the highest lane first, and keeps what is not acknowledged.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+use super::assembly::Assembly;
+use super::header::{HEADER_BYTES, Header};
+use super::packet::{Draft, Packet, Pool};
+use super::{FrameError, Lane, PACKET_BYTES_MAX, ProtocolError};
+
+/// Packets for one system call: 2 MiB of full ones.
+const SLICES_MAX: usize = 32;
+
+/// The sending half of a session.
+pub struct Outbound {
+    frame_bytes_max: u32,
+    /// Packets without a number, by lane. The last one of a lane ends with a frame's end, and takes further frames.
+    queues: [VecDeque<Packet>; Lane::ALL.len()],
+    /// Packets with a number, in its order: the first has `released + 1`.
+    numbered: VecDeque<Packet>,
+    /// By lane: packets let go whose last frame goes on in one that is not. Kept for [`Outbound::drain`].
+    begun: [Vec<Packet>; Lane::ALL.len()],
+    pool: Pool,
+    /// Bytes of all packets in `queues` and `numbered`.
+    waiting_bytes: usize,
+
+    /// The highest number let go.
+    released: u64,
+    /// The highest number that the other end acknowledged. Above `released` only while that packet is written again,
+    /// and has to be written to its end.
+    acknowledged: u64,
+    /// The highest number that was written to its end, on whatever connection.
+    sent: u64,
+
+    /// How many of `numbered` were written on this connection.
+    written: usize,
+    /// Bytes that were written of the one behind them.
+    written_bytes: usize,
+    /// An acknowledgement alone, and how many bytes of it were written. 0: none is being written.
+    note: [u8; HEADER_BYTES],
+    note_written_bytes: usize,
+    /// The highest number that this end has acknowledged.
+    told: u64,
+}
+
+impl Outbound {
+    /// A session that has sent nothing. A frame may have `frame_bytes_max` bytes, which the other end has to take.
+    pub fn new(frame_bytes_max: u32) -> Outbound {
+        Outbound {
+            frame_bytes_max,
+            queues: Default::default(),
+            numbered: VecDeque::new(),
+            begun: Default::default(),
+            pool: Pool::default(),
+            waiting_bytes: 0,
+            released: 0,
+            acknowledged: 0,
+            sent: 0,
+            written: 0,
+            written_bytes: 0,
+            note: [0; HEADER_BYTES],
+            note_written_bytes: 0,
+            told: 0,
+        }
+    }
+
+    /// Takes the frame that `write` appends to the buffer it is given. The buffer is the packet: `write` must leave alone
+    /// what it holds.
+    ///
+    /// # Errors
+    /// The error of `write`, or that the frame is too large. The session is then as if it had not been tried; so it is
+    /// when `write` panics.
+    ///
+    /// # Panics
+    /// If `write` leaves the buffer shorter than it was.
+    pub fn frame<E>(
+        &mut self,
+        lane: Lane,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), FrameError<E>> {
+        let queue = &mut self.queues[lane as usize];
+        let (mut packet, before) = Draft::new(queue, lane, &mut self.pool).finish(self.frame_bytes_max, write)?;
+        self.waiting_bytes += packet.bytes.len() - before;
+        if packet.bytes.len() <= HEADER_BYTES + PACKET_BYTES_MAX {
+            packet.ended = packet.bytes.len();
+            queue.push_back(packet);
+            return Ok(());
+        }
+        let further = packet.split(&mut self.pool);
+        self.waiting_bytes += HEADER_BYTES * further.len();
+        queue.push_back(packet);
+        queue.extend(further);
+        Ok(())
+    }
+
+    /// Whether there are bytes to write, other than an acknowledgement alone.
+    pub fn has_output(&self) -> bool {
+        self.note_written_bytes > 0
+            || self.written < self.numbered.len()
+            || self.queues.iter().any(|queue| !queue.is_empty())
+    }
+
+    /// Calls `write` with what comes next on the connection, for one `write_vectored`, and takes from it how many bytes
+    /// it wrote. First what has begun, then what comes again, then the highest lane. All of it carries `acknowledge`, what
+    /// this end has [received](super::Inbound::received); if there is nothing else, `acknowledge_due` has it sent alone,
+    /// unless the other end was told.
+    ///
+    /// Returns what `write` returned; 0 without calling it where there is nothing to write.
+    ///
+    /// # Errors
+    /// The error of `write`, which must have written nothing.
+    ///
+    /// # Panics
+    /// If `write` claims to have written more than it was given.
+    pub fn output<E>(
+        &mut self,
+        acknowledge: u64,
+        acknowledge_due: bool,
+        write: impl FnOnce(&[IoSlice<'_>]) -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        let acknowledge = acknowledge.max(self.told);
+        while self.numbered.len() < self.written + SLICES_MAX {
+            let Some(packet) = self.queues.iter_mut().find_map(VecDeque::pop_front) else { break };
+            self.numbered.push_back(packet);
+        }
+        let alone = self.numbered.len() == self.written;
+        if alone && self.note_written_bytes == 0 {
+            if !acknowledge_due || acknowledge == self.told {
+                return Ok(0);
+            }
+            self.note = Header::note(acknowledge).to_bytes();
+        }
+        let with_note = alone || self.note_written_bytes > 0;
+
+        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let mut count = 0;
+        if with_note {
+            slices[0] = IoSlice::new(&self.note[self.note_written_bytes..]);
+            count = 1;
+        }
+        let mut number = self.released + self.written as u64;
+        let mut skip = self.written_bytes;
+        for (slice, packet) in slices[count..].iter_mut().zip(self.numbered.range_mut(self.written..)) {
+            number += 1;
+            if skip == 0 {
+                packet.set_header(number, acknowledge);
+            }
+            *slice = IoSlice::new(&packet.bytes[skip..]);
+            skip = 0;
+            count += 1;
+        }
+        let wrote = write(&slices[..count]);
+        if let Ok(bytes) = wrote {
+            let offered: usize = slices[..count].iter().map(|slice| slice.len()).sum();
+            assert!(bytes <= offered, "{bytes} bytes are said to be written of {offered}");
+            self.wrote(bytes, with_note, acknowledge);
+        }
+        self.take_numbers_back();
+        wrote
+    }
+
+    /// The next `bytes` of what was handed out are written.
+    fn wrote(&mut self, mut bytes: usize, with_note: bool, acknowledge: u64) {
+        if with_note && bytes > 0 {
+            if self.note_written_bytes == 0 {
+                self.told = acknowledge;
+            }
+            let part = bytes.min(HEADER_BYTES - self.note_written_bytes);
+            self.note_written_bytes = (self.note_written_bytes + part) % HEADER_BYTES;
+            bytes -= part;
+        }
+        while bytes > 0 {
+            let packet = self.numbered.get(self.written).expect("it was handed out");
+            if self.written_bytes == 0 {
+                self.told = acknowledge;
+            }
+            let part = bytes.min(packet.bytes.len() - self.written_bytes);
+            self.written_bytes += part;
+            bytes -= part;
+            if self.written_bytes == packet.bytes.len() {
+                self.written += 1;
+                self.written_bytes = 0;
+                self.sent = self.sent.max(self.released + self.written as u64);
+            }
+        }
+        self.release();
+    }
+
+    /// What was neither written to its end once nor has begun goes back to its queue: a higher lane may pass, and the
+    /// last packet takes further frames.
+    fn take_numbers_back(&mut self) {
+        let begun = self.written + usize::from(self.written_bytes > 0);
+        let keep = begun.max((self.sent - self.released) as usize);
+        while self.numbered.len() > keep {
+            let packet = self.numbered.pop_back().expect("longer than 0");
+            self.queues[packet.lane as usize].push_front(packet);
+        }
+    }
+
+    /// The other end has received everything up to `number`, which is let go. A lower number than before says nothing.
+    ///
+    /// # Errors
+    /// The number is higher than what was sent. The session has ended.
+    pub fn acknowledged(&mut self, number: u64) -> Result<(), ProtocolError> {
+        if number > self.sent {
+            return Err(ProtocolError::Acknowledged { found: number, sent: self.sent });
+        }
+        self.acknowledged = self.acknowledged.max(number);
+        self.release();
+        Ok(())
+    }
+
+    /// Lets go what is acknowledged, but for a packet of which a part is written.
+    fn release(&mut self) {
+        while self.released < self.acknowledged && (self.written > 0 || self.written_bytes == 0) {
+            let packet = self.numbered.pop_front().expect("what is acknowledged was sent, and has a number");
+            self.released += 1;
+            self.written = self.written.saturating_sub(1);
+            self.waiting_bytes -= packet.bytes.len();
+            let begun = &mut self.begun[packet.lane as usize];
+            if packet.ended > HEADER_BYTES {
+                begun.drain(..).for_each(|packet| self.pool.put(packet));
+            }
+            if packet.goes_on() { begun.push(packet) } else { self.pool.put(packet) }
+        }
+    }
+
+    /// The connection was replaced, and the other end says that it has received everything up to `received`. What comes
+    /// behind that is written again.
+    ///
+    /// # Errors
+    /// The number is higher than what was sent, or lower than what was acknowledged. The session has ended.
+    pub fn resume(&mut self, received: u64) -> Result<(), ProtocolError> {
+        if received < self.acknowledged || received > self.sent {
+            let (acknowledged, sent) = (self.acknowledged, self.sent);
+            return Err(ProtocolError::Resumed { found: received, acknowledged, sent });
+        }
+        self.written = 0;
+        self.written_bytes = 0;
+        self.note_written_bytes = 0;
+        self.acknowledged = received;
+        self.release();
+        self.take_numbers_back();
+        Ok(())
+    }
+
+    /// Bytes of packets, headers included, that are not acknowledged, sent or not: what a window limits. What is kept of
+    /// a frame whose start was acknowledged and whose end was not, at most one frame per lane, is not among them.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// The highest number that this end has acknowledged.
+    pub fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// The session is dead: calls `on_frame` with each frame that is not acknowledged to its end, whole also where its
+    /// start was, in order within each lane. Some may have been received and even handled.
+    pub fn drain(self, mut on_frame: impl FnMut(Lane, &[u8])) {
+        let mut assemblies: [Assembly; Lane::ALL.len()] = Default::default();
+        let mut stretch = |packet: Packet, from: usize| {
+            assemblies[packet.lane as usize]
+                .input(packet.lane, &packet.bytes[from..], self.frame_bytes_max, &mut on_frame)
+                .expect("frames were measured when they were taken");
+        };
+        for packet in self.begun.into_iter().flatten() {
+            // Of the first what comes behind its last end; in the others none ends.
+            let from = packet.ended;
+            stretch(packet, from);
+        }
+        for packet in self.numbered.into_iter().chain(self.queues.into_iter().flatten()) {
+            stretch(packet, HEADER_BYTES);
+        }
+    }
+
+    /// Checks what must hold between two calls.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        let packets = || self.numbered.iter().chain(self.queues.iter().flatten());
+        assert_eq!(packets().map(|packet| packet.bytes.len()).sum::<usize>(), self.waiting_bytes);
+        assert!(packets().all(|packet| packet.bytes.len() <= HEADER_BYTES + PACKET_BYTES_MAX));
+        assert!(packets().all(|packet| packet.bytes.capacity() <= 2 * (HEADER_BYTES + PACKET_BYTES_MAX)));
+        assert!(self.released <= self.acknowledged && self.acknowledged <= self.sent);
+        assert!(self.sent <= self.released + self.numbered.len() as u64);
+        assert!(self.written <= self.numbered.len() && (self.written_bytes == 0 || self.written < self.numbered.len()));
+        assert!(self.queues.iter().all(|queue| queue.back().is_none_or(|packet| !packet.goes_on())));
+        assert!(self.begun.iter().flatten().all(Packet::goes_on));
+        assert!(self.begun.iter().all(|begun| begun.iter().skip(1).all(|packet| packet.ended == HEADER_BYTES)));
+    }
+}

@@ -1,0 +1,133 @@
+//! A packet before it is acknowledged, and how a frame gets into it.
+
+use std::collections::VecDeque;
+
+use super::header::{HEADER_BYTES, Header};
+use super::{FrameError, Lane, PACKET_BYTES_MAX, PREFIX_BYTES};
+
+/// A packet of this many bytes takes no further frame. So a frame of up to a quarter of a packet is not cut in two, and
+/// the receiver need not copy it.
+const FULL_BYTES: usize = PACKET_BYTES_MAX / 4 * 3;
+/// Room in a new buffer: a small message. What is sent alone is kept alone until it is acknowledged.
+const ROOM_BYTES: usize = 256;
+/// Buffers kept for the next packets.
+const POOL_MAX: usize = 8;
+
+/// A header, which is filled in when the packet is handed out, and a stretch of the lane's stream.
+pub(super) struct Packet {
+    pub(super) lane: Lane,
+    pub(super) bytes: Vec<u8>,
+    /// Where the last frame ends that ends in this packet; `HEADER_BYTES` where none does.
+    pub(super) ended: usize,
+}
+
+impl Packet {
+    pub(super) fn new(lane: Lane, pool: &mut Pool) -> Packet {
+        let mut bytes = pool.take();
+        bytes.resize(HEADER_BYTES, 0);
+        Packet { lane, bytes, ended: HEADER_BYTES }
+    }
+
+    pub(super) fn set_header(&mut self, number: u64, acknowledged: u64) {
+        let body_bytes = (self.bytes.len() - HEADER_BYTES) as u32;
+        let header = Header { lane: self.lane, body_bytes, number, acknowledged };
+        self.bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+    }
+
+    /// Whether the last frame goes on in the lane's next packet.
+    pub(super) fn goes_on(&self) -> bool {
+        self.ended < self.bytes.len()
+    }
+
+    /// Moves what is too much for one packet into further ones, which it returns: the end of one long frame.
+    pub(super) fn split(&mut self, pool: &mut Pool) -> Vec<Packet> {
+        let surplus = &self.bytes[HEADER_BYTES + PACKET_BYTES_MAX..];
+        let further = surplus.chunks(PACKET_BYTES_MAX).map(|stretch| {
+            let mut packet = Packet::new(self.lane, pool);
+            packet.bytes.extend_from_slice(stretch);
+            packet
+        });
+        let mut further: Vec<Packet> = further.collect();
+        if let Some(last) = further.last_mut() {
+            last.ended = last.bytes.len();
+        }
+        self.bytes.truncate(HEADER_BYTES + PACKET_BYTES_MAX);
+        self.bytes.shrink_to(HEADER_BYTES + PACKET_BYTES_MAX);
+        further
+    }
+}
+
+/// A frame that is being written into a lane's open packet. Dropped before it is finished, also by a panic of whoever
+/// writes it, it leaves no trace.
+pub(super) struct Draft<'a> {
+    queue: &'a mut VecDeque<Packet>,
+    /// None: the draft is finished.
+    packet: Option<Packet>,
+    /// Where the frame starts.
+    start: usize,
+}
+
+impl<'a> Draft<'a> {
+    /// Takes the last packet of the queue, which ends with a frame's end, or a new one.
+    pub(super) fn new(queue: &'a mut VecDeque<Packet>, lane: Lane, pool: &mut Pool) -> Draft<'a> {
+        let packet = match queue.pop_back() {
+            Some(open) if open.bytes.len() < FULL_BYTES => open,
+            full => {
+                queue.extend(full);
+                Packet::new(lane, pool)
+            }
+        };
+        Draft { start: packet.bytes.len(), packet: Some(packet), queue }
+    }
+
+    /// Writes the frame. Returns the packet, which may be too long now, and how many of its bytes were counted before.
+    pub(super) fn finish<E>(
+        mut self,
+        bytes_max: u32,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(Packet, usize), FrameError<E>> {
+        let bytes = &mut self.packet.as_mut().expect("not finished").bytes;
+        let body = self.start + PREFIX_BYTES;
+        bytes.extend_from_slice(&[0; PREFIX_BYTES]);
+        write(bytes).map_err(FrameError::Write)?;
+        let size = bytes.len().checked_sub(body).expect("a frame is written behind what the buffer holds");
+        if size > bytes_max as usize {
+            return Err(FrameError::TooLarge { bytes: size, bytes_max });
+        }
+        bytes[self.start..body].copy_from_slice(&(size as u32).to_le_bytes());
+        let counted = if self.start > HEADER_BYTES { self.start } else { 0 };
+        Ok((self.packet.take().expect("not finished"), counted))
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if let Some(mut packet) = self.packet.take() {
+            packet.bytes.truncate(self.start);
+            packet.bytes.shrink_to(HEADER_BYTES + PACKET_BYTES_MAX);
+            if self.start > HEADER_BYTES {
+                self.queue.push_back(packet);
+            }
+        }
+    }
+}
+
+/// Empty buffers: a steady load is served by the same few.
+#[derive(Default)]
+pub(super) struct Pool {
+    buffers: Vec<Vec<u8>>,
+}
+
+impl Pool {
+    fn take(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_else(|| Vec::with_capacity(ROOM_BYTES))
+    }
+
+    pub(super) fn put(&mut self, packet: Packet) {
+        if self.buffers.len() < POOL_MAX {
+            let mut buffer = packet.bytes;
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+}

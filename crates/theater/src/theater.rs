@@ -1,0 +1,273 @@
+//! Theaters: systems that other ones reach.
+
+use std::any::{TypeId, type_name};
+use std::fmt;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use playhouse_actor::away::place;
+use playhouse_actor::wire::{Codec, Remote, WireError};
+use playhouse_actor::{ActorRef, AskError, ShutdownError, ShutdownReport, System, SystemBuilder};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{FindError, TheaterError};
+use crate::find::{Answer, Find};
+use crate::house::House;
+use crate::link::Link;
+use crate::poller::Poller;
+
+/// Links that have a stage of their own.
+const LINKS: usize = 64;
+
+/// An actor system that other ones reach, and that reaches others. Cheap to clone.
+#[derive(Clone)]
+pub struct Theater {
+    house: Arc<House>,
+}
+
+impl fmt::Debug for Theater {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Theater({:?})", self.house.listens)
+    }
+}
+
+/// What a [`Theater`] is to be made of.
+#[derive(Debug)]
+#[must_use]
+pub struct TheaterBuilder {
+    system: SystemBuilder,
+    listen: Option<String>,
+    cluster: String,
+    plaintext: bool,
+    lost_after: Duration,
+}
+
+impl TheaterBuilder {
+    /// Where others may call: `host:port`, port 0 for any. Default: nowhere; this one can only call others.
+    pub fn listen(mut self, address: impl Into<String>) -> Self {
+        self.listen = Some(address.into());
+        self
+    }
+
+    /// Only theaters with the same name talk to each other. Default: empty.
+    pub fn cluster(mut self, name: impl Into<String>) -> Self {
+        self.cluster = name.into();
+        self
+    }
+
+    /// Allows links over other networks than the loopback. They are **not encrypted, and everybody who reaches this theater
+    /// may talk to it**: for networks that are yours alone.
+    pub fn plaintext(mut self) -> Self {
+        self.plaintext = true;
+        self
+    }
+
+    /// A theater that was not to be reached for so long is lost: what was sent to it becomes dead letters, and asks fail.
+    /// Default: 30 s.
+    pub fn lost_after(mut self, time: Duration) -> Self {
+        self.lost_after = time;
+        self
+    }
+
+    /// The actor system in it. Default: [`System::builder`].
+    pub fn system(mut self, system: SystemBuilder) -> Self {
+        self.system = system;
+        self
+    }
+
+    /// Starts the theater, with its system.
+    ///
+    /// # Errors
+    /// The system cannot be started, or the address not be listened on.
+    pub fn start(self) -> Result<Theater, TheaterError> {
+        let listener = self.listen.as_deref().map(|address| listen(address, self.plaintext)).transpose()?;
+        let listens = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
+        let poller = Arc::new(Poller::new().map_err(io_error)?);
+        let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
+        system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
+        let house = House::new(system, self.cluster, listens, self.plaintext, self.lost_after, poller);
+        let thread = |name: &str| std::thread::Builder::new().name(format!("playhouse-{name}"));
+        let keeper = Arc::clone(&house);
+        thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
+        if let Some(listener) = listener {
+            let door = Arc::clone(&house);
+            thread("door").spawn(move || door.hear_callers(&listener)).map_err(io_error)?;
+        }
+        Ok(Theater { house })
+    }
+}
+
+fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
+    let io_error = |error| TheaterError::Io { address: address.to_owned(), error };
+    let mut found = address.to_socket_addrs().map_err(io_error)?;
+    found.next().ok_or_else(|| io_error(std::io::Error::other("the name has no address")))
+}
+
+fn listen(address: &str, plaintext: bool) -> Result<TcpListener, TheaterError> {
+    let resolved = resolve(address)?;
+    if !plaintext && !resolved.ip().is_loopback() {
+        return Err(TheaterError::NotLoopback { address: address.to_owned() });
+    }
+    TcpListener::bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
+}
+
+/// Another theater, as far as this one knows it. Cheap to clone.
+#[derive(Clone)]
+pub struct Peer {
+    link: Arc<Link>,
+}
+
+impl Peer {
+    /// Whether the session with it has ended: nothing that is sent there arrives any more.
+    pub fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
+    /// Where it was called.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.link.address
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Peer({:?})", self.link.address)
+    }
+}
+
+impl Theater {
+    /// Settings for a new theater.
+    pub fn builder() -> TheaterBuilder {
+        TheaterBuilder {
+            system: System::builder(),
+            listen: None,
+            cluster: String::new(),
+            plaintext: false,
+            lost_after: Duration::from_secs(30),
+        }
+    }
+
+    /// The actor system in it.
+    pub fn system(&self) -> &System {
+        &self.house.system
+    }
+
+    /// Where others may call.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.house.listens
+    }
+
+    /// The theater at `address` (`host:port`). Called if need be, which may take some seconds and blocks this thread.
+    ///
+    /// # Errors
+    /// It cannot be reached, or refuses the connection.
+    pub fn connect(&self, address: &str) -> Result<Peer, TheaterError> {
+        self.house.link_with(resolve(address)?).map(|link| Peer { link })
+    }
+
+    /// Lets others [find](Theater::find) `actor` as `playhouse://host:port/name`, until it ends. Who was published under
+    /// that name before is not any more.
+    pub fn publish<A: Remote>(&self, name: impl Into<String>, actor: ActorRef<A>) {
+        self.house.registry.publish(name.into(), actor.id(), A::wire_name());
+    }
+
+    /// Takes a name back. False: there was nobody of that name.
+    pub fn unpublish(&self, name: &str) -> bool {
+        self.house.registry.unpublish(name)
+    }
+
+    /// Looks up who is published as `playhouse://host:port/name`.
+    ///
+    /// # Cancel safety
+    /// Dropping the answer changes nothing.
+    pub fn find<A: Remote>(&self, name: &str) -> Find<A> {
+        let answer = Answer::new();
+        let find = Find(Arc::clone(&answer));
+        let Some((host, actor)) = name.strip_prefix("playhouse://").and_then(|rest| rest.split_once('/')) else {
+            answer.give(Err(FindError::Malformed(name.to_owned())));
+            return find;
+        };
+        let (host, actor, house) = (host.to_owned(), actor.to_owned(), Arc::clone(&self.house));
+        let look_up = move || {
+            let link = resolve(&host).and_then(|address| house.link_with(address));
+            match link {
+                Err(error) => answer.give(Err(FindError::Unreachable(error.to_string()))),
+                Ok(link) => {
+                    let take = Box::new(move |found: Result<(Codec, &[u8]), AskError>| {
+                        let unreachable = |error: &dyn fmt::Display| FindError::Unreachable(error.to_string());
+                        answer.give(match found {
+                            Ok((codec, bytes)) => codec
+                                .read::<Result<ActorRef<A>, FindError>>(bytes)
+                                .unwrap_or_else(|error| Err(unreachable(&error))),
+                            Err(error) => Err(unreachable(&error)),
+                        });
+                    });
+                    link.find(&actor, A::wire_name(), take);
+                }
+            }
+        };
+        // Calling may take a while.
+        if let Err(error) = std::thread::Builder::new().name("playhouse-find".to_owned()).spawn(look_up) {
+            find.0.give(Err(FindError::Unreachable(error.to_string())));
+        }
+        find
+    }
+
+    /// Starts `actor` in the theater `peer`. Its reference can be used at once: what is sent to it goes behind its state.
+    ///
+    /// If it cannot be started there after all, what is sent to it becomes dead letters there, and asks fail.
+    ///
+    /// # Errors
+    /// That theater is lost, or cannot start actors of this type.
+    pub fn spawn_at<A: Remote + Serialize + DeserializeOwned>(
+        &self,
+        peer: &Peer,
+        actor: &A,
+    ) -> Result<ActorRef<A>, WireError> {
+        let write = |codec: Codec, out: &mut Vec<u8>| codec.write(actor, out);
+        peer.link.spawn(TypeId::of::<A>(), type_name::<A>(), write, |core, stage, carrier| {
+            let actor = place::<A>(core, stage, carrier);
+            (actor.id(), actor)
+        })
+    }
+
+    /// Ends the theater: waits until the others have what was sent to them (at most `limit`), then takes leave of them and
+    /// shuts its system down.
+    ///
+    /// # Errors
+    /// As [`System::shutdown`].
+    pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
+        let deadline = Instant::now() + limit;
+        let settle = |links: &[Arc<Link>]| {
+            while !links.iter().all(|link| link.is_settled()) && Instant::now() < deadline {
+                for link in links {
+                    link.flush(true);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        self.house.system.run_until_idle();
+        let links = self.house.all_links();
+        settle(&links);
+        for link in &links {
+            link.say_goodbye();
+        }
+        settle(&links);
+        self.house.close();
+        for link in links {
+            link.lose();
+        }
+        self.house.system.clone().shutdown()
+    }
+
+    /// As [`Theater::shutdown_within`] 5 seconds.
+    ///
+    /// # Errors
+    /// As [`System::shutdown`].
+    pub fn shutdown(self) -> Result<ShutdownReport, ShutdownError> {
+        self.shutdown_within(Duration::from_secs(5))
+    }
+}

@@ -1,0 +1,13 @@
+//! What the tests of links share.
+
+use std::time::Duration;
+
+use playhouse_actor::System;
+use playhouse_theater::Theater;
+
+/// Nothing here takes so long unless it stands still.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+pub fn theater() -> Theater {
+    Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(2)).start().unwrap()
+}
