@@ -6,6 +6,7 @@
 //!   which makes the measured peak memory that of one benchmark alone.
 //! - [`report`]: one JSON object per benchmark, or a table for people.
 //! - [`sweep`]: the same for ever more stages per worker.
+//! - [`partner`]: the other process of a remote benchmark.
 //! - `workloads`: the workloads as actors. Every one checks its own result; a wrong result is a [`Failure`].
 //! - `limit`: the floors: the same workloads written by hand without an actor runtime.
 //! - [`chatapp`]: the ChatApp world, which has a runner and a report of its own.
@@ -17,6 +18,7 @@ pub mod chatapp;
 pub mod latency;
 pub mod memory;
 pub mod outcome;
+pub mod partner;
 pub mod registry;
 pub mod report;
 pub mod runner;

@@ -19,4 +19,5 @@ pub(crate) mod matrix;
 pub(crate) mod meetings;
 pub(crate) mod messages;
 mod pin;
+pub(crate) mod remote;
 pub(crate) mod rings;

@@ -21,6 +21,7 @@ pub(crate) mod idle;
 pub(crate) mod matrix;
 pub(crate) mod pairs;
 pub(crate) mod pingpong;
+pub(crate) mod remote;
 pub(crate) mod repeat;
 pub(crate) mod rings;
 pub(crate) mod send;

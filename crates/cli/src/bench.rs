@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS};
 use playhouse_bench::report::{Report, Table, figure, statistics};
 use playhouse_bench::runner::{self, Options, answer_parent, measure_in_child, measure_limit, measure_workload};
+use playhouse_bench::partner;
 use playhouse_bench::sweep::{self, STAGES_PER_WORKER, Sweep, SweepTable};
 use playhouse_bench::{Failure, Size};
 
@@ -46,6 +47,9 @@ pub struct Args {
     /// Measure in this process and answer the parent
     #[arg(long, hide = true)]
     child: bool,
+    /// Be the other process of a remote benchmark
+    #[arg(long, hide = true)]
+    partner: bool,
 }
 
 fn names() -> PossibleValuesParser {
@@ -76,6 +80,19 @@ pub fn run(args: &Args) -> ExitCode {
     if let Err(failure) = check_stages(most, options.workers) {
         return fail(BAD_INPUT, &failure.to_string());
     }
+    if args.partner {
+        runner::end_with_parent();
+        interrupt::ignore();
+        return match partner::host(options.workers) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => fail(FAILED, &failure.to_string()),
+        };
+    }
+    partner::set_program(|| {
+        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "playhouse".into()));
+        command.args(["bench", "--partner"]);
+        command
+    });
     if args.child {
         runner::end_with_parent();
         // A terminal interrupts the parent and this child: the parent says so, and its end is the end of this one.

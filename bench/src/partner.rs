@@ -1,0 +1,155 @@
+//! The other process of a remote benchmark: a theater, and beside it a plain socket for the floors.
+//!
+//! Tests, which have no program to start twice, get both in their own process.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use playhouse::prelude::*;
+use playhouse_theater::{Peer, Theater};
+
+use crate::outcome::Failure;
+
+/// What the first byte on the plain socket asks for: each frame back ...
+pub(crate) const ECHO: u8 = 1;
+/// ... or one byte back for so and so many bytes: see [`Stream`].
+pub(crate) const STREAM: u8 = 2;
+
+/// What is asked for behind [`STREAM`]: bytes until an acknowledgement is due, little-endian.
+pub(crate) type Stream = [u8; 8];
+
+static PROGRAM: OnceLock<fn() -> Command> = OnceLock::new();
+
+/// How this program is started so that it calls [`host`].
+pub fn set_program(program: fn() -> Command) {
+    // The first one counts.
+    let _ = PROGRAM.set(program);
+}
+
+/// The other process: says where it listens, and goes on until nobody listens to it any more.
+///
+/// # Errors
+///
+/// If it cannot listen.
+pub fn host(workers: usize) -> Result<(), Failure> {
+    let hosting = Hosting::start(workers)?;
+    println!("{} {}", hosting.theater_address(), hosting.socket);
+    // Until the end of the parent.
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    Ok(())
+}
+
+/// A theater and a plain socket.
+struct Hosting {
+    theater: Theater,
+    socket: SocketAddr,
+}
+
+fn failure(error: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("the partner of a remote benchmark: {error}"))
+}
+
+impl Hosting {
+    fn start(workers: usize) -> Result<Hosting, Failure> {
+        let theater = theater(workers)?;
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(failure)?;
+        let socket = listener.local_addr().map_err(failure)?;
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || serve(stream));
+            }
+        });
+        Ok(Hosting { theater, socket })
+    }
+
+    fn theater_address(&self) -> SocketAddr {
+        self.theater.address().expect("it listens")
+    }
+}
+
+/// A theater on the loopback.
+pub(crate) fn theater(workers: usize) -> Result<Theater, Failure> {
+    let builder = Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(workers));
+    builder.start().map_err(failure)
+}
+
+fn serve(mut stream: TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut asked = [0];
+    stream.read_exact(&mut asked)?;
+    if asked[0] == ECHO {
+        let mut frame = [0; crate::limit::remote::PING_BYTES];
+        loop {
+            stream.read_exact(&mut frame)?;
+            stream.write_all(&frame)?;
+        }
+    }
+    let mut every = Stream::default();
+    stream.read_exact(&mut every)?;
+    let every = u64::from_le_bytes(every);
+    let mut buffer = vec![0; 64 * 1024];
+    let mut left = every;
+    loop {
+        let count = stream.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut count = count as u64;
+        while count >= left {
+            stream.write_all(&[1])?;
+            count -= left;
+            left = every;
+        }
+        left -= count;
+    }
+}
+
+/// The other process, as seen from this one. It ends when this is dropped.
+pub(crate) struct Partner {
+    theater: String,
+    pub(crate) socket: SocketAddr,
+    child: Option<Child>,
+    here: Option<Hosting>,
+}
+
+impl Partner {
+    pub(crate) fn start(workers: usize) -> Result<Partner, Failure> {
+        let Some(program) = PROGRAM.get() else {
+            let here = Hosting::start(workers)?;
+            let theater = here.theater_address().to_string();
+            return Ok(Partner { theater, socket: here.socket, child: None, here: Some(here) });
+        };
+        let mut command = program();
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = started.map_err(failure)?;
+        let mut line = String::new();
+        let out = child.stdout.take().expect("it is piped");
+        BufReader::new(out).read_line(&mut line).map_err(failure)?;
+        let (theater, socket) =
+            line.trim().split_once(' ').ok_or_else(|| failure("it does not say where it listens"))?;
+        let socket = socket.parse().map_err(failure)?;
+        Ok(Partner { theater: theater.to_owned(), socket, child: Some(child), here: None })
+    }
+
+    /// A theater here, and the partner's.
+    pub(crate) fn meet(&self, workers: usize) -> Result<(Theater, Peer), Failure> {
+        let here = theater(workers)?;
+        let peer = here.connect(&self.theater).map_err(failure)?;
+        Ok((here, peer))
+    }
+}
+
+impl Drop for Partner {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            drop(child.stdin.take());
+            // It has nothing to lose.
+            let _ = child.wait();
+        }
+        if let Some(hosting) = self.here.take() {
+            let _ = hosting.theater.shutdown();
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Actors in two processes on one machine, over the loopback.
+
+use playhouse::prelude::*;
+use playhouse::serde::{Deserialize, Serialize};
+
+use super::finish::{Finish, finish};
+use crate::limit;
+use crate::outcome::{Failure, Outcome, Size, check};
+use crate::partner::Partner;
+use crate::registry::{Benchmark, Target};
+
+pub(crate) const RPINGPONG: Benchmark = Benchmark {
+    name: "rpingpong",
+    op: "message",
+    source: "the suite's own",
+    summary: "two actors in two processes bounce one message with a number, 100,000 round trips",
+    stealing: None,
+    workers_min: 1,
+    workload: |system, size| pingpong(system, size),
+    limit: Some(limit::remote::pingpong),
+    target: Target::new(1.3, 14_300.0),
+};
+
+pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
+    name: "rthroughput",
+    summary: "an actor sends 2,000,000 numbers to one in another process, at most 10,000 at one time, acknowledged by 1,000",
+    workload: |system, size| throughput(system, size),
+    limit: Some(limit::remote::throughput),
+    target: Target::new(10.0, 150.0),
+    ..RPINGPONG
+};
+
+pub(crate) const RCREATE: Benchmark = Benchmark {
+    name: "rcreate",
+    op: "actor",
+    summary: "5,000 actors are started in another process, and each says so",
+    workload: |system, size| create(system, size),
+    limit: None,
+    target: Target::ns(1_000.0),
+    ..RPINGPONG
+};
+
+/// How much the workloads do.
+pub(crate) struct Plan {
+    pub(crate) round_trips: u64,
+    pub(crate) messages: u64,
+    /// Messages under way at one time, and messages per acknowledgement.
+    pub(crate) window: u64,
+    pub(crate) acknowledged: u64,
+    pub(crate) actors: u64,
+}
+
+impl Plan {
+    pub(crate) fn of(size: Size) -> Plan {
+        Plan {
+            round_trips: size.pick(200, 100_000, 100_000),
+            messages: size.pick(20_000, 2_000_000, 2_000_000),
+            window: 10_000,
+            acknowledged: 1_000,
+            actors: size.pick(100, 5_000, 5_000),
+        }
+    }
+}
+
+// -- rpingpong -----------------------------------------------------------------------------------------------------------
+
+struct Pinger {
+    left: u64,
+    finish: Finish<()>,
+}
+
+#[actor(remote)]
+impl Pinger {
+    #[message(local)]
+    fn serve(&mut self, partner: ActorRef<Ponger>, ctx: &mut Context<Self>) {
+        partner.tell(Ping(self.left, ctx.this()));
+    }
+
+    #[message]
+    fn pong(&mut self, left: u64, from: ActorRef<Ponger>, ctx: &mut Context<Self>) {
+        self.left = left - 1;
+        if self.left == 0 {
+            self.finish.reached(());
+        } else {
+            from.tell(Ping(self.left, ctx.this()));
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Ponger {
+    seen: u64,
+}
+
+#[actor(remote, spawn)]
+impl Ponger {
+    #[message]
+    fn ping(&mut self, left: u64, from: ActorRef<Pinger>, ctx: &mut Context<Self>) {
+        self.seen += 1;
+        from.tell(Pong(left, ctx.this()));
+    }
+
+    #[message]
+    fn pings_seen(&self) -> u64 {
+        self.seen
+    }
+}
+
+fn pingpong(system: &System, size: Size) -> Result<Outcome, Failure> {
+    let plan = Plan::of(size);
+    let partner = Partner::start(system.workers())?;
+    let (here, peer) = partner.meet(system.workers())?;
+    let (finish, finished) = finish(size);
+    let ponger = here.spawn_at(&peer, &Ponger { seen: 0 }).map_err(|error| Failure::new(error.to_string()))?;
+    ponger.ask(PingsSeen).wait().map_err(|error| Failure::new(error.to_string()))?;
+    let pinger = here.system().spawn(Pinger { left: plan.round_trips, finish });
+    let (elapsed, ()) = finished.time(|| pinger.tell(Serve(ponger)))?;
+    let seen = ponger.ask(PingsSeen).wait().map_err(|error| Failure::new(error.to_string()))?;
+    check("the pings seen", plan.round_trips, seen)?;
+    end(here)?;
+    Ok(Outcome::new(2 * plan.round_trips, elapsed))
+}
+
+fn end(theater: playhouse_theater::Theater) -> Result<(), Failure> {
+    theater.shutdown().map(drop).map_err(|error| Failure::new(error.to_string()))
+}
+
+// -- rthroughput ---------------------------------------------------------------------------------------------------------
+
+struct Source {
+    to: ActorRef<Sink>,
+    sent: u64,
+    plan: Plan,
+    finish: Finish<u64>,
+}
+
+impl Source {
+    fn send(&mut self, count: u64, ctx: &mut Context<Self>) {
+        for _ in 0..count.min(self.plan.messages - self.sent) {
+            self.sent += 1;
+            self.to.tell(Item(self.sent));
+        }
+        let _ = ctx;
+    }
+}
+
+#[actor(remote)]
+impl Source {
+    #[message(local)]
+    fn flow(&mut self, ctx: &mut Context<Self>) {
+        self.send(self.plan.window, ctx);
+    }
+
+    #[message]
+    fn took(&mut self, sum: u64, count: u64, ctx: &mut Context<Self>) {
+        if count == self.plan.messages {
+            self.finish.reached(sum);
+        } else {
+            self.send(self.plan.acknowledged, ctx);
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Sink {
+    sum: u64,
+    count: u64,
+    acknowledge: u64,
+    to: Option<ActorRef<Source>>,
+}
+
+#[actor(remote, spawn)]
+impl Sink {
+    #[message]
+    fn drain_to(&mut self, to: ActorRef<Source>) -> bool {
+        self.to.replace(to).is_none()
+    }
+
+    #[message]
+    fn item(&mut self, number: u64) {
+        self.sum += number;
+        self.count += 1;
+        if self.count.is_multiple_of(self.acknowledge)
+            && let Some(to) = self.to
+        {
+            to.tell(Took(self.sum, self.count));
+        }
+    }
+}
+
+fn throughput(system: &System, size: Size) -> Result<Outcome, Failure> {
+    let plan = Plan::of(size);
+    let (messages, expected) = (plan.messages, plan.messages * (plan.messages + 1) / 2);
+    let partner = Partner::start(system.workers())?;
+    let (here, peer) = partner.meet(system.workers())?;
+    let (finish, finished) = finish(size);
+    let sink = Sink { sum: 0, count: 0, acknowledge: plan.acknowledged, to: None };
+    let to = here.spawn_at(&peer, &sink).map_err(|error| Failure::new(error.to_string()))?;
+    let source = here.system().spawn(Source { to, sent: 0, plan, finish });
+    to.ask(DrainTo(source)).wait().map_err(|error| Failure::new(error.to_string()))?;
+    let (elapsed, sum) = finished.time(|| source.tell(Flow))?;
+    check("the sum of the numbers", expected, sum)?;
+    end(here)?;
+    Ok(Outcome::new(messages, elapsed))
+}
+
+// -- rcreate -------------------------------------------------------------------------------------------------------------
+
+struct Master {
+    expected: u64,
+    here: u64,
+    finish: Finish<u64>,
+}
+
+#[actor(remote)]
+impl Master {
+    #[message]
+    fn created(&mut self) {
+        self.here += 1;
+        if self.here == self.expected {
+            self.finish.reached(self.here);
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Creature {
+    master: ActorRef<Master>,
+}
+
+#[actor(remote, spawn)]
+impl Creature {
+    #[started]
+    fn say_so(&mut self) {
+        self.master.tell(Created);
+    }
+
+    #[message]
+    fn is_there(&self) -> bool {
+        true
+    }
+}
+
+/// Starts the actors.
+struct Maker {
+    theater: playhouse_theater::Theater,
+    peer: playhouse_theater::Peer,
+    master: ActorRef<Master>,
+    actors: u64,
+    made: Vec<ActorRef<Creature>>,
+}
+
+#[actor]
+impl Maker {
+    #[message]
+    fn make(&mut self, ctx: &mut Context<Self>) {
+        for _ in 0..self.actors {
+            match self.theater.spawn_at(&self.peer, &Creature { master: self.master }) {
+                Ok(creature) => self.made.push(creature),
+                Err(error) => return ctx.fail(error),
+            }
+        }
+    }
+
+    #[message]
+    fn last(&self) -> Option<ActorRef<Creature>> {
+        self.made.last().copied()
+    }
+}
+
+fn create(system: &System, size: Size) -> Result<Outcome, Failure> {
+    let plan = Plan::of(size);
+    let partner = Partner::start(system.workers())?;
+    let (here, peer) = partner.meet(system.workers())?;
+    let (finish, finished) = finish(size);
+    let master = here.system().spawn(Master { expected: plan.actors, here: 0, finish });
+    let made = Vec::with_capacity(plan.actors as usize);
+    let maker = Maker { theater: here.clone(), peer, master, actors: plan.actors, made };
+    let maker = here.system().spawn(maker);
+    let (elapsed, created) = finished.time(|| maker.tell(Make))?;
+    check("the actors created", plan.actors, created)?;
+    let last = maker.ask(Last).wait().ok().flatten().ok_or_else(|| Failure::new("none was made"))?;
+    check("that the last one answers", Ok(true), last.ask(IsThere).wait())?;
+    end(here)?;
+    Ok(Outcome::new(plan.actors, elapsed))
+}
