@@ -1,12 +1,15 @@
 //! The examples, as a user runs them.
 
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 const HELLO: &str = env!("CARGO_BIN_EXE_hello");
 const SUPERVISION: &str = env!("CARGO_BIN_EXE_supervision");
 const WORDCOUNT: &str = env!("CARGO_BIN_EXE_wordcount");
 const BLOCKING: &str = env!("CARGO_BIN_EXE_blocking");
+const TWO_THEATERS: &str = env!("CARGO_BIN_EXE_two_theaters");
 
 /// Runs a program to its end: its exit code, what it printed, and what it said on standard error.
 fn run(program: &str, arguments: &[&str]) -> (i32, String, String) {
@@ -206,4 +209,113 @@ on the only worker:
   the clerk of the same stage has answered 1 question
 "
     );
+}
+
+// -- two theaters -------------------------------------------------------------------------------------------------------
+
+const VISITED: &str = "\
+the warehouse has 12 apples
+a clerk who works there has counted 69 pieces with 3 questions
+";
+
+/// A host in a process of its own, which ends with its test.
+struct Host {
+    process: Child,
+    out: BufReader<ChildStdout>,
+    address: String,
+}
+
+impl Host {
+    /// Listens on any port that is free, and says which in its first line.
+    fn start() -> Host {
+        let mut command = Command::new(TWO_THEATERS);
+        command.args(["host", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let address = line.strip_prefix("listening at ").unwrap_or_else(|| panic!("{line:?}")).trim().to_owned();
+        Host { process, out, address }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _it_has_ended = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn two_theaters_play_both_roles_in_one_process() {
+    assert_eq!(run(TWO_THEATERS, &[]), (0, VISITED.to_owned(), String::new()));
+}
+
+#[test]
+fn two_theaters_are_two_processes() {
+    let host = Host::start();
+    // One guest after the other, then two at a time.
+    assert_eq!(run(TWO_THEATERS, &["guest", &host.address]), (0, VISITED.to_owned(), String::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                assert_eq!(run(TWO_THEATERS, &["guest", &host.address]), (0, VISITED.to_owned(), String::new()));
+            });
+        }
+    });
+}
+
+/// The handler for the signal is there before the host says where it listens.
+#[cfg(unix)]
+#[test]
+fn two_theaters_the_host_closes_when_it_is_interrupted() {
+    use std::io::Read;
+    let mut host = Host::start();
+    assert_eq!(run(TWO_THEATERS, &["guest", &host.address]).0, 0);
+    let interrupt = Command::new("kill").args(["-INT", &host.process.id().to_string()]).status();
+    assert!(interrupt.unwrap().success());
+    let mut rest = String::new();
+    host.out.read_to_string(&mut rest).unwrap();
+    assert_eq!((host.process.wait().unwrap().code(), &*rest), (Some(0), "closed\n"));
+}
+
+#[test]
+fn two_theaters_say_where_no_host_is() {
+    // Nobody listens where somebody has listened until now.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (code, out, errors) = run(TWO_THEATERS, &["guest", &address]);
+    assert_eq!((code, &*out), (1, ""));
+    assert!(errors.starts_with("error: ") && errors.contains(&address) && errors.lines().count() == 1, "{errors}");
+}
+
+#[test]
+fn two_theaters_say_what_an_address_cannot_be_used_for() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, out, errors) = run(TWO_THEATERS, &["host", &address]);
+    assert_eq!((code, &*out), (1, ""));
+    assert!(errors.contains(&address), "{errors}");
+    // A network, which has to be allowed.
+    for role in ["host", "guest"] {
+        let (code, out, errors) = run(TWO_THEATERS, &[role, "192.0.2.1:7000"]);
+        assert_eq!((code, &*out), (1, ""));
+        assert!(errors.contains("192.0.2.1:7000 is not on the loopback"), "{errors}");
+    }
+}
+
+#[test]
+fn two_theaters_explain_their_arguments() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["host"], "error: no address was given"),
+        (&["guest"], "error: no address was given"),
+        (&["host", "here"], "error: here: not host:port"),
+        (&["guest", ":7000"], "error: :7000: not host:port"),
+        (&["host", "127.0.0.1:0", "127.0.0.1:1"], "error: 127.0.0.1:1: one address is enough"),
+        (&["audience"], "error: audience: no such role"),
+    ];
+    for (arguments, error) in cases {
+        let (code, out, errors) = run(TWO_THEATERS, arguments);
+        assert_eq!((code, &*out), (2, ""), "{arguments:?}: {errors}");
+        assert!(errors.starts_with(error) && errors.contains("usage: two_theaters"), "{errors}");
+    }
 }

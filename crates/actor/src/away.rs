@@ -228,11 +228,18 @@ fn during<R>(crossing: Crossing, f: impl FnOnce() -> R) -> R {
 
 /// Calls `f`, which writes or reads values that cross `border`.
 pub fn at_border<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
-    BORDER.with(|known| {
-        let mut known = known.borrow_mut();
-        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, border)) {
-            *known = Some(Arc::clone(border));
+    struct Back(Option<Arc<dyn Border>>);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            if let Some(border) = self.0.take() {
+                BORDER.set(Some(border));
+            }
         }
+    }
+    // The last border stays known here: most often the next one is the same.
+    let _back = BORDER.with_borrow_mut(|known| match known {
+        Some(known) if Arc::ptr_eq(known, border) => Back(None),
+        known => Back(known.replace(Arc::clone(border))),
     });
     during(Crossing::Border, f)
 }

@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use playhouse_bench::partner;
 use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS};
 use playhouse_bench::report::{Report, Table, figure, statistics};
 use playhouse_bench::runner::{self, Options, answer_parent, measure_in_child, measure_limit, measure_workload};
-use playhouse_bench::partner;
 use playhouse_bench::sweep::{self, STAGES_PER_WORKER, Sweep, SweepTable};
 use playhouse_bench::{Failure, Size};
 

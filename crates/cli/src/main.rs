@@ -1,4 +1,4 @@
-//! The `playhouse` program: the ChatApp demonstration and the benchmarks.
+//! The `playhouse` program: the ChatApp demonstration, the benchmarks, and a theater to be joined.
 
 mod bench;
 mod demo;
@@ -6,6 +6,7 @@ mod interrupt;
 mod output;
 mod progress;
 mod scenarios;
+mod theater;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ enum Command {
     Scenario(scenarios::Args),
     /// Run the benchmarks, each beside its hand-written floor
     Bench(bench::Args),
+    /// Host a theater that others reach, until Ctrl-C
+    Theater(theater::Args),
 }
 
 fn main() -> ExitCode {
@@ -38,5 +41,6 @@ fn main() -> ExitCode {
         Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Scenario(args)) => scenarios::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Theater(args)) => theater::run(&args),
     }
 }

@@ -22,8 +22,11 @@ use crate::worker::Worker;
 
 /// How often an idle worker glances at its mail flag before it does anything else.
 const GLANCES: u32 = 64;
-/// How long it watches that flag before it parks.
-const WATCH: Duration = Duration::from_micros(40);
+/// How long it watches that flag before it parks, at most: about what it takes to park and be woken.
+pub(crate) const WATCH_NS_MAX: u64 = 40_000;
+/// ... and at least. In between, it watches as long as it was worth its while lately: twice as long after it was called in
+/// time (or would have been), half as long after it was not. Others may need the core.
+const WATCH_NS_MIN: u64 = 2_500;
 
 impl Worker {
     /// Nothing to do: watch, steal, park. False: the system has ended. In RUNTIME.
@@ -140,7 +143,7 @@ impl Worker {
             let timeout = due.map(|due| Duration::from_nanos(due.saturating_sub(now)));
             found = reactor.wait(timeout);
             self.system.parked.fetch_sub(1, Ordering::Relaxed);
-            self.ledger.parked_ns.add(self.system.now_ns() - now);
+            self.note_parked(self.system.now_ns() - now);
         }
         if found {
             self.raise();
@@ -151,23 +154,34 @@ impl Worker {
     /// Watches the mail flag for a while, and asks `also` now and then. True: it is called, or a timer is due, or `also`.
     fn watch(&self, due: Option<u64>, mut also: impl FnMut() -> bool) -> bool {
         let start = self.system.now_ns();
+        let watch_ns = self.watch_ns.get();
         loop {
             for _ in 0..64 {
                 if self.is_called() {
+                    self.watch_ns.set((watch_ns * 2).min(WATCH_NS_MAX));
                     return true;
                 }
                 std::hint::spin_loop();
             }
             if also() {
+                self.watch_ns.set((watch_ns * 2).min(WATCH_NS_MAX));
                 return true;
             }
             let now = self.system.now_ns();
             if due.is_some_and(|due| due <= now) {
                 return true;
             }
-            if now - start > WATCH.as_nanos() as u64 {
+            if now - start > watch_ns {
+                self.watch_ns.set((watch_ns / 2).max(WATCH_NS_MIN));
                 return false;
             }
+        }
+    }
+
+    fn note_parked(&self, parked_ns: u64) {
+        self.ledger.parked_ns.add(parked_ns);
+        if parked_ns < WATCH_NS_MAX {
+            self.watch_ns.set((self.watch_ns.get() * 4).min(WATCH_NS_MAX));
         }
     }
 
@@ -189,6 +203,6 @@ impl Worker {
             }
         }
         self.system.parked.fetch_sub(1, Ordering::Relaxed);
-        self.ledger.parked_ns.add(self.system.now_ns() - start);
+        self.note_parked(self.system.now_ns() - start);
     }
 }

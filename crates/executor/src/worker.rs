@@ -78,6 +78,8 @@ pub(crate) struct Worker {
     pub(crate) holding: StdCell<bool>,
     /// The last thing taken in was mail of the system or urgent lane.
     pub(crate) lanes_ran: StdCell<bool>,
+    /// How long it watches its mail flag before it parks.
+    pub(crate) watch_ns: StdCell<u64>,
     /// Messages handled since the counters were last written.
     pub(crate) handled: StdCell<u64>,
     pub(crate) beat_counted: StdCell<u64>,
@@ -145,6 +147,7 @@ impl Worker {
             unwritten: StdCell::new(false),
             holding: StdCell::new(core.holds_any()),
             lanes_ran: StdCell::new(false),
+            watch_ns: StdCell::new(crate::rest::WATCH_NS_MAX),
             handled: StdCell::new(0),
             beat_counted: StdCell::new(0),
             nested: StdCell::new(0),

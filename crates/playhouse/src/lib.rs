@@ -30,9 +30,61 @@
 //!     Ok(())
 //! }
 //! ```
+//!
+//! # Theaters
+//!
+//! A [`Theater`] is a system that others reach, most often one per process. An actor of the other one is used like any
+//! other: what is sent to it crosses in order and once, also where the connection breaks and is made again. What crosses
+//! is listed in the binary by `#[actor(remote)]`; both programs must know the types, and need not be the same program.
+//!
+//! Here both are in one process, and talk over the loopback. Links are not encrypted yet, so other networks have to be
+//! allowed: [`TheaterBuilder::plaintext`].
+//!
+//! ```
+//! use playhouse::prelude::*;
+//! use playhouse::serde::{Deserialize, Serialize};
+//!
+//! #[derive(Default, Serialize, Deserialize)]
+//! #[serde(crate = "playhouse::serde")] // not where serde is in your Cargo.toml
+//! struct Counter {
+//!     n: u64,
+//! }
+//!
+//! #[actor(remote, spawn)]
+//! impl Counter {
+//!     #[message]
+//!     fn add(&mut self, by: u64) {
+//!         self.n += by;
+//!     }
+//!
+//!     #[message]
+//!     fn get(&self) -> u64 {
+//!         self.n
+//!     }
+//! }
+//!
+//! fn main() -> playhouse::Result<()> {
+//!     let there = Theater::builder().listen("127.0.0.1:0").start()?; // any port that is free
+//!     there.publish("counter", there.system().spawn(Counter { n: 1 }));
+//!     let address = there.address().expect("it listens").to_string();
+//!
+//!     let here = Theater::builder().start()?;
+//!     let found = here.find::<Counter>(&format!("playhouse://{address}/counter")).wait()?;
+//!     found.tell(Add(5));
+//!     assert_eq!(found.ask(Get).wait()?, 6);
+//!
+//!     let started = here.spawn_at(&here.connect(&address)?, &Counter { n: 10 })?; // its state goes there
+//!     assert_eq!(started.ask(Get).wait()?, 10);
+//!
+//!     here.shutdown()?; // the other one has all that was sent to it
+//!     there.shutdown()?;
+//!     Ok(())
+//! }
+//! ```
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor};
+pub use playhouse_theater::{Find, FindError, Peer, Theater, TheaterBuilder, TheaterError};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
 ///
@@ -48,7 +100,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub mod prelude {
     pub use crate::{
         Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, GaveUp, Group, Handler,
-        Message, Owned, Phase, Placement, Recipient, SpawnError, SpawnOptions, Stealing, StopReason, Supervise,
-        Supervised, Supervisor, System, TimerKey, TrySendError, actor,
+        Message, Owned, Peer, Phase, Placement, Recipient, SpawnError, SpawnOptions, Stealing, StopReason, Supervise,
+        Supervised, Supervisor, System, Theater, TimerKey, TrySendError, actor,
     };
 }

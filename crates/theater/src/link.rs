@@ -77,6 +77,8 @@ struct In {
     filled: usize,
     /// The connection that `buffer` is of.
     connection: u64,
+    /// What the other end's handles mean; in [`TARGETS`] while something is read.
+    targets: Vec<Option<ActorId>>,
 }
 
 /// Who of the other theater is known here.
@@ -85,13 +87,6 @@ struct Places {
     met: FxHashMap<(u64, u64), ActorId>,
     handles: FxHashMap<ActorId, Handle>,
     by_handle: Vec<ActorId>,
-}
-
-/// What the other end's handles mean.
-#[derive(Default)]
-struct Targets {
-    by_handle: Vec<Option<ActorId>>,
-    handles: FxHashMap<ActorId, Handle>,
 }
 
 /// How reading went.
@@ -134,7 +129,8 @@ pub(crate) struct Link {
     last_target: AtomicU64,
     out: Mutex<Out>,
     inn: Mutex<In>,
-    targets: Mutex<Targets>,
+    /// Actors of this end that the other end has given a handle.
+    named: Mutex<FxHashMap<ActorId, Handle>>,
     places: Mutex<Places>,
 }
 
@@ -145,6 +141,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 thread_local! {
     /// Links that this thread has something to write for.
     static DIRTY: RefCell<Vec<Arc<Link>>> = const { RefCell::new(Vec::new()) };
+    /// What the handles mean of the link that this thread reads. Here, since references within a message mean it too, and
+    /// are read by `serde`.
+    static TARGETS: RefCell<Vec<Option<ActorId>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Has [`TARGETS`] in its place while `f` runs.
+fn with_targets<R>(targets: &mut Vec<Option<ActorId>>, f: impl FnOnce() -> R) -> R {
+    TARGETS.with_borrow_mut(|here| std::mem::swap(here, targets));
+    let result = f();
+    TARGETS.with_borrow_mut(|here| std::mem::swap(here, targets));
+    result
 }
 
 /// Writes out what this thread has left to be written.
@@ -196,8 +203,9 @@ impl Link {
                 buffer: Vec::new(),
                 filled: 0,
                 connection: 0,
+                targets: Vec::new(),
             }),
-            targets: Mutex::default(),
+            named: Mutex::default(),
             places: Mutex::default(),
         })
     }
@@ -576,14 +584,14 @@ impl Link {
             };
             inn.filled += count;
             turn += count;
-            let took = inn.inbound.input(&inn.buffer[..inn.filled], |_, frame| {
-                let taken = catch_unwind(AssertUnwindSafe(|| {
-                    at_border(&border, || self.take(frame));
-                }));
-                if taken.is_err() {
+            let (inbound, bytes) = (&mut inn.inbound, &inn.buffer[..inn.filled]);
+            let on_frame = |_, frame: &[u8]| {
+                // Reading is the user's code.
+                if catch_unwind(AssertUnwindSafe(|| self.take(frame))).is_err() {
                     self.core.dead_letter("?", "?", Undelivered::Unreachable);
                 }
-            });
+            };
+            let took = with_targets(&mut inn.targets, || at_border(&border, || inbound.input(bytes, on_frame)));
             let Ok(took) = took else {
                 self.lose();
                 return Progress::Broken;
@@ -724,30 +732,33 @@ impl Link {
 
     /// The other end's `handle` means `id` from now on. Handles come one after the other.
     fn bind(&self, handle: Handle, id: Option<ActorId>) {
-        let mut targets = lock(&self.targets);
-        if handle as usize == targets.by_handle.len() {
-            targets.by_handle.push(id);
-            if let Some(id) = id {
-                targets.handles.insert(id, handle);
+        let is_next = TARGETS.with_borrow_mut(|targets| {
+            let is_next = handle as usize == targets.len();
+            if is_next {
+                targets.push(id);
             }
+            is_next
+        });
+        if let Some(id) = id.filter(|_| is_next) {
+            lock(&self.named).insert(id, handle);
         }
     }
 
     fn target(&self, handle: Handle) -> Option<ActorId> {
-        lock(&self.targets).by_handle.get(handle as usize).copied().flatten()
+        TARGETS.with_borrow(|targets| targets.get(handle as usize).copied().flatten())
     }
 
     fn take_tell(&self, target: Option<ActorId>, kind: u32, codec: Codec, bytes: &[u8]) {
         let Some(entry) = self.registry.message(kind) else {
             return self.core.dead_letter("?", "?", Undelivered::Unreachable);
         };
-        let (actor, message) = ((entry.actor_name)(), (entry.message_name)());
+        let bounce = |why| self.core.dead_letter((entry.actor_name)(), (entry.message_name)(), why);
         let Some(id) = target.filter(|id| !id.address().is_stale()) else {
-            return self.core.dead_letter(actor, message, Undelivered::Stopped);
+            return bounce(Undelivered::Stopped);
         };
         self.last_target.store(u64::from(id.address().stage()), Ordering::Relaxed);
         if (entry.tell)(id, Lane::Normal, bytes, codec).is_err() {
-            self.core.dead_letter(actor, message, Undelivered::Unreachable);
+            bounce(Undelivered::Unreachable);
         }
     }
 
@@ -832,7 +843,7 @@ impl Border for Link {
         if let Some(handle) = lock(&self.places).handles.get(&id) {
             return Ok(RefName::Yours(*handle));
         }
-        if let Some(handle) = lock(&self.targets).handles.get(&id) {
+        if let Some(handle) = lock(&self.named).get(&id) {
             return Ok(RefName::Known(*handle));
         }
         let address = id.address();
