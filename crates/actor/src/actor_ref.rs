@@ -208,6 +208,12 @@ impl<A: Actor> ActorRef<A> {
         self.address.send_control(Request::Kill);
     }
 
+    /// The reference to the actor with this identity, if it is an `A` and lives.
+    #[doc(hidden)]
+    pub fn of_id(id: ActorId) -> Option<Self> {
+        id.0.of_type().map(ActorRef::new)
+    }
+
     /// The identity, without the type.
     pub fn id(self) -> ActorId {
         ActorId(self.address.raw())

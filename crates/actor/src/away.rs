@@ -7,6 +7,7 @@
 use std::any::{TypeId, type_name};
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -178,8 +179,19 @@ pub enum RefName {
     },
     /// An actor of the receiver, by the number that the sender has given it.
     Yours(u32),
-    /// An actor of the sender, by the number that the receiver has given it.
-    Known(u32),
+    /// An actor of another theater.
+    Other {
+        /// That theater, in which of its lives.
+        theater: u64,
+        /// Where it can be called.
+        address: SocketAddr,
+        /// The actor's place there.
+        slot: u64,
+        /// Its life there.
+        life: u64,
+        /// That the theater has made this name.
+        seal: u64,
+    },
 }
 
 /// Makes a place in a stage.

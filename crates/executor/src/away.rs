@@ -10,7 +10,7 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::address::{Address, Lane, RawAddress};
 use crate::cell::Cell;
@@ -64,27 +64,42 @@ impl<S: Resident> AwayCx<S> {
     }
 }
 
-/// Whether what a stage sends on has to wait. Shared by the stage and by who knows when it may go on.
+/// Whether what some stages send on has to wait. Shared by them and by who knows when they may go on.
 #[derive(Debug, Default)]
-pub struct Gate(AtomicBool);
+pub struct Gate {
+    closed: AtomicBool,
+    /// Stages that were put aside behind it.
+    waiting: Mutex<Vec<u16>>,
+}
 
 impl Gate {
     /// What comes has to wait.
     pub fn close(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.closed.store(true, Ordering::SeqCst);
     }
 
     /// Whether it is closed.
     pub fn is_closed(&self) -> bool {
-        // SeqCst, with the one in `open`: either who puts the stage aside sees the gate open, or who opens it comes later
-        // and finds the stage put aside.
-        self.0.load(Ordering::SeqCst)
+        self.closed.load(Ordering::SeqCst)
     }
 
-    /// What waits behind it, in `stage`, goes on.
-    pub fn open(&self, system: &SystemCore, stage: u16) {
-        if self.0.swap(false, Ordering::SeqCst) {
-            system.return_stage(stage, Reason::Paused);
+    /// `stage` waits behind it. False: it is open.
+    pub(crate) fn wait(&self, stage: u16) -> bool {
+        // Under the lock: either it is seen open, or who opens it finds the stage.
+        let mut waiting = lock(&self.waiting);
+        let closed = self.is_closed();
+        if closed {
+            waiting.push(stage);
+        }
+        closed
+    }
+
+    /// What waits behind it goes on.
+    pub fn open(&self, system: &SystemCore) {
+        if self.closed.swap(false, Ordering::SeqCst) {
+            for stage in std::mem::take(&mut *lock(&self.waiting)) {
+                system.return_stage(stage, Reason::Paused);
+            }
         }
     }
 }

@@ -103,8 +103,7 @@ impl Worker {
         core.holds.insert(stage, Hold::new(Reason::Paused));
         self.holding.set(true);
         self.system.open_more();
-        // Who has opened it before may not have found the stage put aside.
-        if !gate.is_closed() {
+        if !gate.wait(stage) {
             self.release(stage);
         }
     }

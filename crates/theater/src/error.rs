@@ -37,11 +37,8 @@ pub enum TheaterError {
     },
     /// The actor system could not be started.
     System(String),
-    /// The session with the other theater has ended.
-    Lost {
-        /// The address.
-        address: String,
-    },
+    /// Actors or messages that are called alike on the wire: which.
+    Names(Vec<String>),
 }
 
 impl fmt::Display for TheaterError {
@@ -59,7 +56,11 @@ impl fmt::Display for TheaterError {
                 "{address} is not on the loopback, and links are not encrypted yet: allow that with `plaintext()` where the network is yours alone"
             ),
             TheaterError::System(why) => f.write_str(why),
-            TheaterError::Lost { address } => write!(f, "the theater at {address} is lost"),
+            TheaterError::Names(twice) => write!(
+                f,
+                "names that are used twice on the wire: {}; give one of the two another by `remote = \"..\"`",
+                twice.join(", ")
+            ),
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use playhouse_actor::StopReason;
-use playhouse_actor::away::RefName;
 use playhouse_actor::wire::{Codec, WireError};
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +24,11 @@ pub(crate) enum Head {
     /// There is no answer; an `AskError` follows.
     Failed { ask: u64 },
     /// `handle` means the receiver's actor with this name.
-    Name { handle: Handle, name: RefName },
+    Name { handle: Handle, slot: u64, life: u64, seal: u64 },
     /// An actor is to be started, and `handle` means it; its state follows.
     Spawn { handle: Handle, kind: u32, codec: Wire },
+    /// The actor that was started as the receiver's `handle` has this name.
+    Named { handle: Handle, slot: u64, life: u64, seal: u64 },
     /// The actor is to stop.
     Stop { to: Handle },
     /// The actor is to end without its hook.

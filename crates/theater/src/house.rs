@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use playhouse_actor::System;
 
+use crate::directory::Directory;
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume};
 use crate::handshake::{self, PATIENCE};
 use crate::link::Link;
 use crate::poller::Poller;
 use crate::registry::Registry;
-use crate::seal::Seal;
 
 /// How often the housekeeper looks after the links.
 const TICK: Duration = Duration::from_millis(50);
@@ -42,7 +42,7 @@ pub(crate) struct House {
     pub(crate) plaintext: bool,
     pub(crate) lost_after: Duration,
     pub(crate) poller: Arc<Poller>,
-    seal: Seal,
+    directory: Arc<Directory>,
     links: Mutex<Links>,
     /// Something about the links has changed.
     changed: Arc<Condvar>,
@@ -69,6 +69,7 @@ struct Known {
 
 impl House {
     pub(crate) fn new(
+        registry: Registry,
         system: System,
         cluster: String,
         listens: Option<SocketAddr>,
@@ -76,21 +77,25 @@ impl House {
         lost_after: Duration,
         poller: Arc<Poller>,
     ) -> Arc<House> {
-        Arc::new(House {
+        let incarnation = rand::random();
+        let directory = Arc::new(Directory::new(system.core(), incarnation));
+        let house = Arc::new(House {
             system,
-            registry: Arc::new(Registry::new()),
+            registry: Arc::new(registry),
             cluster,
-            incarnation: rand::random(),
+            incarnation,
             listens,
             plaintext,
             lost_after,
             poller,
-            seal: Seal::random(),
+            directory,
             links: Mutex::default(),
             changed: Arc::default(),
             callers: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
-        })
+        });
+        house.directory.belongs_to(&house);
+        house
     }
 
     fn links(&self) -> MutexGuard<'_, Links> {
@@ -130,15 +135,9 @@ impl House {
         let number = links.next_number;
         links.next_number += 1;
         let peer = (hello.incarnation, called.or(hello.listens));
-        let link = Link::new(
-            self.system.core(),
-            &self.registry,
-            self.seal,
-            number,
-            peer,
-            &hello.kinds,
-            Arc::clone(&self.changed),
-        );
+        let bell = Arc::clone(&self.changed);
+        let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, bell);
+        self.directory.add_link(hello.incarnation, &link);
         let known = Known {
             link: Arc::clone(&link),
             called: called.is_some(),

@@ -2,10 +2,13 @@
 //!
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
 //! any input or output), `link` (sending and receiving), `poller` (the sockets), `house` (connections), `registry`
-//! (what can be said to whom), `proxy` (places of actors that are elsewhere).
+//! (what can be said to whom), `proxy` and
+//! `distant` (places of actors that are elsewhere), `directory` (their names).
 
 #![forbid(unsafe_code)]
 
+mod directory;
+mod distant;
 mod error;
 mod find;
 mod frame;

@@ -22,9 +22,16 @@ impl Proxy {
     }
 }
 
+impl Proxy {
+    /// As `carry`, for a message that is written already, by names.
+    pub(crate) fn carry_named(&self, parcel: Parcel<'_>) -> Written {
+        self.link.carry(self.handle, &self.border, parcel, true)
+    }
+}
+
 impl Carrier for Proxy {
     fn carry(&self, parcel: Parcel<'_>) -> Written {
-        self.link.carry(self.handle, &self.border, parcel)
+        self.link.carry(self.handle, &self.border, parcel, false)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,11 +1,10 @@
 //! What this theater takes, and what the other one does: by name, and on a link by number.
 
 use std::any::TypeId;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use playhouse_actor::ActorId;
-use playhouse_actor::away::RefName;
 use playhouse_actor::wire::{self, Codec, Controls, Handles, Spawns, WireError};
 use rustc_hash::FxHashMap;
 
@@ -27,8 +26,8 @@ struct Published {
 }
 
 impl Registry {
-    /// All that is in the binary.
-    pub(crate) fn new() -> Registry {
+    /// All that is in the binary. On an error: names that two of it share.
+    pub(crate) fn new() -> Result<Registry, Vec<String>> {
         let messages: Vec<_> = wire::handles().collect();
         let spawns: Vec<_> = wire::spawns().collect();
         let takes = messages.iter().map(|entry| Kind {
@@ -41,11 +40,22 @@ impl Registry {
             message: None,
             schema: (entry.schema)(),
         });
-        let kinds = takes.chain(starts).collect();
+        let kinds: Vec<Kind> = takes.chain(starts).collect();
+        let mut seen = HashSet::new();
+        let twice = kinds.iter().filter(|kind| !seen.insert((&kind.actor, &kind.message)));
+        let twice: Vec<String> = twice
+            .map(|kind| match &kind.message {
+                Some(message) => format!("the message {message:?} of the actor {:?}", kind.actor),
+                None => format!("the actor {:?}", kind.actor),
+            })
+            .collect();
+        if !twice.is_empty() {
+            return Err(twice);
+        }
         let of_messages = messages.iter().map(|entry| ((entry.resident)(), entry.controls));
         let of_spawns = spawns.iter().map(|entry| ((entry.resident)(), entry.controls));
         let controls = of_messages.chain(of_spawns).collect();
-        Registry { messages, spawns, kinds, controls, published: Mutex::default() }
+        Ok(Registry { messages, spawns, kinds, controls, published: Mutex::default() })
     }
 
     /// The list that the other end of a link is given.
@@ -75,12 +85,12 @@ impl Registry {
     }
 
     /// Who is published as `name`, if that is an `actor`.
-    pub(crate) fn find(
+    pub(crate) fn find<R>(
         &self,
         name: &str,
         actor: &str,
-        name_of: impl FnOnce(ActorId) -> Result<RefName, WireError>,
-    ) -> Result<RefName, FindError> {
+        name_of: impl FnOnce(ActorId) -> Result<R, WireError>,
+    ) -> Result<R, FindError> {
         let mut published = self.published();
         let unknown = || FindError::Unknown(name.to_owned());
         let found = published.get(name).ok_or_else(unknown)?;

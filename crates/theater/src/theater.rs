@@ -17,6 +17,7 @@ use crate::find::{Answer, Find};
 use crate::house::House;
 use crate::link::Link;
 use crate::poller::Poller;
+use crate::registry::Registry;
 
 /// Links that have a stage of their own.
 const LINKS: usize = 64;
@@ -88,7 +89,8 @@ impl TheaterBuilder {
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
-        let house = House::new(system, self.cluster, listens, self.plaintext, self.lost_after, poller);
+        let registry = Registry::new().map_err(TheaterError::Names)?;
+        let house = House::new(registry, system, self.cluster, listens, self.plaintext, self.lost_after, poller);
         let thread = |name: &str| std::thread::Builder::new().name(format!("playhouse-{name}"));
         let keeper = Arc::clone(&house);
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
@@ -164,8 +166,15 @@ impl Theater {
     ///
     /// # Errors
     /// It cannot be reached, or refuses the connection.
-    pub fn connect(&self, address: &str) -> Result<Peer, TheaterError> {
-        self.house.link_with(resolve(address)?).map(|link| Peer { link })
+    ///
+    /// # Panics
+    /// Inside an actor: it would hold the worker.
+    pub fn connect(&self, address: impl ToString) -> Result<Peer, TheaterError> {
+        assert!(
+            playhouse_executor::with_current_system(|system| system.is_none()),
+            "`connect` was called inside an actor, whose worker it would hold: connect before, and give the actor the `Peer`"
+        );
+        self.house.link_with(resolve(&address.to_string())?).map(|link| Peer { link })
     }
 
     /// Lets others [find](Theater::find) `actor` as `playhouse://host:port/name`, until it ends. Who was published under
@@ -192,7 +201,14 @@ impl Theater {
         };
         let (host, actor, house) = (host.to_owned(), actor.to_owned(), Arc::clone(&self.house));
         let look_up = move || {
-            let link = resolve(&host).and_then(|address| house.link_with(address));
+            let address = resolve(&host);
+            if let Ok(address) = &address
+                && Some(*address) == house.listens
+            {
+                let found = house.registry.find(&actor, A::wire_name(), Ok);
+                return answer.give(found.and_then(|id| ActorRef::of_id(id).ok_or(FindError::Unknown(actor))));
+            }
+            let link = address.and_then(|address| house.link_with(address));
             match link {
                 Err(error) => answer.give(Err(FindError::Unreachable(error.to_string()))),
                 Ok(link) => {
@@ -249,7 +265,7 @@ impl Theater {
                 std::thread::sleep(Duration::from_millis(1));
             }
         };
-        self.house.system.run_until_idle();
+        self.house.system.core().drain(limit);
         let links = self.house.all_links();
         settle(&links);
         for link in &links {

@@ -108,7 +108,7 @@ fn cut_connections_lose_repeat_and_reorder_nothing() {
     for seed in 0..4 {
         let (here, there) = (theater(), theater());
         let between = Between::new(there.address().unwrap(), seed, 1..400_000);
-        let peer = here.connect(&between.address()).unwrap();
+        let peer = here.connect(between.address()).unwrap();
         let (done, all) = mpsc::channel();
         let mut echoes = Vec::new();
         for _ in 0..ACTORS {
@@ -148,7 +148,7 @@ fn asks_and_watches_are_told_that_a_theater_is_lost() {
         }
     }
     let (here, there) = (theater(), theater());
-    let peer = here.connect(&there.address().unwrap().to_string()).unwrap();
+    let peer = here.connect(there.address().unwrap()).unwrap();
     let echo = here.spawn_at(&peer, &Echo { expected: 3 }).unwrap();
     let (out, reasons) = mpsc::channel();
     here.system().spawn(Watcher(out.clone(), echo));
@@ -176,7 +176,7 @@ fn the_end_of_an_actor_is_told_over_the_link() {
         }
     }
     let (here, there) = (theater(), theater());
-    let peer = here.connect(&there.address().unwrap().to_string()).unwrap();
+    let peer = here.connect(there.address().unwrap()).unwrap();
     let spawn = || here.spawn_at(&peer, &Echo { expected: 0 }).unwrap();
     let (out, reasons) = mpsc::channel();
     let [stopped, drained, killed, crashed] = [spawn(), spawn(), spawn(), spawn()];
@@ -240,7 +240,7 @@ fn strangers_are_refused_with_a_reason() {
         stream.read_exact(&mut asked).unwrap();
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
     });
-    let no_theater = other.connect(&silent_address.to_string()).unwrap_err();
+    let no_theater = other.connect(silent_address).unwrap_err();
     assert!(matches!(&no_theater, TheaterError::Protocol { found, .. } if found.contains("HTTP/1.1")), "{no_theater}");
     web.join().unwrap();
     // And those who talk nonsense harm nobody.
@@ -319,7 +319,7 @@ fn a_slow_reader_slows_the_writer_and_nothing_is_lost() {
     }
     const LAST: u64 = 50_000;
     let (here, there) = (theater(), theater());
-    let peer = here.connect(&there.address().unwrap().to_string()).unwrap();
+    let peer = here.connect(there.address().unwrap()).unwrap();
     let to = here.spawn_at(&peer, &Slow { got: 0 }).unwrap();
     let writer = here.system().spawn(Writer { to, sent: 0, last: LAST });
     writer.tell(More);

@@ -13,7 +13,7 @@ use support::{LIMIT, theater};
 /// Two theaters; the first one knows the second.
 fn two() -> (Theater, Theater, playhouse_theater::Peer) {
     let (here, there) = (theater(), theater());
-    let peer = here.connect(&there.address().unwrap().to_string()).unwrap();
+    let peer = here.connect(there.address().unwrap()).unwrap();
     (here, there, peer)
 }
 
@@ -131,4 +131,104 @@ fn a_published_actor_is_found_by_its_name() {
     assert_eq!(malformed, Err(FindError::Malformed("counter".to_owned())));
     here.shutdown().unwrap();
     there.shutdown().unwrap();
+}
+
+/// Passes counters on to others.
+#[derive(Serialize, Deserialize)]
+struct Broker;
+
+#[derive(Serialize, Deserialize)]
+struct Introduce {
+    counter: ActorRef<Counter>,
+    clerk: ActorRef<Clerk>,
+}
+impl Message for Introduce {
+    type Reply = ActorRef<Counter>;
+    const WIRE: Option<WireForm<Introduce>> = Some(WireForm::of());
+}
+
+impl Actor for Broker {}
+impl Handler<Introduce> for Broker {
+    fn handle(&mut self, introduce: Introduce, _: &mut Context<Self>) -> ActorRef<Counter> {
+        introduce.counter.tell(Add(10));
+        introduce.counter.tell(Report { to: introduce.clerk });
+        introduce.counter
+    }
+}
+remote!(spawn Broker: Introduce);
+
+#[test]
+fn references_to_third_theaters_go_there_directly() {
+    let [here, there, third] = [theater(), theater(), theater()];
+    let peers = [&there, &third].map(|other| here.connect(other.address().unwrap()).unwrap());
+    let (out, reports) = mpsc::channel();
+    let clerk = here.system().spawn(Clerk { out });
+    let broker = here.spawn_at(&peers[0], &Broker).unwrap();
+    let counter = here.spawn_at(&peers[1], &Counter { n: 1 }).unwrap();
+    // Its name is known here when it has answered.
+    assert_eq!(counter.ask(Get).wait(), Ok(1));
+    for n in 1..=3 {
+        let back = broker.ask(Introduce { counter, clerk }).wait().unwrap();
+        assert_eq!(back, counter, "one actor has one reference, whichever way that came");
+        let (count, by) = reports.recv_timeout(LIMIT).unwrap();
+        assert_eq!((count, by), (1 + 10 * n, counter));
+    }
+    // The broker's theater has called the counter's, and goes on without this one.
+    let counters = third.find::<Counter>("playhouse://127.0.0.1:1/nobody").wait();
+    assert!(matches!(counters, Err(FindError::Unreachable(_))), "{counters:?}");
+    for theater in [here, there, third] {
+        theater.shutdown().unwrap();
+    }
+}
+
+#[test]
+fn a_reference_is_sent_on_before_its_name_is_known() {
+    let [here, there, third] = [theater(), theater(), theater()];
+    let peers = [&there, &third].map(|other| here.connect(other.address().unwrap()).unwrap());
+    let (out, reports) = mpsc::channel();
+    let clerk = here.system().spawn(Clerk { out });
+    let broker = here.spawn_at(&peers[0], &Broker).unwrap();
+    let counter = here.spawn_at(&peers[1], &Counter { n: 5 }).unwrap();
+    broker.tell(Introduce { counter, clerk });
+    assert_eq!(reports.recv_timeout(LIMIT).unwrap(), (15, counter));
+    for theater in [here, there, third] {
+        theater.shutdown().unwrap();
+    }
+}
+
+#[test]
+fn a_theater_finds_its_own_actors_by_their_names() {
+    let here = theater();
+    let counter = here.system().spawn(Counter { n: 3 });
+    here.publish("mine", counter);
+    let address = here.address().unwrap();
+    assert_eq!(here.find::<Counter>(&format!("playhouse://{address}/mine")).wait(), Ok(counter));
+    let wrong = here.find::<Clerk>(&format!("playhouse://{address}/mine")).wait();
+    assert!(matches!(wrong, Err(FindError::WrongType { .. })), "{wrong:?}");
+    counter.stop();
+    here.system().run_until_idle();
+    let ended = here.find::<Counter>(&format!("playhouse://{address}/mine")).wait();
+    assert_eq!(ended, Err(FindError::Unknown("mine".to_owned())));
+    here.shutdown().unwrap();
+}
+
+#[test]
+fn a_theater_with_a_timer_that_never_ends_shuts_down_in_time() {
+    struct Clock;
+    #[derive(Clone)]
+    struct Tick;
+    impl Message for Tick {
+        type Reply = ();
+    }
+    impl Actor for Clock {
+        fn started(&mut self, ctx: &mut Context<Self>) {
+            ctx.send_every(std::time::Duration::from_millis(1), Tick);
+        }
+    }
+    impl Handler<Tick> for Clock {
+        fn handle(&mut self, _: Tick, _: &mut Context<Self>) {}
+    }
+    let here = theater();
+    here.system().spawn(Clock);
+    here.shutdown_within(std::time::Duration::from_millis(50)).unwrap();
 }

@@ -1,0 +1,131 @@
+//! `playhouse theater`: a theater that others reach, with the actor types that are in this program.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use playhouse::{Counters, Peer, System, Theater, TheaterError};
+
+use crate::interrupt;
+use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
+
+/// Arguments of `playhouse theater`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Where others may call; port 0 is any port that is free
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    listen: String,
+    /// Another theater to call, which must be there already; may be given several times
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    join: Vec<String>,
+    /// Only theaters with the same name talk to each other
+    #[arg(long, value_name = "NAME", default_value = "")]
+    cluster: String,
+    /// Allow other networks than the loopback: links are NOT encrypted, and everybody on them may talk to this theater
+    #[arg(long)]
+    plaintext: bool,
+    /// Worker threads, from 1 to 1024; one per core without
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: Option<u16>,
+}
+
+/// Takes what looks like `host:port`; whether there is such a host is found out later.
+fn address(text: &str) -> Result<String, String> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
+        _ => Err("an address reads host:port, with a port from 0 to 65535".to_owned()),
+    }
+}
+
+#[derive(Clone)]
+struct Interrupted;
+
+const REDRAW: Duration = Duration::from_secs(1);
+
+/// Hosts a theater until Ctrl-C.
+pub fn run(args: &Args) -> ExitCode {
+    let (interrupt, interrupted) = mpsc::channel();
+    interrupt::send_then_exit(interrupt, Interrupted);
+    let mut system = System::builder();
+    if let Some(workers) = args.workers {
+        system = system.workers(usize::from(workers));
+    }
+    let mut builder = Theater::builder().listen(&*args.listen).cluster(&*args.cluster).system(system);
+    if args.plaintext {
+        builder = builder.plaintext();
+    }
+    let theater = match builder.start() {
+        Ok(theater) => theater,
+        Err(error) => return refuse(&error),
+    };
+    if let Some(address) = theater.address() {
+        print(&format!("listening at {address}"));
+    }
+    let mut others = Vec::new();
+    for address in &args.join {
+        match theater.connect(address) {
+            Ok(peer) => others.push(Other { address, peer, lost: false }),
+            Err(error) => return refuse(&error),
+        }
+        print(&format!("joined {address}"));
+    }
+    watch(&theater, &mut others, &interrupted);
+    eprintln!("closing; Ctrl-C again ends at once");
+    match theater.shutdown() {
+        Ok(_) => {
+            print("closed");
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(FAILED, &error.to_string()),
+    }
+}
+
+/// A theater that was joined.
+struct Other<'a> {
+    address: &'a str,
+    peer: Peer,
+    /// That was said.
+    lost: bool,
+}
+
+/// Says who is lost, and on a terminal how things are, until the user presses Ctrl-C.
+fn watch(theater: &Theater, others: &mut [Other<'_>], interrupted: &Receiver<Interrupted>) {
+    let clear = if std::io::stderr().is_terminal() { CLEAR } else { "" };
+    loop {
+        for other in others.iter_mut().filter(|other| !other.lost && other.peer.is_lost()) {
+            other.lost = true;
+            eprintln!("{clear}lost {}", other.address);
+        }
+        if !clear.is_empty() {
+            let lost = others.iter().filter(|other| other.lost).count();
+            eprint!("{clear}{}", status(others.len() - lost, lost, &theater.system().stats().total));
+        }
+        match interrupted.recv_timeout(REDRAW) {
+            Err(RecvTimeoutError::Timeout) => {}
+            // No handler could be set: the signal ends the program.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(REDRAW),
+            Ok(Interrupted) => break eprint!("{clear}"),
+        }
+    }
+}
+
+fn status(up: usize, lost: usize, total: &Counters) -> String {
+    let Counters { received, dead_letters, crashes, .. } = total;
+    format!("joined {up} ({lost} lost) | {received} messages | {dead_letters} dead letters | {crashes} crashes")
+}
+
+/// An error that has ended what was asked for before it began, said in the words of the command line.
+fn refuse(error: &TheaterError) -> ExitCode {
+    match error {
+        TheaterError::NotLoopback { address } => fail(
+            BAD_INPUT,
+            &format!(
+                "{address} is not on the loopback, and links are not encrypted: where the network is yours alone, \
+                 allow it with --plaintext"
+            ),
+        ),
+        TheaterError::System(why) => fail(BAD_INPUT, why),
+        error => fail(FAILED, &error.to_string()),
+    }
+}

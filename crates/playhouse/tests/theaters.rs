@@ -1,0 +1,243 @@
+//! What a program sees of theaters: actors made by the macros, names that cannot be forged, what does not cross.
+
+use std::sync::Mutex;
+
+use playhouse::TheaterError;
+use playhouse::away::RefName;
+use playhouse::prelude::*;
+use playhouse::serde::de::Error as _;
+use playhouse::serde::ser::Error as _;
+use playhouse::serde::{Deserialize, Deserializer, Serialize, Serializer};
+use playhouse::wire::Codec;
+
+fn theater() -> Theater {
+    Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(2)).start().unwrap()
+}
+
+fn address(theater: &Theater) -> String {
+    theater.address().unwrap().to_string()
+}
+
+fn end(theaters: [Theater; 2]) {
+    for theater in theaters {
+        theater.shutdown().unwrap();
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Till {
+    sum: i64,
+}
+
+#[actor(remote = "theaters.Till", spawn)]
+impl Till {
+    #[message]
+    fn put(&mut self, amount: i64) {
+        self.sum += amount;
+    }
+
+    #[message]
+    fn sum(&self) -> i64 {
+        self.sum
+    }
+
+    /// What the handler returns is an answer, errors too.
+    #[message]
+    async fn take_from(&mut self, other: ActorRef<Till>) -> Result<i64, String> {
+        match other.ask(Sum).await.map_err(|error| error.to_string())? {
+            0 => Err("it is empty".to_owned()),
+            sum => {
+                self.sum += sum;
+                Ok(self.sum)
+            }
+        }
+    }
+
+    #[message]
+    fn crash(&mut self) -> i64 {
+        panic!("on purpose");
+    }
+
+    #[message(local)]
+    fn edit(&mut self, edit: fn(&mut i64)) -> i64 {
+        edit(&mut self.sum);
+        self.sum
+    }
+}
+
+#[test]
+fn actors_made_by_macros_are_used_from_another_theater() {
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(&address(&there)).unwrap();
+    let theirs = here.spawn_at(&peer, &Till { sum: 1 }).unwrap();
+    let mine = here.system().spawn(Till { sum: 20 });
+    for _ in 0..100 {
+        theirs.tell(Put(3));
+    }
+    assert_eq!(theirs.ask(Sum).wait(), Ok(301));
+    // There and back again.
+    assert_eq!(theirs.ask(TakeFrom(mine)).wait(), Ok(Ok(321)));
+    assert_eq!(mine.ask(TakeFrom(theirs)).wait(), Ok(Ok(341)));
+    let empty = here.system().spawn(Till { sum: 0 });
+    assert_eq!(theirs.ask(TakeFrom(empty)).wait(), Ok(Err("it is empty".to_owned())));
+    assert_eq!(theirs.ask(Crash).wait(), Err(AskError::Panicked));
+    assert_eq!(theirs.ask(Sum).wait(), Err(AskError::Stopped));
+    end([here, there]);
+}
+
+#[test]
+fn a_message_without_a_wire_form_does_not_leave_and_says_why() {
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(&address(&there)).unwrap();
+    let theirs = here.spawn_at(&peer, &Till { sum: 1 }).unwrap();
+    let error = theirs.ask(Edit(|sum| *sum = 7)).wait().unwrap_err();
+    assert!(matches!(&error, AskError::Unreachable(why) if why.contains("Edit")), "{error:?}");
+    theirs.tell(Edit(|sum| *sum = 7));
+    assert_eq!(theirs.ask(Sum).wait(), Ok(1));
+    assert_eq!(here.system().stats().total.dead_letters, 1);
+    end([here, there]);
+}
+
+#[test]
+fn an_actor_that_is_published_may_be_taken_back_and_replaced() {
+    let (here, there) = (theater(), theater());
+    let name = format!("playhouse://{}/till", address(&there));
+    let [first, second] = [1, 2].map(|sum| there.system().spawn(Till { sum }));
+    let sum_of_found = || here.find::<Till>(&name).wait().map(|till| till.ask(Sum).wait());
+    there.publish("till", first);
+    assert_eq!(sum_of_found(), Ok(Ok(1)));
+    there.publish("till", second);
+    assert_eq!(sum_of_found(), Ok(Ok(2)));
+    assert!(there.unpublish("till"));
+    assert!(!there.unpublish("till"));
+    assert!(sum_of_found().is_err());
+    // Who has ended is not found.
+    there.publish("till", first);
+    assert_eq!(sum_of_found(), Ok(Ok(1)));
+    first.stop();
+    there.system().run_until_idle();
+    assert!(sum_of_found().is_err());
+    end([here, there]);
+}
+
+#[test]
+fn theaters_of_different_clusters_do_not_talk() {
+    let here = Theater::builder().cluster("one").start().unwrap();
+    let there = Theater::builder().cluster("two").listen("127.0.0.1:0").start().unwrap();
+    let error = here.connect(&address(&there)).unwrap_err();
+    assert!(matches!(error, TheaterError::Refused { .. }), "{error}");
+    end([here, there]);
+}
+
+// -- forged names -------------------------------------------------------------------------------------------------------
+
+/// Lives in one theater, and nobody in the other one is given its reference; only its name, to forge it.
+struct Vault {
+    gold: i64,
+}
+
+#[actor(remote = "theaters.Vault")]
+impl Vault {
+    #[message]
+    fn gold(&self) -> i64 {
+        self.gold
+    }
+}
+
+/// Gives away what a reference looks like on the wire.
+struct Clerk {
+    vault: ActorRef<Vault>,
+}
+
+#[actor(remote = "theaters.Clerk")]
+impl Clerk {
+    #[message]
+    fn name_of_vault(&self) -> Name {
+        Name { vault: Some(self.vault), written: Vec::new() }
+    }
+}
+
+/// A reference that is written as the bytes of its name, which is read as bytes.
+struct Name {
+    vault: Option<ActorRef<Vault>>,
+    written: Vec<u8>,
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::new();
+        Codec::Positional.write(&self.vault.unwrap(), &mut bytes).map_err(S::Error::custom)?;
+        bytes.serialize(serializer)
+    }
+}
+
+type Forge = fn(&mut RefName);
+
+/// What the reader of the name does to it, and whom it takes it for then.
+struct Forgery {
+    forge: Forge,
+    taken_for: Option<ActorRef<Vault>>,
+}
+
+static FORGERY: Mutex<Option<Forgery>> = Mutex::new(None);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Vec::<u8>::deserialize(deserializer)?;
+        let mut forgery = FORGERY.lock().unwrap();
+        if let Some(forgery) = &mut *forgery {
+            let mut name = Codec::Positional.read(&written).map_err(D::Error::custom)?;
+            (forgery.forge)(&mut name);
+            let mut forged = Vec::new();
+            Codec::Positional.write(&name, &mut forged).map_err(D::Error::custom)?;
+            // As if the other theater had said so: here the reader is at the border.
+            forgery.taken_for = Some(Codec::Positional.read(&forged).map_err(D::Error::custom)?);
+        }
+        Ok(Name { vault: None, written })
+    }
+}
+
+#[test]
+fn a_forged_name_reaches_nobody() {
+    let forgeries: [(Forge, bool); 4] = [
+        (|_| (), true),
+        (
+            |name| {
+                if let RefName::Mine { seal, .. } = name {
+                    *seal ^= 1
+                }
+            },
+            false,
+        ),
+        (
+            |name| {
+                if let RefName::Mine { slot, .. } = name {
+                    *slot += 1
+                }
+            },
+            false,
+        ),
+        (
+            |name| {
+                if let RefName::Mine { life, .. } = name {
+                    *life += 1
+                }
+            },
+            false,
+        ),
+    ];
+    for (at, (forge, is_right)) in forgeries.into_iter().enumerate() {
+        let (here, there) = (theater(), theater());
+        let vault = there.system().spawn(Vault { gold: 79 });
+        there.publish("clerk", there.system().spawn(Clerk { vault }));
+        let clerk = here.find::<Clerk>(&format!("playhouse://{}/clerk", address(&there))).wait().unwrap();
+        *FORGERY.lock().unwrap() = Some(Forgery { forge, taken_for: None });
+        let name = clerk.ask(NameOfVault).wait().unwrap();
+        assert!(!name.written.is_empty());
+        let taken_for = FORGERY.lock().unwrap().take().unwrap().taken_for.expect("it was read");
+        let expected = if is_right { Ok(79) } else { Err(AskError::Stopped) };
+        assert_eq!(taken_for.ask(Gold).wait(), expected, "forgery {at}");
+        end([here, there]);
+    }
+}

@@ -1,0 +1,231 @@
+//! Places of actors of theaters that there is no link with yet: the first message has the theater called.
+//!
+//! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order.
+
+use std::any::{Any, TypeId};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use playhouse_actor::away::{Border, Carrier, Parcel, Place, RefName, TakeAnswer, at_border};
+use playhouse_actor::wire::{Codec, WireError, Written};
+use playhouse_actor::{ActorId, AskError, StopReason, Watcher};
+use playhouse_executor::Lane;
+
+use crate::directory::{Directory, Far};
+use crate::link::Link;
+use crate::proxy::Proxy;
+
+/// What is kept until the theater is reached; what is more becomes dead letters.
+const KEPT_BYTES_MAX: usize = 1024 * 1024;
+
+/// The place of an actor of a theater that may not have been called yet.
+pub(crate) struct Distant {
+    this: Weak<Distant>,
+    directory: Arc<Directory>,
+    far: Far,
+    id: OnceLock<ActorId>,
+    state: Mutex<State>,
+}
+
+enum State {
+    Waiting { kept: Vec<Kept>, bytes: usize, called: bool },
+    There(Arc<Proxy>),
+    Lost,
+}
+
+/// A parcel that owns what is in it.
+enum Kept {
+    Tell { actor: TypeId, message: TypeId, name: &'static str, lane: Lane, bytes: Vec<u8> },
+    Request { actor: TypeId, message: TypeId, name: &'static str, bytes: Vec<u8>, answer: TakeAnswer },
+    Stop { drain: bool },
+    Kill,
+    Watch { watcher: Watcher, notify: Box<dyn FnOnce(StopReason) + Send> },
+    Unwatch { watcher: Watcher },
+}
+
+/// The border of this theater to all others.
+struct Everywhere(Arc<Directory>);
+
+impl Border for Everywhere {
+    fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
+        self.0.name_for_others(id)
+    }
+
+    fn meet(&self, _: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
+        Err(WireError::new("nothing is read here"))
+    }
+}
+
+impl Distant {
+    /// Makes the place of an actor.
+    pub(crate) fn settle(directory: &Arc<Directory>, far: Far, place: Place<'_>) -> ActorId {
+        let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called: false };
+        let distant = Arc::new_cyclic(|this| Distant {
+            this: this.clone(),
+            directory: Arc::clone(directory),
+            far,
+            id: OnceLock::new(),
+            state: Mutex::new(waiting),
+        });
+        let core = &directory.core;
+        let id = place(core, core.link_stage(far.theater as usize), Arc::clone(&distant) as Arc<dyn Carrier>);
+        // Once, here.
+        let _ = distant.id.set(id);
+        directory.note(id, far);
+        id
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lost() -> WireError {
+        WireError::new("the theater is lost, or cannot be reached")
+    }
+
+    /// Calls the theater, and sends on what was kept.
+    fn call(&self) {
+        let proxy = self.reach();
+        let mut state = self.state();
+        let next = match &proxy {
+            Some(proxy) => State::There(Arc::clone(proxy)),
+            None => State::Lost,
+        };
+        // Under the lock: what comes now stands behind what was kept.
+        let State::Waiting { kept, .. } = std::mem::replace(&mut *state, next) else { return };
+        for parcel in kept {
+            match &proxy {
+                // On an error who waits for an answer was told; a message is lost with its theater.
+                Some(proxy) => drop(parcel.send(proxy)),
+                None => parcel.fail(),
+            }
+        }
+    }
+
+    fn reach(&self) -> Option<Arc<Proxy>> {
+        let link: Arc<Link> = self.directory.house()?.link_with(self.far.address?).ok()?;
+        if link.incarnation != self.far.theater {
+            // It was started anew: the actor is no more.
+            return None;
+        }
+        link.adopt(*self.id.get()?, &self.far).ok().map(Arc::new)
+    }
+
+    fn keep(&self, parcel: Parcel<'_>) -> Result<(Kept, usize), WireError> {
+        let border: Arc<dyn Border> = Arc::new(Everywhere(Arc::clone(&self.directory)));
+        let written = |write: playhouse_actor::away::Write<'_>| {
+            let mut bytes = Vec::new();
+            at_border(&border, || write(Codec::Named, &mut bytes)).map(|()| bytes)
+        };
+        let kept = match parcel {
+            Parcel::Tell { actor, message, name, lane, write } => {
+                Kept::Tell { actor, message, name, lane, bytes: written(write)? }
+            }
+            Parcel::Request { actor, message, name, write, answer } => match written(write) {
+                Ok(bytes) => Kept::Request { actor, message, name, bytes, answer },
+                Err(error) => {
+                    answer(Err(AskError::Unreachable(error.to_string())));
+                    return Err(error);
+                }
+            },
+            Parcel::Stop { drain } => Kept::Stop { drain },
+            Parcel::Kill => Kept::Kill,
+            Parcel::Watch { watcher, notify } => Kept::Watch { watcher, notify },
+            Parcel::Unwatch { watcher } => Kept::Unwatch { watcher },
+        };
+        let bytes = kept.bytes();
+        Ok((kept, bytes))
+    }
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        size_of::<Kept>()
+            + match self {
+                Kept::Tell { bytes, .. } | Kept::Request { bytes, .. } => bytes.len(),
+                _ => 0,
+            }
+    }
+
+    fn send(self, to: &Proxy) -> Written {
+        let ready = |bytes: Vec<u8>| {
+            move |_: Codec, out: &mut Vec<u8>| -> Written {
+                out.extend_from_slice(&bytes);
+                Ok(())
+            }
+        };
+        match self {
+            Kept::Tell { actor, message, name, lane, bytes } => {
+                to.carry_named(Parcel::Tell { actor, message, name, lane, write: &ready(bytes) })
+            }
+            Kept::Request { actor, message, name, bytes, answer } => {
+                to.carry_named(Parcel::Request { actor, message, name, write: &ready(bytes), answer })
+            }
+            Kept::Stop { drain } => to.carry(Parcel::Stop { drain }),
+            Kept::Kill => to.carry(Parcel::Kill),
+            Kept::Watch { watcher, notify } => to.carry(Parcel::Watch { watcher, notify }),
+            Kept::Unwatch { watcher } => to.carry(Parcel::Unwatch { watcher }),
+        }
+    }
+
+    fn fail(self) {
+        match self {
+            Kept::Request { answer, .. } => answer(Err(AskError::TheaterLost { may_have_run: false })),
+            Kept::Watch { notify, .. } => notify(StopReason::TheaterLost),
+            _ => {}
+        }
+    }
+}
+
+impl Carrier for Distant {
+    fn carry(&self, parcel: Parcel<'_>) -> Written {
+        let there = match &*self.state() {
+            State::There(proxy) => Some(Arc::clone(proxy)),
+            State::Waiting { .. } | State::Lost => None,
+        };
+        if let Some(proxy) = there {
+            return proxy.carry(parcel);
+        }
+        // The messages of a place come one after the other, so none passes this one.
+        let (parcel, size) = self.keep(parcel)?;
+        let mut state = self.state();
+        match &mut *state {
+            State::There(proxy) => {
+                let proxy = Arc::clone(proxy);
+                drop(state);
+                parcel.send(&proxy)
+            }
+            State::Lost => {
+                drop(state);
+                parcel.fail();
+                Err(Self::lost())
+            }
+            State::Waiting { bytes, .. } if *bytes + size > KEPT_BYTES_MAX => {
+                drop(state);
+                parcel.fail();
+                Err(WireError::new("too much was sent before the theater was reached"))
+            }
+            State::Waiting { kept, bytes, called } => {
+                kept.push(parcel);
+                *bytes += size;
+                let first = !std::mem::replace(called, true);
+                drop(state);
+                if first {
+                    let this = self.this.upgrade().expect("it is used");
+                    let caller = std::thread::Builder::new().name("playhouse-call".to_owned());
+                    if caller.spawn(move || this.call()).is_err() {
+                        // No thread can be had: as if nobody had answered.
+                        let State::Waiting { kept, .. } = std::mem::replace(&mut *self.state(), State::Lost) else {
+                            return Ok(());
+                        };
+                        kept.into_iter().for_each(Kept::fail);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

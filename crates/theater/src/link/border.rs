@@ -1,0 +1,65 @@
+//! References on a link.
+
+use playhouse_actor::away::{Border, Place, RefName};
+
+use super::*;
+use crate::directory::Far;
+use crate::distant::Distant;
+
+impl Border for Link {
+    fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
+        if let Some(handle) = lock(&self.places).handles.get(&id) {
+            return Ok(RefName::Yours(*handle));
+        }
+        self.directory.name_for_others(id)
+    }
+
+    fn meet(&self, name: RefName, place: Place<'_>) -> Result<ActorId, WireError> {
+        let nobody = || WireError::new("a reference to an actor that was never here, or has ended");
+        match name {
+            RefName::Yours(handle) => self.target(handle).ok_or_else(nobody),
+            RefName::Mine { slot, life, seal } => {
+                self.meet_there(Far { theater: self.incarnation, address: self.address, slot, life, seal }, place)
+            }
+            RefName::Other { theater, slot, life, seal, .. } if theater == self.directory.incarnation => {
+                self.directory.own(slot, life, seal).ok_or_else(nobody)
+            }
+            RefName::Other { theater, address, slot, life, seal } => {
+                let far = Far { theater, address: Some(address), slot, life, seal };
+                if let Some(id) = self.directory.met(&far) {
+                    return Ok(id);
+                }
+                if let Some(link) = self.directory.link(theater) {
+                    return link.meet_there(far, place);
+                }
+                Ok(Distant::settle(&self.directory, far, place))
+            }
+        }
+    }
+}
+
+impl Link {
+    /// The place of an actor of the other theater.
+    fn meet_there(&self, far: Far, place: Place<'_>) -> Result<ActorId, WireError> {
+        if let Some(id) = self.directory.met(&far) {
+            return Ok(id);
+        }
+        let id = self.name_next(
+            |handle, out| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal }.write(out),
+            |core, stage, proxy| {
+                let id = place(core, stage, Arc::new(proxy));
+                (id, id)
+            },
+        )?;
+        self.directory.note(id, far);
+        Ok(id)
+    }
+
+    /// From now on this link is the way to the actor, whose place there is already.
+    pub(crate) fn adopt(&self, id: ActorId, far: &Far) -> Result<Proxy, WireError> {
+        self.name_next(
+            |handle, out| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal }.write(out),
+            |_, _, proxy| (id, proxy),
+        )
+    }
+}

@@ -1,0 +1,310 @@
+//! Links: one for each pair of theaters, whatever becomes of the connection between them.
+//!
+//! # Who does what
+//!
+//! *Sending.* Mail to an actor of the other theater comes to its place here ([`Proxy`]), on the link's own stage; there it
+//! is written into the link's [`Outbound`], under a lock that is taken per message and most often not contended. The worker
+//! writes to the socket when its gulp is over ([`Link::flush`]), so what one gulp has sent goes out in one system call.
+//!
+//! *Receiving.* The worker that polls reads the socket and sends what it has read to the actors, from its own logs.
+//! [`Inbound`] and what belongs to it is used by that worker only.
+//!
+//! *Order.* Messages of X to Y are handed to the link in the order in which they were sent (the order of a cell's mail), are
+//! written in that order, arrive in it (the session), and are sent on by the worker that polls, in it (`reactor.rs` of the
+//! executor). An answer goes the same way as a message.
+//!
+//! *Backpressure.* When more than [`WINDOW_BYTES`] were not acknowledged, the link's stage is paused; who sends to it
+//! then is muted as for any overloaded receiver. And the reader stops reading while an actor that it sent to is overloaded.
+//!
+//! Locks are taken in the order `inn`, `out`, `places`, and then those of the directory; no user's code runs under the last
+//! two, and under `out` only what writes a message.
+
+mod border;
+mod receive;
+mod send;
+
+use std::any::TypeId;
+use std::cell::RefCell;
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+
+use playhouse_actor::away::{Border, Carrier, Parcel, TakeAnswer, at_border};
+use playhouse_actor::wire::{Codec, WireError, Written};
+use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
+use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, flush_soon, pause_stage};
+
+use rustc_hash::FxHashMap;
+
+use crate::directory::Directory;
+use crate::frame::{Handle, Head, Kind};
+use crate::proxy::Proxy;
+use crate::registry::{Registry, Table};
+use crate::session::{self, FrameError, Inbound, Outbound};
+
+/// Bytes that may be under way before who sends more is slowed.
+pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
+/// A message may have so many bytes.
+pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024 * 1024;
+/// What is read by one system call, at most.
+const READ_BYTES: usize = 256 * 1024;
+/// What is read from one link before others have their turn.
+const TURN_BYTES: usize = 1024 * 1024;
+
+/// One connection of a link.
+pub(crate) struct Connection {
+    pub(crate) token: mio::Token,
+    pub(crate) stream: mio::net::TcpStream,
+    /// The how manyth of its session.
+    pub(crate) number: u64,
+    pub(crate) broken: AtomicBool,
+}
+
+/// The sending half.
+struct Out {
+    outbound: Outbound,
+    connection: Option<Arc<Connection>>,
+    next_handle: Handle,
+    next_number: u64,
+    asks: FxHashMap<u64, TakeAnswer>,
+    watches: FxHashMap<u64, Box<dyn FnOnce(StopReason) + Send>>,
+    /// Watches by who watches whom.
+    watching: FxHashMap<(Handle, ActorId), u64>,
+}
+
+/// The receiving half.
+struct In {
+    inbound: Inbound,
+    buffer: Vec<u8>,
+    filled: usize,
+    /// The connection that `buffer` is of.
+    connection: u64,
+    /// What the other end's handles mean; in [`TARGETS`] while something is read.
+    targets: Vec<Option<ActorId>>,
+}
+
+/// What this end's handles mean.
+#[derive(Default)]
+struct Places {
+    handles: FxHashMap<ActorId, Handle>,
+    by_handle: Vec<ActorId>,
+}
+
+/// How reading went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Nothing is left to be read for now.
+    Done,
+    /// There may be more.
+    More,
+    /// There may be more, but who it is for has to catch up first.
+    Wait,
+    /// The connection is broken.
+    Broken,
+}
+
+/// A session with another theater.
+pub(crate) struct Link {
+    this: Weak<Link>,
+    core: Arc<SystemCore>,
+    registry: Arc<Registry>,
+    directory: Arc<Directory>,
+    /// The other theater.
+    pub(crate) incarnation: u64,
+    /// Where it can be called.
+    pub(crate) address: Option<SocketAddr>,
+    number: u64,
+    stage: u16,
+    gate: Arc<Gate>,
+    table: Table,
+    received: AtomicU64,
+    /// Ticks of the housekeeper since something was heard, and since something was said.
+    pub(crate) silent_ticks: AtomicU32,
+    pub(crate) mute_ticks: AtomicU32,
+    lost: AtomicBool,
+    /// The other end has said that it ends.
+    taken_leave_of: AtomicBool,
+    /// Rung when the connection is gone.
+    bell: Arc<Condvar>,
+    /// Whom the last message read was for.
+    last_target: AtomicU64,
+    out: Mutex<Out>,
+    inn: Mutex<In>,
+    places: Mutex<Places>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+thread_local! {
+    /// Links that this thread has something to write for.
+    static DIRTY: RefCell<Vec<Arc<Link>>> = const { RefCell::new(Vec::new()) };
+    /// What the handles mean of the link that this thread reads. Here, since references within a message mean it too, and
+    /// are read by `serde`.
+    static TARGETS: RefCell<Vec<Option<ActorId>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Has [`TARGETS`] in its place while `f` runs.
+fn with_targets<R>(targets: &mut Vec<Option<ActorId>>, f: impl FnOnce() -> R) -> R {
+    TARGETS.with_borrow_mut(|here| std::mem::swap(here, targets));
+    let result = f();
+    TARGETS.with_borrow_mut(|here| std::mem::swap(here, targets));
+    result
+}
+
+/// Writes out what this thread has left to be written.
+pub(crate) fn flush_all() {
+    for link in DIRTY.take() {
+        link.flush(false);
+    }
+}
+
+impl Link {
+    pub(crate) fn new(
+        directory: &Arc<Directory>,
+        registry: &Arc<Registry>,
+        number: u64,
+        peer: (u64, Option<SocketAddr>),
+        kinds: &[Kind],
+        bell: Arc<Condvar>,
+    ) -> Arc<Link> {
+        Arc::new_cyclic(|this| Link {
+            this: this.clone(),
+            core: Arc::clone(&directory.core),
+            registry: Arc::clone(registry),
+            directory: Arc::clone(directory),
+            incarnation: peer.0,
+            address: peer.1,
+            number,
+            stage: directory.core.link_stage(number as usize),
+            gate: Arc::default(),
+            table: registry.table(kinds),
+            received: AtomicU64::new(0),
+            silent_ticks: AtomicU32::new(0),
+            mute_ticks: AtomicU32::new(0),
+            lost: AtomicBool::new(false),
+            taken_leave_of: AtomicBool::new(false),
+            bell,
+            last_target: AtomicU64::new(u64::MAX),
+            out: Mutex::new(Out {
+                outbound: Outbound::new(FRAME_BYTES_MAX),
+                connection: None,
+                next_handle: 0,
+                next_number: 0,
+                asks: FxHashMap::default(),
+                watches: FxHashMap::default(),
+                watching: FxHashMap::default(),
+            }),
+            inn: Mutex::new(In {
+                inbound: Inbound::new(FRAME_BYTES_MAX),
+                buffer: Vec::new(),
+                filled: 0,
+                connection: 0,
+                targets: Vec::new(),
+            }),
+            places: Mutex::default(),
+        })
+    }
+
+    fn this(&self) -> Arc<Link> {
+        self.this.upgrade().expect("it is used")
+    }
+
+    // -- connections --------------------------------------------------------------------------------------------------
+
+    /// The present connection.
+    pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
+        lock(&self.out).connection.clone()
+    }
+
+    pub(self) fn received(&self) -> u64 {
+        self.received.load(Ordering::Acquire)
+    }
+
+    /// Takes leave of the old connection, before the connection with this number is made. Returns the highest packet number
+    /// received: what the other end is told, so nothing more may be taken from the old connection after that.
+    pub(crate) fn prepare(&self, connection: u64) -> u64 {
+        if let Some(old) = self.connection() {
+            self.disconnect(&old);
+        }
+        let mut inn = lock(&self.inn);
+        inn.connection = connection;
+        // What was half received comes again.
+        inn.filled = 0;
+        inn.inbound.received()
+    }
+
+    /// Goes on over a new connection; the other end has received everything up to `received`.
+    pub(crate) fn connect(&self, connection: &Arc<Connection>, received: u64) -> Result<(), session::ProtocolError> {
+        {
+            let mut out = lock(&self.out);
+            out.outbound.resume(received)?;
+            if let Some(old) = out.connection.replace(Arc::clone(connection)) {
+                old.broken.store(true, Ordering::Relaxed);
+            }
+        }
+        self.silent_ticks.store(0, Ordering::Relaxed);
+        self.flush(false);
+        Ok(())
+    }
+
+    /// The connection is of no use any more.
+    pub(crate) fn disconnect(&self, connection: &Connection) {
+        connection.broken.store(true, Ordering::Relaxed);
+        // The other end learns it too.
+        let _ = connection.stream.shutdown(std::net::Shutdown::Both);
+        let mut out = lock(&self.out);
+        if out.connection.as_ref().is_some_and(|present| present.token == connection.token) {
+            out.connection = None;
+            self.bell.notify_all();
+        }
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// The session has ended: everybody who waits is told, and what was not acknowledged becomes dead letters.
+    pub(crate) fn lose(&self) {
+        if self.lost.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (outbound, asks, watches, connection) = {
+            let mut out = lock(&self.out);
+            out.watching.clear();
+            (
+                std::mem::replace(&mut out.outbound, Outbound::new(FRAME_BYTES_MAX)),
+                std::mem::take(&mut out.asks),
+                std::mem::take(&mut out.watches),
+                out.connection.take(),
+            )
+        };
+        if let Some(connection) = connection {
+            connection.broken.store(true, Ordering::Relaxed);
+            let _ = connection.stream.shutdown(std::net::Shutdown::Both);
+        }
+        outbound.drain(|_, frame| {
+            if let Ok((Head::Tell { kind, .. }, _)) = Head::read(frame) {
+                let (actor, message) = self.table.names(kind);
+                self.core.dead_letter(actor, message, Undelivered::Unreachable);
+            }
+        });
+        for answer in asks.into_values() {
+            answer(Err(AskError::TheaterLost { may_have_run: true }));
+        }
+        for notify in watches.into_values() {
+            notify(StopReason::TheaterLost);
+        }
+        self.gate.open(&self.core);
+        self.directory.forget(self.incarnation);
+        let places = std::mem::take(&mut *lock(&self.places));
+        for id in places.handles.into_keys() {
+            if let Some(controls) = self.registry.controls(id) {
+                (controls.forget)(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The receiving half of a link.
+
+use super::*;
+use crate::directory::Far;
+
+impl Link {
+    /// Reads what has come, and sends it on. By the poller.
+    pub(crate) fn read(&self, connection: &Connection) -> Progress {
+        if self.is_overloaded() {
+            return Progress::Wait;
+        }
+        let border = self.border();
+        let mut inn = lock(&self.inn);
+        let inn = &mut *inn;
+        if connection.number != inn.connection {
+            return Progress::Done;
+        }
+        inn.buffer.resize(READ_BYTES, 0);
+        let mut turn = 0;
+        loop {
+            let room = &mut inn.buffer[inn.filled..];
+            let space = room.len();
+            let count = match (&connection.stream).read(room) {
+                Ok(0) => return Progress::Broken,
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Done,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return Progress::Broken,
+            };
+            inn.filled += count;
+            turn += count;
+            let (inbound, bytes) = (&mut inn.inbound, &inn.buffer[..inn.filled]);
+            let on_frame = |lane, frame: &[u8]| {
+                // Reading is the user's code.
+                if catch_unwind(AssertUnwindSafe(|| self.take(lane, frame))).is_err() {
+                    self.core.dead_letter("?", "?", Undelivered::Unreachable);
+                }
+            };
+            let took = with_targets(&mut inn.targets, || at_border(&border, || inbound.input(bytes, on_frame)));
+            let Ok(took) = took else {
+                self.lose();
+                return Progress::Broken;
+            };
+            inn.buffer.copy_within(took..inn.filled, 0);
+            inn.filled -= took;
+            self.silent_ticks.store(0, Ordering::Relaxed);
+            if !self.note_received(&inn.inbound) {
+                return Progress::Broken;
+            }
+            if self.taken_leave_of.load(Ordering::Relaxed) {
+                // It waits to hear that it was heard.
+                self.flush(true);
+                self.lose();
+                return Progress::Broken;
+            }
+            if count < space {
+                // The socket was emptied: it will say when there is more.
+                return Progress::Done;
+            }
+            if self.is_overloaded() {
+                return Progress::Wait;
+            }
+            if turn >= TURN_BYTES {
+                return Progress::More;
+            }
+        }
+    }
+
+    /// What was received is acknowledged some time; what was acknowledged makes room.
+    fn note_received(&self, inbound: &Inbound) -> bool {
+        /// Packets that are received before they are acknowledged without anything else to be sent.
+        const ACKNOWLEDGE_EVERY: u64 = 16;
+        let received = inbound.received();
+        self.received.store(received, Ordering::Release);
+        let mut out = lock(&self.out);
+        if out.outbound.acknowledged(inbound.acknowledged()).is_err() {
+            drop(out);
+            self.lose();
+            return false;
+        }
+        let due = received >= out.outbound.told() + ACKNOWLEDGE_EVERY;
+        let room = out.outbound.waiting_bytes() < WINDOW_BYTES / 2;
+        drop(out);
+        if room {
+            self.gate.open(&self.core);
+        }
+        if due {
+            self.flush(true);
+        }
+        true
+    }
+
+    fn is_overloaded(&self) -> bool {
+        let stage = self.last_target.load(Ordering::Relaxed);
+        u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_overloaded(stage))
+    }
+
+    /// Takes a frame.
+    fn take(&self, lane: session::Lane, frame: &[u8]) {
+        let (head, rest) = match Head::read(frame) {
+            Ok(read) => read,
+            Err(_) => return self.core.dead_letter("?", "?", Undelivered::Unreachable),
+        };
+        let target = |to: Handle| self.target(to);
+        match head {
+            Head::Tell { to, kind, codec } => self.take_tell(target(to), (kind, codec.into()), lane, rest),
+            Head::Ask { to, kind, codec, ask } => self.take_ask(target(to), kind, codec.into(), ask, rest),
+            Head::Answer { ask, codec } => {
+                let answer = lock(&self.out).asks.remove(&ask);
+                if let Some(answer) = answer {
+                    answer(Ok((codec.into(), rest)));
+                }
+            }
+            Head::Failed { ask } => {
+                let answer = lock(&self.out).asks.remove(&ask);
+                let error = Codec::Positional.read(rest);
+                if let Some(answer) = answer {
+                    answer(Err(error.unwrap_or_else(|error| AskError::Unreachable(error.to_string()))));
+                }
+            }
+            Head::Name { handle, slot, life, seal } => self.bind(handle, self.directory.own(slot, life, seal)),
+            Head::Spawn { handle, kind, codec } => {
+                let entry = self.registry.spawn(kind);
+                let started = entry.and_then(|entry| (entry.spawn)(&self.core, rest, codec.into()).ok());
+                self.bind(handle, started);
+                if let Some(Ok((slot, life, seal))) = started.map(|id| self.directory.sealed(id)) {
+                    let named = Head::Named { handle, slot, life, seal };
+                    let _ = self.send(Lane::System, |out| named.write(out));
+                }
+            }
+            Head::Named { handle, slot, life, seal } => {
+                let id = lock(&self.places).by_handle.get(handle as usize).copied();
+                if let Some(id) = id {
+                    let (theater, address) = (self.incarnation, self.address);
+                    self.directory.note(id, Far { theater, address, slot, life, seal });
+                }
+            }
+            Head::Stop { to } => self.with_controls(target(to), |id, controls| (controls.stop)(id, false)),
+            Head::Kill { to } => self.with_controls(target(to), |id, controls| (controls.kill)(id)),
+            Head::Watch { to, watch } => {
+                let link = self.this();
+                let tell = move |reason| {
+                    let _ = link.send(Lane::Normal, |out| Head::Down { watch, reason }.write(out));
+                };
+                let watcher = Watcher::There(self.number, watch);
+                match target(to).and_then(|id| Some((id, self.registry.controls(id)?))) {
+                    Some((id, controls)) => (controls.watch)(id, watcher, Notify::Call(Box::new(tell))),
+                    None => tell(StopReason::NotAlive),
+                }
+            }
+            Head::Unwatch { to, watch } => self.with_controls(target(to), |id, controls| {
+                (controls.unwatch)(id, Watcher::There(self.number, watch));
+            }),
+            Head::Down { watch, reason } => {
+                let notify = {
+                    let mut out = lock(&self.out);
+                    out.watching.retain(|_, known| *known != watch);
+                    out.watches.remove(&watch)
+                };
+                if let Some(notify) = notify {
+                    notify(reason);
+                }
+            }
+            Head::Find { ask, name, actor } => {
+                let found = self.registry.find(&name, &actor, |id| self.name_of(id));
+                let _ = self.send(Lane::Normal, |out| {
+                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
+                    Codec::Positional.write(&found, out)
+                });
+            }
+            Head::Beat => {}
+            Head::Goodbye => self.taken_leave_of.store(true, Ordering::Relaxed),
+        }
+    }
+
+    fn with_controls(&self, id: Option<ActorId>, f: impl FnOnce(ActorId, &playhouse_actor::wire::Controls)) {
+        if let Some(id) = id
+            && let Some(controls) = self.registry.controls(id)
+        {
+            f(id, controls);
+        }
+    }
+
+    /// The other end's `handle` means `id` from now on. Handles come one after the other.
+    fn bind(&self, handle: Handle, id: Option<ActorId>) {
+        TARGETS.with_borrow_mut(|targets| {
+            if handle as usize == targets.len() {
+                targets.push(id);
+            }
+        });
+    }
+
+    pub(super) fn target(&self, handle: Handle) -> Option<ActorId> {
+        TARGETS.with_borrow(|targets| targets.get(handle as usize).copied().flatten())
+    }
+
+    fn take_tell(&self, target: Option<ActorId>, (kind, codec): (u32, Codec), lane: session::Lane, bytes: &[u8]) {
+        let Some(entry) = self.registry.message(kind) else {
+            return self.core.dead_letter("?", "?", Undelivered::Unreachable);
+        };
+        let bounce = |why| self.core.dead_letter((entry.actor_name)(), (entry.message_name)(), why);
+        let Some(id) = target.filter(|id| !id.address().is_stale()) else {
+            return bounce(Undelivered::Stopped);
+        };
+        self.last_target.store(u64::from(id.address().stage()), Ordering::Relaxed);
+        let lane = if lane == session::Lane::Normal { Lane::Normal } else { Lane::Urgent };
+        if (entry.tell)(id, lane, bytes, codec).is_err() {
+            bounce(Undelivered::Unreachable);
+        }
+    }
+
+    fn take_ask(&self, target: Option<ActorId>, kind: u32, codec: Codec, ask: u64, bytes: &[u8]) {
+        let Some(entry) = self.registry.message(kind) else {
+            let error = format!("this theater takes no message number {kind}");
+            return self.fail(ask, &AskError::Unreachable(error));
+        };
+        let Some(id) = target.filter(|id| !id.address().is_stale()) else {
+            return self.fail(ask, &AskError::Stopped);
+        };
+        let (link, border) = (self.this(), self.border());
+        let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| match answer {
+            Err(error) => link.fail(ask, &error),
+            Ok(write) => {
+                let sent = link.send(Lane::Normal, |out| {
+                    Head::Answer { ask, codec: codec.into() }.write(out)?;
+                    at_border(&border, || write(codec, out))
+                });
+                if let Err(error) = sent {
+                    link.fail(ask, &AskError::Unreachable(error.to_string()));
+                }
+            }
+        });
+        if let Err((error, _)) = (entry.ask)(id, bytes, codec, answer) {
+            self.fail(ask, &AskError::Unreachable(error.to_string()));
+        }
+    }
+
+    fn fail(&self, ask: u64, error: &AskError) {
+        let _ = self.send(Lane::Normal, |out| {
+            Head::Failed { ask }.write(out)?;
+            Codec::Positional.write(error, out)
+        });
+    }
+}

@@ -1,0 +1,290 @@
+//! The sending half of a link.
+
+use super::*;
+
+impl Link {
+    /// Whether a message can be sent, and as what.
+    fn kind_of(&self, actor: TypeId, message: TypeId, name: &str, named: bool) -> Result<(u32, Codec), WireError> {
+        let (kind, codec) = self.table.message(actor, message, name)?;
+        Ok((kind, if named { Codec::Named } else { codec }))
+    }
+
+    fn lane(lane: Lane) -> session::Lane {
+        match lane {
+            Lane::System => session::Lane::System,
+            Lane::Urgent => session::Lane::Urgent,
+            Lane::Normal => session::Lane::Normal,
+        }
+    }
+
+    fn lost_error(&self) -> WireError {
+        WireError::new("the theater is lost")
+    }
+
+    /// Sends a frame; `write` is given what the frame may need a number for.
+    pub(super) fn send_with<R>(
+        &self,
+        lane: Lane,
+        prepare: impl FnOnce(&mut Out) -> R,
+        write: impl FnOnce(&R, &mut Vec<u8>) -> Written,
+    ) -> Result<(R, bool), (WireError, R)> {
+        let mut out = lock(&self.out);
+        let prepared = prepare(&mut out);
+        if self.is_lost() {
+            return Err((self.lost_error(), prepared));
+        }
+        match out.outbound.frame(Self::lane(lane), |buffer| write(&prepared, buffer)) {
+            Ok(()) => {}
+            Err(FrameError::Write(error)) => return Err((error, prepared)),
+            Err(error) => return Err((WireError::new(error.to_string()), prepared)),
+        }
+        let full = out.outbound.waiting_bytes() > WINDOW_BYTES;
+        if full {
+            self.gate.close();
+        }
+        drop(out);
+        self.flush_later();
+        Ok((prepared, full))
+    }
+
+    /// Sends a frame.
+    pub(super) fn send(&self, lane: Lane, write: impl FnOnce(&mut Vec<u8>) -> Written) -> Result<bool, WireError> {
+        match self.send_with(lane, |_| (), |(), out| write(out)) {
+            Ok(((), full)) => Ok(full),
+            Err((error, ())) => Err(error),
+        }
+    }
+
+    pub(super) fn flush_later(&self) {
+        if !flush_soon() {
+            return self.flush(false);
+        }
+        DIRTY.with_borrow_mut(|dirty| {
+            if !dirty.iter().any(|link| std::ptr::eq(&**link, self)) {
+                dirty.push(self.this());
+            }
+        });
+    }
+
+    /// Writes what there is to be written, and with `acknowledge` what was received if nothing else says it.
+    pub(crate) fn flush(&self, acknowledge: bool) {
+        let mut out = lock(&self.out);
+        let Out { outbound, connection, .. } = &mut *out;
+        let Some(present) = connection else { return };
+        loop {
+            let written =
+                outbound.output(self.received(), acknowledge, |slices| (&present.stream).write_vectored(slices));
+            match written {
+                Ok(0) => break,
+                Ok(_) => self.mute_ticks.store(0, Ordering::Relaxed),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The poller is told when there is room.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => {
+                    // Whoever reads finds that out as well.
+                    present.broken.store(true, Ordering::Relaxed);
+                    let _ = present.stream.shutdown(std::net::Shutdown::Both);
+                    *connection = None;
+                    self.bell.notify_all();
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Says that this end is still there.
+    pub(crate) fn beat(&self) {
+        let _ = self.send(Lane::System, |out| Head::Beat.write(out));
+    }
+
+    /// Says that this end ends.
+    pub(crate) fn say_goodbye(&self) {
+        let _ = self.send(Lane::Normal, |out| Head::Goodbye.write(out));
+    }
+
+    /// Whether everything that was sent is acknowledged.
+    pub(crate) fn is_settled(&self) -> bool {
+        lock(&self.out).outbound.waiting_bytes() == 0 || self.is_lost()
+    }
+
+    /// Takes a parcel to the actor that this end calls `to`.
+    /// With `named`, it is written by names, whatever the types are.
+    pub(crate) fn carry(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
+        match parcel {
+            Parcel::Tell { actor, message, name, lane, write } => {
+                let (kind, codec) = self.kind_of(actor, message, name, named)?;
+                let full = self.send(lane, |out| {
+                    Head::Tell { to, kind, codec: codec.into() }.write(out)?;
+                    at_border(border, || write(codec, out))
+                })?;
+                if full {
+                    pause_stage(&self.gate);
+                }
+                Ok(())
+            }
+            Parcel::Request { actor, message, name, write, answer } => {
+                self.carry_ask(to, border, self.kind_of(actor, message, name, named), write, answer)
+            }
+            Parcel::Stop { drain } => {
+                let lane = if drain { Lane::Normal } else { Lane::System };
+                self.send(lane, |out| Head::Stop { to }.write(out)).map(drop)
+            }
+            Parcel::Kill => self.send(Lane::System, |out| Head::Kill { to }.write(out)).map(drop),
+            Parcel::Watch { watcher, notify } => self.carry_watch(to, watcher, notify),
+            Parcel::Unwatch { watcher } => {
+                let Watcher::Here(watcher) = watcher else { return Ok(()) };
+                let watch = {
+                    let mut out = lock(&self.out);
+                    let watch = out.watching.remove(&(to, watcher));
+                    watch.inspect(|watch| drop(out.watches.remove(watch)))
+                };
+                match watch {
+                    Some(watch) => self.send(Lane::System, |out| Head::Unwatch { to, watch }.write(out)).map(drop),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn carry_ask(
+        &self,
+        to: Handle,
+        border: &Arc<dyn Border>,
+        kind: Result<(u32, Codec), WireError>,
+        write: playhouse_actor::away::Write<'_>,
+        answer: TakeAnswer,
+    ) -> Written {
+        let (kind, codec) = match kind {
+            Ok(found) => found,
+            Err(error) => {
+                answer(Err(AskError::Unreachable(error.to_string())));
+                return Err(error);
+            }
+        };
+        let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
+            Head::Ask { to, kind, codec: codec.into(), ask }.write(out)?;
+            at_border(border, || write(codec, out))
+        })?;
+        if sent {
+            pause_stage(&self.gate);
+        }
+        Ok(())
+    }
+
+    /// Sends a frame that is answered.
+    fn ask_with(
+        &self,
+        answer: TakeAnswer,
+        lane: Lane,
+        write: impl FnOnce(u64, &mut Vec<u8>) -> Written,
+    ) -> Result<bool, WireError> {
+        let prepare = |out: &mut Out| {
+            let ask = out.next_number;
+            out.next_number += 1;
+            out.asks.insert(ask, answer);
+            ask
+        };
+        match self.send_with(lane, prepare, |ask, out| write(*ask, out)) {
+            Ok((_, full)) => Ok(full),
+            Err((error, ask)) => {
+                let answer = lock(&self.out).asks.remove(&ask);
+                if let Some(answer) = answer {
+                    answer(Err(if self.is_lost() {
+                        AskError::TheaterLost { may_have_run: false }
+                    } else {
+                        AskError::Unreachable(error.to_string())
+                    }));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn carry_watch(&self, to: Handle, watcher: Watcher, notify: Box<dyn FnOnce(StopReason) + Send>) -> Written {
+        let Watcher::Here(watcher) = watcher else {
+            return Err(WireError::new("an actor of another theater watches over this one"));
+        };
+        let prepare = |out: &mut Out| {
+            if out.watching.contains_key(&(to, watcher)) {
+                return None;
+            }
+            let watch = out.next_number;
+            out.next_number += 1;
+            out.watches.insert(watch, notify);
+            out.watching.insert((to, watcher), watch);
+            Some(watch)
+        };
+        let write = |watch: &Option<u64>, out: &mut Vec<u8>| match watch {
+            Some(watch) => Head::Watch { to, watch: *watch }.write(out),
+            None => Head::Beat.write(out),
+        };
+        match self.send_with(Lane::System, prepare, write) {
+            Ok(_) => Ok(()),
+            Err((error, watch)) => {
+                if let Some(notify) = watch.and_then(|watch| lock(&self.out).watches.remove(&watch)) {
+                    notify(StopReason::TheaterLost);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks who is published as `name`.
+    pub(crate) fn find(&self, name: &str, actor: &str, answer: TakeAnswer) {
+        // On an error, the answer says it.
+        let _ = self.ask_with(answer, Lane::System, |ask, out| {
+            Head::Find { ask, name: name.to_owned(), actor: actor.to_owned() }.write(out)
+        });
+    }
+
+    /// Starts an actor of the type `actor` there, with the state that `write` writes; `place` makes its place here.
+    pub(crate) fn spawn<R>(
+        &self,
+        actor: TypeId,
+        name: &str,
+        write: impl Fn(Codec, &mut Vec<u8>) -> Written,
+        place: impl FnOnce(&SystemCore, u16, Arc<dyn Carrier>) -> (ActorId, R),
+    ) -> Result<R, WireError> {
+        let (kind, codec) = self.table.spawn(actor, name)?;
+        let border = self.border();
+        let write = |handle, out: &mut Vec<u8>| {
+            Head::Spawn { handle, kind, codec: codec.into() }.write(out)?;
+            at_border(&border, || write(codec, out))
+        };
+        self.name_next(write, |core, stage, proxy| place(core, stage, Arc::new(proxy)))
+    }
+
+    /// Sends a frame that gives the next handle its meaning, and makes the place of the actor that it means. The number is
+    /// taken only by a frame that goes out, so that the other end sees one after the other; and the frame goes out only
+    /// when the place is there.
+    pub(super) fn name_next<R>(
+        &self,
+        write: impl FnOnce(Handle, &mut Vec<u8>) -> Written,
+        place: impl FnOnce(&SystemCore, u16, Proxy) -> (ActorId, R),
+    ) -> Result<R, WireError> {
+        let mut out = lock(&self.out);
+        if self.is_lost() {
+            return Err(self.lost_error());
+        }
+        let handle = out.next_handle;
+        let sent = out.outbound.frame(session::Lane::System, |buffer| write(handle, buffer));
+        sent.map_err(|error| match error {
+            FrameError::Write(error) => error,
+            error => WireError::new(error.to_string()),
+        })?;
+        out.next_handle += 1;
+        let (id, made) = place(&self.core, self.stage, Proxy::new(self.this(), handle));
+        {
+            let mut places = lock(&self.places);
+            places.handles.insert(id, handle);
+            places.by_handle.push(id);
+        }
+        drop(out);
+        self.flush_later();
+        Ok(made)
+    }
+
+    pub(super) fn border(&self) -> Arc<dyn Border> {
+        self.this()
+    }
+}
