@@ -40,22 +40,30 @@ pub struct Target {
     /// The most nanoseconds per operation; in the registry on a machine where the floor of `count` takes
     /// [`COUNT_LIMIT_NS`].
     pub ns_per_op: f64,
+    /// Whether the time is that of a machine where the floor of `count` takes [`COUNT_LIMIT_NS`]; if not, of any.
+    #[serde(skip, default)]
+    pub(crate) scales: bool,
 }
 
 impl Target {
     /// A bound on the ratio to the floor and one on the time.
     pub(crate) const fn new(ratio: f64, ns_per_op: f64) -> Option<Self> {
-        Some(Self { ratio: Some(ratio), ns_per_op })
+        Some(Self { ratio: Some(ratio), ns_per_op, scales: true })
     }
 
     /// A bound on the time only.
     pub(crate) const fn ns(ns_per_op: f64) -> Option<Self> {
-        Some(Self { ratio: None, ns_per_op })
+        Some(Self { ratio: None, ns_per_op, scales: true })
+    }
+
+    /// As `new` or `ns`, for any machine: what the system's calls take says little about what messages take.
+    pub(crate) const fn any_machine(ratio: Option<f64>, ns_per_op: f64) -> Option<Self> {
+        Some(Self { ratio, ns_per_op, scales: false })
     }
 
     /// The same on a machine that takes `scale` times as long.
     pub(crate) fn scaled(self, scale: f64) -> Self {
-        Self { ns_per_op: self.ns_per_op * scale, ..self }
+        Self { ns_per_op: if self.scales { self.ns_per_op * scale } else { self.ns_per_op }, ..self }
     }
 }
 

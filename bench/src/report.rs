@@ -219,20 +219,20 @@ mod tests {
 
     #[test]
     fn a_verdict_says_which_bound_holds() {
-        let target = Target { ratio: Some(2.0), ns_per_op: 9.0 };
+        let target = Target { ratio: Some(2.0), ns_per_op: 9.0, scales: true };
         assert_eq!(reached(target, 1.0, 8.0, Some(4.0)), "yes");
         assert_eq!(reached(target, 1.0, 8.0, Some(3.0)), "ns only");
         assert_eq!(reached(target, 1.0, 10.0, Some(5.0)), "ratio only");
         assert_eq!(reached(target, 1.0, 10.0, Some(4.0)), "no");
         assert_eq!(reached(target, 1.0, 8.0, None), "ns only");
-        let target = Target { ratio: None, ns_per_op: 9.0 };
+        let target = Target { ratio: None, ns_per_op: 9.0, scales: true };
         assert_eq!(reached(target, 1.0, 9.0, Some(1.0)), "yes");
         assert_eq!(reached(target, 1.0, 9.1, None), "no");
     }
 
     #[test]
     fn targets_in_ns_are_those_of_this_machine() {
-        let target = Target { ratio: Some(2.0), ns_per_op: 9.0 };
+        let target = Target { ratio: Some(2.0), ns_per_op: 9.0, scales: true };
         assert_eq!(reached(target, 1.5, 13.5, Some(6.0)), "ns only");
         assert_eq!(reached(target, 0.5, 4.6, Some(2.4)), "ratio only");
         let mut report = report(13.5, Some(7.0));

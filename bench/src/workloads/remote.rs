@@ -18,7 +18,7 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
     workers_min: 1,
     workload: |system, size| pingpong(system, size),
     limit: Some(limit::remote::pingpong),
-    target: Target::new(1.3, 14_300.0),
+    target: Target::any_machine(Some(1.3), 14_300.0),
 };
 
 pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
@@ -26,7 +26,7 @@ pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
     summary: "an actor sends 2,000,000 numbers to one in another process, at most 10,000 at one time, acknowledged by 1,000",
     workload: |system, size| throughput(system, size),
     limit: Some(limit::remote::throughput),
-    target: Target::new(10.0, 150.0),
+    target: Target::any_machine(Some(10.0), 150.0),
     ..RPINGPONG
 };
 
@@ -36,7 +36,7 @@ pub(crate) const RCREATE: Benchmark = Benchmark {
     summary: "5,000 actors are started in another process, and each says so",
     workload: |system, size| create(system, size),
     limit: None,
-    target: Target::ns(1_000.0),
+    target: Target::any_machine(None, 1_000.0),
     ..RPINGPONG
 };
 

@@ -69,7 +69,7 @@ impl Till {
 #[test]
 fn actors_made_by_macros_are_used_from_another_theater() {
     let (here, there) = (theater(), theater());
-    let peer = here.connect(&address(&there)).unwrap();
+    let peer = here.connect(address(&there)).unwrap();
     let theirs = here.spawn_at(&peer, &Till { sum: 1 }).unwrap();
     let mine = here.system().spawn(Till { sum: 20 });
     for _ in 0..100 {
@@ -89,7 +89,7 @@ fn actors_made_by_macros_are_used_from_another_theater() {
 #[test]
 fn a_message_without_a_wire_form_does_not_leave_and_says_why() {
     let (here, there) = (theater(), theater());
-    let peer = here.connect(&address(&there)).unwrap();
+    let peer = here.connect(address(&there)).unwrap();
     let theirs = here.spawn_at(&peer, &Till { sum: 1 }).unwrap();
     let error = theirs.ask(Edit(|sum| *sum = 7)).wait().unwrap_err();
     assert!(matches!(&error, AskError::Unreachable(why) if why.contains("Edit")), "{error:?}");
@@ -125,7 +125,7 @@ fn an_actor_that_is_published_may_be_taken_back_and_replaced() {
 fn theaters_of_different_clusters_do_not_talk() {
     let here = Theater::builder().cluster("one").start().unwrap();
     let there = Theater::builder().cluster("two").listen("127.0.0.1:0").start().unwrap();
-    let error = here.connect(&address(&there)).unwrap_err();
+    let error = here.connect(address(&there)).unwrap_err();
     assert!(matches!(error, TheaterError::Refused { .. }), "{error}");
     end([here, there]);
 }

@@ -72,9 +72,14 @@ impl Poller {
         stream.set_nonblocking(true)?;
         let token = Token(self.next_token.fetch_add(1, Ordering::Relaxed));
         let mut stream = mio::net::TcpStream::from_std(stream);
-        self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-        let connection = Arc::new(Connection { token, stream, number, broken: false.into() });
-        lock(&self.connections).insert(token, (Arc::clone(link), Arc::clone(&connection)));
+        let connection = {
+            // The poller may be told of it at once, and is told only once.
+            let mut connections = lock(&self.connections);
+            self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+            let connection = Arc::new(Connection { token, stream, number, broken: false.into() });
+            connections.insert(token, (Arc::clone(link), Arc::clone(&connection)));
+            connection
+        };
         if let Err(error) = link.connect(&connection, received) {
             lock(&self.connections).remove(&token);
             link.lose();

@@ -232,3 +232,64 @@ fn a_theater_with_a_timer_that_never_ends_shuts_down_in_time() {
     here.system().spawn(Clock);
     here.shutdown_within(std::time::Duration::from_millis(50)).unwrap();
 }
+
+#[test]
+fn urgent_messages_overtake_normal_ones_over_a_link() {
+    use std::sync::Mutex;
+    static DOOR: Mutex<()> = Mutex::new(());
+
+    #[derive(Serialize, Deserialize, Default)]
+    struct Shop {
+        served: Vec<u64>,
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Wait;
+    #[derive(Serialize, Deserialize)]
+    struct Serve(u64);
+    #[derive(Serialize, Deserialize)]
+    struct Served;
+    impl Message for Wait {
+        type Reply = ();
+        const WIRE: Option<WireForm<Wait>> = Some(WireForm::of());
+    }
+    impl Message for Serve {
+        type Reply = ();
+        const WIRE: Option<WireForm<Serve>> = Some(WireForm::of());
+    }
+    impl Message for Served {
+        type Reply = Vec<u64>;
+        const WIRE: Option<WireForm<Served>> = Some(WireForm::of());
+    }
+    impl Actor for Shop {}
+    impl Handler<Wait> for Shop {
+        fn handle(&mut self, _: Wait, _: &mut Context<Self>) {
+            drop(DOOR.lock());
+        }
+    }
+    impl Handler<Serve> for Shop {
+        fn handle(&mut self, Serve(n): Serve, _: &mut Context<Self>) {
+            self.served.push(n);
+        }
+    }
+    impl Handler<Served> for Shop {
+        fn handle(&mut self, _: Served, _: &mut Context<Self>) -> Vec<u64> {
+            self.served.clone()
+        }
+    }
+    remote!(spawn Shop: Wait, Serve, Served);
+
+    let (here, there, peer) = two();
+    let shop = here.spawn_at(&peer, &Shop::default()).unwrap();
+    let other = here.spawn_at(&peer, &Counter { n: 1 }).unwrap();
+    let closed = DOOR.lock().unwrap();
+    shop.tell(Wait);
+    shop.tell(Serve(1));
+    shop.tell(Serve(2));
+    shop.tell_urgent(Serve(3));
+    // Its answer comes behind all that was sent before.
+    assert_eq!(other.ask(Get).wait(), Ok(1));
+    drop(closed);
+    assert_eq!(shop.ask(Served).wait(), Ok(vec![3, 1, 2]));
+    here.shutdown().unwrap();
+    there.shutdown().unwrap();
+}
