@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(reached(target, 0.5, 4.6, Some(2.4)), "ratio only");
         let mut report = report(13.5, Some(7.0));
         report.judge(Some(target), 1.5);
-        assert_eq!(report.target, Some(Target { ratio: Some(2.0), ns_per_op: 13.5 }));
+        assert_eq!(report.target, Some(Target { ratio: Some(2.0), ns_per_op: 13.5, scales: true }));
         report.judge(None, 1.5);
         assert_eq!((report.target, report.reached), (None, None));
     }
