@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use playhouse::prelude::*;
-use playhouse_theater::{Peer, Theater};
+use playhouse::{Peer, Theater};
 
 use crate::outcome::Failure;
 
@@ -136,8 +136,13 @@ impl Partner {
     /// A theater here, and the partner's.
     pub(crate) fn meet(&self, workers: usize) -> Result<(Theater, Peer), Failure> {
         let here = theater(workers)?;
-        let peer = here.connect(&self.theater).map_err(failure)?;
+        let peer = self.join(&here)?;
         Ok((here, peer))
+    }
+
+    /// The partner's theater, as `here` knows it.
+    pub(crate) fn join(&self, here: &Theater) -> Result<Peer, Failure> {
+        here.connect(&self.theater).map_err(failure)
     }
 }
 

@@ -41,8 +41,7 @@ pub struct Target {
     /// [`COUNT_LIMIT_NS`].
     pub ns_per_op: f64,
     /// Whether the time is that of a machine where the floor of `count` takes [`COUNT_LIMIT_NS`]; if not, of any.
-    #[serde(skip, default)]
-    pub(crate) scales: bool,
+    pub scales: bool,
 }
 
 impl Target {
@@ -104,6 +103,9 @@ pub fn all() -> &'static [Benchmark] {
         workloads::remote::RPINGPONG,
         workloads::remote::RTHROUGHPUT,
         workloads::remote::RCREATE,
+        workloads::theater_rings::RRINGS_1,
+        workloads::theater_rings::RRINGS_32,
+        workloads::theater_rings::RRINGS_320,
         workloads::idle::IDLE,
         workloads::fjcreate::WAVES,
         workloads::flood::FLOOD,

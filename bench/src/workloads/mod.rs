@@ -26,6 +26,7 @@ pub(crate) mod repeat;
 pub(crate) mod rings;
 pub(crate) mod send;
 pub(crate) mod skynet;
+pub(crate) mod theater_rings;
 
 use playhouse::prelude::*;
 

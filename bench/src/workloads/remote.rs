@@ -122,7 +122,7 @@ fn pingpong(system: &System, size: Size) -> Result<Outcome, Failure> {
     Ok(Outcome::new(2 * plan.round_trips, elapsed))
 }
 
-fn end(theater: playhouse_theater::Theater) -> Result<(), Failure> {
+fn end(theater: playhouse::Theater) -> Result<(), Failure> {
     theater.shutdown().map(drop).map_err(|error| Failure::new(error.to_string()))
 }
 
@@ -246,8 +246,8 @@ impl Creature {
 
 /// Starts the actors.
 struct Maker {
-    theater: playhouse_theater::Theater,
-    peer: playhouse_theater::Peer,
+    theater: playhouse::Theater,
+    peer: playhouse::Peer,
     master: ActorRef<Master>,
     actors: u64,
     made: Vec<ActorRef<Creature>>,

@@ -15,7 +15,6 @@ use crate::locks::lock;
 /// States up to this size lie in the cell; larger (or over-aligned) ones are boxed once at the spawn.
 pub const STATE_BYTES_MAX: usize = 480;
 const CLASSES: usize = STATE_BYTES_MAX / 8 + 1;
-/// Also what they are aligned to, so that a cell's chunk is known from its address.
 const CHUNK_BYTES: usize = 256 * 1024;
 /// A chunk has fewer cells than 2 to this.
 const SLOT_INDEX_BITS: u32 = 16;
@@ -122,7 +121,7 @@ impl Nursery {
             self.lists[class as usize] = commons.lists.swap_remove(at).1;
             return;
         }
-        let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).expect("chunk layout");
+        let layout = Layout::from_size_align(CHUNK_BYTES, 64).expect("chunk layout");
         // SAFETY: the size is not zero. Never freed: see the module text.
         let base = unsafe { alloc_zeroed(layout) };
         if base.is_null() {
@@ -159,9 +158,8 @@ impl Chunk {
 /// A number for the cell: where its chunk is among all, and where it is in that.
 pub(crate) fn slot_of(cell: NonNull<Cell>) -> u64 {
     let address = cell.as_ptr().addr();
-    let base = address & !(CHUNK_BYTES - 1);
     let commons = commons();
-    let number = *commons.numbers.get(&base).expect("every cell lies in a chunk");
+    let (&base, &number) = commons.numbers.range(..=address).next_back().expect("every cell lies in a chunk");
     let index = (address - base) / cell_bytes(commons.chunks[number].class);
     (number as u64) << SLOT_INDEX_BITS | index as u64
 }

@@ -273,7 +273,10 @@ impl House {
         let hello = match handshake::hear_hello(&stream) {
             Ok(hello) => hello,
             Err(error) => {
-                let _ = handshake::reply(&stream, &Reply::Refused(error.to_string()));
+                // A connection that breaks or is slow may be better next time: nothing is refused then.
+                if !matches!(error, TheaterError::Io { .. }) {
+                    let _ = handshake::reply(&stream, &Reply::Refused(error.to_string()));
+                }
                 return Err(error);
             }
         };
@@ -380,9 +383,14 @@ impl House {
         }
         for (link, address, connection) in again {
             let house = Arc::clone(self);
+            let theater = link.incarnation;
             let call = move || house.call_again(&link, address, connection);
-            // If no thread can be had, the next connection is tried at the next tick.
-            let _ = std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call);
+            if std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call).is_err()
+                && let Some(known) = self.links().by_incarnation.get_mut(&theater)
+            {
+                // No thread can be had: at the next tick.
+                known.calls_again = false;
+            }
         }
     }
 }

@@ -85,6 +85,11 @@ impl Poller {
             link.lose();
             return Err(io::Error::other(error.to_string()));
         }
+        if connection.broken.load(Ordering::Relaxed) {
+            // The poller has found that out before the link knew of it.
+            self.remove(token);
+            link.disconnect(&connection);
+        }
         Ok(())
     }
 

@@ -81,13 +81,18 @@ impl TheaterBuilder {
     /// Starts the theater, with its system.
     ///
     /// # Errors
-    /// The system cannot be started, or the address not be listened on.
+    /// The system cannot be started (or is a simulated one), the address cannot be listened on, or two actors or messages of
+    /// this program are called alike on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
         let listener = self.listen.as_deref().map(|address| listen(address, self.plaintext)).transpose()?;
         let listens = listener.as_ref().and_then(|listener| listener.local_addr().ok());
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
+        if system.core().config().simulated.is_some() {
+            let why = "a simulated system cannot be a theater yet: its time does not pass while others answer";
+            return Err(TheaterError::System(why.to_owned()));
+        }
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
         let registry = Registry::new().map_err(TheaterError::Names)?;
         let house = House::new(registry, system, self.cluster, listens, self.plaintext, self.lost_after, poller);

@@ -231,6 +231,8 @@ fn strangers_are_refused_with_a_reason() {
     assert!(matches!(abroad, TheaterError::NotLoopback { .. }), "{abroad}");
     let listen = Theater::builder().listen("0.0.0.0:0").start().unwrap_err();
     assert!(matches!(listen, TheaterError::NotLoopback { .. }), "{listen}");
+    let simulated = Theater::builder().system(System::builder().simulated(1)).start().unwrap_err();
+    assert!(matches!(simulated, TheaterError::System(_)), "{simulated}");
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_address = silent.local_addr().unwrap();
     let web = std::thread::spawn(move || {

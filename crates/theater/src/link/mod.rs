@@ -237,9 +237,15 @@ impl Link {
         inn.inbound.received()
     }
 
-    /// Goes on over a new connection; the other end has received everything up to `received`.
+    /// Goes on over a new connection; the other end has received everything up to `received`. Not where a later one has been
+    /// prepared meanwhile: what this one says is out of date then.
     pub(crate) fn connect(&self, connection: &Arc<Connection>, received: u64) -> Result<(), session::ProtocolError> {
         {
+            let inn = lock(&self.inn);
+            if inn.connection != connection.number {
+                connection.broken.store(true, Ordering::Relaxed);
+                return Ok(());
+            }
             let mut out = lock(&self.out);
             out.outbound.resume(received)?;
             if let Some(old) = out.connection.replace(Arc::clone(connection)) {
