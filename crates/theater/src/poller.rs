@@ -38,6 +38,8 @@ struct Turn {
 struct Ready {
     token: Token,
     readable: bool,
+    /// The other end writes no more: what it wrote last is to be read up to its end, of which nothing else will tell.
+    closed: bool,
     writable: bool,
     /// Who it is for had to catch up.
     waits: bool,
@@ -118,9 +120,11 @@ impl Reactor for Poller {
         // Interrupted: as if the time had passed.
         if poll.poll(events, timeout).is_ok() {
             for event in events.iter().filter(|event| event.token() != WAKER) {
+                let closed = event.is_read_closed() || event.is_error();
                 ready.push(Ready {
                     token: event.token(),
-                    readable: event.is_readable() || event.is_read_closed() || event.is_error(),
+                    readable: event.is_readable() || closed,
+                    closed,
                     writable: event.is_writable(),
                     waits: false,
                 });
@@ -139,7 +143,7 @@ impl Reactor for Poller {
             }
             if event.readable {
                 let again = |waits| Ready { readable: true, writable: false, waits, ..event };
-                match link.read(&connection) {
+                match link.read(&connection, event.closed) {
                     Progress::Done => {}
                     Progress::More => turn.ready.push(again(false)),
                     Progress::Wait => turn.ready.push(again(true)),

@@ -5,7 +5,8 @@ use crate::directory::Far;
 
 impl Link {
     /// Reads what has come, and sends it on. By the poller.
-    pub(crate) fn read(&self, connection: &Connection) -> Progress {
+    /// With `closed`, up to the end of the connection.
+    pub(crate) fn read(&self, connection: &Connection, closed: bool) -> Progress {
         if self.is_overloaded() {
             return Progress::Wait;
         }
@@ -53,7 +54,7 @@ impl Link {
                 self.lose();
                 return Progress::Broken;
             }
-            if count < space {
+            if count < space && !closed {
                 // The socket was emptied: it will say when there is more.
                 return Progress::Done;
             }
