@@ -27,3 +27,18 @@ impl Seal {
         self.of(slot, life) == seal
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_has_the_secret_can_seal() {
+        let (one, other) = (Seal::random(), Seal::random());
+        let seal = one.of(3, 7);
+        assert!(one.is_right(3, 7, seal));
+        assert!(!one.is_right(3, 8, seal) && !one.is_right(4, 7, seal) && !one.is_right(7, 3, seal));
+        assert!(!one.is_right(3, 7, seal ^ 1));
+        assert!(!other.is_right(3, 7, seal));
+    }
+}
