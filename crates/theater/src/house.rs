@@ -9,17 +9,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use playhouse_actor::System;
+use playhouse_actor::wire::Agency;
 
 use crate::directory::Directory;
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume};
 use crate::handshake::{self, PATIENCE};
 use crate::link::Link;
+use crate::moves::Office;
 use crate::poller::Poller;
 use crate::registry::Registry;
 
@@ -42,11 +44,12 @@ pub(crate) struct House {
     pub(crate) plaintext: bool,
     pub(crate) lost_after: Duration,
     pub(crate) poller: Arc<Poller>,
-    directory: Arc<Directory>,
+    pub(crate) directory: Arc<Directory>,
     links: Mutex<Links>,
     /// Something about the links has changed.
     changed: Arc<Condvar>,
     callers: AtomicUsize,
+    pub(crate) turns: AtomicU64,
     closing: AtomicBool,
 }
 
@@ -92,9 +95,12 @@ impl House {
             links: Mutex::default(),
             changed: Arc::default(),
             callers: AtomicUsize::new(0),
+            turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
         });
         house.directory.belongs_to(&house);
+        let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
+        house.system.core().set_above(office);
         house
     }
 
@@ -105,6 +111,13 @@ impl House {
     /// All links that are not lost.
     pub(crate) fn all_links(&self) -> Vec<Arc<Link>> {
         self.links().by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
+    }
+
+    /// The link with the theater at `address`, if there is one.
+    pub(crate) fn known_link(&self, address: SocketAddr) -> Option<Arc<Link>> {
+        let links = self.links();
+        let known = links.by_incarnation.values().find(|known| known.link.address == Some(address));
+        known.map(|known| Arc::clone(&known.link)).filter(|link| !link.is_lost())
     }
 
     pub(crate) fn is_closing(&self) -> bool {
