@@ -107,6 +107,16 @@ impl Directory {
         self.links().get(&theater)?.upgrade().filter(|link| !link.is_lost())
     }
 
+    /// All links that are not lost. By whoever reads one of them too, who must not wait for the house: that waits for readers.
+    pub(crate) fn all_links(&self) -> Vec<Arc<Link>> {
+        self.links().values().filter_map(Weak::upgrade).filter(|link| !link.is_lost()).collect()
+    }
+
+    /// The theaters that there are links with.
+    pub(crate) fn linked(&self) -> Vec<u64> {
+        self.all_links().iter().map(|link| link.incarnation).collect()
+    }
+
     /// `theater` is lost, and all that was known of it.
     pub(crate) fn forget(&self, theater: u64) {
         self.links().remove(&theater);

@@ -134,6 +134,8 @@ pub(crate) struct Hello {
     pub(crate) listens: Option<SocketAddr>,
     /// The incarnation that is expected at the other end, and what was received from it.
     pub(crate) resumes: Option<Resume>,
+    /// Whom it has links with: if it calls one of them, it does not know by this address whom it calls.
+    pub(crate) knows: Vec<u64>,
     /// What it takes.
     pub(crate) kinds: Vec<Kind>,
 }

@@ -57,7 +57,18 @@ pub(crate) struct House {
 struct Links {
     by_incarnation: HashMap<u64, Known>,
     calling: HashSet<SocketAddr>,
+    /// Other addresses that theaters were called by.
+    aliases: HashMap<SocketAddr, u64>,
     next_number: u64,
+}
+
+impl Links {
+    /// The link with the theater at `address`.
+    fn at(&self, address: SocketAddr) -> Option<&Arc<Link>> {
+        let alias = self.aliases.get(&address).and_then(|theater| self.by_incarnation.get(theater));
+        let known = || self.by_incarnation.values().find(|known| known.link.address == Some(address));
+        alias.or_else(known).map(|known| &known.link)
+    }
 }
 
 struct Known {
@@ -115,9 +126,7 @@ impl House {
 
     /// The link with the theater at `address`, if there is one.
     pub(crate) fn known_link(&self, address: SocketAddr) -> Option<Arc<Link>> {
-        let links = self.links();
-        let known = links.by_incarnation.values().find(|known| known.link.address == Some(address));
-        known.map(|known| Arc::clone(&known.link)).filter(|link| !link.is_lost())
+        self.links().at(address).filter(|link| !link.is_lost()).map(Arc::clone)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -140,6 +149,10 @@ impl House {
             incarnation: self.incarnation,
             listens: self.listens,
             resumes,
+            knows: match resumes {
+                Some(_) => Vec::new(),
+                None => self.directory.linked(),
+            },
             kinds: self.registry.kinds().to_vec(),
         }
     }
@@ -172,8 +185,8 @@ impl House {
         let deadline = Instant::now() + 2 * PATIENCE;
         let mut links = self.links();
         loop {
-            if let Some(known) = links.by_incarnation.values().find(|known| known.link.address == Some(address)) {
-                return Ok(Arc::clone(&known.link));
+            if let Some(link) = links.at(address) {
+                return Ok(Arc::clone(link));
             }
             if !links.calling.insert(address) {
                 // Another thread calls there.
@@ -216,7 +229,9 @@ impl House {
             let mut links = self.links();
             if let Some(known) = links.by_incarnation.get(&hello.incarnation) {
                 // It was called under another address, or has called meanwhile.
-                return Ok(Some(Arc::clone(&known.link)));
+                let link = Arc::clone(&known.link);
+                links.aliases.insert(address, hello.incarnation);
+                return Ok(Some(link));
             }
             self.new_link(&mut links, &hello, Some(address))
         };
@@ -338,6 +353,11 @@ impl House {
                 let calling = hello.listens.is_some_and(|address| links.calling.contains(&address));
                 if calling && self.incarnation < hello.incarnation {
                     return (Reply::Busy, None);
+                }
+                let known = links.by_incarnation.get(&hello.incarnation);
+                if hello.knows.contains(&self.incarnation) && known.is_some_and(|known| !known.link.is_lost()) {
+                    // Now it knows whom it has called.
+                    return (Reply::Hello(self.hello(None)), None);
                 }
                 if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
                     // The other end has given it up.

@@ -196,7 +196,7 @@ impl House {
             return;
         };
         let Some(antechamber) = antechamber else { return (moves.turn)(id, self.marker(id, number)) };
-        let links = self.all_links();
+        let links = self.directory.all_links();
         if let Some(antechamber) = antechamber {
             for link in &links {
                 link.close_antechamber(antechamber);
