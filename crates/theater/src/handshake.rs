@@ -1,6 +1,6 @@
 //! The first words on a connection. Blocking, with time limits, on a thread of its own.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -20,22 +20,21 @@ const GREETING_BYTES_MAX: u32 = 4 * 1024 * 1024;
 /// So long it may take the other end to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
+/// All of it may take so long, however little comes at a time.
+const OPENING_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// A connection on which the first words are said.
 pub(crate) struct Opening {
     stream: TcpStream,
+    until: Instant,
     cipher: Option<Cipher>,
     address: String,
 }
 
 impl Opening {
     fn new(stream: TcpStream, address: String) -> Result<Opening, TheaterError> {
-        let opening = Opening { stream, cipher: None, address };
-        let prepare = |stream: &TcpStream| {
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))
-        };
-        prepare(&opening.stream).map_err(|error| opening.error(error))?;
+        let opening = Opening { stream, until: Instant::now() + OPENING_TIME_MAX, cipher: None, address };
+        opening.stream.set_nodelay(true).map_err(|error| opening.error(error))?;
         Ok(opening)
     }
 
@@ -57,7 +56,7 @@ impl Opening {
         let mut opening = Opening::new(stream, address)?;
         let Some(tls) = tls else { return Ok(opening) };
         let mut first = [0];
-        let peeked = opening.stream.peek(&mut first).map_err(|error| opening.error(error))?;
+        let peeked = opening.patient().peek(&mut first).map_err(|error| opening.error(error))?;
         if peeked > 0 && first[0] != TLS_MAGIC[0] {
             let error = opening.no_tls("this theater speaks TLS only, and the caller did not");
             opening.refuse(&error);
@@ -72,8 +71,12 @@ impl Opening {
         Ok(opening)
     }
 
-    fn encrypted(&mut self, start: impl FnOnce(&mut TcpStream) -> io::Result<Cipher>) -> Result<(), TheaterError> {
-        match start(&mut self.stream) {
+    fn patient(&self) -> Patient<'_> {
+        Patient { stream: &self.stream, until: self.until }
+    }
+
+    fn encrypted(&mut self, start: impl FnOnce(&mut Patient<'_>) -> io::Result<Cipher>) -> Result<(), TheaterError> {
+        match start(&mut self.patient()) {
             Ok(cipher) => self.cipher = Some(cipher),
             Err(error) => {
                 let error = self.error(error);
@@ -101,10 +104,9 @@ impl Opening {
 
     /// Waits until the other end has heard what was said last. If the connection were closed while something on it is not
     /// read, the system would throw that away.
-    fn let_go(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
+    fn let_go(&self) {
         let _ = self.stream.shutdown(Shutdown::Write);
-        while Instant::now() < deadline && matches!(self.stream.read(&mut [0; 4096]), Ok(1..)) {}
+        while let Ok(1..) = self.patient().read(&mut [0; 4096]) {}
     }
 
     /// The connection, and what encrypts it.
@@ -133,18 +135,56 @@ impl Opening {
 impl Read for Opening {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &self.cipher {
-            None => self.stream.read(room),
-            Some(cipher) => cipher.read(&self.stream, room),
+            None => self.patient().read(room),
+            Some(cipher) => cipher.read(self.patient(), room),
         }
     }
 }
 
 impl Write for Opening {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(cipher) = &self.cipher else { return self.stream.write(bytes) };
+        let Some(cipher) = &self.cipher else { return self.patient().write(bytes) };
         let taken = cipher.take(&[IoSlice::new(bytes)])?;
-        cipher.write_out(&self.stream)?;
+        cipher.write_out(self.patient())?;
         Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A stream that waits, and not for ever.
+struct Patient<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+}
+
+impl Patient<'_> {
+    fn wait<R>(&self, act: impl FnOnce(&TcpStream) -> io::Result<R>) -> io::Result<R> {
+        let late = || io::Error::new(ErrorKind::TimedOut, "it takes too long to say who it is");
+        let left = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(late)?;
+        let left = Some(left.min(PATIENCE));
+        self.stream.set_read_timeout(left)?;
+        self.stream.set_write_timeout(left)?;
+        // Systems differ in what they call it.
+        act(self.stream).map_err(|error| if error.kind() == ErrorKind::WouldBlock { late() } else { error })
+    }
+
+    fn peek(&self, room: &mut [u8]) -> io::Result<usize> {
+        self.wait(|stream| stream.peek(room))
+    }
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.wait(|mut stream| stream.read(room))
+    }
+}
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.wait(|mut stream| stream.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -204,4 +244,22 @@ pub(crate) fn hear_hello(opening: &mut Opening) -> Result<Hello, TheaterError> {
 /// ... and answers.
 pub(crate) fn reply(opening: &mut Opening, reply: &Reply) -> Result<(), TheaterError> {
     say(opening, reply)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn who_says_little_at_a_time_is_not_listened_to_for_ever() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut opening = Opening::answer(listener.accept().unwrap().0, None).unwrap();
+        caller.write_all(b"more").unwrap();
+        let mut word = [0];
+        opening.read_exact(&mut word).unwrap();
+        opening.until = Instant::now();
+        assert_eq!(opening.read_exact(&mut word).unwrap_err().kind(), ErrorKind::TimedOut);
+    }
 }

@@ -183,7 +183,11 @@ impl Cipher {
     fn new(mut tls: rustls::Connection, stream: &mut (impl Read + Write)) -> io::Result<Cipher> {
         tls.set_buffer_limit(Some(TAKEN_BYTES_MAX));
         while tls.is_handshaking() {
-            tls.complete_io(stream)?;
+            if let Err(error) = tls.complete_io(stream) {
+                // What the other end is told of it.
+                let _ = write_out(&mut tls, stream);
+                return Err(error);
+            }
         }
         Ok(Cipher(Mutex::new(Inside { tls, buffer: Vec::new(), rest: 0..0 })))
     }
@@ -230,8 +234,7 @@ impl Cipher {
             tls.read_tls(&mut bytes)?;
             rest.start = rest.end - bytes.len();
             if let Err(error) = tls.process_new_packets() {
-                // Which says what is wrong.
-                let _ = tls.write_tls(&mut stream);
+                let _ = write_out(tls, &mut stream);
                 return Err(io::Error::new(ErrorKind::InvalidData, error));
             }
         }
@@ -248,14 +251,17 @@ impl Cipher {
 
     /// Writes what was taken over.
     pub(crate) fn write_out(&self, mut stream: impl Write) -> io::Result<()> {
-        let tls = &mut self.lock().tls;
-        while tls.wants_write() {
-            if tls.write_tls(&mut stream)? == 0 {
-                return Err(ErrorKind::WriteZero.into());
-            }
-        }
-        Ok(())
+        write_out(&mut self.lock().tls, &mut stream)
     }
+}
+
+fn write_out(tls: &mut rustls::Connection, stream: &mut impl Write) -> io::Result<()> {
+    while tls.wants_write() {
+        if tls.write_tls(stream)? == 0 {
+            return Err(ErrorKind::WriteZero.into());
+        }
+    }
+    Ok(())
 }
 
 /// What TLS says about the other end, in words that say what would be right. Nothing if it has not said anything.
