@@ -1,7 +1,6 @@
 //! Actors: what they are, how their lives begin and end.
 
 use std::any::type_name;
-use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -14,8 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::actor_ref::ActorRef;
 use crate::away::{self, Carrier, Parcel};
 use crate::context::Context;
+use crate::mobile::MigrateError;
 use crate::names::Name;
 use crate::supervise::Child;
+use crate::timers::{Timers, cancel_all};
 
 /// A unit of state that is reached only through messages, one at a time.
 ///
@@ -35,6 +36,15 @@ pub trait Actor: Sized + Send + 'static {
 
     /// An actor that this one watches has ended.
     fn terminated(&mut self, _down: Down, _ctx: &mut Context<Self>) {}
+
+    /// The actor is about to be taken to another theater: called before its state is written. See [`Mobile`](crate::Mobile).
+    fn departing(&mut self, _ctx: &mut Context<Self>) {}
+
+    /// The actor has come from another theater: called before anything else there, instead of `started`.
+    fn arrived(&mut self, _ctx: &mut Context<Self>) {}
+
+    /// The actor was to be taken to another theater, and stays here.
+    fn stayed(&mut self, _why: MigrateError, _ctx: &mut Context<Self>) {}
 }
 
 /// The identity of an actor, without its type. Never given to another actor again.
@@ -133,7 +143,7 @@ pub struct Life<A> {
 pub struct Extra<A: Actor> {
     pub(crate) name: Option<Arc<Name>>,
     pub(crate) watchers: Vec<(Watcher, Notify)>,
-    pub(crate) timers: HashMap<u64, playhouse_executor::TimerKey>,
+    pub(crate) timers: Timers,
     pub(crate) next_timer: u64,
     pub(crate) child: Option<Child<A>>,
     /// Where the actor is, if it is not here.
@@ -142,7 +152,7 @@ pub struct Extra<A: Actor> {
 
 impl<A: Actor> Default for Extra<A> {
     fn default() -> Self {
-        Extra { name: None, watchers: Vec::new(), timers: HashMap::new(), next_timer: 0, child: None, away: None }
+        Extra { name: None, watchers: Vec::new(), timers: Timers::new(), next_timer: 0, child: None, away: None }
     }
 }
 
@@ -213,16 +223,6 @@ impl<A: Actor> Drop for TellOthers<A> {
     }
 }
 
-fn cancel_all(timers: HashMap<u64, playhouse_executor::TimerKey>) {
-    playhouse_executor::with_current_system(|system| {
-        if let Some(system) = system {
-            for key in timers.into_values() {
-                system.cancel_timer(key);
-            }
-        }
-    });
-}
-
 /// Counts a message that reached nobody.
 pub(crate) fn dead_letter<A, M>(why: Undelivered) {
     playhouse_executor::with_current_system(|system| {
@@ -257,7 +257,7 @@ impl<A: Actor> Control<Life<A>> for Request {
 }
 
 /// Who wants to know of an end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Watcher {
     /// An actor of this system.
     Here(ActorId),
@@ -288,6 +288,13 @@ pub(crate) enum Watch {
     End { watcher: Watcher },
 }
 
+impl Watch {
+    /// Tells a watcher of the end of `who`.
+    pub(crate) fn telling(who: ActorId, notify: Notify) -> Box<dyn FnOnce(StopReason) + Send> {
+        Box::new(move |reason| notify.tell(Down { who, name: None, reason }))
+    }
+}
+
 impl<A: Actor> Control<Life<A>> for Watch {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         let watchers = &mut cx.extra().watchers;
@@ -309,10 +316,7 @@ impl<A: Actor> Control<Life<A>> for Watch {
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         let parcel = match self {
-            Watch::Begin { watcher, notify, who } => {
-                let notify = move |reason| notify.tell(Down { who, name: None, reason });
-                Parcel::Watch { watcher, notify: Box::new(notify) }
-            }
+            Watch::Begin { watcher, notify, who } => Parcel::Watch { watcher, notify: Watch::telling(who, notify) },
             Watch::End { watcher } => Parcel::Unwatch { watcher },
         };
         // Where it cannot be carried, the watcher is told by the carrier.
@@ -324,6 +328,8 @@ impl<A: Actor> Control<Life<A>> for Watch {
 pub(crate) struct Forget;
 
 impl<A: Actor> Control<Life<A>> for Forget {
+    const PASSES: bool = true;
+
     fn run(self, _: &mut ControlCx<Life<A>>) {}
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {

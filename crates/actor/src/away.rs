@@ -73,6 +73,19 @@ pub enum Parcel<'a> {
         /// Who.
         watcher: Watcher,
     },
+    /// A theater wants to know where the actor is, behind all that it has sent to it so far.
+    Marker(Marker),
+}
+
+/// Goes the way of an actor's mail, from a place where that way is to change: when it has come to where the actor lives, all
+/// that was sent before it has come there too.
+pub struct Marker {
+    /// The place: theater, slot, life; and which of its turns it is for.
+    pub origin: (u64, u64, u64, u64),
+    /// Says that it has come to this actor, by the answer.
+    pub here: Box<dyn FnOnce(ActorId, TakeAnswer) + Send>,
+    /// Told where that is.
+    pub answer: TakeAnswer,
 }
 
 /// Takes parcels to where an actor lives.
@@ -92,18 +105,19 @@ impl<A: Actor> Extra<A> {
         Extra { away: Some(carrier), ..Extra::default() }
     }
 
-    fn carrier(&self) -> Result<&dyn Carrier, WireError> {
+    pub(crate) fn carrier(&self) -> Result<&dyn Carrier, WireError> {
         self.away.as_deref().ok_or_else(|| WireError::new("nobody knows where the actor is"))
     }
 }
 
-/// Makes a place in `stage` for an `A` that lives elsewhere.
-pub fn place<A: Actor>(system: &SystemCore, stage: u16, carrier: Arc<dyn Carrier>) -> ActorRef<A> {
+/// Makes a place for an `A` that lives elsewhere: in `stage`, unless it may come to live here.
+pub fn place<A: Remote>(system: &SystemCore, stage: u16, carrier: Arc<dyn Carrier>) -> ActorRef<A> {
+    let stage = if A::MOBILE { system.next_stage() } else { stage };
     ActorRef::new(system.spawn_away(stage, Extra::of(carrier)))
 }
 
 /// Writing is the user's code: where it panics, that is an error like any other.
-fn guarded(
+pub(crate) fn guarded(
     write: impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>,
 ) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {
     move |codec, out| {
@@ -112,7 +126,7 @@ fn guarded(
     }
 }
 
-fn writer<M: Message>(message: &M) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {
+pub(crate) fn writer<M: Message>(message: &M) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {
     guarded(move |codec, out| match const { &M::WIRE } {
         Some(form) => form.write(message, codec, out),
         None => Err(WireError::new(format!("the message {} has no wire form", type_name::<M>()))),
@@ -179,6 +193,19 @@ pub enum RefName {
     },
     /// An actor of the receiver, by the number that the sender has given it.
     Yours(u32),
+    /// An actor that was born in one theater and lives in another.
+    Moved {
+        /// Where it was born: with the three below, who it is.
+        theater: u64,
+        /// Its place there.
+        slot: u64,
+        /// Its life there.
+        life: u64,
+        /// That the theater has made this name.
+        seal: u64,
+        /// Where it is, or somebody who knows the way.
+        at: Seat,
+    },
     /// An actor of another theater.
     Other {
         /// That theater, in which of its lives.
@@ -192,6 +219,21 @@ pub enum RefName {
         /// That the theater has made this name.
         seal: u64,
     },
+}
+
+/// The place of an actor in some theater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Seat {
+    /// The theater.
+    pub theater: u64,
+    /// Where that can be called, if it can.
+    pub address: Option<SocketAddr>,
+    /// The place there.
+    pub slot: u64,
+    /// Whose life it is.
+    pub life: u64,
+    /// That the theater has made this name.
+    pub seal: u64,
 }
 
 /// Makes a place in a stage.
@@ -297,6 +339,31 @@ impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
     }
 }
 
+/// Another message like `message`, by its wire form.
+pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
+    /// The border of a theater to itself.
+    struct Mirror;
+    impl Border for Mirror {
+        fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
+            Ok(RefName::Mine { slot: id.0.slot(), life: id.0.life(), seal: 0 })
+        }
+
+        fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
+            let RefName::Mine { slot, life, .. } = name else { return Err(WireError::new("no name of a mirror's")) };
+            let found =
+                playhouse_executor::with_current_system(|system| system.and_then(|system| system.find(slot, life)));
+            found.map(ActorId::of).ok_or_else(|| WireError::new("the actor has ended"))
+        }
+    }
+    let border: Arc<dyn Border> = Arc::new(Mirror);
+    at_border(&border, || {
+        let form = const { &M::WIRE }.as_ref().ok_or_else(|| WireError::new("it has no wire form"))?;
+        let mut bytes = Vec::new();
+        form.write(message, Codec::Positional, &mut bytes)?;
+        form.read(&bytes, Codec::Positional)
+    })
+}
+
 impl<A: Actor> ActorRef<A> {
     /// A reference to an actor that has ended.
     fn nowhere() -> Self {
@@ -313,6 +380,7 @@ impl fmt::Debug for Parcel<'_> {
             Parcel::Kill => f.write_str("Kill"),
             Parcel::Watch { watcher, .. } => write!(f, "Watch({watcher:?})"),
             Parcel::Unwatch { watcher } => write!(f, "Unwatch({watcher:?})"),
+            Parcel::Marker(marker) => write!(f, "Marker({:?})", marker.origin),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What a handler is given: its actor's own view of the world.
 
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use playhouse_executor::{Address, Cx, Port, Sends, with_current_system};
@@ -11,8 +10,11 @@ use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, PostAsk, ReplyTo};
 use crate::mail::{Answer, DownMail, Start};
 use crate::message::{HandledBy, Message};
+use crate::mobile::Mobile;
 use crate::spawn::{Group, SpawnError, SpawnOptions};
 use crate::system::System;
+use crate::timers::Timer;
+use crate::wire::WireError;
 
 /// What a handler is given besides its message.
 #[repr(transparent)]
@@ -142,15 +144,7 @@ impl<A: Actor> Context<A> {
     where
         M: HandledBy<A, Mode>,
     {
-        let mut message = Some(message);
-        let address = self.cx.address();
-        let id = self.next_timer();
-        self.start_timer(id, delay, move || {
-            if let Some(message) = message.take() {
-                M::post_fired(address, id, true, move || message);
-            }
-            None
-        })
+        self.start_timer((delay, Duration::ZERO), message, None)
     }
 
     /// Sends a clone of `message` to this actor again and again, first after one `period`, each one period after the
@@ -163,42 +157,42 @@ impl<A: Actor> Context<A> {
         M: HandledBy<A, Mode> + Clone,
     {
         assert!(!period.is_zero(), "send_every with a period of zero would never let anything else run");
-        let address = self.cx.address();
-        let id = self.next_timer();
-        // Cloned by the actor when it handles it.
-        let message = Arc::new(Mutex::new(message));
-        self.start_timer(id, period, move || {
-            let message = Arc::clone(&message);
-            let clone = move || message.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            M::post_fired(address, id, false, clone);
-            Some(period)
-        })
+        self.start_timer((period, period), message, Some(|message| Ok(message.clone())))
     }
 
-    fn next_timer(&mut self) -> u64 {
+    fn start_timer<M, Mode>(
+        &mut self,
+        times: (Duration, Duration),
+        message: M,
+        copy: Option<fn(&M) -> Result<M, WireError>>,
+    ) -> TimerKey
+    where
+        M: HandledBy<A, Mode>,
+    {
+        let address = self.cx.address();
         let extra = self.cx.extra();
         extra.next_timer += 1;
-        extra.next_timer
-    }
-
-    fn start_timer(
-        &mut self,
-        id: u64,
-        delay: Duration,
-        task: impl FnMut() -> Option<Duration> + Send + 'static,
-    ) -> TimerKey {
-        let key = with_current_system(|system| {
-            system.expect("a handler runs on a worker").start_timer(delay, Box::new(task))
-        });
-        self.cx.extra().timers.insert(id, key);
+        let id = extra.next_timer;
+        extra.timers.insert(id, Timer::start::<A, M, Mode>(address, id, times, message, copy));
         TimerKey(id)
     }
 
     /// Forgets a timer of this actor: its message will not be handled, even if it has been sent already.
     pub fn cancel(&mut self, key: TimerKey) {
-        if let Some(key) = self.cx.extra_if_any().and_then(|extra| extra.timers.remove(&key.0)) {
-            with_current_system(|system| system.expect("a handler runs on a worker").cancel_timer(key));
+        if let Some(timer) = self.cx.extra_if_any().and_then(|extra| extra.timers.remove(&key.0)) {
+            timer.stop();
         }
+    }
+
+    /// Has this actor taken to the theater at `theater` once this message is handled: what was sent to it follows.
+    ///
+    /// There, [`arrived`](Actor::arrived) is called. Where it cannot be taken there, [`stayed`](Actor::stayed) is called
+    /// here, and it goes on as if nothing had been.
+    pub fn migrate_to(&mut self, theater: std::net::SocketAddr)
+    where
+        A: Mobile,
+    {
+        crate::mobile::migrate(self.cx.address(), theater);
     }
 
     /// The system that this actor lives in.

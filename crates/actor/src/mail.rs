@@ -1,14 +1,15 @@
 //! The envelopes that actors' messages travel in.
 
-use std::marker::PhantomData;
+use std::sync::Arc;
 
 use playhouse_executor::{AsyncEnvelope, AwayCx, Cx, Envelope, Undelivered};
 
-use crate::actor::{Actor, Down, Life, dead_letter};
+use crate::actor::{Actor, Down, Extra, Life, dead_letter};
 use crate::ask::{AskError, ReplyTo};
 use crate::away;
 use crate::context::Context;
 use crate::message::{AsyncHandler, Handler, Message};
+use crate::timers::Clock;
 use crate::waiting;
 
 /// The first message of an actor.
@@ -143,36 +144,51 @@ where
 }
 
 /// A timer fired: its message, unless the actor has cancelled the timer meanwhile.
-pub(crate) struct Fired<M, F> {
+pub struct Fired<M> {
     pub(crate) id: u64,
-    pub(crate) once: bool,
-    /// Makes the message. Called in the actor, so a panic in a `clone` is the actor's.
-    pub(crate) message: F,
-    pub(crate) of: PhantomData<fn() -> M>,
+    /// The how manyth time it was.
+    pub(crate) number: u64,
+    pub(crate) clock: Arc<Clock<M>>,
 }
 
-impl<M, F> Fired<M, F> {
-    fn is_live<A: Actor>(&self, cx: &mut Cx<Life<A>>) -> bool {
-        let timers = &mut cx.extra().timers;
-        if self.once { timers.remove(&self.id).is_some() } else { timers.contains_key(&self.id) }
+impl<M: Message> Fired<M> {
+    /// The message, if the actor still wants it.
+    fn take<A: Actor>(self, extra: &mut Extra<A>) -> Option<M> {
+        let timer = extra.timers.get(&self.id)?;
+        if timer.left_at.is_some_and(|left_at| self.number > left_at) {
+            return None;
+        }
+        if self.clock.is_once() {
+            extra.timers.remove(&self.id);
+        }
+        self.clock.take()
     }
 }
 
-impl<A: Handler<M>, M: Message, F: FnOnce() -> M + Send + 'static> Envelope<Life<A>> for Fired<M, F> {
+impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
     fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        if self.is_live(&mut cx) { Tell((self.message)()).run(life, cx) } else { cx }
+        match self.take::<A>(cx.extra()) {
+            Some(message) => Tell(message).run(life, cx),
+            None => cx,
+        }
     }
 
     fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if let Some(message) = self.take::<A>(cx.extra()) {
+            away::send_on::<A, M>(&message, cx);
+        }
+    }
 }
 
 /// As [`Fired`], for a handler that may wait.
 #[repr(transparent)]
-pub(crate) struct AsyncFired<M, F>(pub(crate) Fired<M, F>);
+pub(crate) struct AsyncFired<M>(pub(crate) Fired<M>);
 
-impl<A: AsyncHandler<M>, M: Message, F: FnOnce() -> M + Send + 'static> AsyncEnvelope<Life<A>> for AsyncFired<M, F> {
+impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
     fn run<'a>(self, life: &'a mut Life<A>, mut cx: Cx<Life<A>>) -> impl Future<Output = Cx<Life<A>>> + Send + 'a {
-        let message = self.0.is_live(&mut cx).then(self.0.message);
+        let message = self.0.take::<A>(cx.extra());
         let mut ctx = Context::new(cx);
         waiting::as_actor(ctx.id(), async move {
             if let Some(message) = message {
@@ -183,6 +199,12 @@ impl<A: AsyncHandler<M>, M: Message, F: FnOnce() -> M + Send + 'static> AsyncEnv
     }
 
     fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if let Some(message) = self.0.take::<A>(cx.extra()) {
+            away::send_on::<A, M>(&message, cx);
+        }
+    }
 }
 
 /// A watched actor has ended.

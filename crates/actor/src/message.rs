@@ -1,7 +1,5 @@
 //! Messages and their handlers.
 
-use std::marker::PhantomData;
-
 use crate::actor::{Actor, Life};
 use crate::ask::{MaySend, ReplyTo};
 use crate::context::Context;
@@ -91,7 +89,7 @@ pub trait HandledBy<A: Actor, Mode>: Message {
     #[doc(hidden)]
     fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<Self::Reply>, now: Option<MaySend<'_>>);
     #[doc(hidden)]
-    fn post_fired<F: FnOnce() -> Self + Send + 'static>(to: Address<Life<A>>, id: u64, once: bool, message: F);
+    fn post_fired(to: Address<Life<A>>, fired: Fired<Self>);
 }
 
 impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
@@ -119,8 +117,8 @@ impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
         to.send_request(mail);
     }
 
-    fn post_fired<F: FnOnce() -> M + Send + 'static>(to: Address<Life<A>>, id: u64, once: bool, message: F) {
-        to.send(Fired { id, once, message, of: PhantomData });
+    fn post_fired(to: Address<Life<A>>, fired: Fired<M>) {
+        to.send(fired);
     }
 }
 
@@ -149,7 +147,7 @@ impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
         to.send_request_async(mail);
     }
 
-    fn post_fired<F: FnOnce() -> M + Send + 'static>(to: Address<Life<A>>, id: u64, once: bool, message: F) {
-        to.send_async(AsyncFired(Fired { id, once, message, of: PhantomData }));
+    fn post_fired(to: Address<Life<A>>, fired: Fired<M>) {
+        to.send_async(AsyncFired(fired));
     }
 }

@@ -145,7 +145,7 @@ pub(crate) fn spawn_named<A: Actor, E: Envelope<Life<A>>>(
     Ok(spawned)
 }
 
-fn spawn_at<A: Actor>(
+pub(crate) fn spawn_at<A: Actor>(
     system: &Arc<SystemCore>,
     placement: Placement,
     actor: A,

@@ -21,6 +21,7 @@ use crate::mail::Start;
 use crate::message::{Handler, Message};
 use crate::names::Name;
 use crate::spawn::{Placement, SpawnError, spawn_named, take_name};
+use crate::timers::cancel_all;
 
 /// What is done about a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -388,12 +389,7 @@ impl<A: Actor> Control<Life<A>> for Verdict {
             Verdict::GiveUp(crash) => cx.give_up(crash),
             Verdict::Restart => {
                 cx.interrupt();
-                let timers = std::mem::take(&mut cx.extra().timers);
-                with_current_system(|system| {
-                    for key in timers.into_values() {
-                        system.expect("a control runs on a worker").cancel_timer(key);
-                    }
-                });
+                cancel_all(std::mem::take(&mut cx.extra().timers));
                 let Some(child) = cx.extra().child.as_mut() else { return };
                 let actor = (child.factory)();
                 child.crashed = false;

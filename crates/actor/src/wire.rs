@@ -18,6 +18,8 @@ use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, ReplyTo};
 use crate::message::{HandledBy, Message};
+use crate::mobile;
+pub use crate::mobile::{Agency, AnyTimer, Arrival, Luggage, Mobile, Moves, Offer, Pack, PackedTimer};
 use crate::spawn::{SpawnOptions, spawn};
 
 /// How values are written.
@@ -123,6 +125,10 @@ impl<M: Message> WireForm<M> {
         (self.write)(message, codec, out)
     }
 
+    pub(crate) fn read(&self, bytes: &[u8], codec: Codec) -> Result<M, WireError> {
+        (self.read)(bytes, codec)
+    }
+
     pub(crate) fn read_answer(&self, bytes: &[u8], codec: Codec) -> Result<M::Reply, WireError> {
         (self.read_answer)(bytes, codec)
     }
@@ -150,6 +156,10 @@ fn schema_of<T: DeserializeOwned>() -> Option<u64> {
 pub trait Remote: Actor {
     /// What the actor's type is called on the wire.
     fn wire_name() -> &'static str;
+
+    /// Whether actors of this type are [`Mobile`].
+    #[doc(hidden)]
+    const MOBILE: bool = false;
 }
 
 /// Whether something was written.
@@ -176,6 +186,8 @@ pub struct Handles {
     pub tell: fn(ActorId, Lane, &[u8], Codec) -> Result<(), WireError>,
     /// Reads the message and asks for its answer.
     pub ask: AskFrom,
+    /// Reads a message that a timer of the actor is to send again.
+    pub timer: fn(&[u8], Codec) -> Result<AnyTimer, WireError>,
     /// What can be done with the actor besides.
     pub controls: Controls,
 }
@@ -273,6 +285,10 @@ impl Handles {
                 message.post_ask(to, reply, None);
                 Ok(())
             },
+            timer: |bytes, codec| {
+                let message = (form::<M>().read)(bytes, codec)?;
+                Ok(mobile::timer::<A, M, Mode>(message))
+            },
             controls: Controls::of::<A>(),
         }
     }
@@ -301,6 +317,8 @@ pub struct Spawns {
     pub schema: fn() -> Option<u64>,
     /// Reads the state and starts the actor.
     pub spawn: SpawnFrom,
+    /// How it is taken from theater to theater, if it is mobile.
+    pub moves: Option<Moves>,
     /// What can be done with the actor besides.
     pub controls: Controls,
 }
@@ -321,8 +339,14 @@ impl Spawns {
                     spawn(system, SpawnOptions::new(), actor).map_err(|error| WireError(error.to_string()))?;
                 Ok(spawned.id())
             },
+            moves: None,
             controls: Controls::of::<A>(),
         }
+    }
+
+    /// The entry for an `A` that is mobile.
+    pub const fn mobile<A: Mobile>() -> Spawns {
+        Spawns { moves: Some(Moves::of::<A>()), ..Spawns::of::<A>() }
     }
 }
 
@@ -342,9 +366,22 @@ pub fn spawns() -> impl Iterator<Item = &'static Spawns> {
 ///
 /// Each message needs a wire form (`#[message(remote)]` beside `#[derive(Message, Serialize, Deserialize)]`). With `spawn`
 /// in front, `remote!(spawn Counter: Add, Get)`, it can be started from other theaters too; then its type needs
-/// `Serialize` and `Deserialize`. Where the methods of the actor are under `#[actor(remote)]`, all that is written there.
+/// `Serialize` and `Deserialize`; with `mobile` in front, it can be taken from theater to theater besides
+/// ([`Mobile`](crate::Mobile)). Where the methods of the actor are under `#[actor(remote)]`, all that is written there.
 #[macro_export]
 macro_rules! remote {
+    (mobile $actor:ty : $($message:ty),* $(,)?) => {
+        impl $crate::wire::Remote for $actor {
+            const MOBILE: bool = true;
+
+            fn wire_name() -> &'static str {
+                ::core::any::type_name::<$actor>()
+            }
+        }
+        impl $crate::Mobile for $actor {}
+        $crate::remote!(also $actor: $($message),*);
+        $crate::wire::submit! { $crate::wire::Spawns::mobile::<$actor>() }
+    };
     (spawn $actor:ty : $($message:ty),* $(,)?) => {
         $crate::remote!($actor: $($message),*);
         $crate::wire::submit! { $crate::wire::Spawns::of::<$actor>() }

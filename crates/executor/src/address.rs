@@ -185,7 +185,7 @@ impl<S: Resident> Address<S> {
     }
 
     /// Sends a request to the cell behind what is queued, past what waits for its suspended handler.
-    pub(crate) fn send_control_behind<C: Control<S>>(self, control: C) {
+    pub fn send_control_behind<C: Control<S>>(self, control: C) {
         send::post(self.raw, ControlMail(control));
     }
 

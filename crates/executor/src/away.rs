@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::address::{Address, Lane, RawAddress};
-use crate::cell::Cell;
+use crate::cell::{Cell, status};
 use crate::core::Reason;
 use crate::locks::lock;
 use crate::record::{CONTINUE, KILL, KindOf, Outcome, Record};
@@ -44,6 +44,14 @@ impl<S: Resident> AwayCx<S> {
 
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
+    }
+
+    pub(crate) fn cell(&self) -> NonNull<Cell> {
+        self.cell
+    }
+
+    pub(crate) fn set_outcome(&mut self, outcome: Outcome) {
+        self.outcome = outcome;
     }
 
     /// The address that the message was sent to.
@@ -133,13 +141,17 @@ impl SystemCore {
 
     /// A place in `stage` for an `S` that lives elsewhere.
     pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra) -> Address<S> {
+        self.settle_away(stage, extra, status::AWAY)
+    }
+
+    pub(crate) fn settle_away<S: Resident>(&self, stage: u16, extra: S::Extra, status: u64) -> Address<S> {
         let kind = KindOf::<S>::KIND;
         let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
         let cell = lock(&self.outside.nurseries[owner]).take(kind.class);
         let mut cold = crate::cell::Cold::new();
         cold.extra = Some(Box::new(extra));
         // SAFETY: a vacant cell of the right class, owned by this thread.
-        unsafe { Cell::occupy_away(cell, kind, cold, stage, self.id) };
+        unsafe { Cell::occupy_away(cell, kind, cold, stage, self.id, status) };
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);
         RawAddress::of(cell).typed()
     }

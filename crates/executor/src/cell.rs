@@ -26,6 +26,9 @@ pub(crate) mod status {
     pub(crate) const NEW: u64 = 8;
     /// The actor is elsewhere, and there is no state behind the header: what comes is sent on (`away.rs`).
     pub(crate) const AWAY: u64 = 16;
+    /// The actor is on its way between two places, or what is sent on from here changes its way: whatever comes goes to
+    /// the deferred list, but for requests that [pass](crate::Control::PASSES).
+    pub(crate) const FROZEN: u64 = 32;
     pub(crate) const MASK: u64 = 0xffff;
 }
 
@@ -135,11 +138,7 @@ impl Cell {
     ) -> u64 {
         // SAFETY: by the contract.
         unsafe {
-            if crate::slab::is_inline::<S>() {
-                Cell::room::<S>(cell).write(state);
-            } else {
-                Cell::room::<Box<S>>(cell).write(Box::new(state));
-            }
+            Cell::put_state(cell, state);
             let this = cell.as_ref();
             this.kind.store(std::ptr::from_ref(kind).cast_mut(), Ordering::Relaxed);
             this.system.store(u64::from(system), Ordering::Relaxed);
@@ -149,7 +148,21 @@ impl Cell {
         }
     }
 
-    /// Makes it the place of an `S` that lives elsewhere.
+    /// # Safety
+    /// The cell is of the class for `S`, holds no state, and the caller owns it or runs its stage (I1).
+    #[inline(always)]
+    pub(crate) unsafe fn put_state<S: Resident>(cell: NonNull<Cell>, state: S) {
+        // SAFETY: by the contract.
+        unsafe {
+            if crate::slab::is_inline::<S>() {
+                Cell::room::<S>(cell).write(state);
+            } else {
+                Cell::room::<Box<S>>(cell).write(Box::new(state));
+            }
+        }
+    }
+
+    /// Makes it the place of an `S` that lives elsewhere, with these bits in its status.
     ///
     /// # Safety
     /// As [`Cell::occupy`].
@@ -159,6 +172,7 @@ impl Cell {
         cold: Box<Cold>,
         stage: u16,
         system: u16,
+        status: u64,
     ) {
         // SAFETY: by the contract.
         unsafe {
@@ -166,7 +180,7 @@ impl Cell {
             let this = cell.as_ref();
             this.kind.store(std::ptr::from_ref(kind).cast_mut(), Ordering::Relaxed);
             this.system.store(u64::from(system), Ordering::Relaxed);
-            this.set_tag((this.tag() & 0xffff_ffff_0000_0000) | (u64::from(stage) << 16) | status::AWAY);
+            this.set_tag((this.tag() & 0xffff_ffff_0000_0000) | (u64::from(stage) << 16) | status);
         }
     }
 

@@ -18,6 +18,7 @@ mod core;
 mod delivery;
 mod locks;
 mod monitor;
+mod moving;
 mod muting;
 mod nested;
 mod office;

@@ -20,6 +20,8 @@ pub(crate) enum Op {
     Bounce(Undelivered),
     /// The actor is elsewhere: send the envelope on. The cell has the status AWAY and this worker runs its stage.
     Away,
+    /// For control mail: as `Run` or `Away` if it passes a frozen cell; if not, return `WAITS` and consume nothing.
+    Frozen,
 }
 
 /// What the worker has to do after a thunk returned. Zero is the common case.
@@ -38,7 +40,10 @@ pub(crate) const FAIL: Outcome = 4;
 /// The record was moved elsewhere before: it does not count.
 pub(crate) const PASSED: Outcome = 5;
 
-/// Consumes the record. Called exactly once for each record.
+/// The cell is frozen, and this does not pass it: the record was not consumed.
+pub(crate) const WAITS: Outcome = 6;
+
+/// Consumes the record. Called exactly once for each record, but for one that [waits](WAITS).
 pub(crate) type Thunk = unsafe fn(NonNull<Record>, Op) -> Outcome;
 
 /// Payloads up to this size travel inline; larger ones (and over-aligned ones) are boxed once at the send.
@@ -292,7 +297,7 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
                 envelope.bounce(why);
                 CONTINUE
             }
-            Op::Away => {
+            Op::Away | Op::Frozen => {
                 let mut cx = AwayCx::<S>::new(record);
                 envelope.send_on(&mut cx);
                 cx.outcome()
@@ -306,9 +311,16 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
 unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract.
     unsafe {
+        let away = record.as_ref().cell.as_ref().has_status(status::AWAY);
+        let op = match op {
+            Op::Frozen if !C::PASSES => return WAITS,
+            Op::Frozen if away => Op::Away,
+            Op::Frozen => Op::Run,
+            op => op,
+        };
         let control = unwrap::<C>(record);
         match op {
-            Op::Run => {
+            Op::Run | Op::Frozen => {
                 let mut cx = ControlCx::<S>::new(record.as_ref().cell);
                 control.run(&mut cx);
                 cx.outcome()
@@ -375,7 +387,10 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
         let cold = Cell::cold(cell);
         if cell.as_ref().has_status(status::AWAY) {
             // Nothing lives here; what was known of the actor's whereabouts goes.
-            *cold = None;
+            if let Some(mut cold) = cold.take() {
+                let deferred = std::mem::replace(&mut cold.deferred, crate::segment::Chain::new());
+                crate::queue::bounce_chain(deferred, Undelivered::Stopped);
+            }
             return;
         }
         if let Some(suspended) = cold.as_mut().and_then(|cold| cold.suspended.take()) {

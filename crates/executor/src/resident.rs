@@ -108,6 +108,8 @@ pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
 
 /// A request to the cell itself, which passes by the actor's mailbox where it is suspended.
 pub trait Control<S: Resident>: Send + Sized + 'static {
+    /// Whether it is carried out also where everything else waits: at a [frozen](ControlCx::freeze) cell.
+    const PASSES: bool = false;
     /// Carries the request out.
     fn run(self, cx: &mut ControlCx<S>);
     /// The actor is gone.
@@ -213,6 +215,11 @@ impl<S: Resident> ControlCx<S> {
 
     pub(crate) fn cell(&self) -> NonNull<Cell> {
         self.cell
+    }
+
+    /// Whether what was run decided that the actor ends, or failed.
+    pub fn is_ending(&self) -> bool {
+        matches!(self.outcome, STOP | KILL | FAIL)
     }
 
     pub(crate) fn set_outcome(&mut self, outcome: Outcome) {

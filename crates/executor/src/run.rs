@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::cell::{Cell, status};
 use crate::queue::Cursor;
-use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP};
+use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS};
 use crate::resident::{Crash, Ending, Undelivered};
 use crate::segment::Chain;
 use crate::worker::{Worker, note_suspended};
@@ -224,10 +224,16 @@ impl Worker {
             if !same_life || cell.as_ref().has_status(status::VACANT) {
                 return (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Stopped));
             }
-            if cell.as_ref().has_status(status::AWAY) {
+            if cell.as_ref().has_status(status::FROZEN) {
+                if record.as_ref().is_control() {
+                    let outcome = (record.as_ref().thunk)(record, Op::Frozen);
+                    if outcome != WAITS {
+                        return outcome;
+                    }
+                }
+            } else if cell.as_ref().has_status(status::AWAY) {
                 return (record.as_ref().thunk)(record, Op::Away);
-            }
-            if record.as_ref().is_control() || cell.as_ref().tag() & status::MASK == 0 {
+            } else if record.as_ref().is_control() || cell.as_ref().tag() & status::MASK == 0 {
                 return (record.as_ref().thunk)(record, Op::Run);
             }
             Cell::cold_mut(cell).deferred.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
@@ -288,6 +294,10 @@ impl Worker {
             return;
         }
         self.ledger.crashes.add(1);
+        if header.has_status(status::FROZEN) {
+            header.set_status(status::FROZEN, false);
+            note_suspended(false);
+        }
         if header.has_status(status::SUSPENDED) {
             header.set_status(status::SUSPENDED, false);
             note_suspended(false);
@@ -309,7 +319,7 @@ impl Worker {
         if header.has_status(status::VACANT) {
             return;
         }
-        if header.has_status(status::SUSPENDED) {
+        if header.has_status(status::SUSPENDED | status::FROZEN) {
             note_suspended(false);
         }
         struct Vacate<'a>(&'a Worker, NonNull<Cell>);
@@ -343,9 +353,17 @@ impl Worker {
         chain.for_each(|record| {
             // SAFETY: the chain owns the records; each is run once, moved to `rest`, or bounced.
             unsafe {
-                if outcome == CONTINUE && panic.is_none() && header.tag() == record.as_ref().resident_tag() {
+                let op = match header.tag() ^ record.as_ref().resident_tag() {
+                    0 => Some(Op::Run),
+                    status::AWAY => Some(Op::Away),
+                    _ => None,
+                };
+                if let Some(op) = op
+                    && outcome == CONTINUE
+                    && panic.is_none()
+                {
                     // A panic must not take the records behind it along.
-                    match catch_unwind(AssertUnwindSafe(|| (record.as_ref().thunk)(record, Op::Run))) {
+                    match catch_unwind(AssertUnwindSafe(|| (record.as_ref().thunk)(record, op))) {
                         Ok(decided) => outcome = decided,
                         Err(caught) => panic = Some(caught),
                     }
@@ -369,6 +387,8 @@ impl Worker {
             cold.deferred = rest;
         }
         match panic {
+            // It was a message on its way that panicked, and is lost by that; those behind it are not.
+            Some(_) if header.has_status(status::AWAY) => self.run_deferred(cell),
             Some(panic) => self.crash(cell, Crash::Panic(panic)),
             None => self.settle(cell, outcome),
         }

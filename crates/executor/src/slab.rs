@@ -171,7 +171,7 @@ pub(crate) fn cell_in(slot: u64) -> Option<NonNull<Cell>> {
     (at < chunk.end()).then(|| NonNull::new(at.cast())).flatten()
 }
 
-/// Calls `visit` with every cell that is occupied by an actor of `system`. The system's workers must have ended.
+/// Calls `visit` with every cell that is occupied by an actor of `system`, as far as this thread sees.
 pub(crate) fn sweep(system: u16, mut visit: impl FnMut(NonNull<Cell>)) {
     let chunks: Vec<Chunk> = commons().chunks.clone();
     for chunk in chunks {

@@ -92,6 +92,7 @@ pub struct SystemCore {
     dedicated: Mutex<Vec<u16>>,
     pub(crate) monitor_nap: (Mutex<bool>, Condvar),
     pub(crate) reactor: OnceLock<Arc<dyn Reactor>>,
+    above: OnceLock<Box<dyn std::any::Any + Send + Sync>>,
     /// A worker waits for events or handles some.
     pub(crate) polling: AtomicBool,
     /// No busy worker looks for events before (nanoseconds of the system's clock).
@@ -208,6 +209,7 @@ impl SystemCore {
             dedicated: Mutex::new((shared as u16..stages as u16).rev().collect()),
             monitor_nap: (Mutex::new(false), Condvar::new()),
             reactor: OnceLock::new(),
+            above: OnceLock::new(),
             polling: AtomicBool::new(false),
             next_poll_ns: AtomicU64::new(0),
             dead_letter_hooks: DeadLetterHooks::default(),
@@ -349,6 +351,16 @@ impl SystemCore {
                 )
             }),
         }
+    }
+
+    /// Keeps what the layers above want to find again from within their actors. Once; false: there is something already.
+    pub fn set_above<T: Send + Sync + 'static>(&self, above: T) -> bool {
+        self.above.set(Box::new(above)).is_ok()
+    }
+
+    /// What [`SystemCore::set_above`] has kept, if it is a `T`.
+    pub fn above<T: 'static>(&self) -> Option<&T> {
+        self.above.get()?.downcast_ref()
     }
 
     /// A stage for actors that are to be together.

@@ -1,4 +1,4 @@
-//! `#[started]`, `#[stopped]` and `#[terminated]`: methods that `Actor`'s methods forward to.
+//! `#[started]`, `#[stopped]`, `#[terminated]`, `#[departing]`, `#[arrived]` and `#[stayed]`: methods that `Actor`'s methods forward to.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -18,6 +18,12 @@ pub(crate) enum HookKind {
     Stopped,
     /// When a watched actor has ended.
     Terminated,
+    /// Before it is taken to another theater.
+    Departing,
+    /// When it has come from one.
+    Arrived,
+    /// When it was to be taken to one, and was not.
+    Stayed,
 }
 
 impl HookKind {
@@ -27,6 +33,9 @@ impl HookKind {
             "started" => Some(Self::Started),
             "stopped" => Some(Self::Stopped),
             "terminated" => Some(Self::Terminated),
+            "departing" => Some(Self::Departing),
+            "arrived" => Some(Self::Arrived),
+            "stayed" => Some(Self::Stayed),
             _ => None,
         }
     }
@@ -37,13 +46,26 @@ impl HookKind {
             Self::Started => "started",
             Self::Stopped => "stopped",
             Self::Terminated => "terminated",
+            Self::Departing => "departing",
+            Self::Arrived => "arrived",
+            Self::Stayed => "stayed",
+        }
+    }
+
+    /// What it is told besides its context: the name, the type, and what is said where it is missing.
+    fn told(self) -> Option<(&'static str, &'static str, &'static str)> {
+        match self {
+            Self::Terminated => Some(("down", "Down", "a `#[terminated]` method is told who ended, and why")),
+            Self::Stayed => Some(("why", "MigrateError", "a `#[stayed]` method is told why the actor stays")),
+            Self::Started | Self::Stopped | Self::Departing | Self::Arrived => None,
         }
     }
 
     /// The signature that a user should write.
     fn form(self) -> &'static str {
         match self {
-            Self::Started | Self::Stopped => "(&mut self, ctx: &mut Context<Self>)",
+            Self::Started | Self::Stopped | Self::Departing | Self::Arrived => "(&mut self, ctx: &mut Context<Self>)",
+            Self::Stayed => "(&mut self, why: MigrateError, ctx: &mut Context<Self>)",
             Self::Terminated => "(&mut self, down: Down, ctx: &mut Context<Self>)",
         }
     }
@@ -97,19 +119,19 @@ impl Hook {
             ),
         }
         let params = params::read(sig, actor, &mut errors);
-        let mut down = false;
+        let mut is_told = false;
         for param in &params {
             let Param::Argument { ty, .. } = param else {
                 continue;
             };
-            if kind == HookKind::Terminated && !down && is_down(ty) {
-                down = true;
+            if !is_told && kind.told().is_some_and(|(_, told, _)| is_called(ty, told)) {
+                is_told = true;
             } else {
                 errors.at(ty, format!("the runtime has no `{}` to pass to a `#[{name}]` method\n{help}", pretty(ty)));
             }
         }
-        if kind == HookKind::Terminated && !down {
-            errors.at(&sig.ident, format!("a `#[terminated]` method is told who ended, and why\n{help}"));
+        if let (Some((_, _, missing)), false) = (kind.told(), is_told) {
+            errors.at(&sig.ident, format!("{missing}\n{help}"));
         }
         let inherited = Inherited::new(&function.attrs, &actor.name, name);
         errors.or(Self { kind, method: sig.ident.clone(), params, inherited })
@@ -123,17 +145,18 @@ impl Hook {
         let of_actor = Ident::new(self.kind.name(), span);
         let has_context = self.params.iter().any(|param| matches!(param, Param::Context));
         let ctx = Ident::new(if has_context { "ctx" } else { "_ctx" }, span);
-        let down = Ident::new("down", span);
-        let down_param = (self.kind == HookKind::Terminated).then(|| quote_spanned!(span=> #down: ::playhouse::Down,));
+        let (told, ty, _) = self.kind.told().unwrap_or(("told", "Down", ""));
+        let (told, ty) = (Ident::new(told, span), Ident::new(ty, span));
+        let told_param = self.kind.told().map(|_| quote_spanned!(span=> #told: ::playhouse::#ty,));
         let passed = self.params.iter().map(|param| match param {
             Param::Context => &ctx,
-            Param::Argument { .. } => &down,
+            Param::Argument { .. } => &told,
         });
         let allow = self.inherited.deprecated.then(|| quote!(#[allow(deprecated)]));
         quote_spanned! {span=>
             #(#cfgs)*
             #allow
-            fn #of_actor(&mut self, #down_param #ctx: &mut ::playhouse::Context<Self>) {
+            fn #of_actor(&mut self, #told_param #ctx: &mut ::playhouse::Context<Self>) {
                 Self::#method(self, #(#passed),*);
             }
         }
@@ -155,6 +178,6 @@ fn is_unit(ty: &Type) -> bool {
     matches!(ty, Type::Tuple(tuple) if tuple.elems.is_empty())
 }
 
-fn is_down(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Down"))
+fn is_called(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == name))
 }

@@ -11,7 +11,7 @@
 //! | `method` | one `#[message]` method: its signature, checked and taken apart |
 //! | `options` | the arguments of `#[actor(..)]` and `#[message(..)]` |
 //! | `params` | parameters of methods; which of them is the context |
-//! | `hook` | `#[started]`, `#[stopped]`, `#[terminated]` |
+//! | `hook` | `#[started]`, `#[stopped]`, `#[terminated]`, `#[departing]`, `#[arrived]`, `#[stayed]` |
 //! | `emit` | the code that is written for a message method |
 //! | `message` | `#[derive(Message)]` |
 //! | `remote` | what goes over the wire: names, forms, and the entries of the binary's list |
@@ -117,7 +117,8 @@ use proc_macro::TokenStream;
 /// # Hooks
 ///
 /// `#[started]` and `#[stopped]` mark methods of the form `fn(&mut self)` or
-/// `fn(&mut self, &mut Context<Self>)`; `#[terminated]` marks one that also takes a `Down`.
+/// `fn(&mut self, &mut Context<Self>)`; `#[terminated]` marks one that also takes a `Down`. Those of mobile actors are `#[departing]`,
+/// `#[arrived]`, and `#[stayed]`, which also takes a `MigrateError`.
 /// `Actor`'s methods of these names forward to them.
 ///
 /// # Remote actors
@@ -131,6 +132,7 @@ use proc_macro::TokenStream;
 /// | `#[actor(remote)]` | on the wire, the actor's type is called as it is here, with its path |
 /// | `#[actor(remote = "shop.Till")]` | it has this name there, so that it may be renamed and moved |
 /// | `#[actor(remote, spawn)]` | other theaters can start it too: its type derives `Serialize` and `Deserialize` |
+/// | `#[actor(mobile)]`, `#[actor(remote = "..", mobile)]` | it can also be taken from one theater to another while it lives |
 /// | `#[message(remote = "put")]` | the message has this name on the wire |
 /// | `#[message(local)]` | the message stays in this process, and needs no wire form |
 ///

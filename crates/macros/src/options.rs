@@ -17,6 +17,8 @@ pub(crate) struct ActorOptions {
     pub(crate) remote: Option<WireName>,
     /// `spawn`
     pub(crate) spawn: Option<Path>,
+    /// `mobile`
+    pub(crate) mobile: Option<Path>,
 }
 
 impl ActorOptions {
@@ -35,7 +37,7 @@ impl ActorOptions {
             Ok(())
         });
         if let Err(error) = all.parse2(args) {
-            errors.add(syn::Error::new(error.span(), "expected `remote`, `remote = \"..\"` or `spawn`"));
+            errors.add(syn::Error::new(error.span(), "expected `remote`, `remote = \"..\"`, `spawn` or `mobile`"));
         }
         options
     }
@@ -54,6 +56,11 @@ impl ActorOptions {
                 return Err(meta.error("`spawn` is given twice"));
             }
             alone(meta)
+        } else if meta.path.is_ident("mobile") {
+            if self.mobile.replace(meta.path.clone()).is_some() {
+                return Err(meta.error("`mobile` is given twice"));
+            }
+            alone(meta)
         } else {
             let help = if meta.path.is_ident("name") {
                 "\nhelp: the name of an actor's type on the wire is given with `remote = \"..\"`"
@@ -63,7 +70,7 @@ impl ActorOptions {
             Err(syn::Error::new_spanned(
                 &meta.path,
                 format!(
-                    "unknown argument `{}`: `#[actor]` takes `remote`, `remote = \"..\"` and `spawn`{help}",
+                    "unknown argument `{}`: `#[actor]` takes `remote`, `remote = \"..\"`, `spawn` and `mobile`{help}",
                     pretty(&meta.path)
                 ),
             ))

@@ -2,7 +2,7 @@
 //!
 //! The entries are those of `playhouse::remote!`, but each is under the `#[cfg]`s of its method.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::LitStr;
 use syn::meta::ParseNestedMeta;
@@ -61,7 +61,7 @@ pub(crate) enum Reach {
 
 /// What the options say of the actor; reports where it cannot be so.
 pub(crate) fn reach(options: &ActorOptions, actor: &ActorType, errors: &mut Errors) -> Reach {
-    if options.remote.is_none() {
+    if options.remote.is_none() && options.mobile.is_none() {
         if let Some(spawn) = &options.spawn {
             let text = "an actor that other theaters can start is one that they can send to\n\
                         help: write `#[actor(remote, spawn)]`";
@@ -92,13 +92,19 @@ pub(crate) fn entries(options: &ActorOptions, actor: &ActorType, messages: &[Mes
         _ => quote_spanned!(span=> ::core::any::type_name::<Self>()),
     };
     let handles = messages.iter().filter(|method| method.wire.is_some()).map(|method| emit::entry(method, actor));
-    let spawns = options
-        .spawn
-        .as_ref()
-        .map(|_| quote_spanned!(span=> ::playhouse::wire::submit! { ::playhouse::wire::Spawns::of::<#ty>() }));
+    let mobile = options.mobile.is_some();
+    let spawns = (mobile || options.spawn.is_some()).then(|| {
+        let how = Ident::new(if mobile { "mobile" } else { "of" }, span);
+        quote_spanned!(span=> ::playhouse::wire::submit! { ::playhouse::wire::Spawns::#how::<#ty>() })
+    });
+    let mobile = mobile.then(|| quote_spanned!(span=> #[automatically_derived] impl ::playhouse::Mobile for #ty {}));
+    let is_mobile = options.mobile.is_some();
     quote_spanned! {span=>
+        #mobile
         #[automatically_derived]
         impl ::playhouse::wire::Remote for #ty {
+            const MOBILE: bool = #is_mobile;
+
             fn wire_name() -> &'static str {
                 #name
             }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::ActorId;
-use playhouse_actor::away::RefName;
+use playhouse_actor::away::{RefName, Seat};
 use playhouse_actor::wire::WireError;
 use playhouse_executor::SystemCore;
 use rustc_hash::FxHashMap;
@@ -24,8 +24,14 @@ pub(crate) struct Far {
     pub(crate) seal: u64,
 }
 
+impl From<Seat> for Far {
+    fn from(Seat { theater, address, slot, life, seal }: Seat) -> Far {
+        Far { theater, address, slot, life, seal }
+    }
+}
+
 impl Far {
-    fn key(&self) -> (u64, u64, u64) {
+    pub(crate) fn key(&self) -> (u64, u64, u64) {
         (self.theater, self.slot, self.life)
     }
 }
@@ -39,12 +45,26 @@ pub(crate) struct Directory {
     house: OnceLock<Weak<House>>,
     known: Mutex<Known>,
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
+    /// Places where the way of the mail changes: see [`crate::moves`].
+    pub(crate) turning: Mutex<FxHashMap<ActorId, Turn>>,
+}
+
+/// That the way of a place's mail changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// The how manyth turn in this theater it is: a marker of an earlier one says nothing of this.
+    pub(crate) number: u64,
+    /// Where the actor has come to this place: its antechamber.
+    pub(crate) antechamber: Option<ActorId>,
 }
 
 #[derive(Default)]
 struct Known {
     met: FxHashMap<(u64, u64, u64), ActorId>,
+    /// Who they are.
     names: FxHashMap<ActorId, Far>,
+    /// Where those are who have moved: here, or elsewhere. (The others are where they were born.)
+    moved: FxHashMap<ActorId, Option<Far>>,
 }
 
 impl Directory {
@@ -56,6 +76,7 @@ impl Directory {
             house: OnceLock::new(),
             known: Mutex::default(),
             links: Mutex::default(),
+            turning: Mutex::default(),
         }
     }
 
@@ -86,12 +107,40 @@ impl Directory {
         self.links().get(&theater)?.upgrade().filter(|link| !link.is_lost())
     }
 
+    /// All links that are not lost. By whoever reads one of them too, who must not wait for the house: that waits for readers.
+    pub(crate) fn all_links(&self) -> Vec<Arc<Link>> {
+        self.links().values().filter_map(Weak::upgrade).filter(|link| !link.is_lost()).collect()
+    }
+
+    /// The theaters that there are links with.
+    pub(crate) fn linked(&self) -> Vec<u64> {
+        self.all_links().iter().map(|link| link.incarnation).collect()
+    }
+
     /// `theater` is lost, and all that was known of it.
     pub(crate) fn forget(&self, theater: u64) {
         self.links().remove(&theater);
         let mut known = self.known();
-        known.met.retain(|key, _| key.0 != theater);
-        known.names.retain(|_, far| far.theater != theater);
+        let Known { met, names, moved } = &mut *known;
+        moved.retain(|_, at| at.is_none_or(|at| at.theater != theater));
+        names.retain(|id, far| far.theater != theater || moved.contains_key(id));
+        met.retain(|_, id| names.contains_key(id));
+    }
+
+    /// The place of the actor with this identity: theater, slot and life of its birth.
+    pub(crate) fn known_as(&self, identity: (u64, u64, u64)) -> Option<ActorId> {
+        self.known().met.get(&identity).copied()
+    }
+
+    /// The actor is there now, or here.
+    pub(crate) fn note_moved(&self, id: ActorId, at: Option<Far>) {
+        let mut known = self.known();
+        if at.is_none() && !known.names.contains_key(&id) {
+            // It has come home.
+            known.moved.remove(&id);
+        } else {
+            known.moved.insert(id, at);
+        }
     }
 
     /// The place of the actor with this name.
@@ -133,11 +182,43 @@ impl Directory {
     /// Where the actor is elsewhere and cannot be called there, it is the name of its place here, from where what is sent to
     /// it is sent on.
     pub(crate) fn name_for_others(&self, id: ActorId) -> Result<RefName, WireError> {
-        match self.far_name(id) {
+        let (name, moved) = {
+            let known = self.known();
+            (known.names.get(&id).copied(), known.moved.get(&id).copied())
+        };
+        if let Some(at) = moved {
+            let born = match name {
+                Some(name) => name,
+                None => self.seat(id, None).map(Far::from)?,
+            };
+            let at = match at {
+                Some(Far { theater, address: Some(address), slot, life, seal }) => {
+                    Seat { theater, address: Some(address), slot, life, seal }
+                }
+                // It is here, or cannot be called where it is: this theater knows the way.
+                _ => self.seat(id, self.house().and_then(|house| house.listens))?,
+            };
+            let Far { theater, slot, life, seal, .. } = born;
+            return Ok(RefName::Moved { theater, slot, life, seal, at });
+        }
+        match name {
             Some(Far { theater, address: Some(address), slot, life, seal }) => {
                 Ok(RefName::Other { theater, address, slot, life, seal })
             }
             _ => self.sealed(id).map(|(slot, life, seal)| RefName::Mine { slot, life, seal }),
+        }
+    }
+
+    /// The place of an actor in this theater.
+    pub(crate) fn seat(&self, id: ActorId, address: Option<SocketAddr>) -> Result<Seat, WireError> {
+        self.sealed(id).map(|(slot, life, seal)| Seat { theater: self.incarnation, address, slot, life, seal })
+    }
+
+    /// The name that it was born with.
+    pub(crate) fn identity(&self, id: ActorId) -> Result<Far, WireError> {
+        match self.far_name(id) {
+            Some(name) => Ok(name),
+            None => self.seat(id, None).map(Far::from),
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::any::{Any, TypeId};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use playhouse_actor::away::{Border, Carrier, Parcel, Place, RefName, TakeAnswer, at_border};
+use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Place, RefName, TakeAnswer, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, StopReason, Watcher};
 use playhouse_executor::Lane;
@@ -40,6 +40,7 @@ enum Kept {
     Kill,
     Watch { watcher: Watcher, notify: Box<dyn FnOnce(StopReason) + Send> },
     Unwatch { watcher: Watcher },
+    Marker(Marker),
 }
 
 /// The border of this theater to all others.
@@ -57,21 +58,31 @@ impl Border for Everywhere {
 
 impl Distant {
     /// Makes the place of an actor.
-    pub(crate) fn settle(directory: &Arc<Directory>, far: Far, place: Place<'_>) -> ActorId {
+    pub(crate) fn settle(directory: &Arc<Directory>, born: Far, far: Far, place: Place<'_>) -> ActorId {
+        let distant = Distant::new(directory, far);
+        let core = &directory.core;
+        let id = place(core, core.link_stage(far.theater as usize), Arc::clone(&distant) as Arc<dyn Carrier>);
+        distant.is_at(id);
+        directory.note(id, born);
+        id
+    }
+
+    /// The way to an actor.
+    pub(crate) fn new(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called: false };
-        let distant = Arc::new_cyclic(|this| Distant {
+        Arc::new_cyclic(|this| Distant {
             this: this.clone(),
             directory: Arc::clone(directory),
             far,
             id: OnceLock::new(),
             state: Mutex::new(waiting),
-        });
-        let core = &directory.core;
-        let id = place(core, core.link_stage(far.theater as usize), Arc::clone(&distant) as Arc<dyn Carrier>);
-        // Once, here.
-        let _ = distant.id.set(id);
-        directory.note(id, far);
-        id
+        })
+    }
+
+    /// It is the way from the place `id`.
+    pub(crate) fn is_at(&self, id: ActorId) {
+        // Once, by who has made it.
+        let _ = self.id.set(id);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -131,6 +142,7 @@ impl Distant {
             Parcel::Kill => Kept::Kill,
             Parcel::Watch { watcher, notify } => Kept::Watch { watcher, notify },
             Parcel::Unwatch { watcher } => Kept::Unwatch { watcher },
+            Parcel::Marker(marker) => Kept::Marker(marker),
         };
         let bytes = kept.bytes();
         Ok((kept, bytes))
@@ -164,12 +176,15 @@ impl Kept {
             Kept::Kill => to.carry(Parcel::Kill),
             Kept::Watch { watcher, notify } => to.carry(Parcel::Watch { watcher, notify }),
             Kept::Unwatch { watcher } => to.carry(Parcel::Unwatch { watcher }),
+            Kept::Marker(marker) => to.carry(Parcel::Marker(marker)),
         }
     }
 
     fn fail(self) {
         match self {
-            Kept::Request { answer, .. } => answer(Err(AskError::TheaterLost { may_have_run: false })),
+            Kept::Request { answer, .. } | Kept::Marker(Marker { answer, .. }) => {
+                answer(Err(AskError::TheaterLost { may_have_run: false }))
+            }
             Kept::Watch { notify, .. } => notify(StopReason::TheaterLost),
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! Frames: what theaters say to each other. A head, and behind it what only the types know to read.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use playhouse_actor::StopReason;
 use playhouse_actor::wire::{Codec, WireError};
@@ -39,6 +40,14 @@ pub(crate) enum Head {
     Unwatch { to: Handle, watch: u64 },
     /// An actor that was watched has ended.
     Down { watch: u64, reason: StopReason },
+    /// The sender's mail to the actor is to change its way: where is it? The place that asks: theater, slot, life, turn. A `Seat` is
+    /// the answer.
+    Marker { to: Handle, ask: u64, origin: (u64, u64, u64, u64) },
+    /// An actor comes: the name that it was born with, what it has besides its state ([`Trunk`]), and its state. A `Seat` or
+    /// a text is the answer.
+    Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64 },
+    /// The receiver's actor that the receiver of this calls `handle` is elsewhere.
+    Moved { handle: Handle },
     /// Who is published under this name, as an actor of this type? A `RefName` is the answer.
     Find { ask: u64, name: String, actor: String },
     /// The sender is still there.
@@ -70,6 +79,27 @@ impl From<Wire> for Codec {
             Wire::Named => Codec::Named,
         }
     }
+}
+
+/// What an actor that moves has besides its state.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Trunk {
+    /// What it is called in reports.
+    pub(crate) name: Option<String>,
+    pub(crate) last_timer: u64,
+    pub(crate) timers: Vec<PackedTimer>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PackedTimer {
+    pub(crate) id: u64,
+    pub(crate) left: Duration,
+    /// Zero: it fires once.
+    pub(crate) period: Duration,
+    /// Its message, as in `Tell`.
+    pub(crate) kind: u32,
+    pub(crate) codec: Wire,
+    pub(crate) message: Vec<u8>,
 }
 
 impl Head {
@@ -104,6 +134,8 @@ pub(crate) struct Hello {
     pub(crate) listens: Option<SocketAddr>,
     /// The incarnation that is expected at the other end, and what was received from it.
     pub(crate) resumes: Option<Resume>,
+    /// Whom it has links with: if it calls one of them, it does not know by this address whom it calls.
+    pub(crate) knows: Vec<u64>,
     /// What it takes.
     pub(crate) kinds: Vec<Kind>,
 }

@@ -11,17 +11,19 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use playhouse_actor::System;
+use playhouse_actor::wire::Agency;
 
 use crate::directory::Directory;
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume};
 use crate::handshake::{self, Opening, PATIENCE};
 use crate::link::Link;
+use crate::moves::Office;
 use crate::poller::Poller;
 use crate::registry::Registry;
 use crate::tls::Secrecy;
@@ -61,11 +63,12 @@ pub(crate) struct House {
     pub(crate) listens: Option<SocketAddr>,
     settings: Settings,
     pub(crate) poller: Arc<Poller>,
-    directory: Arc<Directory>,
+    pub(crate) directory: Arc<Directory>,
     links: Mutex<Links>,
     /// Something about the links has changed.
     changed: Arc<Condvar>,
     callers: AtomicUsize,
+    pub(crate) turns: AtomicU64,
     closing: AtomicBool,
 }
 
@@ -73,7 +76,18 @@ pub(crate) struct House {
 struct Links {
     by_incarnation: HashMap<u64, Known>,
     calling: HashSet<SocketAddr>,
+    /// Other addresses that theaters were called by.
+    aliases: HashMap<SocketAddr, u64>,
     next_number: u64,
+}
+
+impl Links {
+    /// The link with the theater at `address`.
+    fn at(&self, address: SocketAddr) -> Option<&Arc<Link>> {
+        let alias = self.aliases.get(&address).and_then(|theater| self.by_incarnation.get(theater));
+        let known = || self.by_incarnation.values().find(|known| known.link.address == Some(address));
+        alias.or_else(known).map(|known| &known.link)
+    }
 }
 
 struct Known {
@@ -107,9 +121,12 @@ impl House {
             links: Mutex::default(),
             changed: Arc::default(),
             callers: AtomicUsize::new(0),
+            turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
         });
         house.directory.belongs_to(&house);
+        let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
+        house.system.core().set_above(office);
         house
     }
 
@@ -120,6 +137,11 @@ impl House {
     /// All links that are not lost.
     pub(crate) fn all_links(&self) -> Vec<Arc<Link>> {
         self.links().by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
+    }
+
+    /// The link with the theater at `address`, if there is one.
+    pub(crate) fn known_link(&self, address: SocketAddr) -> Option<Arc<Link>> {
+        self.links().at(address).filter(|link| !link.is_lost()).map(Arc::clone)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -142,6 +164,10 @@ impl House {
             incarnation: self.incarnation,
             listens: self.listens,
             resumes,
+            knows: match resumes {
+                Some(_) => Vec::new(),
+                None => self.directory.linked(),
+            },
             kinds: self.registry.kinds().to_vec(),
         }
     }
@@ -174,8 +200,8 @@ impl House {
         let deadline = Instant::now() + 2 * PATIENCE;
         let mut links = self.links();
         loop {
-            if let Some(known) = links.by_incarnation.values().find(|known| known.link.address == Some(address)) {
-                return Ok(Arc::clone(&known.link));
+            if let Some(link) = links.at(address) {
+                return Ok(Arc::clone(link));
             }
             if !links.calling.insert(address) {
                 // Another thread calls there.
@@ -217,7 +243,9 @@ impl House {
             let mut links = self.links();
             if let Some(known) = links.by_incarnation.get(&hello.incarnation) {
                 // It was called under another address, or has called meanwhile.
-                return Ok(Some(Arc::clone(&known.link)));
+                let link = Arc::clone(&known.link);
+                links.aliases.insert(address, hello.incarnation);
+                return Ok(Some(link));
             }
             self.new_link(&mut links, &hello, Some(address))
         };
@@ -340,6 +368,11 @@ impl House {
                 let calling = hello.listens.is_some_and(|address| links.calling.contains(&address));
                 if calling && self.incarnation < hello.incarnation {
                     return (Reply::Busy, None);
+                }
+                let known = links.by_incarnation.get(&hello.incarnation);
+                if hello.knows.contains(&self.incarnation) && known.is_some_and(|known| !known.link.is_lost()) {
+                    // Now it knows whom it has called.
+                    return (Reply::Hello(self.hello(None)), None);
                 }
                 if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
                     // The other end has given it up.

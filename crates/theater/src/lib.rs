@@ -1,20 +1,21 @@
 //! Theaters: actor systems that reach each other.
 //!
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
-//! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house` (connections), `registry`
-//! (what can be said to whom), `proxy` and
-//! `distant` (places of actors that are elsewhere), `directory` (their names).
+//! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house`
+//! (connections), `registry` (what can be said to whom), `proxy` and `distant` (places of actors that are elsewhere),
+//! `directory` (their names), `moves` (actors that go from theater to theater).
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod directory;
 mod distant;
 mod error;
-mod find;
 mod frame;
 mod handshake;
 mod house;
 mod link;
+mod moves;
 mod poller;
 mod proxy;
 mod registry;
@@ -23,7 +24,7 @@ pub mod session;
 mod theater;
 mod tls;
 
+pub use answer::{Find, Migration};
 pub use error::{FindError, TheaterError};
-pub use find::Find;
-pub use theater::{Peer, Theater, TheaterBuilder};
+pub use theater::{Evacuation, Peer, Theater, TheaterBuilder};
 pub use tls::Tls;

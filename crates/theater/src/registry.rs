@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use playhouse_actor::ActorId;
-use playhouse_actor::wire::{self, Codec, Controls, Handles, Spawns, WireError};
+use playhouse_actor::wire::{self, Codec, Controls, Handles, Moves, Spawns, WireError};
 use rustc_hash::FxHashMap;
 
 use crate::error::FindError;
@@ -17,6 +17,7 @@ pub(crate) struct Registry {
     spawns: Vec<&'static Spawns>,
     kinds: Vec<Kind>,
     controls: FxHashMap<TypeId, Controls>,
+    moves: FxHashMap<TypeId, (Moves, &'static Spawns)>,
     published: Mutex<HashMap<String, Published>>,
 }
 
@@ -55,7 +56,8 @@ impl Registry {
         let of_messages = messages.iter().map(|entry| ((entry.resident)(), entry.controls));
         let of_spawns = spawns.iter().map(|entry| ((entry.resident)(), entry.controls));
         let controls = of_messages.chain(of_spawns).collect();
-        Ok(Registry { messages, spawns, kinds, controls, published: Mutex::default() })
+        let moves = spawns.iter().filter_map(|entry| Some(((entry.resident)(), (entry.moves?, *entry)))).collect();
+        Ok(Registry { messages, spawns, kinds, controls, moves, published: Mutex::default() })
     }
 
     /// The list that the other end of a link is given.
@@ -74,6 +76,16 @@ impl Registry {
     /// What can be done with whoever it is.
     pub(crate) fn controls(&self, id: ActorId) -> Option<&Controls> {
         self.controls.get(&id.address().resident_type()?)
+    }
+
+    /// How it is taken to other theaters, if it is mobile.
+    pub(crate) fn moves(&self, id: ActorId) -> Option<&(Moves, &'static Spawns)> {
+        self.moves.get(&id.address().resident_type()?)
+    }
+
+    /// Whether actors of this type of resident are mobile.
+    pub(crate) fn is_mobile(&self, resident: TypeId) -> bool {
+        self.moves.contains_key(&resident)
     }
 
     pub(crate) fn publish(&self, name: String, id: ActorId, actor: &'static str) {

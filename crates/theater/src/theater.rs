@@ -1,6 +1,7 @@
 //! Theaters: systems that other ones reach.
 
 use std::any::{TypeId, type_name};
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
@@ -8,12 +9,14 @@ use std::time::{Duration, Instant};
 
 use playhouse_actor::away::place;
 use playhouse_actor::wire::{Codec, Remote, WireError};
-use playhouse_actor::{ActorRef, AskError, ShutdownError, ShutdownReport, System, SystemBuilder};
+use playhouse_actor::{
+    ActorId, ActorRef, AskError, MigrateError, Mobile, ShutdownError, ShutdownReport, System, SystemBuilder,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::answer::{Answer, Find, Migration};
 use crate::error::{FindError, TheaterError};
-use crate::find::{Answer, Find};
 use crate::house::{House, OnStranger, Settings};
 use crate::link::Link;
 use crate::poller::Poller;
@@ -160,6 +163,16 @@ impl fmt::Debug for Peer {
     }
 }
 
+/// How [`Theater::evacuate`] went.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Evacuation {
+    /// Actors that live elsewhere now.
+    pub moved: usize,
+    /// Actors that are still here, and why.
+    pub stayed: Vec<(ActorId, MigrateError)>,
+}
+
 impl Theater {
     /// Settings for a new theater.
     pub fn builder() -> TheaterBuilder {
@@ -271,6 +284,68 @@ impl Theater {
             let actor = place::<A>(core, stage, carrier);
             (actor.id(), actor)
         })
+    }
+
+    /// Takes `actor` to the theater `to`, with its state, its mail, its timers and its watchers. References to it stay good
+    /// everywhere; messages keep their order; asks are answered.
+    ///
+    /// It goes once it has handled what it is at. Where it cannot go, it goes on here as if nothing had been.
+    ///
+    /// # Errors
+    /// When awaited: why it stays.
+    ///
+    /// # Cancel safety
+    /// Dropping the answer changes nothing.
+    pub fn migrate<A: Mobile>(&self, actor: ActorRef<A>, to: &Peer) -> Migration {
+        let answer = Answer::new();
+        let migration = Migration(Arc::clone(&answer));
+        self.house.migrate(actor.id(), Arc::clone(&to.link), Box::new(move |done| answer.give(done)));
+        migration
+    }
+
+    /// Takes all mobile actors that live here to other theaters, by turns, and those that come or are started meanwhile.
+    /// Blocks until none is left that could be taken away.
+    ///
+    /// # Panics
+    /// Inside an actor, and without a theater to take them to.
+    pub fn evacuate(&self, to: &[Peer]) -> Evacuation {
+        /// Actors on their way at one time.
+        const UNDER_WAY_MAX: usize = 512;
+        assert!(!to.is_empty(), "`evacuate` was given no theater to take the actors to");
+        let mut evacuation = Evacuation::default();
+        let mut stay: HashSet<ActorId> = HashSet::new();
+        loop {
+            let mut leaving = Vec::new();
+            self.house.system.core().each_resident(|address, resident| {
+                let id = ActorId::of(address);
+                if self.house.registry.is_mobile(resident) && !stay.contains(&id) {
+                    leaving.push(id);
+                }
+            });
+            if leaving.is_empty() {
+                return evacuation;
+            }
+            let mut under_way: VecDeque<(ActorId, Migration)> = VecDeque::new();
+            let mut end = |(id, migration): (ActorId, Migration)| match migration.wait() {
+                Ok(()) => evacuation.moved += 1,
+                // It is gone either way.
+                Err(MigrateError::Stopped | MigrateError::Elsewhere) => {}
+                Err(why) => {
+                    stay.insert(id);
+                    evacuation.stayed.push((id, why));
+                }
+            };
+            for (id, peer) in leaving.into_iter().zip(to.iter().cycle()) {
+                if under_way.len() >= UNDER_WAY_MAX {
+                    under_way.pop_front().map(&mut end);
+                }
+                let answer = Answer::new();
+                let migration = Migration(Arc::clone(&answer));
+                self.house.migrate(id, Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
+                under_way.push_back((id, migration));
+            }
+            under_way.into_iter().for_each(end);
+        }
     }
 
     /// Ends the theater: waits until the others have what was sent to them (at most `limit`), then takes leave of them and

@@ -7,7 +7,7 @@ mod support;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use faulty::eventually;
+use faulty::{Between, eventually};
 use numbers::{Asker, Echo, Number, Seen, over_cuts};
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
@@ -89,13 +89,17 @@ fn the_end_of_an_actor_is_told_over_the_link() {
 
 #[test]
 fn a_restarted_theater_is_another_one() {
-    let (here, there) = (theater(), theater());
-    let address = there.address().unwrap().to_string();
-    let peer = here.connect(&address).unwrap();
-    let echo = here.spawn_at(&peer, &Echo { expected: 1 }).unwrap();
-    assert_eq!(echo.ask(Seen).wait(), Ok(1));
-    there.shutdown().unwrap();
-    let there = Theater::builder().listen(&*address).start().unwrap();
+    let here = theater();
+    // Somebody else may have taken the port meanwhile: then another one is tried.
+    let (there, address, echo) = eventually(|| {
+        let there = theater();
+        let address = there.address().unwrap().to_string();
+        let peer = here.connect(&address).unwrap();
+        let echo = here.spawn_at(&peer, &Echo { expected: 1 }).unwrap();
+        assert_eq!(echo.ask(Seen).wait(), Ok(1));
+        there.shutdown().unwrap();
+        Some((Theater::builder().listen(&*address).start().ok()?, address, echo))
+    });
     // The old reference never reaches anybody in the new one.
     assert!(echo.ask(Seen).wait().is_err());
     let peer = eventually(|| here.connect(&address).ok().filter(|peer| !peer.is_lost()));
@@ -218,4 +222,19 @@ fn a_slow_reader_slows_the_writer_and_nothing_is_lost() {
     assert_eq!(here.system().stats().total.dead_letters + there.system().stats().total.dead_letters, 0);
     here.shutdown().unwrap();
     there.shutdown().unwrap();
+}
+
+#[test]
+fn a_theater_that_is_called_by_another_address_is_the_same() {
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let echo = here.spawn_at(&peer, &Echo { expected: 0 }).unwrap();
+    assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(0));
+    let between = Between::new(there.address().unwrap(), 1, 1 << 40..1 << 41);
+    for _ in 0..2 {
+        let again = here.connect(between.address()).unwrap();
+        assert_eq!(again.address(), peer.address());
+    }
+    assert!(!peer.is_lost());
+    assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(0));
 }

@@ -19,7 +19,29 @@ impl Border for Link {
         match name {
             RefName::Yours(handle) => self.target(handle).ok_or_else(nobody),
             RefName::Mine { slot, life, seal } => {
-                self.meet_there(Far { theater: self.incarnation, address: self.address, slot, life, seal }, place)
+                let far = Far { theater: self.incarnation, address: self.address, slot, life, seal };
+                self.meet_there(far, far, place)
+            }
+            RefName::Moved { theater, slot, life, seal, .. } if theater == self.directory.incarnation => {
+                self.directory.own(slot, life, seal).ok_or_else(nobody)
+            }
+            RefName::Moved { theater, slot, life, seal, at } => {
+                let born = Far { theater, address: None, slot, life, seal };
+                if let Some(id) = self.directory.met(&born) {
+                    return Ok(id);
+                }
+                if at.theater == self.directory.incarnation {
+                    return Err(nobody());
+                }
+                let id = if let Some(link) = self.directory.link(at.theater) {
+                    link.meet_there(born, at.into(), place)?
+                } else if at.address.is_some() {
+                    Distant::settle(&self.directory, born, at.into(), place)
+                } else {
+                    return Err(WireError::new("a reference to an actor in a theater that cannot be called"));
+                };
+                self.directory.note_moved(id, Some(at.into()));
+                Ok(id)
             }
             RefName::Other { theater, slot, life, seal, .. } if theater == self.directory.incarnation => {
                 self.directory.own(slot, life, seal).ok_or_else(nobody)
@@ -30,18 +52,18 @@ impl Border for Link {
                     return Ok(id);
                 }
                 if let Some(link) = self.directory.link(theater) {
-                    return link.meet_there(far, place);
+                    return link.meet_there(far, far, place);
                 }
-                Ok(Distant::settle(&self.directory, far, place))
+                Ok(Distant::settle(&self.directory, far, far, place))
             }
         }
     }
 }
 
 impl Link {
-    /// The place of an actor of the other theater.
-    fn meet_there(&self, far: Far, place: Place<'_>) -> Result<ActorId, WireError> {
-        if let Some(id) = self.directory.met(&far) {
+    /// The place of an actor that was born as `born`, and is in the other theater as `far`.
+    fn meet_there(&self, born: Far, far: Far, place: Place<'_>) -> Result<ActorId, WireError> {
+        if let Some(id) = self.directory.met(&born) {
             return Ok(id);
         }
         let id = self.name_next(
@@ -51,7 +73,7 @@ impl Link {
                 (id, id)
             },
         )?;
-        self.directory.note(id, far);
+        self.directory.note(id, born);
         Ok(id)
     }
 

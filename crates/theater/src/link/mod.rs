@@ -24,18 +24,19 @@
 
 mod border;
 mod connection;
+mod moves;
 mod receive;
 mod send;
 
 use std::any::TypeId;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-use playhouse_actor::away::{Border, Carrier, Parcel, TakeAnswer, at_border};
+use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Seat, TakeAnswer, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, flush_soon, pause_stage};
@@ -66,9 +67,42 @@ struct Out {
     next_handle: Handle,
     next_number: u64,
     asks: FxHashMap<u64, TakeAnswer>,
-    watches: FxHashMap<u64, Box<dyn FnOnce(StopReason) + Send>>,
-    /// Watches by who watches whom.
-    watching: FxHashMap<(Handle, ActorId), u64>,
+    /// Whom they watch, and what is called when that has ended.
+    watches: FxHashMap<u64, (Handle, Tell)>,
+    /// Watches by whom they watch, with who does.
+    watching: FxHashMap<Handle, Vec<(Watcher, u64)>>,
+}
+
+type Tell = Box<dyn FnOnce(StopReason) + Send>;
+
+/// What the other end's handle means.
+#[derive(Clone, Copy)]
+struct Target {
+    id: ActorId,
+    /// Where what is sent to it goes as long as there is one.
+    antechamber: Option<ActorId>,
+    /// The other end was told that the actor is elsewhere.
+    told: bool,
+}
+
+impl Target {
+    fn receiver(&self) -> ActorId {
+        self.antechamber.unwrap_or(self.id)
+    }
+}
+
+impl Out {
+    /// A watch has ended, one way or another. Returns what is to be called.
+    fn forget_watch(&mut self, watch: u64) -> Option<Tell> {
+        let (handle, notify) = self.watches.remove(&watch)?;
+        if let Some(of) = self.watching.get_mut(&handle) {
+            of.retain(|(_, known)| *known != watch);
+            if of.is_empty() {
+                self.watching.remove(&handle);
+            }
+        }
+        Some(notify)
+    }
 }
 
 /// The receiving half.
@@ -79,7 +113,7 @@ struct In {
     /// The connection that `buffer` is of.
     connection: u64,
     /// What the other end's handles mean; in [`TARGETS`] while something is read.
-    targets: Vec<Option<ActorId>>,
+    targets: Vec<Option<Target>>,
 }
 
 /// What this end's handles mean.
@@ -141,13 +175,17 @@ thread_local! {
     static DIRTY: RefCell<Vec<Arc<Link>>> = const { RefCell::new(Vec::new()) };
     /// What the handles mean of the link that this thread reads. Here, since references within a message mean it too, and
     /// are read by `serde`.
-    static TARGETS: RefCell<Vec<Option<ActorId>>> = const { RefCell::new(Vec::new()) };
+    static TARGETS: RefCell<Vec<Option<Target>>> = const { RefCell::new(Vec::new()) };
+    /// The number of the link that this thread reads.
+    static READS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 /// Has [`TARGETS`] in its place while `f` runs.
-fn with_targets<R>(targets: &mut Vec<Option<ActorId>>, f: impl FnOnce() -> R) -> R {
+fn with_targets<R>(link: u64, targets: &mut Vec<Option<Target>>, f: impl FnOnce() -> R) -> R {
     TARGETS.with_borrow_mut(|here| std::mem::swap(here, targets));
+    READS.set(Some(link));
     let result = f();
+    READS.set(None);
     TARGETS.with_borrow_mut(|here| std::mem::swap(here, targets));
     result
 }
@@ -298,7 +336,7 @@ impl Link {
         for answer in asks.into_values() {
             answer(Err(AskError::TheaterLost { may_have_run: true }));
         }
-        for notify in watches.into_values() {
+        for (_, notify) in watches.into_values() {
             notify(StopReason::TheaterLost);
         }
         self.gate.open(&self.core);

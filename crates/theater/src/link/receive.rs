@@ -37,7 +37,8 @@ impl Link {
                     self.core.dead_letter("?", "?", Undelivered::Unreachable);
                 }
             };
-            let took = with_targets(&mut inn.targets, || at_border(&border, || inbound.input(bytes, on_frame)));
+            let took =
+                with_targets(self.number, &mut inn.targets, || at_border(&border, || inbound.input(bytes, on_frame)));
             let Ok(took) = took else {
                 self.lose();
                 return Progress::Broken;
@@ -102,7 +103,7 @@ impl Link {
             Ok(read) => read,
             Err(_) => return self.core.dead_letter("?", "?", Undelivered::Unreachable),
         };
-        let target = |to: Handle| self.target(to);
+        let target = |to: Handle| self.receiver(to);
         match head {
             Head::Tell { to, kind, codec } => self.take_tell(target(to), (kind, codec.into()), lane, rest),
             Head::Ask { to, kind, codec, ask } => self.take_ask(target(to), kind, codec.into(), ask, rest),
@@ -153,15 +154,17 @@ impl Link {
                 (controls.unwatch)(id, Watcher::There(self.number, watch));
             }),
             Head::Down { watch, reason } => {
-                let notify = {
-                    let mut out = lock(&self.out);
-                    out.watching.retain(|_, known| *known != watch);
-                    out.watches.remove(&watch)
-                };
+                let notify = lock(&self.out).forget_watch(watch);
                 if let Some(notify) = notify {
                     notify(reason);
                 }
             }
+            Head::Marker { to, ask, origin } => self.take_marker(to, ask, origin),
+            Head::Move { ask, kind, codec, theater, slot, life, seal } => {
+                let born = Far { theater, address: None, slot, life, seal };
+                self.take_move(ask, (kind, codec.into()), born, rest);
+            }
+            Head::Moved { handle } => self.take_moved(handle),
             Head::Find { ask, name, actor } => {
                 let found = self.registry.find(&name, &actor, |id| self.name_of(id));
                 let _ = self.send(Lane::Normal, |out| {
@@ -184,15 +187,32 @@ impl Link {
 
     /// The other end's `handle` means `id` from now on. Handles come one after the other.
     fn bind(&self, handle: Handle, id: Option<ActorId>) {
+        let target = id.map(|id| Target { id, antechamber: self.antechamber_of(id), told: false });
         TARGETS.with_borrow_mut(|targets| {
             if handle as usize == targets.len() {
-                targets.push(id);
+                targets.push(target);
             }
         });
     }
 
+    /// The actor that the other end's handle means.
     pub(super) fn target(&self, handle: Handle) -> Option<ActorId> {
-        TARGETS.with_borrow(|targets| targets.get(handle as usize).copied().flatten())
+        TARGETS.with_borrow(|targets| targets.get(handle as usize).copied().flatten()).map(|target| target.id)
+    }
+
+    /// Where what is sent to that actor goes.
+    fn receiver(&self, handle: Handle) -> Option<ActorId> {
+        let (target, tell) = TARGETS.with_borrow_mut(|targets| {
+            let target = targets.get_mut(handle as usize)?.as_mut()?;
+            let away = target.id.address().is_away();
+            let tell = away && !target.told;
+            target.told = away;
+            Some((*target, tell))
+        })?;
+        if tell && target.antechamber.is_none() {
+            self.tell_moved(handle, target.id);
+        }
+        Some(target.receiver())
     }
 
     fn take_tell(&self, target: Option<ActorId>, (kind, codec): (u32, Codec), lane: session::Lane, bytes: &[u8]) {
@@ -236,7 +256,7 @@ impl Link {
         }
     }
 
-    fn fail(&self, ask: u64, error: &AskError) {
+    pub(super) fn fail(&self, ask: u64, error: &AskError) {
         let _ = self.send(Lane::Normal, |out| {
             Head::Failed { ask }.write(out)?;
             Codec::Positional.write(error, out)

@@ -133,16 +133,19 @@ impl Link {
             Parcel::Kill => self.send(Lane::System, |out| Head::Kill { to }.write(out)).map(drop),
             Parcel::Watch { watcher, notify } => self.carry_watch(to, watcher, notify),
             Parcel::Unwatch { watcher } => {
-                let Watcher::Here(watcher) = watcher else { return Ok(()) };
                 let watch = {
                     let mut out = lock(&self.out);
-                    let watch = out.watching.remove(&(to, watcher));
-                    watch.inspect(|watch| drop(out.watches.remove(watch)))
+                    let known = out.watching.get(&to).and_then(|of| of.iter().find(|(known, _)| *known == watcher));
+                    let watch = known.map(|(_, watch)| *watch);
+                    watch.inspect(|watch| drop(out.forget_watch(*watch)))
                 };
                 match watch {
                     Some(watch) => self.send(Lane::System, |out| Head::Unwatch { to, watch }.write(out)).map(drop),
                     None => Ok(()),
                 }
+            }
+            Parcel::Marker(Marker { origin, answer, .. }) => {
+                self.ask_with(answer, Lane::Normal, |ask, out| Head::Marker { to, ask, origin }.write(out)).map(drop)
             }
         }
     }
@@ -173,7 +176,7 @@ impl Link {
     }
 
     /// Sends a frame that is answered.
-    fn ask_with(
+    pub(super) fn ask_with(
         &self,
         answer: TakeAnswer,
         lane: Lane,
@@ -201,18 +204,16 @@ impl Link {
         }
     }
 
-    fn carry_watch(&self, to: Handle, watcher: Watcher, notify: Box<dyn FnOnce(StopReason) + Send>) -> Written {
-        let Watcher::Here(watcher) = watcher else {
-            return Err(WireError::new("an actor of another theater watches over this one"));
-        };
+    fn carry_watch(&self, to: Handle, watcher: Watcher, notify: Tell) -> Written {
         let prepare = |out: &mut Out| {
-            if out.watching.contains_key(&(to, watcher)) {
+            let watch = out.next_number;
+            let of = out.watching.entry(to).or_default();
+            if of.iter().any(|(known, _)| *known == watcher) {
                 return None;
             }
-            let watch = out.next_number;
+            of.push((watcher, watch));
             out.next_number += 1;
-            out.watches.insert(watch, notify);
-            out.watching.insert((to, watcher), watch);
+            out.watches.insert(watch, (to, notify));
             Some(watch)
         };
         let write = |watch: &Option<u64>, out: &mut Vec<u8>| match watch {
@@ -222,7 +223,8 @@ impl Link {
         match self.send_with(Lane::System, prepare, write) {
             Ok(_) => Ok(()),
             Err((error, watch)) => {
-                if let Some(notify) = watch.and_then(|watch| lock(&self.out).watches.remove(&watch)) {
+                let notify = watch.and_then(|watch| lock(&self.out).forget_watch(watch));
+                if let Some(notify) = notify {
                     notify(StopReason::TheaterLost);
                 }
                 Err(error)

@@ -1,0 +1,546 @@
+//! Actors that are taken from theater to theater while they live.
+//!
+//! What happens at a cell when an actor leaves or comes; who tells it to, and when, is the business of `playhouse-theater`
+//! (see its `moves`).
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, SystemCore, Undelivered};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::{Actor, ActorId, Extra, Life, Watch};
+use crate::actor_ref::ActorRef;
+use crate::ask::AskError;
+use crate::away::{Carrier, Marker, Parcel, Write, copy_of};
+use crate::context::Context;
+use crate::message::HandledBy;
+use crate::names::Name;
+use crate::spawn::{Placement, spawn_at, take_name};
+use crate::timers::{Timer, Timers, cancel_all};
+use crate::wire::{Codec, Remote, WireError};
+
+/// An actor that can be taken to another theater while it lives, with its state, its mail, its timers and its watchers.
+/// References to it stay good everywhere, and messages keep their order.
+///
+/// Implemented by `#[actor(mobile)]` or `remote!(mobile ..)`.
+///
+/// What is tied to one theater (a file, a socket) is no part of its wire form (`#[serde(skip)]`); it is let go in
+/// [`departing`](Actor::departing) and made anew in [`arrived`](Actor::arrived).
+pub trait Mobile: Remote + Serialize + DeserializeOwned {}
+
+/// Why an actor was not taken to another theater. It lives on where it was, unless it has stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum MigrateError {
+    /// It has stopped.
+    Stopped,
+    /// It does not live in this theater: only the theater that it is in can send it away.
+    Elsewhere,
+    /// It has a supervisor, which could not start it again in another theater.
+    Supervised,
+    /// Its state, or the message of one of its timers, cannot be written: why.
+    Unwritable(String),
+    /// The other theater does not take it: why.
+    Refused(String),
+    /// The other theater cannot be reached: why.
+    Unreachable(String),
+    /// The other theater was lost before it had said that the actor has come.
+    TheaterLost,
+}
+
+impl fmt::Display for MigrateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MigrateError::Stopped => f.write_str("the actor has stopped"),
+            MigrateError::Elsewhere => {
+                f.write_str("the actor lives in another theater: only the one that it is in can send it away")
+            }
+            MigrateError::Supervised => {
+                f.write_str("the actor has a supervisor, which could not start it again in another theater")
+            }
+            MigrateError::Unwritable(why) => write!(f, "the actor cannot be written: {why}"),
+            MigrateError::Refused(why) => write!(f, "the other theater does not take the actor: {why}"),
+            MigrateError::Unreachable(why) => write!(f, "the other theater cannot be reached: {why}"),
+            MigrateError::TheaterLost => {
+                f.write_str("the other theater was lost before it had said that the actor has come")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MigrateError {}
+
+/// Takes actors away: what a theater is to the actors in it.
+pub trait Agency: Send + Sync + 'static {
+    /// Has `actor` taken to the theater at `to`; where that fails early, `failed` is told.
+    fn migrate(&self, actor: ActorId, to: SocketAddr, failed: Box<dyn FnOnce(MigrateError) + Send>);
+}
+
+/// What the actor that is told to be taken away calls.
+pub(crate) fn migrate<A: Mobile>(address: Address<Life<A>>, to: SocketAddr) {
+    let failed = Box::new(move |why| address.send(Stayed(why)));
+    let agency = playhouse_executor::with_current_system(|system| {
+        let above = system.expect("a handler runs on a worker").above::<Arc<dyn Agency>>();
+        above.cloned()
+    });
+    match agency {
+        Some(agency) => agency.migrate(ActorId(address.raw()), to, failed),
+        None => failed(MigrateError::Unreachable("this system is not that of a theater".to_owned())),
+    }
+}
+
+// -- packing ----------------------------------------------------------------------------------------------------------
+
+/// A frozen actor, ready to be written.
+pub struct Pack<'a> {
+    /// Writes its state.
+    pub state: Write<'a>,
+    /// What it is called in reports.
+    pub name: Option<&'a str>,
+    /// The number of its last timer.
+    pub last_timer: u64,
+    /// Its timers.
+    pub timers: &'a [PackedTimer<'a>],
+}
+
+/// A timer, ready to be written.
+pub struct PackedTimer<'a> {
+    /// Its number.
+    pub id: u64,
+    /// When it fires next.
+    pub left: Duration,
+    /// Then again and again, unless zero.
+    pub period: Duration,
+    /// The type of its message.
+    pub message: TypeId,
+    /// What that is called in reports.
+    pub name: &'static str,
+    /// Writes it.
+    pub write: Write<'a>,
+}
+
+/// Takes a frozen actor along, or hears why there is none. On an error it goes on where it is, and is told.
+pub type Offer = Box<dyn FnOnce(Result<Pack<'_>, MigrateError>) -> Result<(), MigrateError> + Send>;
+
+/// What an actor has besides its state, as it was read.
+#[derive(Default)]
+pub struct Luggage {
+    /// What it is called in reports.
+    pub name: Option<String>,
+    /// The number of its last timer.
+    pub last_timer: u64,
+    /// Its timers: number, when it fires next, period.
+    pub timers: Vec<(u64, Duration, Duration, AnyTimer)>,
+}
+
+/// A `StartTimer` of some actor's type.
+pub type AnyTimer = Box<dyn Any + Send>;
+
+type StartTimer<A> = Box<dyn FnOnce(Address<Life<A>>, u64, Duration, Duration) -> Timer + Send>;
+
+pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTimer {
+    let start: StartTimer<A> = Box::new(move |address, id, left, period| {
+        let copy = (!period.is_zero()).then_some(copy_of::<M> as fn(&M) -> Result<M, WireError>);
+        Timer::start::<A, M, Mode>(address, id, (left, period), message, copy)
+    });
+    Box::new(start)
+}
+
+/// An actor that comes.
+pub struct Arrival<'a> {
+    /// Its state.
+    pub state: &'a [u8],
+    /// How that is written.
+    pub codec: Codec,
+    /// What it has besides.
+    pub luggage: Luggage,
+    /// For the way of the mail that was sent from here so far, if it was known here.
+    pub marker: Option<Marker>,
+}
+
+/// Takes an actor in, to its place here if it has one.
+pub type Receive = fn(&Arc<SystemCore>, Option<ActorId>, Arrival<'_>) -> Result<ActorId, WireError>;
+
+/// How a mobile actor is taken from theater to theater. All these are requests to its cell, and do nothing where the actor is
+/// gone. `receive`, `turn` and `settle` take their turn behind what the same worker has sent to the cell before, and to its
+/// antechamber: none of that must come later.
+#[derive(Clone, Copy)]
+pub struct Moves {
+    /// Freezes it between two messages and offers it.
+    pub pack: fn(ActorId, Offer),
+    /// It goes on here after all.
+    pub stay: fn(ActorId, MigrateError),
+    /// It has left, and its mail follows by this carrier.
+    pub leave: fn(ActorId, Arc<dyn Carrier>),
+    /// Takes one in.
+    pub receive: Receive,
+    /// An antechamber of it.
+    pub antechamber: fn(&SystemCore, ActorId) -> Option<ActorId>,
+    /// The way of its mail is to change: what comes waits, and the marker goes the old way.
+    pub turn: fn(ActorId, Marker),
+    /// A marker goes on, behind the mail.
+    pub pass: fn(ActorId, Marker),
+    /// The marker has come through: mail goes by this carrier now, if it is not for an actor here. What came to the
+    /// antechamber comes first.
+    pub settle: fn(ActorId, Option<Arc<dyn Carrier>>, Option<ActorId>),
+    /// It was to be taken away, and was not.
+    pub failed: fn(ActorId, MigrateError),
+}
+
+fn to<A: Actor>(id: ActorId) -> Option<Address<Life<A>>> {
+    id.0.of_type()
+}
+
+impl Moves {
+    pub(crate) const fn of<A: Mobile>() -> Moves {
+        Moves {
+            pack: |id, offer| match to::<A>(id) {
+                Some(address) => address.send_control(PackUp(offer)),
+                None => drop(offer(Err(MigrateError::Stopped))),
+            },
+            stay: |id, why| {
+                if let Some(address) = to::<A>(id) {
+                    address.send_control(Stay(why));
+                }
+            },
+            leave: |id, carrier| {
+                if let Some(address) = to::<A>(id) {
+                    address.send_control(Leave(carrier));
+                }
+            },
+            receive: receive::<A>,
+            antechamber: |system, id| {
+                let address = system.antechamber(to::<A>(id)?);
+                Some(ActorId(address.raw()))
+            },
+            turn: |id, marker| match to::<A>(id) {
+                Some(address) => address.send_control_behind(Turn(marker)),
+                None => (marker.answer)(Err(AskError::Stopped)),
+            },
+            pass: |id, marker| match to::<A>(id) {
+                Some(address) => address.send_control_in_order(Pass(marker)),
+                None => (marker.answer)(Err(AskError::Stopped)),
+            },
+            settle: |id, carrier, antechamber| {
+                if let Some(address) = to::<A>(id) {
+                    let antechamber = antechamber.and_then(to::<A>);
+                    address.send_control_behind(Settle { carrier, antechamber });
+                }
+            },
+            failed: |id, why| {
+                if let Some(address) = to::<A>(id) {
+                    address.send(Stayed(why));
+                }
+            },
+        }
+    }
+}
+
+// -- requests to the cell ---------------------------------------------------------------------------------------------
+
+struct PackUp(Offer);
+
+impl<A: Mobile> Control<Life<A>> for PackUp {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if !cx.is_calm() {
+            // Behind the handler that waits, or the crash that is seen to.
+            return cx.address().send_control_in_order(self);
+        }
+        if cx.extra().child.is_some() {
+            let _ = (self.0)(Err(MigrateError::Supervised));
+            return cx.run(Stayed(MigrateError::Supervised));
+        }
+        cx.run(Departing);
+        if cx.is_ending() {
+            return drop((self.0)(Err(MigrateError::Stopped)));
+        }
+        cx.freeze();
+        if let Err(why) = offer(self.0, cx) {
+            forget_leave(&mut cx.extra().timers);
+            cx.thaw();
+            cx.run(Stayed(why));
+        }
+    }
+
+    fn bounce(self, _: Undelivered) {
+        let _ = (self.0)(Err(MigrateError::Stopped));
+    }
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+        let _ = (self.0)(Err(MigrateError::Elsewhere));
+    }
+}
+
+fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), MigrateError> {
+    let now = playhouse_executor::with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
+    let name = cx.extra().name.clone();
+    let last_timer = cx.extra().next_timer;
+    let mut clocks = Vec::new();
+    for (id, timer) in &mut cx.extra().timers {
+        let times = timer.clock.times();
+        let fired = times.fired();
+        if times.period_ns > 0 || fired == 0 {
+            timer.left_at = Some(fired);
+            clocks.push((*id, Arc::clone(&timer.clock)));
+        }
+    }
+    let writers: Vec<_> =
+        clocks.iter().map(|(_, clock)| move |codec: Codec, out: &mut Vec<u8>| clock.write(codec, out)).collect();
+    let timers: Vec<_> = clocks
+        .iter()
+        .zip(&writers)
+        .map(|((id, clock), write)| {
+            let (message, name) = clock.message_type();
+            let period = Duration::from_nanos(clock.times().period_ns);
+            PackedTimer { id: *id, left: clock.times().left(now), period, message, name, write }
+        })
+        .collect();
+    let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
+    let state = crate::away::guarded(|codec, out| codec.write(actor, out));
+    let name = name.as_ref().map(|name| name.text());
+    offer(Ok(Pack { state: &state, name, last_timer, timers: &timers }))
+}
+
+fn forget_leave(timers: &mut Timers) {
+    for timer in timers.values_mut() {
+        timer.left_at = None;
+    }
+}
+
+struct Stay(MigrateError);
+
+impl<A: Mobile> Control<Life<A>> for Stay {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if cx.is_frozen() {
+            forget_leave(&mut cx.extra().timers);
+            cx.thaw();
+            cx.run(Stayed(self.0));
+        }
+    }
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+}
+
+struct Leave(Arc<dyn Carrier>);
+
+impl<A: Mobile> Control<Life<A>> for Leave {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if !cx.is_frozen() {
+            return;
+        }
+        let extra = cx.extra();
+        extra.away = Some(Arc::clone(&self.0));
+        let watchers = std::mem::take(&mut extra.watchers);
+        for timer in extra.timers.values() {
+            timer.stop();
+        }
+        let who = ActorId(cx.address().raw());
+        cx.depart();
+        for (watcher, notify) in watchers {
+            let notify = Watch::telling(who, notify);
+            // Where it cannot be carried, the watcher is told by the carrier.
+            let _ = self.0.carry(Parcel::Watch { watcher, notify });
+        }
+        cx.thaw();
+    }
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+}
+
+fn receive<A: Mobile>(
+    system: &Arc<SystemCore>,
+    place: Option<ActorId>,
+    arrival: Arrival<'_>,
+) -> Result<ActorId, WireError> {
+    let actor: A = arrival.codec.read(arrival.state)?;
+    let Some(place) = place else { return start(system, actor, arrival.luggage).map(ActorRef::id) };
+    let Some(address) = to::<A>(place) else {
+        return Err(WireError::new(format!("{place} is no {}", std::any::type_name::<A>())));
+    };
+    address.send_control_behind(Arrive { actor, luggage: arrival.luggage, marker: arrival.marker });
+    Ok(place)
+}
+
+fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, luggage: Luggage) -> Result<ActorRef<A>, WireError> {
+    spawn_at(system, Placement::Spread, actor, Arrived(luggage)).map_err(WireError::new)
+}
+
+struct Arrive<A> {
+    actor: A,
+    luggage: Luggage,
+    marker: Option<Marker>,
+}
+
+impl<A: Mobile> Control<Life<A>> for Arrive<A> {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        // Nobody comes twice. What was sent with such a name is no more than a message that nobody wants.
+        debug_assert!(false, "{:?} has come twice", cx.address().raw());
+    }
+
+    fn bounce(self, _: Undelivered) {
+        // Its place was given up in the meantime, with the way that its mail had taken.
+        playhouse_executor::with_current_system(|system| {
+            if let Some(system) = system {
+                let _ = start(system, self.actor, self.luggage);
+            }
+        });
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        // If it is frozen, another marker is on its way already.
+        let marker = self.marker.filter(|_| !cx.is_frozen());
+        cx.arrive(Life { actor: self.actor });
+        cx.address().send_control_behind(Begin(self.luggage));
+        send_marker(marker, cx.extra());
+    }
+}
+
+fn send_marker<A: Actor>(marker: Option<Marker>, extra: &mut Extra<A>) {
+    let Some(marker) = marker else { return };
+    match extra.carrier() {
+        // Where it cannot be carried, the carrier says so.
+        Ok(carrier) => drop(carrier.carry(Parcel::Marker(marker))),
+        Err(_) => (marker.answer)(Err(AskError::Stopped)),
+    }
+}
+
+/// The first thing at the cell of an actor that has come: sent before what thaws it.
+struct Begin(Luggage);
+
+impl<A: Mobile> Control<Life<A>> for Begin {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        cx.run(Arrived(self.0));
+    }
+}
+
+struct Turn(Marker);
+
+impl<A: Mobile> Control<Life<A>> for Turn {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        let marker = if cx.is_frozen() {
+            Some(self.0)
+        } else {
+            (self.0.answer)(Err(AskError::Stopped));
+            None
+        };
+        send_marker(marker, cx.extra());
+    }
+
+    fn bounce(self, _: Undelivered) {
+        (self.0.answer)(Err(AskError::Stopped));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        cx.freeze();
+        send_marker(Some(self.0), cx.extra());
+    }
+}
+
+struct Pass(Marker);
+
+impl<A: Mobile> Control<Life<A>> for Pass {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        (self.0.here)(ActorId(cx.address().raw()), self.0.answer);
+    }
+
+    fn bounce(self, _: Undelivered) {
+        (self.0.answer)(Err(AskError::Stopped));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        send_marker(Some(self.0), cx.extra());
+    }
+}
+
+struct Settle<A: Actor> {
+    carrier: Option<Arc<dyn Carrier>>,
+    antechamber: Option<Address<Life<A>>>,
+}
+
+impl<A: Mobile> Control<Life<A>> for Settle<A> {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if cx.is_frozen() {
+            if let Some(antechamber) = self.antechamber {
+                cx.admit(antechamber);
+            }
+            cx.extra().away = None;
+            cx.thaw();
+        }
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if let Some(carrier) = self.carrier {
+            cx.extra().away = Some(carrier);
+        }
+        cx.thaw();
+    }
+}
+
+// -- hooks ------------------------------------------------------------------------------------------------------------
+
+struct Departing;
+
+impl<A: Actor> Envelope<Life<A>> for Departing {
+    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
+        let mut ctx = Context::new(cx);
+        life.actor.departing(&mut ctx);
+        ctx.into_cx()
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}
+
+struct Stayed(MigrateError);
+
+impl<A: Actor> Envelope<Life<A>> for Stayed {
+    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
+        let mut ctx = Context::new(cx);
+        life.actor.stayed(self.0, &mut ctx);
+        ctx.into_cx()
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}
+
+struct Arrived(Luggage);
+
+impl<A: Mobile> Envelope<Life<A>> for Arrived {
+    fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
+        let Luggage { name, last_timer, timers } = self.0;
+        if let Some(name) = name {
+            take_name(&mut cx, Name::new(name));
+        }
+        let address = cx.address();
+        let extra = cx.extra();
+        // What has been here before has left no others behind.
+        cancel_all(std::mem::take(&mut extra.timers));
+        extra.next_timer = last_timer;
+        for (id, left, period, start) in timers {
+            if let Ok(start) = start.downcast::<StartTimer<A>>() {
+                extra.timers.insert(id, start(address, id, left, period));
+            }
+        }
+        let mut ctx = Context::new(cx);
+        life.actor.arrived(&mut ctx);
+        ctx.into_cx()
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}

@@ -1,0 +1,184 @@
+//! Actors that come and go: a cell with a state becomes a place of an actor that is elsewhere, and the other way round.
+//!
+//! A *frozen* cell takes nothing but requests that pass. All else goes to its deferred list, in order, and is run (or sent
+//! on) when it thaws, before anything that comes later. So whatever is changed at a frozen cell is changed between two of
+//! its messages. All this is done in requests to the cell, by the worker that runs its stage (I1).
+//!
+//! An *antechamber* is a second place of an actor that has just come, in the same stage, frozen from the beginning: what is
+//! to be handled before that which waits at the actor's own cell is sent there. [`ControlCx::admit`] puts it first. It needs
+//! no lock, since one worker runs both cells.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use crate::address::{Address, RawAddress};
+use crate::away::AwayCx;
+use crate::cell::{Cell, status};
+use crate::record::RESUME;
+use crate::resident::{ControlCx, Resident};
+use crate::system::SystemCore;
+use crate::worker::{current, note_suspended};
+
+/// # Safety
+/// The caller runs the cell's stage.
+unsafe fn freeze(cell: NonNull<Cell>) {
+    // SAFETY: cells are never freed; its status is written by this thread only (I1).
+    let cell = unsafe { cell.as_ref() };
+    if !cell.has_status(status::FROZEN) {
+        cell.set_status(status::FROZEN, true);
+        note_suspended(true);
+    }
+}
+
+/// True: it was frozen.
+///
+/// # Safety
+/// As [`freeze`].
+unsafe fn thaw(cell: NonNull<Cell>) -> bool {
+    // SAFETY: as in `freeze`.
+    let cell = unsafe { cell.as_ref() };
+    let frozen = cell.has_status(status::FROZEN);
+    if frozen {
+        cell.set_status(status::FROZEN, false);
+        note_suspended(false);
+    }
+    frozen
+}
+
+impl<S: Resident> ControlCx<S> {
+    /// Whether the actor has started, has not crashed, awaits nothing and is not frozen: only then it can be frozen.
+    pub fn is_calm(&self) -> bool {
+        // SAFETY: the cell is alive while the control runs.
+        unsafe { self.cell().as_ref() }.tag() & status::MASK == 0
+    }
+
+    /// Whether the cell is frozen.
+    pub fn is_frozen(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { self.cell().as_ref() }.has_status(status::FROZEN)
+    }
+
+    /// Whatever comes waits, but for requests that [pass](crate::Control::PASSES).
+    ///
+    /// # Panics
+    /// Where the actor is not [calm](ControlCx::is_calm).
+    pub fn freeze(&mut self) {
+        assert!(self.is_calm(), "only an actor between two messages can be frozen");
+        // SAFETY: a control runs, so this thread runs the stage.
+        unsafe { freeze(self.cell()) };
+    }
+
+    /// What has waited is handled, and all goes on.
+    pub fn thaw(&mut self) {
+        // SAFETY: as above.
+        if unsafe { thaw(self.cell()) } {
+            self.set_outcome(RESUME);
+        }
+    }
+
+    /// The frozen actor is elsewhere from now on: its state is dropped here, without its hooks, and this is its place.
+    ///
+    /// # Panics
+    /// Where it is not frozen.
+    pub fn depart(&mut self) {
+        assert!(self.is_frozen(), "only a frozen actor leaves");
+        let cell = self.cell();
+        // SAFETY: a control runs on a frozen cell: nobody borrows the state, and from here on nobody takes it for one.
+        unsafe {
+            cell.as_ref().set_status(status::AWAY, true);
+            // A panic in here is reported by the panic hook; the actor has left all the same.
+            let _ = catch_unwind(AssertUnwindSafe(|| Cell::drop_state::<S>(cell)));
+        }
+    }
+
+    /// What was sent to `antechamber` comes before all that waits here; the antechamber is no more.
+    ///
+    /// # Panics
+    /// Where that is no antechamber of this cell.
+    pub fn admit(&mut self, antechamber: Address<S>) {
+        let (cell, other) = (self.cell(), antechamber.raw());
+        // SAFETY: cells are never freed.
+        let (here, there) = unsafe { (cell.as_ref(), other.cell.as_ref()) };
+        assert!(
+            here.has_status(status::FROZEN) && !other.is_stale() && there.has_status(status::FROZEN),
+            "both are frozen"
+        );
+        assert_eq!(here.stage(), there.stage(), "an antechamber is in the stage of its actor");
+        let identity = here.tag() & !status::MASK;
+        // SAFETY: this thread runs the stage of both cells; the references to the cold parts do not overlap.
+        unsafe {
+            let mut first = Cell::cold_mut(other.cell).deferred.take();
+            first.for_each(|mut record| {
+                let record = record.as_mut();
+                record.cell = cell;
+                record.tag = identity | (record.tag & status::MASK);
+            });
+            let cold = Cell::cold_mut(cell);
+            first.append(cold.deferred.take());
+            cold.deferred = first;
+        }
+        current().expect("a control runs on a worker").end(other.cell, crate::resident::Ending::Killed);
+    }
+}
+
+impl<S: Resident> AwayCx<S> {
+    /// Whether the place is frozen.
+    pub fn is_frozen(&self) -> bool {
+        // SAFETY: the cell is alive while something is sent on from it.
+        unsafe { self.cell().as_ref() }.has_status(status::FROZEN)
+    }
+
+    /// As [`ControlCx::freeze`].
+    pub fn freeze(&mut self) {
+        // SAFETY: something is sent on, so this thread runs the stage.
+        unsafe { freeze(self.cell()) };
+    }
+
+    /// What has waited is sent on, and all that comes later.
+    pub fn thaw(&mut self) {
+        // SAFETY: as above.
+        if unsafe { thaw(self.cell()) } {
+            self.set_outcome(RESUME);
+        }
+    }
+
+    /// The actor lives here from now on. The place is frozen, and has to be thawed.
+    pub fn arrive(&mut self, state: S) {
+        self.freeze();
+        // SAFETY: this thread runs the stage; a place holds no state, and has room for one (its class is that of S).
+        unsafe {
+            Cell::put_state(self.cell(), state);
+            self.cell().as_ref().set_status(status::AWAY, false);
+        }
+    }
+}
+
+impl SystemCore {
+    /// An antechamber of the actor at `address`.
+    pub fn antechamber<S: Resident>(&self, address: Address<S>) -> Address<S> {
+        self.open_more();
+        self.settle_away(address.raw().stage(), S::Extra::default(), status::AWAY | status::FROZEN)
+    }
+
+    /// Calls `visit` with the addresses of all actors that live in this system now and are not away, with their types. Those
+    /// that come, go or end meanwhile are visited or not.
+    pub fn each_resident(&self, mut visit: impl FnMut(RawAddress, std::any::TypeId)) {
+        crate::slab::sweep(self.id, |cell| {
+            // SAFETY: cells are never freed.
+            if !unsafe { cell.as_ref() }.has_status(status::AWAY) {
+                let address = RawAddress::of(cell);
+                if let Some(resident) = address.resident_type() {
+                    visit(address, resident);
+                }
+            }
+        });
+    }
+}
+
+impl RawAddress {
+    /// Whether the actor lives elsewhere, as far as is known here.
+    pub fn is_away(self) -> bool {
+        // SAFETY: cells are never freed.
+        unsafe { self.cell.as_ref() }.has_status(status::AWAY)
+    }
+}

@@ -1,0 +1,236 @@
+//! Actors that move, at a link: see [`crate::moves`].
+
+use std::time::Duration;
+
+use playhouse_actor::MigrateError;
+use playhouse_actor::wire::{Arrival, Luggage, Moves, Pack, Spawns};
+
+use super::*;
+use crate::directory::Far;
+use crate::frame::{PackedTimer, Trunk};
+use crate::house::House;
+use crate::moves::Done;
+
+/// What a theater says of an actor that was sent to it.
+type Received = Result<Seat, String>;
+
+impl Link {
+    fn house(&self) -> Option<Arc<House>> {
+        self.directory.house()
+    }
+
+    pub(super) fn antechamber_of(&self, id: ActorId) -> Option<ActorId> {
+        lock(&self.directory.turning).get(&id)?.antechamber
+    }
+
+    // -- leaving --------------------------------------------------------------------------------------------------------
+
+    /// Sends a frozen actor to the other theater. In the actor's stage.
+    pub(crate) fn offer(
+        self: &Arc<Self>,
+        id: ActorId,
+        (moves, entry): (Moves, &'static Spawns),
+        pack: &Pack<'_>,
+        done: Done,
+    ) -> Result<(), MigrateError> {
+        let written = (|| {
+            let (kind, codec) = self.table.spawn((entry.actor)(), (entry.actor_name)()).map_err(refused)?;
+            let border = self.border();
+            let trunk = at_border(&border, || self.trunk(entry, pack)).map_err(unwritable)?;
+            Ok((kind, codec, border, trunk, self.directory.identity(id).map_err(unwritable)?))
+        })();
+        let (kind, codec, border, trunk, born) = match written {
+            Ok(written) => written,
+            Err(why) => {
+                done(Err(MigrateError::clone(&why)));
+                return Err(why);
+            }
+        };
+        let link = Arc::clone(self);
+        let answer: TakeAnswer = Box::new(move |answer| {
+            let received = match answer {
+                Ok((codec, bytes)) => match codec.read::<Received>(bytes) {
+                    Ok(received) => received.map_err(MigrateError::Refused),
+                    Err(error) => Err(refused(error)),
+                },
+                Err(AskError::TheaterLost { .. }) => Err(MigrateError::TheaterLost),
+                Err(AskError::Unreachable(why)) => Err(MigrateError::Unwritable(why)),
+                Err(error) => Err(MigrateError::Unreachable(error.to_string())),
+            };
+            let left = received.and_then(|seat| {
+                let far = Far { address: link.address.or(seat.address), ..Far::from(seat) };
+                // It has come there, and dies with that theater: then it goes on from here.
+                let proxy = link.adopt(id, &far).map_err(|_| MigrateError::TheaterLost)?;
+                link.directory.note_moved(id, Some(far));
+                (moves.leave)(id, Arc::new(proxy));
+                Ok(())
+            });
+            if let Err(why) = &left {
+                (moves.stay)(id, why.clone());
+            }
+            done(left);
+        });
+        let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
+            let Far { theater, slot, life, seal, .. } = born;
+            Head::Move { ask, kind, codec: codec.into(), theater, slot, life, seal }.write(out)?;
+            Codec::Positional.write(&trunk, out)?;
+            at_border(&border, || (pack.state)(codec, out))
+        });
+        // Whoever waits was told by the answer.
+        sent.map(drop).map_err(unwritable)
+    }
+
+    fn trunk(&self, entry: &Spawns, pack: &Pack<'_>) -> Result<Trunk, WireError> {
+        let timers = pack.timers.iter().map(|timer| {
+            let (kind, codec) = self.table.message((entry.actor)(), timer.message, timer.name)?;
+            let mut message = Vec::new();
+            (timer.write)(codec, &mut message)?;
+            let (id, left, period) = (timer.id, timer.left, timer.period);
+            Ok(PackedTimer { id, left, period, kind, codec: codec.into(), message })
+        });
+        let timers = timers.collect::<Result<_, WireError>>()?;
+        Ok(Trunk { name: pack.name.map(str::to_owned), last_timer: pack.last_timer, timers })
+    }
+
+    /// This link is not the way to the actor any more. Returns who watched it over that way.
+    pub(crate) fn release(&self, id: ActorId) -> Vec<(Watcher, Tell)> {
+        let Some(handle) = lock(&self.places).handles.remove(&id) else { return Vec::new() };
+        let watched: Vec<(Watcher, u64, Tell)> = {
+            let mut out = lock(&self.out);
+            let of = out.watching.remove(&handle).unwrap_or_default();
+            of.into_iter()
+                .filter_map(|(watcher, watch)| Some((watcher, watch, out.watches.remove(&watch)?.1)))
+                .collect()
+        };
+        watched
+            .into_iter()
+            .map(|(watcher, watch, tell)| {
+                // It does not matter if it cannot be said: then nobody is left to hear it.
+                let _ = self.send(Lane::System, |out| Head::Unwatch { to: handle, watch }.write(out));
+                (watcher, tell)
+            })
+            .collect()
+    }
+
+    // -- coming ---------------------------------------------------------------------------------------------------------
+
+    pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), born: Far, bytes: &[u8]) {
+        let received = self.receive_actor(kind, born, bytes);
+        let received: Received = received.map_err(|error| error.to_string());
+        let _ = self.send(Lane::Normal, |out| {
+            Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
+            Codec::Positional.write(&received, out)
+        });
+    }
+
+    fn receive_actor(&self, (kind, codec): (u32, Codec), born: Far, bytes: &[u8]) -> Result<Seat, WireError> {
+        let house = self.house().ok_or_else(|| WireError::new("it is closing"))?;
+        let entry = self.registry.spawn(kind);
+        let moves = entry.and_then(|entry| entry.moves).ok_or_else(|| WireError::new("it knows no such actors"))?;
+        let trunk = postcard::take_from_bytes::<Trunk>(bytes);
+        let (Trunk { name, last_timer, timers }, state) = trunk.map_err(|error| WireError::new(error.to_string()))?;
+        let timers = timers.into_iter().map(|timer| {
+            let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
+            let message = (entry.timer)(&timer.message, timer.codec.into())?;
+            Ok((timer.id, timer.left, timer.period, message))
+        });
+        let timers = timers.collect::<Result<Vec<(u64, Duration, Duration, _)>, WireError>>()?;
+        let luggage = Luggage { name, last_timer, timers };
+        let place = self.directory.known_as(born.key()).or_else(|| {
+            let here = born.theater == self.directory.incarnation;
+            here.then(|| self.directory.own(born.slot, born.life, born.seal)).flatten()
+        });
+        let id = match place.filter(|id| !id.address().is_stale()) {
+            Some(place) => {
+                let number = house.begin_arrival(place, &moves)?;
+                let marker = Some(house.marker(place, number));
+                let received = (moves.receive)(&self.core, Some(place), Arrival { state, codec, luggage, marker });
+                if received.is_err() {
+                    house.undo_arrival(place);
+                }
+                received?
+            }
+            None => {
+                let arrival = Arrival { state, codec, luggage, marker: None };
+                let id = (moves.receive)(&self.core, None, arrival)?;
+                self.directory.note(id, born);
+                id
+            }
+        };
+        self.directory.note_moved(id, None);
+        self.directory.seat(id, house.listens)
+    }
+
+    // -- changing ways --------------------------------------------------------------------------------------------------
+
+    pub(super) fn take_marker(&self, to: Handle, ask: u64, origin: (u64, u64, u64, u64)) {
+        let link = self.this();
+        let answer: TakeAnswer = Box::new(move |answer| match answer {
+            Ok((codec, bytes)) => {
+                let _ = link.send(Lane::Normal, |out| {
+                    Head::Answer { ask, codec: codec.into() }.write(out)?;
+                    out.extend_from_slice(bytes);
+                    Ok(())
+                });
+            }
+            Err(error) => link.fail(ask, &error),
+        });
+        let Some(house) = self.house() else { return answer(Err(AskError::Shutdown)) };
+        if origin.0 == self.directory.incarnation
+            && let Some(id) = house.turning_at(origin)
+        {
+            // It has come round to the place that sent it, where the actor is by now. All that was before it is in the
+            // antechamber.
+            house.say_here(id, answer);
+            return house.turned(id, origin.3, house.seat(id).map(Far::from));
+        }
+        let target = TARGETS.with_borrow(|targets| targets.get(to as usize).copied().flatten());
+        let moves = target.and_then(|target| Some((target, self.registry.moves(target.id)?.0)));
+        match moves {
+            None => answer(Err(AskError::Stopped)),
+            // What was before it comes before all that waits for the actor.
+            Some((target, _)) if target.antechamber.is_some() => house.say_here(target.id, answer),
+            Some((target, moves)) => (moves.pass)(target.id, house.marker_with(origin, answer)),
+        }
+    }
+
+    /// Tells the other end that the actor that it calls `handle` is elsewhere.
+    pub(super) fn tell_moved(&self, handle: Handle, id: ActorId) {
+        if self.registry.moves(id).is_some() {
+            let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));
+        }
+    }
+
+    pub(super) fn take_moved(&self, handle: Handle) {
+        let id = {
+            let places = lock(&self.places);
+            let id = places.by_handle.get(handle as usize).copied();
+            id.filter(|id| places.handles.get(id) == Some(&handle))
+        };
+        if let (Some(id), Some(house)) = (id, self.house()) {
+            house.turn(id);
+        }
+    }
+
+    /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.
+    pub(crate) fn close_antechamber(&self, antechamber: ActorId) {
+        let close = |targets: &mut Vec<Option<Target>>| {
+            for target in targets.iter_mut().flatten().filter(|target| target.antechamber == Some(antechamber)) {
+                target.antechamber = None;
+            }
+        };
+        if READS.get() == Some(self.number) {
+            TARGETS.with_borrow_mut(close);
+        } else {
+            close(&mut lock(&self.inn).targets);
+        }
+    }
+}
+
+fn refused(error: WireError) -> MigrateError {
+    MigrateError::Refused(error.to_string())
+}
+
+fn unwritable(error: WireError) -> MigrateError {
+    MigrateError::Unwritable(error.to_string())
+}

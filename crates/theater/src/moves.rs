@@ -1,0 +1,279 @@
+//! Actors that move from theater to theater.
+//!
+//! # How an actor moves
+//!
+//! 1. Its cell in the theater that it leaves, A, is frozen between two messages; what comes waits there. Its state goes to
+//!    the other theater, B, in one frame ([`Head::Move`](crate::frame::Head::Move)), with its timers and its name.
+//! 2. B reads it. If it cannot, it says so, and the actor goes on in A as if nothing had been. If it can, the actor lives in B
+//!    from then on, and B says where.
+//! 3. When A hears that, its cell becomes a place of an actor that is elsewhere: what waited there is sent on to B, and all
+//!    that comes later. Who watches the actor watches it over there.
+//!
+//! *Alive exactly once.* A runs nothing of the actor from 1 on, B from 2 on. A link loses and repeats nothing unless one of
+//! the two theaters is lost. If B is lost before A has heard of 2, A goes on with what it has, and all mail: what the actor
+//! did in B is lost with B. If A is lost, B has the actor, or has never had it all; then it is lost with A. (Who is lost and
+//! who is only out of reach is decided by `lost_after`: two theaters that are apart for longer than that and both live on may
+//! both go on with an actor that was on its way between them.)
+//!
+//! # Who an actor is
+//!
+//! The name that it was born with: theater, place and life. Each theater has one place for it at most
+//! ([`Directory`](crate::directory::Directory)), whichever way its name comes; so references to it are equal, and local where
+//! it is.
+//!
+//! # How the way of mail changes (per-pair order)
+//!
+//! Where an actor has been, mail is sent on. Who sends over such a detour is told ([`Moved`](crate::frame::Head::Moved)), and
+//! *turns*: at its place, what comes waits from now on, and a *marker* goes the old way, as a message would. It is answered by
+//! where the actor lives. Then all that was sent the old way has come into the mail of that place, or is on a link to it; so
+//! what waited may follow on a new way. (Where the marker passes a place at which the actor is frozen, it waits as well, and
+//! follows the actor.) If the marker is lost, so is what was sent before it, and has been reported; then the old way is
+//! kept. A place turns once at a time, so a sender's messages take one way after the other, and each way keeps order.
+//!
+//! When an actor comes to a theater that has a place for it already, that place turns in the same way; but the new way is the
+//! place itself. What waits there (from actors here, and from theaters that send over here) is later than what is still
+//! under way on the old one. So what comes by names given after the actor's arrival goes to an *antechamber*
+//! (`playhouse-executor`, `moving.rs`): those names are those of theaters whose own turns ended here, and of the one that the
+//! actor came from, and nothing that they send comes behind what waits here. When the marker has come round to
+//! where it was sent from, all that was before it is in the antechamber, and goes first.
+//!
+//! A marker never waits for another: at an antechamber it is answered at once, and a place that is turning holds it back
+//! only until its own has been answered, which lies before it on the way to the actor. Ways lead to where the actor went
+//! later, so there are no circles.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+
+use playhouse_actor::away::{Carrier, Marker, Seat, TakeAnswer};
+use playhouse_actor::wire::{Agency, Codec, Moves, WireError};
+use playhouse_actor::{ActorId, AskError, MigrateError, Notify};
+use rustc_hash::FxHashMap;
+
+use crate::directory::{Far, Turn};
+use crate::distant::Distant;
+use crate::house::House;
+use crate::link::Link;
+
+/// Told how a migration ended.
+pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
+
+impl House {
+    fn turning(&self) -> MutexGuard<'_, FxHashMap<ActorId, Turn>> {
+        self.directory.turning.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has an actor taken to the theater behind `link`.
+    pub(crate) fn migrate(&self, id: ActorId, link: Arc<Link>, done: Done) {
+        let Some(moves) = self.registry.moves(id).copied() else { return done(Err(MigrateError::Stopped)) };
+        let offer = move |pack: Result<playhouse_actor::wire::Pack<'_>, MigrateError>| match pack {
+            Ok(pack) => link.offer(id, moves, &pack, done),
+            Err(why) => {
+                done(Err(why.clone()));
+                Err(why)
+            }
+        };
+        (moves.0.pack)(id, Box::new(offer));
+    }
+
+    /// Where an actor of this theater is.
+    pub(crate) fn seat(&self, id: ActorId) -> Option<Seat> {
+        self.directory.seat(id, self.listens).ok()
+    }
+
+    /// Answers a marker: the actor is here.
+    pub(crate) fn say_here(&self, id: ActorId, answer: TakeAnswer) {
+        let mut bytes = Vec::new();
+        match self.seat(id).map(|seat| Codec::Positional.write(&seat, &mut bytes)) {
+            Some(Ok(())) => answer(Ok((Codec::Positional, &bytes))),
+            _ => answer(Err(AskError::Stopped)),
+        }
+    }
+
+    /// A marker that came from elsewhere, and goes on.
+    pub(crate) fn marker_with(self: &Arc<Self>, origin: (u64, u64, u64, u64), answer: TakeAnswer) -> Marker {
+        let house = Arc::downgrade(self);
+        let here = Box::new(move |id: ActorId, answer: TakeAnswer| match house.upgrade() {
+            Some(house) => house.say_here(id, answer),
+            None => answer(Err(AskError::Shutdown)),
+        });
+        Marker { origin, here, answer }
+    }
+
+    /// A marker for the mail of the place `id`, for its turn of this number.
+    pub(crate) fn marker(self: &Arc<Self>, id: ActorId, turn: u64) -> Marker {
+        let (slot, life) = (id.address().slot(), id.address().life());
+        let house = Arc::downgrade(self);
+        let answer = Box::new(move |answer: Result<(Codec, &[u8]), AskError>| {
+            let seat = answer.ok().and_then(|(codec, bytes)| codec.read::<Seat>(bytes).ok());
+            if let Some(house) = house.upgrade() {
+                house.turned(id, turn, seat.map(Far::from));
+            }
+        });
+        self.marker_with((self.incarnation, slot, life, turn), answer)
+    }
+
+    /// The place `id` turns, unless it does already.
+    pub(crate) fn turn(self: &Arc<Self>, id: ActorId) {
+        let Some((moves, _)) = self.registry.moves(id) else { return };
+        if !id.address().is_away() {
+            return;
+        }
+        let number = self.next_turn();
+        {
+            let mut turning = self.turning();
+            if turning.contains_key(&id) {
+                return;
+            }
+            turning.insert(id, Turn { number, antechamber: None });
+        }
+        (moves.turn)(id, self.marker(id, number));
+    }
+
+    /// The place that has sent this marker, if the actor has come there since and waits for it.
+    pub(crate) fn turning_at(&self, (_, slot, life, number): (u64, u64, u64, u64)) -> Option<ActorId> {
+        let id = self.directory.core.find(slot, life).map(ActorId::of)?;
+        let turn = self.turning().get(&id).copied()?;
+        (turn.number == number && turn.antechamber.is_some()).then_some(id)
+    }
+
+    fn next_turn(&self) -> u64 {
+        self.turns.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// An actor comes to its place `id`. Returns the number of its turn.
+    pub(crate) fn begin_arrival(&self, id: ActorId, moves: &Moves) -> Result<u64, WireError> {
+        let there = || WireError::new("it is there already");
+        if !id.address().is_away() {
+            return Err(there());
+        }
+        let mut turning = self.turning();
+        let turn = turning.get(&id).copied();
+        if turn.is_some_and(|turn| turn.antechamber.is_some()) {
+            return Err(there());
+        }
+        let antechamber = (moves.antechamber)(&self.directory.core, id);
+        let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
+        // If it was turning, the marker of that is on its way, and is as good.
+        let number = turn.map_or_else(|| self.next_turn(), |turn| turn.number);
+        turning.insert(id, Turn { number, antechamber: Some(antechamber) });
+        Ok(number)
+    }
+
+    /// It does not, after all.
+    pub(crate) fn undo_arrival(&self, id: ActorId) {
+        let turn = self.turning().remove(&id);
+        if let Some(antechamber) = turn.and_then(|turn| turn.antechamber)
+            && let Some(controls) = self.registry.controls(antechamber)
+        {
+            (controls.forget)(antechamber);
+        }
+        // What it was turning for is tried again.
+        if let Some((moves, _)) = self.registry.moves(id) {
+            (moves.settle)(id, None, None);
+        }
+    }
+
+    /// The marker of the place `id` was answered: the actor is there, or the marker is lost.
+    pub(crate) fn turned(self: &Arc<Self>, id: ActorId, number: u64, at: Option<Far>) {
+        let elsewhere = at.filter(|at| at.theater != self.incarnation);
+        let antechamber = {
+            let mut turning = self.turning();
+            match turning.get(&id).copied() {
+                // The marker was answered where the actor was at that time, and it has come here since: what was before
+                // the marker follows it, and so must another marker.
+                Some(turn) if turn.number == number && turn.antechamber.is_some() && elsewhere.is_some() => None,
+                Some(turn) if turn.number == number => {
+                    turning.remove(&id);
+                    Some(turn.antechamber)
+                }
+                // It was answered before.
+                _ => return,
+            }
+        };
+        let Some((moves, _)) = self.registry.moves(id) else {
+            self.turning().remove(&id);
+            return;
+        };
+        let Some(antechamber) = antechamber else { return (moves.turn)(id, self.marker(id, number)) };
+        let links = self.directory.all_links();
+        if let Some(antechamber) = antechamber {
+            for link in &links {
+                link.close_antechamber(antechamber);
+            }
+        }
+        let mut watched = Vec::new();
+        let mut carrier = None;
+        if let Some(far) = elsewhere {
+            carrier = self.way_to(id, &far, &links, &mut watched);
+            if carrier.is_some() {
+                self.directory.note_moved(id, Some(far));
+            }
+        } else if antechamber.is_some() {
+            watched = links.iter().flat_map(|link| link.release(id)).collect();
+        }
+        (moves.settle)(id, carrier, antechamber);
+        if let Some(controls) = self.registry.controls(id) {
+            for (watcher, tell) in watched {
+                (controls.watch)(id, watcher, Notify::Call(tell));
+            }
+        }
+    }
+
+    /// A new way from the place `id` to where the actor is; who watched it over an old one is added to `watched`.
+    fn way_to(
+        &self,
+        id: ActorId,
+        far: &Far,
+        links: &[Arc<Link>],
+        watched: &mut Vec<(playhouse_actor::Watcher, Box<dyn FnOnce(playhouse_actor::StopReason) + Send>)>,
+    ) -> Option<Arc<dyn Carrier>> {
+        let link = self.directory.link(far.theater);
+        if link.is_none() && far.address.is_none() {
+            return None;
+        }
+        watched.extend(links.iter().flat_map(|link| link.release(id)));
+        if let Some(link) = link {
+            let proxy = link.adopt(id, far).ok()?;
+            return Some(Arc::new(proxy));
+        }
+        let distant = Distant::new(&self.directory, *far);
+        distant.is_at(id);
+        Some(distant)
+    }
+}
+
+/// A theater, as its actors see it.
+pub(crate) struct Office(pub(crate) Weak<House>);
+
+impl Agency for Office {
+    fn migrate(&self, actor: ActorId, to: SocketAddr, failed: Box<dyn FnOnce(MigrateError) + Send>) {
+        let Some(house) = self.0.upgrade() else { return failed(MigrateError::Stopped) };
+        if house.listens == Some(to) {
+            return;
+        }
+        // The actor itself is told, whatever becomes of it.
+        let done: Done = Box::new(drop);
+        if let Some(link) = house.known_link(to) {
+            return house.migrate(actor, link, done);
+        }
+        // Calling may take a while.
+        let failed = Arc::new(std::sync::Mutex::new(Some(failed)));
+        let fail = {
+            let failed = Arc::clone(&failed);
+            move |why| {
+                if let Some(failed) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                    failed(why);
+                }
+            }
+        };
+        let fail_here = fail.clone();
+        let call = move || match house.link_with(to) {
+            Ok(link) => house.migrate(actor, link, done),
+            Err(error) => fail(MigrateError::Unreachable(error.to_string())),
+        };
+        if let Err(error) = std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call) {
+            fail_here(MigrateError::Unreachable(error.to_string()));
+        }
+    }
+}

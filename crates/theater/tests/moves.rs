@@ -1,0 +1,410 @@
+//! Actors that move between theaters in one process, over the loopback.
+
+mod faulty;
+mod support;
+
+use std::collections::HashMap;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use faulty::{Between, eventually};
+use playhouse_actor::wire::WireForm;
+use playhouse_actor::*;
+use playhouse_theater::{Peer, Theater};
+use serde::{Deserialize, Serialize};
+use support::{LIMIT, theater};
+
+macro_rules! remote_message {
+    ($name:ident -> $reply:ty) => {
+        impl Message for $name {
+            type Reply = $reply;
+            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
+        }
+    };
+}
+
+/// Keeps what it was told, by whom, in order.
+#[derive(Serialize, Deserialize, Default)]
+struct Ledger {
+    last: HashMap<u32, u64>,
+    taken: u64,
+    wrong: Vec<(u32, u64, u64)>,
+    arrivals: u32,
+    departures: u32,
+    stays: u32,
+    ticks: u32,
+    /// Theaters that it goes to by itself, after so many messages each time.
+    tour: Vec<std::net::SocketAddr>,
+    every: u64,
+    extra: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    from: u32,
+    number: u64,
+}
+remote_message!(Entry -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Sum;
+remote_message!(Sum -> (u64, Vec<(u32, u64, u64)>, u32));
+
+#[derive(Serialize, Deserialize, Clone)]
+struct Tick;
+remote_message!(Tick -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Ticks;
+remote_message!(Ticks -> u32);
+
+#[derive(Serialize, Deserialize)]
+struct StartTicking;
+remote_message!(StartTicking -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Who;
+remote_message!(Who -> ActorRef<Ledger>);
+
+#[derive(Serialize, Deserialize)]
+struct Hooks;
+remote_message!(Hooks -> (u32, u32, u32));
+
+#[derive(Serialize, Deserialize)]
+struct GoTo(std::net::SocketAddr);
+remote_message!(GoTo -> ());
+
+impl Actor for Ledger {
+    fn departing(&mut self, _: &mut Context<Self>) {
+        self.departures += 1;
+    }
+
+    fn arrived(&mut self, _: &mut Context<Self>) {
+        self.arrivals += 1;
+    }
+
+    fn stayed(&mut self, _: MigrateError, _: &mut Context<Self>) {
+        self.stays += 1;
+    }
+}
+impl Handler<Entry> for Ledger {
+    fn handle(&mut self, entry: Entry, ctx: &mut Context<Self>) {
+        let last = self.last.entry(entry.from).or_default();
+        if entry.number != *last + 1 {
+            self.wrong.push((entry.from, *last, entry.number));
+        }
+        *last = entry.number;
+        self.taken += 1;
+        if !self.tour.is_empty() && self.taken.is_multiple_of(self.every) {
+            let next = self.tour.remove(0);
+            self.tour.push(next);
+            ctx.migrate_to(next);
+        }
+    }
+}
+impl Handler<Sum> for Ledger {
+    fn handle(&mut self, _: Sum, _: &mut Context<Self>) -> (u64, Vec<(u32, u64, u64)>, u32) {
+        (self.taken, self.wrong.clone(), self.arrivals)
+    }
+}
+impl Handler<Tick> for Ledger {
+    fn handle(&mut self, _: Tick, _: &mut Context<Self>) {
+        self.ticks += 1;
+    }
+}
+impl Handler<Ticks> for Ledger {
+    fn handle(&mut self, _: Ticks, _: &mut Context<Self>) -> u32 {
+        self.ticks
+    }
+}
+impl Handler<StartTicking> for Ledger {
+    fn handle(&mut self, _: StartTicking, ctx: &mut Context<Self>) {
+        ctx.send_every(Duration::from_millis(2), Tick);
+        ctx.send_after(Duration::from_millis(30), Entry { from: 9, number: 1 });
+    }
+}
+impl Handler<Who> for Ledger {
+    fn handle(&mut self, _: Who, ctx: &mut Context<Self>) -> ActorRef<Ledger> {
+        ctx.this()
+    }
+}
+impl Handler<Hooks> for Ledger {
+    fn handle(&mut self, _: Hooks, _: &mut Context<Self>) -> (u32, u32, u32) {
+        (self.departures, self.arrivals, self.stays)
+    }
+}
+impl Handler<GoTo> for Ledger {
+    fn handle(&mut self, GoTo(theater): GoTo, ctx: &mut Context<Self>) {
+        ctx.migrate_to(theater);
+    }
+}
+remote!(mobile Ledger: Entry, Sum, Tick, Ticks, StartTicking, Who, Hooks, GoTo);
+
+/// Sends entries to a ledger, a few at a time.
+struct Clerk {
+    ledger: ActorRef<Ledger>,
+    number: u32,
+    sent: u64,
+    total: u64,
+    done: mpsc::Sender<u32>,
+}
+struct Write;
+impl Message for Write {
+    type Reply = ();
+}
+impl Actor for Clerk {}
+impl Handler<Write> for Clerk {
+    fn handle(&mut self, _: Write, ctx: &mut Context<Self>) {
+        for _ in 0..3 {
+            if self.sent < self.total {
+                self.sent += 1;
+                self.ledger.tell(Entry { from: self.number, number: self.sent });
+            }
+        }
+        if self.sent < self.total {
+            ctx.this().tell(Write);
+        } else {
+            let _ = self.done.send(self.number);
+        }
+    }
+}
+
+/// Theaters that all know each other; `peers[a][b]` is how a knows b.
+fn theaters(count: usize) -> (Vec<Theater>, Vec<Vec<Option<Peer>>>) {
+    let theaters: Vec<Theater> = (0..count).map(|_| theater()).collect();
+    let peers = theaters
+        .iter()
+        .map(|from| {
+            let peer =
+                |to: &Theater| (from.address() != to.address()).then(|| from.connect(to.address().unwrap()).unwrap());
+            theaters.iter().map(peer).collect()
+        })
+        .collect();
+    (theaters, peers)
+}
+
+/// The ledger as it is known in `theater`.
+fn known_in(theater: &Theater, home: &Theater, name: &str) -> ActorRef<Ledger> {
+    theater.find(&format!("playhouse://{}/{name}", home.address().unwrap())).wait().unwrap()
+}
+
+fn ask<M, Mode>(to: ActorRef<Ledger>, message: M) -> M::Reply
+where
+    M: HandledBy<Ledger, Mode>,
+{
+    to.ask(message).within(LIMIT).wait().unwrap()
+}
+
+#[test]
+fn an_actor_moves_with_its_state_and_references_to_it_stay_good() {
+    let (theaters, peers) = theaters(3);
+    let [a, b, c] = &theaters[..] else { unreachable!() };
+    let ledger = a.system().spawn(Ledger::default());
+    a.publish("ledger", ledger);
+    let (in_b, in_c) = (known_in(b, a, "ledger"), known_in(c, a, "ledger"));
+    ask(ledger, Entry { from: 1, number: 1 });
+    ask(in_c, Entry { from: 2, number: 1 });
+
+    a.migrate(ledger, peers[0][1].as_ref().unwrap()).wait().unwrap();
+    ask(in_b, Entry { from: 3, number: 1 });
+    ask(ledger, Entry { from: 1, number: 2 });
+    ask(in_c, Entry { from: 2, number: 2 });
+    assert_eq!(ask(in_b, Sum), (5, vec![], 1));
+    assert_eq!(ask(ledger, Hooks), (1, 1, 0));
+    assert_eq!(a.migrate(ledger, peers[0][1].as_ref().unwrap()).wait(), Err(MigrateError::Elsewhere));
+
+    // On from there, and home again; everybody has one reference to it, whoever tells.
+    b.migrate(in_b, peers[1][2].as_ref().unwrap()).wait().unwrap();
+    assert_eq!(ask(ledger, Who), ledger);
+    assert_eq!(ask(in_b, Who), in_b);
+    assert_eq!(ask(in_c, Who), in_c);
+    assert_eq!(known_in(c, a, "ledger"), in_c);
+    c.migrate(in_c, peers[2][0].as_ref().unwrap()).wait().unwrap();
+    ask(in_c, Entry { from: 2, number: 3 });
+    assert_eq!(ask(in_c, Who), in_c);
+    assert_eq!(ask(ledger, Sum), (6, vec![], 3));
+    assert_eq!(ask(in_b, Sum).0, 6);
+}
+
+/// Clerks in three theaters write into a ledger that goes round between the theaters.
+fn tour(theaters: &[Theater], entries: u64, every: u64, bytes: usize) {
+    let addresses: Vec<_> = theaters.iter().map(|theater| theater.address().unwrap()).collect();
+    let tour = vec![addresses[1], addresses[2], addresses[0], addresses[2], addresses[1], addresses[0]];
+    let ledger = Ledger { tour, every, extra: vec![7; bytes], ..Ledger::default() };
+    let ledger = theaters[0].system().spawn(ledger);
+    theaters[0].publish("ledger", ledger);
+    let (done, finished) = mpsc::channel();
+    let mut clerks = 0;
+    for theater in theaters {
+        let ledger = known_in(theater, &theaters[0], "ledger");
+        for _ in 0..3 {
+            clerks += 1;
+            let clerk = Clerk { ledger, number: clerks, sent: 0, total: entries, done: done.clone() };
+            theater.system().spawn(clerk).tell(Write);
+        }
+    }
+    for _ in 0..clerks {
+        finished.recv_timeout(LIMIT).unwrap();
+    }
+    // Everything was sent, but may be on its way still.
+    let (_, wrong, arrivals) = eventually(|| {
+        let sum = ask(ledger, Sum);
+        (sum.0 >= u64::from(clerks) * entries).then_some(sum)
+    });
+    assert_eq!(wrong, vec![], "out of order, after {arrivals} arrivals");
+    assert!(arrivals > 0, "it never moved");
+}
+
+#[test]
+fn nothing_is_lost_repeated_or_reordered_while_the_receiver_moves() {
+    tour(&theaters(3).0, 10_000, 50, 0);
+}
+
+#[test]
+fn a_large_actor_moves_under_load() {
+    tour(&theaters(3).0, 1_000, 200, 1 << 20);
+}
+
+#[test]
+fn an_actor_moves_while_connections_are_cut() {
+    for seed in 0..4 {
+        let theaters: Vec<Theater> = (0..3).map(|_| theater()).collect();
+        let mut betweens = Vec::new();
+        for (number, from) in theaters.iter().enumerate() {
+            for to in &theaters[number + 1..] {
+                let seed = seed * 3 + betweens.len() as u64;
+                let between = Between::new(to.address().unwrap(), seed, 1..200_000);
+                from.connect(between.address()).unwrap();
+                betweens.push(between);
+            }
+        }
+        tour(&theaters, 5_000, 200, 10_000);
+        assert!(betweens.iter().map(Between::cuts).sum::<usize>() > 0, "nothing was cut");
+    }
+}
+
+#[test]
+fn timers_watchers_and_the_name_move_along() {
+    /// Tells of the end of a ledger.
+    struct Watch(ActorRef<Ledger>, mpsc::Sender<StopReason>);
+    impl Actor for Watch {
+        fn started(&mut self, ctx: &mut Context<Self>) {
+            ctx.watch(self.0);
+        }
+
+        fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+            let _ = self.1.send(down.reason);
+        }
+    }
+    let (theaters, peers) = theaters(3);
+    let [a, b, c] = &theaters[..] else { unreachable!() };
+    let ledger = a.system().spawn_with(SpawnOptions::new().name("main"), Ledger::default());
+    a.publish("ledger", ledger);
+    let (in_b, in_c) = (known_in(b, a, "ledger"), known_in(c, a, "ledger"));
+    let (ended, ends) = mpsc::channel();
+    for (theater, known) in [(a, ledger), (b, in_b), (c, in_c)] {
+        theater.system().spawn(Watch(known, ended.clone()));
+    }
+    ask(ledger, StartTicking);
+    a.migrate(ledger, peers[0][1].as_ref().unwrap()).wait().unwrap();
+    ask(in_b, Who);
+    b.migrate(in_b, peers[1][2].as_ref().unwrap()).wait().unwrap();
+    // It ticks in c, and what was to be sent once is sent once.
+    let before = ask(in_c, Ticks);
+    eventually(|| (ask(in_c, Ticks) >= before + 5 && ask(in_c, Sum).0 > 0).then_some(()));
+    assert_eq!(ask(in_c, Sum), (1, vec![], 2));
+    assert!(format!("{in_c}").contains("\"main\""), "{in_c}");
+
+    // Nothing depends on the theaters that it has left behind it.
+    ask(ledger, Who);
+    ask(in_b, Who);
+    in_b.stop();
+    for _ in 0..3 {
+        assert_eq!(ends.recv_timeout(LIMIT).unwrap(), StopReason::Stopped);
+    }
+}
+
+/// Its state cannot be written.
+#[derive(Deserialize)]
+struct Stubborn;
+impl Serialize for Stubborn {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("it will not"))
+    }
+}
+impl Actor for Stubborn {}
+impl Handler<Ticks> for Stubborn {
+    fn handle(&mut self, _: Ticks, _: &mut Context<Self>) -> u32 {
+        1
+    }
+}
+remote!(mobile Stubborn: Ticks);
+
+#[test]
+fn an_actor_that_cannot_go_stays_as_it_was() {
+    let (theaters, peers) = theaters(2);
+    let [a, _] = &theaters[..] else { unreachable!() };
+    let to_b = peers[0][1].as_ref().unwrap();
+    let stubborn = a.system().spawn(Stubborn);
+    assert!(matches!(a.migrate(stubborn, to_b).wait(), Err(MigrateError::Unwritable(_))));
+    assert_eq!(stubborn.ask(Ticks).wait(), Ok(1));
+
+    let supervisor = a.system().spawn(Supervisor::new(Supervise::one_for_one()));
+    let child = supervisor.ask(Supervised::new("child", Ledger::default)).wait().unwrap().unwrap();
+    assert_eq!(a.migrate(child, to_b).wait(), Err(MigrateError::Supervised));
+    assert_eq!(ask(child, Hooks), (0, 0, 1));
+
+    let large = a.system().spawn(Ledger { extra: vec![0; 32 << 20], ..Ledger::default() });
+    let why = a.migrate(large, to_b).wait().unwrap_err();
+    assert!(matches!(&why, MigrateError::Unwritable(why) if why.contains("bytes")), "{why}");
+    assert_eq!(ask(large, Hooks), (1, 0, 1));
+
+    let nowhere = a.system().spawn(Ledger::default());
+    ask(nowhere, GoTo("127.0.0.1:1".parse().unwrap()));
+    eventually(|| (ask(nowhere, Hooks) == (0, 0, 1)).then_some(()));
+
+    let ended = a.system().spawn(Ledger::default());
+    ended.drain();
+    eventually(|| ended.is_stopped().then_some(()));
+    assert_eq!(a.migrate(ended, to_b).wait(), Err(MigrateError::Stopped));
+}
+
+#[test]
+fn a_theater_is_evacuated_while_its_actors_work() {
+    let (mut theaters, mut peers) = theaters(3);
+    let addresses: Vec<_> = theaters.iter().map(|theater| theater.address().unwrap()).collect();
+    let (done, finished) = mpsc::channel();
+    let ledgers: Vec<_> = (0..2_000).map(|_| theaters[0].system().spawn(Ledger::default())).collect();
+    for (number, ledger) in ledgers.iter().enumerate().take(30) {
+        let name = number.to_string();
+        theaters[0].publish(name.clone(), *ledger);
+        for theater in &theaters[1..] {
+            let known = theater.find(&format!("playhouse://{}/{name}", addresses[0])).wait().unwrap();
+            let clerk = Clerk {
+                ledger: known,
+                number: theater.address().unwrap().port().into(),
+                sent: 0,
+                total: 500,
+                done: done.clone(),
+            };
+            theater.system().spawn(clerk).tell(Write);
+        }
+    }
+    let known = known_in(&theaters[1], &theaters[0], "3");
+    let to: Vec<Peer> = peers[0].drain(1..).flatten().collect();
+    let evacuation = theaters[0].evacuate(&to);
+    assert_eq!((evacuation.moved, evacuation.stayed.len()), (2_000, 0));
+    for _ in 0..60 {
+        finished.recv_timeout(LIMIT).unwrap();
+    }
+    for ledger in &ledgers[..30] {
+        eventually(|| (ask(*ledger, Sum).0 >= 1_000).then_some(()));
+        assert_eq!(ask(*ledger, Sum), (1_000, vec![], 1));
+    }
+    // Who has sent to it lately knows the way without the theater that it was born in.
+    ask(known, Who);
+    ask(known, Who);
+    peers.clear();
+    theaters.remove(0).shutdown().unwrap();
+    assert_eq!(ask(known, Sum), (1_000, vec![], 1));
+}
