@@ -47,13 +47,13 @@ use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 use playhouse_actor::away::{Carrier, Marker, Seat, TakeAnswer};
 use playhouse_actor::wire::{Agency, Codec, Moves, WireError};
-use playhouse_actor::{ActorId, AskError, MigrateError, Notify};
+use playhouse_actor::{ActorId, AskError, MigrateError, Notify, Watcher};
 use rustc_hash::FxHashMap;
 
 use crate::directory::{Far, Turn};
 use crate::distant::Distant;
 use crate::house::House;
-use crate::link::Link;
+use crate::link::{Link, Tell};
 
 /// Told how a migration ended.
 pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
@@ -226,7 +226,7 @@ impl House {
         id: ActorId,
         far: &Far,
         links: &[Arc<Link>],
-        watched: &mut Vec<(playhouse_actor::Watcher, Box<dyn FnOnce(playhouse_actor::StopReason) + Send>)>,
+        watched: &mut Vec<(Watcher, Tell)>,
     ) -> Option<Arc<dyn Carrier>> {
         let link = self.directory.link(far.theater);
         if link.is_none() && far.address.is_none() {

@@ -73,7 +73,7 @@ struct Out {
     watching: FxHashMap<Handle, Vec<(Watcher, u64)>>,
 }
 
-type Tell = Box<dyn FnOnce(StopReason) + Send>;
+pub(crate) type Tell = Box<dyn FnOnce(StopReason) + Send>;
 
 /// What the other end's handle means.
 #[derive(Clone, Copy)]
