@@ -159,12 +159,7 @@ impl<A: Actor> Context<A> {
         self.start_timer((period, period), message, Some(|message| Ok(message.clone())))
     }
 
-    fn start_timer<M, Mode>(
-        &mut self,
-        times: (Duration, Duration),
-        message: M,
-        copy: Option<Copying<M>>,
-    ) -> TimerKey
+    fn start_timer<M, Mode>(&mut self, times: (Duration, Duration), message: M, copy: Option<Copying<M>>) -> TimerKey
     where
         M: HandledBy<A, Mode>,
     {

@@ -15,6 +15,9 @@
 //! who is only out of reach is decided by `lost_after`: two theaters that are apart for longer than that and both live on may
 //! both go on with an actor that was on its way between them.)
 //!
+//! An actor may leave B for A again before A has heard of 2 (over the same link or another one). That it comes is as good as
+//! the answer; it is let in when that is there as well.
+//!
 //! # Who an actor is
 //!
 //! The name that it was born with: theater, place and life. Each theater has one place for it at most
@@ -45,9 +48,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
-use playhouse_actor::away::{Carrier, Marker, Seat, TakeAnswer};
-use playhouse_actor::wire::{Agency, Codec, Moves, WireError};
-use playhouse_actor::{ActorId, AskError, MigrateError, Notify, Watcher};
+use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
+use playhouse_actor::wire::{Agency, Codec, Moves, WireError, Written};
+use playhouse_actor::{ActorId, AskError, MigrateError, Notify, StopReason, Watcher};
 use rustc_hash::FxHashMap;
 
 use crate::directory::{Far, Turn};
@@ -116,7 +119,7 @@ impl House {
     /// The place `id` turns, unless it does already.
     pub(crate) fn turn(self: &Arc<Self>, id: ActorId) {
         let Some((moves, _)) = self.registry.moves(id) else { return };
-        if !id.address().is_away() {
+        if !self.directory.is_elsewhere(id) {
             return;
         }
         let number = self.next_turn();
@@ -144,7 +147,7 @@ impl House {
     /// An actor comes to its place `id`. Returns the number of its turn.
     pub(crate) fn begin_arrival(&self, id: ActorId, moves: &Moves) -> Result<u64, WireError> {
         let there = || WireError::new("it is there already");
-        if !id.address().is_away() {
+        if !self.directory.is_elsewhere(id) {
             return Err(there());
         }
         let mut turning = self.turning();
@@ -240,6 +243,26 @@ impl House {
         let distant = Distant::new(&self.directory, *far);
         distant.is_at(id);
         Some(distant)
+    }
+}
+
+/// The way to an actor that was lost with its theater.
+pub(crate) struct Gone;
+
+impl Carrier for Gone {
+    fn carry(&self, parcel: Parcel<'_>) -> Written {
+        match parcel {
+            Parcel::Request { answer, .. } | Parcel::Marker(Marker { answer, .. }) => {
+                answer(Err(AskError::TheaterLost { may_have_run: false }));
+            }
+            Parcel::Watch { notify, .. } => notify(StopReason::TheaterLost),
+            Parcel::Tell { .. } | Parcel::Stop { .. } | Parcel::Kill | Parcel::Unwatch { .. } => {}
+        }
+        Err(WireError::new("the theater is lost"))
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
     }
 }
 

@@ -48,6 +48,7 @@ use crate::frame::{Handle, Head, Kind};
 use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
 use crate::session::{self, FrameError, Inbound, Outbound};
+pub(crate) use moves::Arrival;
 
 pub(crate) use connection::Connection;
 
