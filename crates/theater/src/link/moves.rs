@@ -237,7 +237,7 @@ impl Link {
             house.say_here(id, answer);
             return house.turned(id, origin.3, house.seat(id).map(Far::from));
         }
-        let target = TARGETS.with_borrow(|targets| targets.get(to as usize).copied().flatten());
+        let target = TARGETS.with_borrow(|targets| targets.get(to));
         let moves = target.and_then(|target| Some((target, self.registry.moves(target.id)?.0)));
         match moves {
             None => answer(Err(AskError::Stopped)),
@@ -267,15 +267,10 @@ impl Link {
 
     /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.
     pub(crate) fn close_antechamber(&self, antechamber: ActorId) {
-        let close = |targets: &mut Vec<Option<Target>>| {
-            for target in targets.iter_mut().flatten().filter(|target| target.antechamber == Some(antechamber)) {
-                target.antechamber = None;
-            }
-        };
         if READS.get() == Some(self.number) {
-            TARGETS.with_borrow_mut(close);
+            TARGETS.with_borrow_mut(|targets| targets.close_antechamber(antechamber));
         } else {
-            close(&mut lock(&self.inn).targets);
+            lock(&self.inn).targets.close_antechamber(antechamber);
         }
     }
 }
