@@ -1,6 +1,7 @@
 //! Who of other theaters is known here, and under which name: one place for each, whichever way its name came.
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::ActorId;
@@ -39,6 +40,8 @@ pub(crate) struct Directory {
     house: OnceLock<Weak<House>>,
     known: Mutex<Known>,
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
+    /// How often room was made on a link whose window was full.
+    pub(crate) room_made: AtomicU64,
 }
 
 #[derive(Default)]
@@ -56,6 +59,7 @@ impl Directory {
             house: OnceLock::new(),
             known: Mutex::default(),
             links: Mutex::default(),
+            room_made: AtomicU64::new(0),
         }
     }
 

@@ -1,0 +1,147 @@
+//! What links promise when more is sent than is handled.
+
+mod support;
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use playhouse_actor::wire::WireForm;
+use playhouse_actor::*;
+use playhouse_theater::Theater;
+use serde::{Deserialize, Serialize};
+use support::{LIMIT, theater};
+
+fn work(time: Duration) {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// Answers each ball with two, until it has sent enough.
+struct Player {
+    number: usize,
+    others: Vec<ActorRef<Player>>,
+    /// To each of the others.
+    sent: Vec<u64>,
+    /// From each of the others.
+    came: Vec<u64>,
+    last: u64,
+    done: mpsc::Sender<()>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Ball {
+    by: usize,
+    n: u64,
+    padding: Vec<u8>,
+}
+impl Message for Ball {
+    type Reply = ();
+    const WIRE: Option<WireForm<Ball>> = Some(WireForm::of());
+}
+
+struct Meet(Vec<ActorRef<Player>>);
+impl Message for Meet {
+    type Reply = ();
+}
+struct Begin;
+impl Message for Begin {
+    type Reply = ();
+}
+
+impl Player {
+    fn new(number: usize, last: u64, done: &mpsc::Sender<()>) -> Player {
+        Player { number, others: Vec::new(), sent: Vec::new(), came: Vec::new(), last, done: done.clone() }
+    }
+
+    fn play(&mut self, balls: usize) {
+        for _ in 0..balls {
+            // The one that has got least.
+            let (to, _) = self.sent.iter().enumerate().min_by_key(|(_, sent)| **sent).unwrap();
+            if self.sent[to] == self.last {
+                return;
+            }
+            self.others[to].tell(Ball { by: self.number, n: self.sent[to], padding: vec![0; 1000] });
+            self.sent[to] += 1;
+        }
+    }
+}
+
+impl Actor for Player {}
+impl Handler<Meet> for Player {
+    fn handle(&mut self, Meet(others): Meet, _: &mut Context<Self>) {
+        self.sent = vec![0; others.len()];
+        self.came = vec![0; others.len()];
+        self.others = others;
+    }
+}
+impl Handler<Begin> for Player {
+    fn handle(&mut self, Begin: Begin, _: &mut Context<Self>) {
+        self.play(100);
+    }
+}
+impl Handler<Ball> for Player {
+    fn handle(&mut self, ball: Ball, _: &mut Context<Self>) {
+        assert_eq!(ball.n, self.came[ball.by], "lost, repeated or out of order");
+        self.came[ball.by] += 1;
+        work(Duration::from_micros(10));
+        self.play(2);
+        if self.came.iter().all(|came| *came == self.last) {
+            self.done.send(()).unwrap();
+        }
+    }
+}
+remote!(Player: Ball);
+
+/// Players in each theater, who play with those of the next one; returns when all have got all.
+fn play(theaters: &[Theater], players: usize, each: u64) {
+    let (done, all) = mpsc::channel();
+    let teams: Vec<Vec<ActorRef<Player>>> = theaters
+        .iter()
+        .map(|theater| (0..players).map(|number| theater.system().spawn(Player::new(number, each, &done))).collect())
+        .collect();
+    for (theater, team) in theaters.iter().zip(&teams) {
+        for (number, player) in team.iter().enumerate() {
+            theater.publish(number.to_string(), *player);
+        }
+    }
+    for (at, team) in teams.iter().enumerate() {
+        let next = theaters[(at + 1) % theaters.len()].address().unwrap();
+        let find = |number| theaters[at].find::<Player>(&format!("playhouse://{next}/{number}")).wait().unwrap();
+        let others: Vec<_> = (0..players).map(find).collect();
+        for player in team {
+            player.ask(Meet(others.clone())).wait().unwrap();
+        }
+    }
+    for player in teams.iter().flatten() {
+        player.tell(Begin);
+    }
+    for _ in 0..theaters.len() * players {
+        all.recv_timeout(LIMIT).expect("all comes to its end");
+    }
+    for theater in theaters {
+        let total = theater.system().stats().total;
+        assert_eq!((total.dead_letters, total.crashes), (0, 0));
+    }
+}
+
+#[test]
+fn two_theaters_that_flood_each_other_go_on() {
+    let theaters = [theater(), theater()];
+    play(&theaters, 4, 10_000);
+    let mutes = theaters.each_ref().map(|theater| theater.system().stats().total.mutes);
+    assert!(mutes.iter().all(|mutes| *mutes > 0), "nobody was muted: {mutes:?}");
+    for theater in theaters {
+        theater.shutdown().unwrap();
+    }
+}
+
+#[test]
+fn three_theaters_that_flood_each_other_in_a_circle_go_on() {
+    let theaters = [theater(), theater(), theater()];
+    play(&theaters, 3, 10_000);
+    for theater in theaters {
+        theater.shutdown().unwrap();
+    }
+}
