@@ -6,7 +6,7 @@ mod support;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use faulty::{Between, eventually};
+use faulty::{Between, Fault, eventually};
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Theater, TheaterError};
@@ -101,37 +101,64 @@ impl Handler<Back> for Asker {
 }
 remote!(Asker: Back);
 
+/// Actors in two theaters, with `between` between them, send each other numbers: `each` of `actors`.
+fn exchange(here: &Theater, there: &Theater, between: &Between, actors: usize, each: u64) {
+    let peer = here.connect(between.address()).unwrap();
+    let (done, all) = mpsc::channel();
+    let mut echoes = Vec::new();
+    for _ in 0..actors {
+        let to = here.spawn_at(&peer, &Echo { expected: 0 }).unwrap();
+        let asker = Asker { to, sent: 0, came: 0, last: each, done: done.clone() };
+        here.system().spawn(asker).tell(Go);
+        echoes.push(to);
+    }
+    for _ in 0..actors {
+        all.recv_timeout(LIMIT).expect("all come back");
+    }
+    for echo in echoes {
+        assert_eq!(echo.ask(Seen).wait(), Ok(each));
+    }
+    for system in [here.system(), there.system()] {
+        let total = system.stats().total;
+        assert_eq!((total.dead_letters, total.crashes), (0, 0));
+    }
+}
+
 #[test]
 fn cut_connections_lose_repeat_and_reorder_nothing() {
-    const ACTORS: usize = 4;
-    const EACH: u64 = 5_000;
     for seed in 0..4 {
         let (here, there) = (theater(), theater());
-        let between = Between::new(there.address().unwrap(), seed, 1..400_000);
-        let peer = here.connect(between.address()).unwrap();
-        let (done, all) = mpsc::channel();
-        let mut echoes = Vec::new();
-        for _ in 0..ACTORS {
-            let to = here.spawn_at(&peer, &Echo { expected: 0 }).unwrap();
-            let asker = Asker { to, sent: 0, came: 0, last: EACH, done: done.clone() };
-            here.system().spawn(asker).tell(Go);
-            echoes.push(to);
-        }
-        for _ in 0..ACTORS {
-            all.recv_timeout(LIMIT).expect("all come back");
-        }
-        for echo in echoes {
-            assert_eq!(echo.ask(Seen).wait(), Ok(EACH));
-        }
-        assert!(between.cuts() > 5, "only {} cuts", between.cuts());
-        for system in [here.system(), there.system()] {
-            let total = system.stats().total;
-            assert_eq!((total.dead_letters, total.crashes), (0, 0), "seed {seed}");
-        }
+        let between = Between::new(there.address().unwrap(), seed, Fault::Cut(1..400_000));
+        exchange(&here, &there, &between, 4, 5_000);
+        assert!(between.faults() > 5, "only {} cuts", between.faults());
         drop(between);
-        let (here, there) = (here.shutdown(), there.shutdown());
-        here.unwrap();
-        there.unwrap();
+        here.shutdown().unwrap();
+        there.shutdown().unwrap();
+    }
+}
+
+/// Neither end is told: that a connection is silent is all there is to be noticed.
+#[test]
+fn connections_that_fall_silent_are_replaced_and_lose_nothing() {
+    let (here, there) = (theater(), theater());
+    let between = Between::new(there.address().unwrap(), 1, Fault::FirstFallsSilent(1_000_000));
+    exchange(&here, &there, &between, 4, 20_000);
+    assert!(between.faults() > 0, "nothing fell silent");
+    drop(between);
+    here.shutdown().unwrap();
+    there.shutdown().unwrap();
+}
+
+#[test]
+fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
+    for seed in 0..2 {
+        let (here, there) = (theater(), theater());
+        let between = Between::new(there.address().unwrap(), seed, Fault::Late);
+        exchange(&here, &there, &between, 4, 2_000);
+        assert!(between.faults() > 50, "only {} came late", between.faults());
+        drop(between);
+        here.shutdown().unwrap();
+        there.shutdown().unwrap();
     }
 }
 

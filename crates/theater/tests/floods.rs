@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -142,6 +143,112 @@ fn three_theaters_that_flood_each_other_in_a_circle_go_on() {
     let theaters = [theater(), theater(), theater()];
     play(&theaters, 3, 10_000);
     for theater in theaters {
+        theater.shutdown().unwrap();
+    }
+}
+
+#[test]
+fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
+    const WRITERS: usize = 64;
+    const EACH: u64 = 2_000;
+    /// Sent, and not handled yet: wherever that is. And how many there were at most.
+    static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
+    static UNDER_WAY_MAX: AtomicU64 = AtomicU64::new(0);
+
+    /// What it has counts, since nothing of it is on the heap.
+    #[derive(Serialize, Deserialize)]
+    struct Load {
+        by: usize,
+        n: u64,
+        padding: [[u8; 32]; 8],
+    }
+    impl Message for Load {
+        type Reply = ();
+        const WIRE: Option<WireForm<Load>> = Some(WireForm::of());
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Handled;
+    impl Message for Handled {
+        type Reply = u64;
+        const WIRE: Option<WireForm<Handled>> = Some(WireForm::of());
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Slow {
+        came: Vec<u64>,
+    }
+    impl Actor for Slow {}
+    impl Handler<Load> for Slow {
+        fn handle(&mut self, load: Load, _: &mut Context<Self>) {
+            assert_eq!(load.n, self.came[load.by], "lost, repeated or out of order");
+            self.came[load.by] += 1;
+            work(Duration::from_micros(15));
+            UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    impl Handler<Handled> for Slow {
+        fn handle(&mut self, _: Handled, _: &mut Context<Self>) -> u64 {
+            self.came.iter().sum()
+        }
+    }
+    remote!(spawn Slow: Load, Handled);
+
+    struct Writer {
+        number: usize,
+        to: ActorRef<Slow>,
+        sent: u64,
+    }
+    struct More;
+    impl Message for More {
+        type Reply = ();
+    }
+    impl Actor for Writer {}
+    impl Handler<More> for Writer {
+        fn handle(&mut self, _: More, ctx: &mut Context<Self>) {
+            for _ in 0..10 {
+                self.to.tell(Load { by: self.number, n: self.sent, padding: [[1; 32]; 8] });
+                self.sent += 1;
+                let under_way = UNDER_WAY.fetch_add(1, Ordering::Relaxed) + 1;
+                UNDER_WAY_MAX.fetch_max(under_way, Ordering::Relaxed);
+            }
+            if self.sent < EACH {
+                ctx.this().tell(More);
+            }
+        }
+    }
+
+    let [here, there, third] = [theater(), theater(), theater()];
+    let slow_peer = here.connect(there.address().unwrap()).unwrap();
+    let other_peer = here.connect(third.address().unwrap()).unwrap();
+    let to = here.spawn_at(&slow_peer, &Slow { came: vec![0; WRITERS] }).unwrap();
+    let other = here.spawn_at(&other_peer, &Slow { came: vec![0] }).unwrap();
+    let at_home = here.system().spawn(Slow { came: vec![7] });
+    here.publish("at home", at_home);
+    let name = format!("playhouse://{}/at home", here.address().unwrap());
+    let from_there = there.find::<Slow>(&name).wait().unwrap();
+    for number in 0..WRITERS {
+        here.system().spawn(Writer { number, to, sent: 0 }).tell(More);
+    }
+    let total = WRITERS as u64 * EACH;
+    let deadline = Instant::now() + LIMIT;
+    while here.system().stats().total.mutes == 0 {
+        assert!(Instant::now() < deadline, "no writer was muted");
+        std::thread::yield_now();
+    }
+    for _ in 0..20 {
+        assert_eq!(other.ask(Handled).wait(), Ok(0), "over another link");
+        assert_eq!(from_there.ask(Handled).wait(), Ok(7), "the answer comes over the full one");
+    }
+    assert!(UNDER_WAY.load(Ordering::Relaxed) > 0, "the flood was over");
+    here.system().run_until_idle();
+    assert_eq!(to.ask(Handled).wait(), Ok(total));
+    for theater in [&here, &there, &third] {
+        let total = theater.system().stats().total;
+        assert_eq!((total.dead_letters, total.crashes), (0, 0));
+    }
+    // The window, what is put aside before it, and what waits behind it before its reader is overloaded.
+    let bytes_max = UNDER_WAY_MAX.load(Ordering::Relaxed) * size_of::<Load>() as u64;
+    assert!(bytes_max < 16 * 1024 * 1024, "{bytes_max} bytes of {} were under way", total * size_of::<Load>() as u64);
+    for theater in [here, there, third] {
         theater.shutdown().unwrap();
     }
 }
