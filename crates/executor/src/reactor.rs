@@ -85,7 +85,11 @@ impl Worker {
     pub(crate) fn dispatch(&self, reactor: &dyn Reactor) {
         // While this worker rested, its stages may have been adopted: they are sent to by the route of now (I1).
         self.flush();
+        let before = self.backlog_bytes();
         reactor.dispatch();
+        // What comes from outside counts as sent by others, though this worker has put it before itself.
+        self.note_mail(self.backlog_bytes() - before);
+        self.weigh();
         self.flush();
         self.write_out();
     }

@@ -159,7 +159,8 @@ impl House {
         let deadline = Instant::now() + 2 * PATIENCE;
         let mut links = self.links();
         loop {
-            if let Some(known) = links.by_incarnation.values().find(|known| known.link.address == Some(address)) {
+            let is_there = |known: &&Known| known.link.address == Some(address) && !known.link.is_lost();
+            if let Some(known) = links.by_incarnation.values().find(is_there) {
                 return Ok(Arc::clone(&known.link));
             }
             if !links.calling.insert(address) {
@@ -201,7 +202,8 @@ impl House {
         };
         let link = {
             let mut links = self.links();
-            if let Some(known) = links.by_incarnation.get(&hello.incarnation) {
+            let known = links.by_incarnation.get(&hello.incarnation);
+            if let Some(known) = known.filter(|known| !known.link.is_lost()) {
                 // It was called under another address, or has called meanwhile.
                 return Ok(Some(Arc::clone(&known.link)));
             }

@@ -10,7 +10,7 @@ use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::Theater;
 use serde::{Deserialize, Serialize};
-use support::{LIMIT, theater};
+use support::{LIMIT, builder, theater};
 
 fn work(time: Duration) {
     let until = Instant::now() + time;
@@ -216,39 +216,47 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
         }
     }
 
-    let [here, there, third] = [theater(), theater(), theater()];
-    let slow_peer = here.connect(there.address().unwrap()).unwrap();
-    let other_peer = here.connect(third.address().unwrap()).unwrap();
-    let to = here.spawn_at(&slow_peer, &Slow { came: vec![0; WRITERS] }).unwrap();
-    let other = here.spawn_at(&other_peer, &Slow { came: vec![0] }).unwrap();
-    let at_home = here.system().spawn(Slow { came: vec![7] });
-    here.publish("at home", at_home);
-    let name = format!("playhouse://{}/at home", here.address().unwrap());
-    let from_there = there.find::<Slow>(&name).wait().unwrap();
-    for number in 0..WRITERS {
-        here.system().spawn(Writer { number, to, sent: 0 }).tell(More);
-    }
-    let total = WRITERS as u64 * EACH;
-    let deadline = Instant::now() + LIMIT;
-    while here.system().stats().total.mutes == 0 {
-        assert!(Instant::now() < deadline, "no writer was muted");
-        std::thread::yield_now();
-    }
-    for _ in 0..20 {
-        assert_eq!(other.ask(Handled).wait(), Ok(0), "over another link");
-        assert_eq!(from_there.ask(Handled).wait(), Ok(7), "the answer comes over the full one");
-    }
-    assert!(UNDER_WAY.load(Ordering::Relaxed) > 0, "the flood was over");
-    here.system().run_until_idle();
-    assert_eq!(to.ask(Handled).wait(), Ok(total));
-    for theater in [&here, &there, &third] {
-        let total = theater.system().stats().total;
-        assert_eq!((total.dead_letters, total.crashes), (0, 0));
-    }
-    // The window, what is put aside before it, and what waits behind it before its reader is overloaded.
-    let bytes_max = UNDER_WAY_MAX.load(Ordering::Relaxed) * size_of::<Load>() as u64;
-    assert!(bytes_max < 16 * 1024 * 1024, "{bytes_max} bytes of {} were under way", total * size_of::<Load>() as u64);
-    for theater in [here, there, third] {
-        theater.shutdown().unwrap();
+    // Where there is one worker, who reads also handles.
+    for workers in [1, 2] {
+        let there = builder().system(System::builder().workers(workers)).start().unwrap();
+        let [here, third] = [theater(), theater()];
+        let slow_peer = here.connect(there.address().unwrap()).unwrap();
+        let other_peer = here.connect(third.address().unwrap()).unwrap();
+        let to = here.spawn_at(&slow_peer, &Slow { came: vec![0; WRITERS] }).unwrap();
+        let other = here.spawn_at(&other_peer, &Slow { came: vec![0] }).unwrap();
+        let at_home = here.system().spawn(Slow { came: vec![7] });
+        here.publish("at home", at_home);
+        let name = format!("playhouse://{}/at home", here.address().unwrap());
+        let from_there = there.find::<Slow>(&name).wait().unwrap();
+        for number in 0..WRITERS {
+            here.system().spawn(Writer { number, to, sent: 0 }).tell(More);
+        }
+        let total = WRITERS as u64 * EACH;
+        let deadline = Instant::now() + LIMIT;
+        while here.system().stats().total.mutes == 0 {
+            assert!(Instant::now() < deadline, "no writer was muted");
+            std::thread::yield_now();
+        }
+        for _ in 0..4 {
+            assert_eq!(other.ask(Handled).wait(), Ok(0), "over another link");
+            assert_eq!(from_there.ask(Handled).wait(), Ok(7), "the answer comes over the full one");
+        }
+        assert!(UNDER_WAY.load(Ordering::Relaxed) > 0, "the flood was over");
+        here.system().run_until_idle();
+        assert_eq!(to.ask(Handled).wait(), Ok(total));
+        for theater in [&here, &there, &third] {
+            let total = theater.system().stats().total;
+            assert_eq!((total.dead_letters, total.crashes), (0, 0));
+        }
+        // The window, what is put aside before it, and what waits behind it before its reader is overloaded.
+        let bytes_max = UNDER_WAY_MAX.swap(0, Ordering::Relaxed) * size_of::<Load>() as u64;
+        assert!(
+            bytes_max < 16 * 1024 * 1024,
+            "{bytes_max} bytes of {} were under way",
+            total * size_of::<Load>() as u64
+        );
+        for theater in [here, there, third] {
+            theater.shutdown().unwrap();
+        }
     }
 }
