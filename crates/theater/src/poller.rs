@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use playhouse_executor::Reactor;
@@ -34,6 +34,10 @@ struct Turn {
     ready: Vec<Ready>,
     /// The worker has slept in it, not only looked.
     slept: bool,
+    /// When those who wait were asked last.
+    asked: Instant,
+    /// It is time to ask them again.
+    due: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -70,7 +74,14 @@ impl Poller {
             waker,
             next_token: AtomicUsize::new(1),
             connections: Mutex::default(),
-            turn: Mutex::new(Turn { poll, events: Events::with_capacity(256), ready: Vec::new(), slept: false }),
+            turn: Mutex::new(Turn {
+                poll,
+                events: Events::with_capacity(256),
+                ready: Vec::new(),
+                slept: false,
+                asked: Instant::now(),
+                due: false,
+            }),
         })
     }
 
@@ -122,7 +133,7 @@ impl Poller {
 impl Reactor for Poller {
     fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut turn = lock(&self.turn);
-        let Turn { poll, events, ready, slept } = &mut *turn;
+        let Turn { poll, events, ready, slept, asked, due } = &mut *turn;
         let timeout = match ready.iter().all(|ready| ready.waits) {
             true if ready.is_empty() => timeout,
             true => Some(timeout.map_or(CATCH_UP, |timeout| timeout.min(CATCH_UP))),
@@ -146,13 +157,22 @@ impl Reactor for Poller {
                 }
             }
         }
-        !ready.is_empty()
+        // Not each time that somebody looks: who waits is no work, and keeps nobody awake.
+        *due = ready.iter().any(|ready| ready.waits) && asked.elapsed() >= CATCH_UP;
+        *due || ready.iter().any(|ready| !ready.waits)
     }
 
     fn dispatch(&self) {
         let mut turn = lock(&self.turn);
-        let (ready, slept) = (std::mem::take(&mut turn.ready), turn.slept);
+        let (ready, slept, due) = (std::mem::take(&mut turn.ready), turn.slept, turn.due);
+        if due {
+            turn.asked = Instant::now();
+        }
         for event in ready {
+            if event.waits && !due {
+                turn.ready.push(event);
+                continue;
+            }
             let Some((link, connection)) = lock(&self.connections).get(&event.token).cloned() else { continue };
             if event.writable {
                 link.flush(false);
