@@ -19,6 +19,8 @@
 //!
 //! - *phase is RUNTIME, or nothing is claimed*: M is not stuck. The monitor lowers REVOKED and leaves. If M saw it, M
 //!   asks for the lease lock, which the monitor holds meanwhile, and finds that it was not taken.
+//! - *phase is USER and c is claimed, but c's stage is another worker's*: M has run c, given its stage away, and claimed
+//!   nothing since. M is not stuck; the monitor leaves.
 //! - *phase is USER and c is claimed*: whatever M does next, it will look at the signal before it claims another record
 //!   or enters RUNTIME, and then stop at the lease lock. So queue and core stand still. Everything behind c is taken.
 //!   M may be before c's handler (it claimed c and has not yet looked: then it sees REVOKED, asks for the lock, learns
@@ -150,6 +152,14 @@ impl Worker {
         if unsafe { (*self.core.get()).is_held(claimed.as_ref().stage()) } {
             // The thread is about to put the record aside, or has just done so: it is in no handler, and must not be
             // left with the record, which is behind others that were put aside (I2), or whose stage runs elsewhere (I1).
+            self.tenure.signal.clear(Signal::REVOKED);
+            return None;
+        }
+        // SAFETY: the claimed record stays readable.
+        if self.system.route[unsafe { claimed.as_ref() }.stage() as usize].load(Ordering::Acquire) != self.id {
+            // The record was run, and then its stage was given away: the thread stands before its next claim. That stage
+            // is not this worker's to be held; who runs it now would be told of its return (I1). (Acquire: pairs with
+            // the Release of who moved it. It does not come back meanwhile: that thread would take it in.)
             self.tenure.signal.clear(Signal::REVOKED);
             return None;
         }

@@ -39,6 +39,11 @@ impl SystemCore {
         }
     }
 
+    /// Whether all workers sleep but the calling one, and no handler is stuck: no message is being handled.
+    pub fn others_sleep(&self) -> bool {
+        self.active.load(Ordering::Acquire) <= 1 && self.detached.load(Ordering::Acquire) == 0
+    }
+
     fn is_quiet(&self) -> bool {
         // `open` first: what is under way ends on a worker that is awake at that time.
         self.open.load(Ordering::Acquire) == 0

@@ -7,8 +7,8 @@
 //! # Order (I2)
 //!
 //! What the reactor dispatches is sent like what a timer sends: from the worker's own logs, by the route of now. All logs
-//! are flushed before the role of the poller is given up; so what the next poller dispatches, on whichever worker, stands
-//! behind it wherever it goes.
+//! are flushed before the role of the poller is given up, and the next poller takes its mail before it dispatches; so what
+//! that dispatches, on whichever worker, stands behind it wherever it goes.
 //!
 //! # No lost wake-up (I3)
 //!
@@ -85,7 +85,16 @@ impl Worker {
     pub(crate) fn dispatch(&self, reactor: &dyn Reactor) {
         // While this worker rested, its stages may have been adopted: they are sent to by the route of now (I1).
         self.flush();
+        // What the last poller has sent here comes before what this one puts into its own queue. It was flushed before the
+        // role was given up, so its flag is seen.
+        if self.office().mail.is_up() {
+            self.take_mail();
+        }
+        let before = self.backlog_bytes();
         reactor.dispatch();
+        // What comes from outside counts as sent by others, though this worker has put it before itself.
+        self.note_mail(self.backlog_bytes() - before);
+        self.weigh();
         self.flush();
         self.write_out();
     }

@@ -1,6 +1,7 @@
 //! Who of other theaters is known here, and under which name: one place for each, whichever way its name came.
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::ActorId;
@@ -50,6 +51,8 @@ pub(crate) struct Directory {
     /// Actors that were sent away, and of which it is not known yet whether they have come; with those that came back before
     /// that was known.
     pub(crate) leaving: Mutex<FxHashMap<ActorId, Option<Return>>>,
+    /// How often room was made on a link whose window was full.
+    pub(crate) room_made: AtomicU64,
 }
 
 /// An actor that has come back before its leaving was known to have succeeded.
@@ -87,6 +90,7 @@ impl Directory {
             links: Mutex::default(),
             turning: Mutex::default(),
             leaving: Mutex::default(),
+            room_made: AtomicU64::new(0),
         }
     }
 

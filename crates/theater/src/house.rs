@@ -86,7 +86,7 @@ impl Links {
     fn at(&self, address: SocketAddr) -> Option<&Arc<Link>> {
         let alias = self.aliases.get(&address).and_then(|theater| self.by_incarnation.get(theater));
         let known = || self.by_incarnation.values().find(|known| known.link.address == Some(address));
-        alias.or_else(known).map(|known| &known.link)
+        alias.or_else(known).map(|known| &known.link).filter(|link| !link.is_lost())
     }
 }
 
@@ -141,7 +141,7 @@ impl House {
 
     /// The link with the theater at `address`, if there is one.
     pub(crate) fn known_link(&self, address: SocketAddr) -> Option<Arc<Link>> {
-        self.links().at(address).filter(|link| !link.is_lost()).map(Arc::clone)
+        self.links().at(address).map(Arc::clone)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -241,7 +241,8 @@ impl House {
         };
         let link = {
             let mut links = self.links();
-            if let Some(known) = links.by_incarnation.get(&hello.incarnation) {
+            let known = links.by_incarnation.get(&hello.incarnation);
+            if let Some(known) = known.filter(|known| !known.link.is_lost()) {
                 // It was called under another address, or has called meanwhile.
                 let link = Arc::clone(&known.link);
                 links.aliases.insert(address, hello.incarnation);

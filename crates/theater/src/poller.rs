@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use playhouse_executor::Reactor;
@@ -13,7 +13,7 @@ use crate::handshake::Opening;
 use crate::link::{Connection, Link, Progress, flush_all};
 
 const WAKER: Token = Token(0);
-/// How long a reader waits until who it read for may have caught up.
+/// After so long it is asked again whether who was read for has caught up.
 const CATCH_UP: Duration = Duration::from_millis(1);
 
 /// All connections.
@@ -33,6 +33,12 @@ struct Turn {
     poll: Poll,
     events: Events,
     ready: Vec<Ready>,
+    /// The worker has slept in it, not only looked.
+    slept: bool,
+    /// When those who wait were asked last.
+    asked: Instant,
+    /// It is time to ask them again.
+    due: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -42,8 +48,17 @@ struct Ready {
     /// The other end writes no more: what it wrote last is to be read up to its end, of which nothing else will tell.
     closed: bool,
     writable: bool,
-    /// Who it is for had to catch up.
+    /// Who was read for has to catch up.
     waits: bool,
+}
+
+impl Ready {
+    fn join(&mut self, other: Ready) {
+        self.readable |= other.readable;
+        self.closed |= other.closed;
+        self.writable |= other.writable;
+        self.waits &= other.waits;
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -60,7 +75,14 @@ impl Poller {
             waker,
             next_token: AtomicUsize::new(1),
             connections: Mutex::default(),
-            turn: Mutex::new(Turn { poll, events: Events::with_capacity(256), ready: Vec::new() }),
+            turn: Mutex::new(Turn {
+                poll,
+                events: Events::with_capacity(256),
+                ready: Vec::new(),
+                slept: false,
+                asked: Instant::now(),
+                due: false,
+            }),
         })
     }
 
@@ -107,32 +129,46 @@ impl Poller {
 impl Reactor for Poller {
     fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut turn = lock(&self.turn);
-        let Turn { poll, events, ready } = &mut *turn;
+        let Turn { poll, events, ready, slept, asked, due } = &mut *turn;
         let timeout = match ready.iter().all(|ready| ready.waits) {
             true if ready.is_empty() => timeout,
             true => Some(timeout.map_or(CATCH_UP, |timeout| timeout.min(CATCH_UP))),
             false => Some(Duration::ZERO),
         };
+        *slept = timeout.is_none_or(|timeout| !timeout.is_zero());
         // Interrupted: as if the time had passed.
         if poll.poll(events, timeout).is_ok() {
             for event in events.iter().filter(|event| event.token() != WAKER) {
                 let closed = event.is_read_closed() || event.is_error();
-                ready.push(Ready {
+                let found = Ready {
                     token: event.token(),
                     readable: event.is_readable() || closed,
                     closed,
                     writable: event.is_writable(),
                     waits: false,
-                });
+                };
+                match ready.iter_mut().find(|known| known.token == found.token) {
+                    Some(known) => known.join(found),
+                    None => ready.push(found),
+                }
             }
         }
-        !ready.is_empty()
+        // Not each time that somebody looks: who waits is no work, and keeps nobody awake.
+        *due = ready.iter().any(|ready| ready.waits) && asked.elapsed() >= CATCH_UP;
+        *due || ready.iter().any(|ready| !ready.waits)
     }
 
     fn dispatch(&self) {
         let mut turn = lock(&self.turn);
-        let ready = std::mem::take(&mut turn.ready);
+        let (ready, slept, due) = (std::mem::take(&mut turn.ready), turn.slept, turn.due);
+        if due {
+            turn.asked = Instant::now();
+        }
         for event in ready {
+            if event.waits && !due {
+                turn.ready.push(event);
+                continue;
+            }
             let Some((link, connection)) = lock(&self.connections).get(&event.token).cloned() else { continue };
             if event.writable {
                 link.flush(false);
@@ -141,7 +177,7 @@ impl Reactor for Poller {
             // there is room.
             if event.readable || event.writable && connection.cipher.is_some() {
                 let again = |waits| Ready { readable: true, writable: false, waits, ..event };
-                match link.read(&connection, event.closed) {
+                match link.read(&connection, event.closed, slept) {
                     Progress::Done => {}
                     Progress::More => turn.ready.push(again(false)),
                     Progress::Wait => turn.ready.push(again(true)),

@@ -4,11 +4,12 @@ mod faulty;
 mod numbers;
 mod support;
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use faulty::{Between, eventually};
-use numbers::{Asker, Echo, Number, Seen, over_cuts};
+use faulty::{Between, Fault, eventually};
+use numbers::{Asker, Echo, Number, Seen, exchange, over_cuts};
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Theater, TheaterError};
@@ -19,6 +20,28 @@ use support::{LIMIT, theater};
 fn cut_connections_lose_repeat_and_reorder_nothing() {
     for seed in 0..4 {
         over_cuts(theater(), theater(), seed);
+    }
+}
+
+/// Neither end is told: that a connection is silent is all there is to be noticed.
+#[test]
+fn connections_that_fall_silent_are_replaced_and_lose_nothing() {
+    let (here, there) = (theater(), theater());
+    let between = Between::new(there.address().unwrap(), 1, Fault::FirstFallsSilent(1_000_000));
+    let faults = between.counter();
+    exchange(here, there, between, 4, 20_000);
+    assert!(faults.load(Ordering::Relaxed) > 0, "nothing fell silent");
+}
+
+#[test]
+fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
+    for seed in 0..2 {
+        let (here, there) = (theater(), theater());
+        let between = Between::new(there.address().unwrap(), seed, Fault::Late);
+        let late = between.counter();
+        exchange(here, there, between, 4, 2_000);
+        let late = late.load(Ordering::Relaxed);
+        assert!(late > 50, "only {late} came late");
     }
 }
 
@@ -230,7 +253,7 @@ fn a_theater_that_is_called_by_another_address_is_the_same() {
     let peer = here.connect(there.address().unwrap()).unwrap();
     let echo = here.spawn_at(&peer, &Echo { expected: 0 }).unwrap();
     assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(0));
-    let between = Between::new(there.address().unwrap(), 1, 1 << 40..1 << 41);
+    let between = Between::new(there.address().unwrap(), 1, Fault::Cut(1 << 40..1 << 41));
     for _ in 0..2 {
         let again = here.connect(between.address()).unwrap();
         assert_eq!(again.address(), peer.address());

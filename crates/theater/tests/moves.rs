@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use faulty::{Between, eventually};
+use faulty::{Between, Fault, eventually};
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Peer, Theater};
@@ -279,13 +279,13 @@ fn an_actor_moves_while_connections_are_cut() {
         for (number, from) in theaters.iter().enumerate() {
             for to in &theaters[number + 1..] {
                 let seed = seed * 3 + betweens.len() as u64;
-                let between = Between::new(to.address().unwrap(), seed, 1..200_000);
+                let between = Between::new(to.address().unwrap(), seed, Fault::Cut(1..200_000));
                 from.connect(between.address()).unwrap();
                 betweens.push(between);
             }
         }
         tour(&theaters, 1_500, 50, 2_000);
-        assert!(betweens.iter().map(Between::cuts).sum::<usize>() > 0, "nothing was cut");
+        assert!(betweens.iter().map(Between::faults).sum::<usize>() > 0, "nothing was cut");
     }
 }
 

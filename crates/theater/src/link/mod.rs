@@ -14,7 +14,16 @@
 //! executor). An answer goes the same way as a message.
 //!
 //! *Backpressure.* When more than [`WINDOW_BYTES`] were not acknowledged, the link's stage is paused; who sends to it
-//! then is muted as for any overloaded receiver. And the reader stops reading while an actor that it sent to is overloaded.
+//! then is muted as for any overloaded receiver. And while an actor that something was read for is overloaded, what was read
+//! is not acknowledged ([`Strain`]). It is delivered: so no more than a window waits there, and what theaters say to each
+//! other, answers and acknowledgements always pass.
+//!
+//! *No deadlock by that.* Theaters that flood each other may all withhold what the others wait for: the actors here are muted
+//! since the window is full, so they stay overloaded, so nothing is acknowledged, so the window there stays full. No theater
+//! sees that, but each sees that it sleeps while it withholds something; a slow actor or a stuck one does not sleep. So who
+//! has slept for a while acknowledges. That may also be wrong: the actor may be muted for one in a third theater that is only
+//! slow. So the while is doubled each time, and halved when room was made on some link: then what is let in is no more, but
+//! for a few windows, than what went out.
 //!
 //! *Encryption.* What the socket is given, and what comes of it, goes through the connection's [`Cipher`](crate::tls), if it
 //! has one. To the session, what that has taken over is written; if it never leaves, it is written again with the rest.
@@ -115,6 +124,7 @@ struct In {
     connection: u64,
     /// What the other end's handles mean; in [`TARGETS`] while something is read.
     targets: Targets,
+    patience: Patience,
 }
 
 /// What the other end's handles mean.
@@ -149,6 +159,62 @@ impl Targets {
     }
 }
 
+/// How long overload keeps what was received from being acknowledged in a theater that sleeps.
+struct Patience {
+    /// Something is not acknowledged since somebody is overloaded.
+    tried: bool,
+    /// Turns in which everybody here slept.
+    slept_turns: u32,
+    slept_turns_max: u32,
+    /// How often room had been made when that was seen last.
+    room_made: u64,
+}
+
+impl Patience {
+    /// A turn takes about a millisecond.
+    const TURNS_MIN: u32 = 8;
+
+    fn new() -> Patience {
+        Patience { tried: false, slept_turns: 0, slept_turns_max: Patience::TURNS_MIN, room_made: 0 }
+    }
+
+    /// Whether something has waited.
+    fn is_tried(&self) -> bool {
+        self.tried
+    }
+
+    /// Whether what was received is to be acknowledged: after one more turn, in which somebody was overloaded
+    /// (`strained`), and in which everybody here slept (`asleep`).
+    fn is_over(&mut self, strained: bool, asleep: bool, room_made: &AtomicU64) -> bool {
+        self.tried = strained;
+        if !strained {
+            self.slept_turns = 0;
+            self.slept_turns_max = Patience::TURNS_MIN;
+            return true;
+        }
+        // Relaxed: it is counted only.
+        let room_made = room_made.load(Ordering::Relaxed);
+        if room_made != self.room_made {
+            self.room_made = room_made;
+            self.slept_turns_max = (self.slept_turns_max / 2).max(Patience::TURNS_MIN);
+        }
+        self.slept_turns = if asleep { self.slept_turns + 1 } else { 0 };
+        if self.slept_turns < self.slept_turns_max {
+            return false;
+        }
+        self.slept_turns = 0;
+        self.slept_turns_max = self.slept_turns_max.saturating_mul(2);
+        self.tried = false;
+        true
+    }
+}
+
+/// Who was sent something that is not acknowledged, and is overloaded.
+#[derive(Default)]
+struct Strain {
+    stages: Vec<u16>,
+}
+
 /// What this end's handles mean.
 #[derive(Default)]
 struct Places {
@@ -163,7 +229,7 @@ pub(crate) enum Progress {
     Done,
     /// There may be more.
     More,
-    /// There may be more, but who it is for has to catch up first.
+    /// Nothing is left, but who it is for has to catch up before it is acknowledged.
     Wait,
     /// The connection is broken.
     Broken,
@@ -183,6 +249,7 @@ pub(crate) struct Link {
     stage: u16,
     gate: Arc<Gate>,
     table: Table,
+    /// What the other end may be told that it has arrived.
     received: AtomicU64,
     /// Ticks of the housekeeper since something was heard, and since something was said.
     pub(crate) silent_ticks: AtomicU32,
@@ -192,8 +259,9 @@ pub(crate) struct Link {
     taken_leave_of: AtomicBool,
     /// Rung when the connection is gone.
     bell: Arc<Condvar>,
-    /// Whom the last message read was for.
+    /// The stage that the last message read was for, of those that are not acknowledged; `u64::MAX`: none was read.
     last_target: AtomicU64,
+    strain: Mutex<Strain>,
     out: Mutex<Out>,
     inn: Mutex<In>,
     places: Mutex<Places>,
@@ -257,6 +325,7 @@ impl Link {
             taken_leave_of: AtomicBool::new(false),
             bell,
             last_target: AtomicU64::new(u64::MAX),
+            strain: Mutex::default(),
             out: Mutex::new(Out {
                 outbound: Outbound::new(FRAME_BYTES_MAX),
                 connection: None,
@@ -272,6 +341,7 @@ impl Link {
                 filled: 0,
                 connection: 0,
                 targets: Targets::default(),
+                patience: Patience::new(),
             }),
             places: Mutex::default(),
         })
@@ -341,6 +411,15 @@ impl Link {
         self.lost.load(Ordering::Acquire)
     }
 
+    /// There is room in the window.
+    fn open_gate(&self) {
+        if self.gate.is_closed() {
+            // Relaxed: it is counted only.
+            self.directory.room_made.fetch_add(1, Ordering::Relaxed);
+            self.gate.open(&self.core);
+        }
+    }
+
     /// The session has ended: everybody who waits is told, and what was not acknowledged becomes dead letters.
     pub(crate) fn lose(&self) {
         if self.lost.swap(true, Ordering::AcqRel) {
@@ -372,7 +451,7 @@ impl Link {
         for (_, notify) in watches.into_values() {
             notify(StopReason::TheaterLost);
         }
-        self.gate.open(&self.core);
+        self.open_gate();
         self.directory.forget(self.incarnation);
         let places = std::mem::take(&mut *lock(&self.places));
         for id in places.handles.into_keys() {

@@ -4,12 +4,9 @@ use super::*;
 use crate::directory::Far;
 
 impl Link {
-    /// Reads what has come, and sends it on. By the poller.
+    /// Reads what has come, and sends it on. By the poller, which may have `slept` until now.
     /// With `closed`, up to the end of the connection.
-    pub(crate) fn read(&self, connection: &Connection, closed: bool) -> Progress {
-        if self.is_overloaded() {
-            return Progress::Wait;
-        }
+    pub(crate) fn read(&self, connection: &Connection, closed: bool, slept: bool) -> Progress {
         let border = self.border();
         let mut guard = lock(&self.inn);
         let inn = &mut *guard;
@@ -24,7 +21,7 @@ impl Link {
             let count = match connection.read(room) {
                 Ok(0) => return Progress::Broken,
                 Ok(count) => count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Done,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => return Progress::Broken,
             };
@@ -48,13 +45,14 @@ impl Link {
             inn.buffer.copy_within(took..inn.filled, 0);
             inn.filled -= took;
             self.silent_ticks.store(0, Ordering::Relaxed);
-            if !self.note_received(&inn.inbound) {
+            if !self.note_acknowledged(&inn.inbound) {
                 drop(guard);
                 self.lose();
                 return Progress::Broken;
             }
             if self.taken_leave_of.load(Ordering::Relaxed) {
                 // It waits to hear that it was heard.
+                self.received.store(inn.inbound.received(), Ordering::Release);
                 self.flush(true);
                 drop(guard);
                 self.lose();
@@ -62,43 +60,75 @@ impl Link {
             }
             if count < space && !closed && connection.cipher.is_none() {
                 // The socket was emptied: it will say when there is more.
-                return Progress::Done;
-            }
-            if self.is_overloaded() {
-                return Progress::Wait;
+                break;
             }
             if turn >= TURN_BYTES {
+                self.acknowledge(inn, slept);
                 return Progress::More;
             }
         }
+        if self.acknowledge(inn, slept) { Progress::Done } else { Progress::Wait }
     }
 
-    /// What was received is acknowledged some time; what was acknowledged makes room. False: the other end acknowledges what
-    /// it never got.
-    fn note_received(&self, inbound: &Inbound) -> bool {
-        /// Packets that are received before they are acknowledged without anything else to be sent.
-        const ACKNOWLEDGE_EVERY: u64 = 16;
-        let received = inbound.received();
-        self.received.store(received, Ordering::Release);
+    /// What was acknowledged makes room. False: the other end acknowledges what it never got.
+    fn note_acknowledged(&self, inbound: &Inbound) -> bool {
         let mut out = lock(&self.out);
         if out.outbound.acknowledged(inbound.acknowledged()).is_err() {
             return false;
         }
-        let due = received >= out.outbound.told() + ACKNOWLEDGE_EVERY;
         let room = out.outbound.waiting_bytes() < WINDOW_BYTES / 2;
         drop(out);
         if room {
-            self.gate.open(&self.core);
+            self.open_gate();
         }
-        if due {
+        true
+    }
+
+    /// What was received is acknowledged some time. False: not before who it is for has caught up.
+    fn acknowledge(&self, inn: &mut In, slept: bool) -> bool {
+        /// Packets that are received before they are acknowledged without anything else to be sent.
+        const ACKNOWLEDGE_EVERY: u64 = 16;
+        let received = inn.inbound.received();
+        // Relaxed: only this thread writes it, and it says nothing about other memory.
+        let withheld = received - self.received.load(Ordering::Relaxed);
+        if withheld == 0 {
+            return true;
+        }
+        let was_strained = inn.patience.is_tried();
+        if !inn.patience.is_over(self.is_strained(), slept && self.core.others_sleep(), &self.directory.room_made) {
+            return false;
+        }
+        self.last_target.store(u64::MAX, Ordering::Relaxed);
+        lock(&self.strain).stages.clear();
+        self.received.store(received, Ordering::Release);
+        if was_strained || received >= lock(&self.out).outbound.told() + ACKNOWLEDGE_EVERY {
             self.flush(true);
         }
         true
     }
 
-    fn is_overloaded(&self) -> bool {
-        let stage = self.last_target.load(Ordering::Relaxed);
-        u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_overloaded(stage))
+    fn is_strained(&self) -> bool {
+        let is_overloaded = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_overloaded(stage));
+        let mut strain = lock(&self.strain);
+        strain.stages.retain(|stage| is_overloaded(u64::from(*stage)));
+        !strain.stages.is_empty() || is_overloaded(self.last_target.load(Ordering::Relaxed))
+    }
+
+    /// Something was read for an actor of `stage`.
+    fn note_target(&self, stage: u16) {
+        // Relaxed, all of it: by the poller only.
+        let last = self.last_target.load(Ordering::Relaxed);
+        if last != u64::from(stage) {
+            self.last_target.store(u64::from(stage), Ordering::Relaxed);
+            if let Ok(last) = u16::try_from(last)
+                && self.core.is_stage_overloaded(last)
+            {
+                let mut strain = lock(&self.strain);
+                if !strain.stages.contains(&last) {
+                    strain.stages.push(last);
+                }
+            }
+        }
     }
 
     /// Takes a frame.
@@ -223,7 +253,7 @@ impl Link {
         let Some(id) = target.filter(|id| !id.address().is_stale()) else {
             return bounce(Undelivered::Stopped);
         };
-        self.last_target.store(u64::from(id.address().stage()), Ordering::Relaxed);
+        self.note_target(id.address().stage());
         let lane = if lane == session::Lane::Normal { Lane::Normal } else { Lane::Urgent };
         if (entry.tell)(id, lane, bytes, codec).is_err() {
             bounce(Undelivered::Unreachable);

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::support::LIMIT;
 
@@ -21,21 +21,52 @@ pub fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Stands between two theaters, and cuts each connection after some bytes.
+/// What becomes of the connections.
+#[derive(Clone)]
+pub enum Fault {
+    /// Each is cut after so many bytes.
+    Cut(Range<u64>),
+    /// The first passes nothing on any more after so many bytes, and stays open.
+    FirstFallsSilent(u64),
+    /// What comes is passed on in pieces, and now and then late.
+    Late,
+}
+
+/// A stream of numbers; the high bits are good.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// Stands between two theaters, and has their connections fail.
 pub struct Between {
     address: SocketAddr,
-    cuts: Arc<AtomicUsize>,
+    faults: Arc<AtomicUsize>,
     closing: Arc<AtomicBool>,
 }
 
+/// One connection.
+#[derive(Clone)]
+struct Passage {
+    fault: Fault,
+    faults: Arc<AtomicUsize>,
+    /// Bytes until it fails, of both directions together.
+    left: Arc<AtomicU64>,
+}
+
 impl Between {
-    pub fn new(to: SocketAddr, seed: u64, bytes: Range<u64>) -> Between {
+    pub fn new(to: SocketAddr, seed: u64, fault: Fault) -> Between {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (cuts, closing) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        let (counted, closed) = (Arc::clone(&cuts), Arc::clone(&closing));
+        let (faults, closing) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counted, closed) = (Arc::clone(&faults), Arc::clone(&closing));
         std::thread::spawn(move || {
-            let mut random = seed;
+            let mut random = Random(seed);
+            let mut first = true;
             for stream in listener.incoming() {
                 if closed.load(Ordering::Relaxed) {
                     return;
@@ -43,26 +74,39 @@ impl Between {
                 let (Ok(from), Ok(to)) = (stream, TcpStream::connect(to)) else { continue };
                 from.set_nodelay(true).unwrap();
                 to.set_nodelay(true).unwrap();
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let life = bytes.start + (random >> 33) % (bytes.end - bytes.start);
-                // The greeting passes, so that something comes of it.
-                let left = Arc::new(AtomicU64::new(20_000 + life));
+                let life = match &fault {
+                    // The greeting passes, so that something comes of it.
+                    Fault::Cut(bytes) => 20_000 + bytes.start + random.below(bytes.end - bytes.start),
+                    Fault::FirstFallsSilent(bytes) if first => *bytes,
+                    Fault::FirstFallsSilent(_) | Fault::Late => u64::MAX,
+                };
+                first = false;
+                let left = Arc::new(AtomicU64::new(life));
+                let passage = Passage { fault: fault.clone(), faults: Arc::clone(&counted), left };
                 for (from, to) in [(from.try_clone(), to.try_clone()), (Ok(to), Ok(from))] {
-                    let (from, to, left) = (from.unwrap(), to.unwrap(), Arc::clone(&left));
-                    let cuts = Arc::clone(&counted);
-                    std::thread::spawn(move || pass(from, to, &left, &cuts));
+                    let (from, to, passage) = (from.unwrap(), to.unwrap(), passage.clone());
+                    let random = Random(random.below(u64::MAX));
+                    std::thread::spawn(move || passage.pass(from, to, random));
                 }
             }
         });
-        Between { address, cuts, closing }
+        Between { address, faults, closing }
     }
 
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    pub fn cuts(&self) -> usize {
-        self.cuts.load(Ordering::Relaxed)
+    /// How often something went wrong.
+    pub fn faults(&self) -> usize {
+        self.faults.load(Ordering::Relaxed)
+    }
+}
+
+impl Between {
+    /// Counts the faults, also when this is gone.
+    pub fn counter(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.faults)
     }
 }
 
@@ -73,22 +117,31 @@ impl Drop for Between {
     }
 }
 
-/// Passes bytes on until `left` are used up.
-fn pass(mut from: TcpStream, mut to: TcpStream, left: &AtomicU64, cuts: &AtomicUsize) {
-    let mut buffer = [0; 16 * 1024];
-    while let Ok(count @ 1..) = from.read(&mut buffer) {
-        let before =
-            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(count as u64)));
-        let before = before.unwrap_or(0);
-        // In the middle of a packet.
-        let passed = count.min(before as usize);
-        if to.write_all(&buffer[..passed]).is_err() || passed < count {
-            if passed < count {
-                cuts.fetch_add(1, Ordering::Relaxed);
+impl Passage {
+    /// Passes bytes on, until it fails or an end closes it.
+    fn pass(&self, mut from: TcpStream, mut to: TcpStream, mut random: Random) {
+        let mut buffer = [0; 16 * 1024];
+        let late = matches!(self.fault, Fault::Late);
+        loop {
+            let size = if late { 1 + random.below(16 * 1024) as usize } else { buffer.len() };
+            let Ok(count @ 1..) = from.read(&mut buffer[..size]) else { break };
+            let less = |left: u64| Some(left.saturating_sub(count as u64));
+            let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).unwrap_or(0);
+            // In the middle of a packet.
+            let passed = count.min(before as usize);
+            let fails = passed < count;
+            let waits = late && random.below(8) == 0;
+            if fails || waits {
+                self.faults.fetch_add(1, Ordering::Relaxed);
             }
-            break;
+            if waits {
+                std::thread::sleep(Duration::from_micros(random.below(5_000)));
+            }
+            if to.write_all(&buffer[..passed]).is_err() || fails && matches!(self.fault, Fault::Cut(_)) {
+                break;
+            }
         }
+        let _ = from.shutdown(Shutdown::Both);
+        let _ = to.shutdown(Shutdown::Both);
     }
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
 }
