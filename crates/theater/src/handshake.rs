@@ -47,28 +47,32 @@ fn say(mut stream: &TcpStream, words: &impl Serialize) -> Result<(), TheaterErro
     stream.write_all(&bytes).map_err(io_error(stream))
 }
 
-fn hear<T: DeserializeOwned>(mut stream: &TcpStream) -> Result<T, TheaterError> {
+fn hear<T: DeserializeOwned>(stream: &TcpStream) -> Result<T, TheaterError> {
+    read(stream).map_err(io_error(stream))?.map_err(|found| wrong(stream, found))
+}
+
+/// Reads what [`say`] wrote, or says what is wrong with it.
+pub(crate) fn read<T: DeserializeOwned>(mut from: impl Read) -> io::Result<Result<T, String>> {
     let mut magic = [0; MAGIC.len()];
-    stream.read_exact(&mut magic).map_err(io_error(stream))?;
+    from.read_exact(&mut magic)?;
     if magic != MAGIC {
-        let found = match magic.split_last() {
+        return Ok(Err(match magic.split_last() {
             Some((version, name)) if *name == MAGIC[..MAGIC.len() - 1] => {
                 format!("version {version} of the protocol, and this is version {}", MAGIC[MAGIC.len() - 1])
             }
             _ => format!("it begins with {:?}", String::from_utf8_lossy(&magic)),
-        };
-        return Err(wrong(stream, found));
+        }));
     }
     let mut length = [0; 4];
-    stream.read_exact(&mut length).map_err(io_error(stream))?;
+    from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length);
     if length > GREETING_BYTES_MAX {
-        return Err(wrong(stream, format!("a greeting of {length} bytes, and {GREETING_BYTES_MAX} are allowed")));
+        return Ok(Err(format!("a greeting of {length} bytes, and {GREETING_BYTES_MAX} are allowed")));
     }
     // As it comes: the length alone makes nobody allocate.
     let mut bytes = Vec::new();
-    stream.take(u64::from(length)).read_to_end(&mut bytes).map_err(io_error(stream))?;
-    postcard::from_bytes(&bytes).map_err(|error| wrong(stream, format!("a greeting that cannot be read: {error}")))
+    from.take(u64::from(length)).read_to_end(&mut bytes)?;
+    Ok(postcard::from_bytes(&bytes).map_err(|error| format!("a greeting that cannot be read: {error}")))
 }
 
 /// The side that called: says who it is and hears the answer.

@@ -42,7 +42,7 @@ pub(crate) struct House {
     pub(crate) plaintext: bool,
     pub(crate) lost_after: Duration,
     pub(crate) poller: Arc<Poller>,
-    directory: Arc<Directory>,
+    pub(crate) directory: Arc<Directory>,
     links: Mutex<Links>,
     /// Something about the links has changed.
     changed: Arc<Condvar>,

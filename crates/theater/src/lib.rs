@@ -12,6 +12,8 @@ mod distant;
 mod error;
 mod find;
 mod frame;
+#[doc(hidden)]
+pub mod fuzz;
 mod handshake;
 mod house;
 mod link;
