@@ -208,26 +208,32 @@ fn hear<T: DeserializeOwned>(opening: &mut Opening) -> Result<T, TheaterError> {
     if opening.cipher.is_none() && magic.starts_with(&TLS_MAGIC) {
         return Err(opening.no_tls("the caller speaks TLS, and this theater does not"));
     }
+    let read = read(magic.chain(Read::by_ref(opening)));
+    read.map_err(|error| opening.error(error))?.map_err(|found| opening.wrong(found))
+}
+
+/// Reads what [`say`] wrote, or says what is wrong with it.
+pub(crate) fn read<T: DeserializeOwned>(mut from: impl Read) -> io::Result<Result<T, String>> {
+    let mut magic = [0; MAGIC.len()];
+    from.read_exact(&mut magic)?;
     if magic != MAGIC {
-        let found = match magic.split_last() {
+        return Ok(Err(match magic.split_last() {
             Some((version, name)) if *name == MAGIC[..MAGIC.len() - 1] => {
                 format!("version {version} of the protocol, and this is version {}", MAGIC[MAGIC.len() - 1])
             }
             _ => format!("it begins with {:?}", String::from_utf8_lossy(&magic)),
-        };
-        return Err(opening.wrong(found));
+        }));
     }
     let mut length = [0; 4];
-    opening.read_exact(&mut length).map_err(|error| opening.error(error))?;
+    from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length);
     if length > GREETING_BYTES_MAX {
-        return Err(opening.wrong(format!("a greeting of {length} bytes, and {GREETING_BYTES_MAX} are allowed")));
+        return Ok(Err(format!("a greeting of {length} bytes, and {GREETING_BYTES_MAX} are allowed")));
     }
     // As it comes: the length alone makes nobody allocate.
     let mut bytes = Vec::new();
-    let read = Read::by_ref(opening).take(u64::from(length)).read_to_end(&mut bytes);
-    read.map_err(|error| opening.error(error))?;
-    postcard::from_bytes(&bytes).map_err(|error| opening.wrong(format!("a greeting that cannot be read: {error}")))
+    from.take(u64::from(length)).read_to_end(&mut bytes)?;
+    Ok(postcard::from_bytes(&bytes).map_err(|error| format!("a greeting that cannot be read: {error}")))
 }
 
 /// The side that called: says who it is and hears the answer.

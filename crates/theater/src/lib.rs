@@ -12,6 +12,8 @@ mod directory;
 mod distant;
 mod error;
 mod frame;
+#[doc(hidden)]
+pub mod fuzz;
 mod handshake;
 mod house;
 mod link;

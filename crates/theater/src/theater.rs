@@ -29,7 +29,7 @@ const LINKS: usize = 64;
 /// An actor system that other ones reach, and that reaches others. Cheap to clone.
 #[derive(Clone)]
 pub struct Theater {
-    house: Arc<House>,
+    pub(crate) house: Arc<House>,
 }
 
 impl fmt::Debug for Theater {

@@ -293,3 +293,32 @@ impl Link {
         });
     }
 }
+
+/// For [`fuzz`](crate::fuzz): without a connection.
+impl Link {
+    pub(crate) fn of_a_stranger(house: &crate::house::House) -> Arc<Link> {
+        // As if it took what this theater takes.
+        let (directory, registry) = (&house.directory, &house.registry);
+        let link = Link::new(directory, registry, 0, (1, None), registry.kinds(), Arc::default());
+        directory.add_link(link.incarnation, &link);
+        link
+    }
+
+    pub(crate) fn take_of_stranger(&self, frame: &[u8]) {
+        let border = self.border();
+        let mut inn = lock(&self.inn);
+        with_targets(self.number, &mut inn.targets, || at_border(&border, || self.take(session::Lane::Normal, frame)));
+    }
+
+    /// How many handles of the other end mean something.
+    pub(crate) fn known_of_stranger(&self) -> usize {
+        // What the other end has started here goes with it.
+        let inn = lock(&self.inn);
+        for id in inn.targets.all.iter().flatten().map(|target| &target.id) {
+            if let Some(controls) = self.registry.controls(*id) {
+                (controls.kill)(*id);
+            }
+        }
+        inn.targets.all.len()
+    }
+}

@@ -1,0 +1,64 @@
+//! What a fuzzer calls: all that strangers can say. [`session`] is the innermost part.
+
+use std::io::Read;
+
+use crate::frame::{Head, Hello, Reply};
+use crate::handshake;
+use crate::link::Link;
+use crate::theater::Theater;
+
+pub use crate::session::fuzz as session;
+
+/// Hears `bytes` as the first words of a caller, and of who was called; as they are, and behind a right beginning.
+///
+/// # Panics
+/// If what is heard is not what is said when it is said again.
+pub fn greeting(bytes: &[u8]) {
+    let right = [&b"playhouse\x01"[..], &(bytes.len() as u32).to_le_bytes(), bytes].concat();
+    for words in [bytes, &right] {
+        if let Ok(Ok(hello)) = handshake::read::<Hello>(words) {
+            let again = postcard::to_extend(&hello, Vec::new()).expect("it was read");
+            assert_eq!(postcard::from_bytes(&again), Ok(hello));
+        }
+        if let Ok(Ok(reply)) = handshake::read::<Reply>(words) {
+            let again = postcard::to_extend(&reply, Vec::new()).expect("it was read");
+            assert_eq!(postcard::from_bytes(&again), Ok(reply));
+        }
+        // In pieces, it is the same.
+        let (first, second) = words.split_at(words.len() / 2);
+        let pieces = handshake::read::<Hello>(first.chain(second));
+        assert_eq!(pieces.ok().and_then(Result::ok), handshake::read::<Hello>(words).ok().and_then(Result::ok));
+    }
+}
+
+/// Takes `bytes` as a frame apart.
+///
+/// # Panics
+/// If its head is not read again as it was written.
+pub fn frame(bytes: &[u8]) {
+    let Ok((head, rest)) = Head::read(bytes) else { return };
+    assert!(rest.len() < bytes.len());
+    let mut again = Vec::new();
+    head.write(&mut again).expect("it was read");
+    again.extend_from_slice(rest);
+    assert_eq!(Head::read(&again).expect("it was written"), (head, rest));
+}
+
+/// Has a link of `theater` with nobody take the frames that `bytes` is made of, each behind its length (one byte), and lose
+/// the other end.
+///
+/// # Panics
+/// If the link does, or keeps more of the other end than that has said.
+pub fn link(theater: &Theater, bytes: &[u8]) {
+    let link = Link::of_a_stranger(&theater.house);
+    let mut frames = 0;
+    let mut rest = bytes;
+    while let Some((&length, behind)) = rest.split_first() {
+        let (frame, behind) = behind.split_at(behind.len().min(usize::from(length)));
+        link.take_of_stranger(frame);
+        frames += 1;
+        rest = behind;
+    }
+    assert!(link.known_of_stranger() <= frames);
+    link.lose();
+}

@@ -1,0 +1,103 @@
+//! What strangers say, in short: some 10,000 inputs each. `fuzz/` has the same for millions.
+
+mod support;
+
+use playhouse_actor::wire::WireForm;
+use playhouse_actor::*;
+use playhouse_theater::fuzz;
+use serde::{Deserialize, Serialize};
+
+/// Takes whatever comes.
+#[derive(Serialize, Deserialize, Default)]
+struct Open {
+    heard: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Anything {
+    number: u64,
+    text: String,
+    list: Vec<u8>,
+    of: Option<ActorRef<Open>>,
+}
+impl Message for Anything {
+    type Reply = Option<ActorRef<Open>>;
+    const WIRE: Option<WireForm<Anything>> = Some(WireForm::of());
+}
+impl Actor for Open {}
+impl Handler<Anything> for Open {
+    fn handle(&mut self, said: Anything, _: &mut Context<Self>) -> Option<ActorRef<Open>> {
+        self.heard = self.heard.wrapping_add(said.number).wrapping_add((said.text.len() + said.list.len()) as u64);
+        said.of
+    }
+}
+remote!(spawn Open: Anything);
+
+/// xorshift64* (Vigna).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end
+    }
+
+    /// Mostly small numbers: kinds, lengths and handles are right more often.
+    fn byte(&mut self) -> u8 {
+        match self.below(4) {
+            0 => self.below(256) as u8,
+            1 => self.below(20) as u8,
+            _ => self.below(3) as u8,
+        }
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        (0..self.below(80)).map(|_| self.byte()).collect()
+    }
+
+    /// Frames of each kind, each behind its length: an actor is started first, so that there is somebody to talk to.
+    fn frames(&mut self) -> Vec<u8> {
+        // Spawn: handle 0, of the only type, by position, with 5 in its state.
+        let mut all = vec![5, 5, 0, 1, 0, 5];
+        for _ in 0..self.below(8) {
+            let mut frame = vec![self.below(16) as u8];
+            frame.extend(self.bytes());
+            frame.truncate(255);
+            all.push(frame.len() as u8);
+            all.extend(frame);
+        }
+        all
+    }
+}
+
+/// So many inputs; more, if the environment says so.
+fn inputs() -> u64 {
+    std::env::var("PLAYHOUSE_FUZZ_INPUTS").map_or(10_000, |inputs| inputs.parse().expect("a number"))
+}
+
+#[test]
+fn greetings_and_frames_of_strangers_are_read_or_refused() {
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    for _ in 0..inputs() {
+        let bytes = random.bytes();
+        fuzz::greeting(&bytes);
+        fuzz::frame(&bytes);
+        fuzz::session(&bytes);
+    }
+}
+
+#[test]
+fn a_link_takes_whatever_frames_a_stranger_sends() {
+    let theater = support::theater();
+    let mut random = Random(0xD1B5_4A32_D192_ED03);
+    for _ in 0..inputs() {
+        fuzz::link(&theater, &random.frames());
+    }
+    theater.system().run_until_idle();
+    let total = theater.system().stats().total;
+    assert!(total.spawned >= inputs(), "{} started", total.spawned);
+    assert_eq!(theater.system().stats().total.crashes, 0);
+    theater.shutdown_within(support::LIMIT).unwrap();
+}
