@@ -1,5 +1,6 @@
 //! What links promise when connections break, theaters end, and readers are slow.
 
+#[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
 mod numbers;
 mod support;

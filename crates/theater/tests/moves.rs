@@ -1,5 +1,6 @@
 //! Actors that move between theaters in one process, over the loopback.
 
+#[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
 mod support;
 

@@ -1,8 +1,5 @@
 //! Connections that break.
 
-// Each test uses a part of it.
-#![allow(dead_code)]
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
