@@ -51,9 +51,9 @@ impl Fit {
 impl fmt::Display for Fit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fit { family, intercept_ns, slope_ns, r } = self;
-        let sign = if *intercept_ns < 0.0 { "-" } else { "" };
-        let [all, each] = [intercept_ns.abs(), *slope_ns].map(duration);
-        write!(f, "{family}: a run with N takes {sign}{all} + N x {each} (r = {r:.3})")
+        let signed = |ns: f64| format!("{}{}", if ns < 0.0 { "-" } else { "" }, duration(ns.abs()));
+        let (all, each) = (signed(*intercept_ns), signed(*slope_ns));
+        write!(f, "{family}: a run with N takes {all} + N x {each} (r = {r:.3})")
     }
 }
 
