@@ -250,13 +250,16 @@ impl Worker {
             chain.for_each(|record| unsafe { self.system.post_or_bounce(Lane::Normal, record) });
             chain.bytes = 0;
         }
-        Some(Takeover { core, queue })
+        let sent = core.mail.waiting(self.bytes_run()).min(queue[Lane::Normal as usize].bytes as u64);
+        Some(Takeover { core, queue, sent })
     }
 }
 
 struct Takeover {
     core: Box<Core>,
     queue: [Chain; 3],
+    /// Bytes of it that others have sent: they still are a burden to this worker, and not its own doing.
+    sent: u64,
 }
 
 /// What the monitor remembers of a worker.
@@ -323,6 +326,9 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         inbox.signal = Arc::clone(&signal);
     }
     let successor = Arc::new(Worker::new(system, worker.id, signal, takeover.core));
-    successor.enter(|| successor.admit(takeover.queue));
+    successor.enter(|| {
+        successor.admit(takeover.queue);
+        successor.note_mail(takeover.sent);
+    });
     system.start_worker(successor);
 }

