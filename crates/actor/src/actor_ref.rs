@@ -6,11 +6,11 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use playhouse_executor::{Address, Port, RawAddress, Sends, SystemCore};
+use playhouse_executor::{Address, Port, RawAddress, Sends, SystemCore, Undelivered};
 
-use crate::actor::{Actor, ActorId, Life, Request};
+use crate::actor::{Actor, ActorId, Life, Request, dead_letter};
 use crate::ask::Ask;
-use crate::message::HandledBy;
+use crate::message::{HandledBy, Message};
 use crate::names::{Label, ShortType, name_of};
 
 /// A reference to an actor of type `A`.
@@ -276,6 +276,22 @@ impl<M> Recipient<M> {
         let message = admit(self.port.raw(), message)?;
         self.port.send(Posted { message, waits: false });
         Ok(())
+    }
+
+    /// A recipient that has ended.
+    pub(crate) fn nowhere() -> Self
+    where
+        M: Message,
+    {
+        struct Nobody;
+        impl Actor for Nobody {}
+        struct Nothing;
+        impl<M: Message> Sends<Life<Nobody>, Posted<M>> for Nothing {
+            fn send(_: Address<Life<Nobody>>, _: Posted<M>) {
+                dead_letter::<Nobody, M>(Undelivered::Stopped);
+            }
+        }
+        Recipient { port: RawAddress::nowhere::<Life<Nobody>>().port::<Posted<M>, Nothing>() }
     }
 
     /// The identity of the actor behind it.

@@ -15,10 +15,10 @@ use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::actor::{Actor, ActorId, Extra, Life, StopReason, Watcher, dead_letter};
-use crate::actor_ref::ActorRef;
+use crate::actor_ref::{ActorRef, Recipient};
 use crate::ask::{AskError, ReplyTo};
 use crate::message::Message;
-use crate::wire::{Codec, Remote, WireError};
+use crate::wire::{Codec, Remote, WireError, handles_named, handles_of};
 
 /// Writes a value.
 pub type Write<'a> = &'a dyn Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>;
@@ -335,6 +335,50 @@ impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
             // It may have ended meanwhile: then nobody hears what is sent to it.
             None if met.0.is_stale() => Ok(ActorRef::nowhere()),
             None => Err(serde::de::Error::custom(format!("{met} is no {}", type_name::<A>()))),
+        }
+    }
+}
+
+impl<M: Message> Serialize for Recipient<M> {
+    /// As part of a message or an answer that goes to another theater.
+    ///
+    /// # Errors
+    /// Anywhere else, and where the actor behind it takes no such message from other theaters.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let named = border().and_then(|border| {
+            let entry = self.id().0.resident_type().and_then(|actor| handles_of(actor, TypeId::of::<M>()));
+            // Of one that has ended, nobody needs to know who it was.
+            let actor = entry.map_or("", |entry| (entry.actor_name)());
+            if entry.is_none() && !self.id().0.is_stale() {
+                let (id, name) = (self.id(), type_name::<M>());
+                return Err(WireError::new(format!(
+                    "{id} takes no {name} from other theaters: see `#[actor(remote)]`"
+                )));
+            }
+            Ok((border.name_of(self.id())?, actor))
+        });
+        named.map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de, M: Message> Deserialize<'de> for Recipient<M> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (name, actor) = <(RefName, String)>::deserialize(deserializer)?;
+        if CROSSING.get() == Crossing::Shape || actor.is_empty() {
+            return Ok(Recipient::nowhere());
+        }
+        let met = border().and_then(|border| {
+            let entry = handles_named(&actor, TypeId::of::<M>());
+            let unknown = || WireError::new(format!("no {actor} that takes a {} is known here", type_name::<M>()));
+            let entry = entry.ok_or_else(unknown)?;
+            Ok((border.meet(name, &entry.place)?, entry))
+        });
+        let (id, entry) = met.map_err(serde::de::Error::custom)?;
+        match (entry.recipient)(id).and_then(|recipient| recipient.downcast::<Recipient<M>>().ok()) {
+            Some(recipient) => Ok(*recipient),
+            // It may have ended meanwhile: then nobody hears what is sent to it.
+            None if id.0.is_stale() => Ok(Recipient::nowhere()),
+            None => Err(serde::de::Error::custom(format!("{id} is no {actor}"))),
         }
     }
 }

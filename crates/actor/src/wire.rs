@@ -4,9 +4,10 @@
 //! is listed in the binary ([`Handles`], [`Spawns`]), by `#[actor(remote)]` or by [`remote!`](crate::remote).
 
 use std::any::TypeId;
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use playhouse_executor::{Control, Lane, SystemCore, Undelivered};
 use serde::de::DeserializeOwned;
@@ -188,6 +189,10 @@ pub struct Handles {
     pub ask: AskFrom,
     /// Reads a message that a timer of the actor is to send again.
     pub timer: fn(&[u8], Codec) -> Result<AnyTimer, WireError>,
+    /// Makes a place for such an actor: see [`crate::away::place`].
+    pub place: fn(&SystemCore, u16, Arc<dyn crate::away::Carrier>) -> ActorId,
+    /// The `Recipient` of the message that the actor is.
+    pub recipient: fn(ActorId) -> Option<Box<dyn std::any::Any>>,
     /// What can be done with the actor besides.
     pub controls: Controls,
 }
@@ -285,6 +290,8 @@ impl Handles {
                 message.post_ask(to, reply, None);
                 Ok(())
             },
+            place: |system, stage, carrier| crate::away::place::<A>(system, stage, carrier).id(),
+            recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M, Mode>())),
             timer: |bytes, codec| {
                 let message = (form::<M>().read)(bytes, codec)?;
                 Ok(mobile::timer::<A, M, Mode>(message))
@@ -353,6 +360,20 @@ impl Spawns {
 /// All entries of the binary.
 pub fn handles() -> impl Iterator<Item = &'static Handles> {
     inventory::iter::<Handles>.into_iter()
+}
+
+/// The entry for who lives as a `resident` and takes a `message`.
+pub(crate) fn handles_of(resident: TypeId, message: TypeId) -> Option<&'static Handles> {
+    static ALL: OnceLock<HashMap<(TypeId, TypeId), &'static Handles>> = OnceLock::new();
+    let all = ALL.get_or_init(|| handles().map(|entry| (((entry.resident)(), (entry.message)()), entry)).collect());
+    all.get(&(resident, message)).copied()
+}
+
+/// The entry for an actor that is called `name` and takes a `message`.
+pub(crate) fn handles_named(name: &str, message: TypeId) -> Option<&'static Handles> {
+    static ALL: OnceLock<HashMap<(&'static str, TypeId), &'static Handles>> = OnceLock::new();
+    let all = ALL.get_or_init(|| handles().map(|entry| (((entry.actor_name)(), (entry.message)()), entry)).collect());
+    all.get(&(name, message)).copied()
 }
 
 /// All entries of the binary.

@@ -1,6 +1,8 @@
-//! The `playhouse` program: the ChatApp demonstration, the benchmarks, and a theater to be joined.
+//! The `playhouse` program: the ChatApp demonstration, the benchmarks, a theater to be joined, and
+//! certificates.
 
 mod bench;
+mod certificates;
 mod demo;
 mod interrupt;
 mod output;
@@ -32,6 +34,8 @@ enum Command {
     Bench(bench::Args),
     /// Host a theater that others reach, until Ctrl-C
     Theater(theater::Args),
+    /// Make certificates for development, with which theaters encrypt their links
+    Certificates(certificates::Args),
 }
 
 fn main() -> ExitCode {
@@ -42,5 +46,6 @@ fn main() -> ExitCode {
         Some(Command::Scenario(args)) => scenarios::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Theater(args)) => theater::run(&args),
+        Some(Command::Certificates(args)) => certificates::run(&args),
     }
 }

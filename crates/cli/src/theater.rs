@@ -1,12 +1,14 @@
 //! `playhouse theater`: a theater that others reach, with the actor types that are in this program.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use playhouse::{Counters, Peer, System, Theater, TheaterError};
 
+use crate::certificates;
 use crate::interrupt;
 use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
 
@@ -22,6 +24,10 @@ pub struct Args {
     /// Only theaters with the same name talk to each other
     #[arg(long, value_name = "NAME", default_value = "")]
     cluster: String,
+    /// Encrypt all links, and talk only to theaters with a certificate of the same CA; the files are DIR/ca.pem,
+    /// DIR/NAME.pem and DIR/NAME.key, as `playhouse certificates DIR` makes them
+    #[arg(long, value_name = "DIR/NAME", conflicts_with = "plaintext")]
+    tls: Option<PathBuf>,
     /// Allow other networks than the loopback: links are NOT encrypted, and everybody on them may talk to this theater
     #[arg(long)]
     plaintext: bool,
@@ -55,6 +61,13 @@ pub fn run(args: &Args) -> ExitCode {
     if args.plaintext {
         builder = builder.plaintext();
     }
+    if let Some(identity) = &args.tls {
+        match certificates::load(identity) {
+            Ok(tls) => builder = builder.tls(tls),
+            Err(error) => return refuse(&error),
+        }
+    }
+    builder = builder.on_stranger(|error| eprintln!("{}refused a caller: {error}", clear()));
     let theater = match builder.start() {
         Ok(theater) => theater,
         Err(error) => return refuse(&error),
@@ -89,9 +102,14 @@ struct Other<'a> {
     lost: bool,
 }
 
+/// What wipes the line of how things are, where there is one.
+fn clear() -> &'static str {
+    if std::io::stderr().is_terminal() { CLEAR } else { "" }
+}
+
 /// Says who is lost, and on a terminal how things are, until the user presses Ctrl-C.
 fn watch(theater: &Theater, others: &mut [Other<'_>], interrupted: &Receiver<Interrupted>) {
-    let clear = if std::io::stderr().is_terminal() { CLEAR } else { "" };
+    let clear = clear();
     loop {
         for other in others.iter_mut().filter(|other| !other.lost && other.peer.is_lost()) {
             other.lost = true;
@@ -121,11 +139,11 @@ fn refuse(error: &TheaterError) -> ExitCode {
         TheaterError::NotLoopback { address } => fail(
             BAD_INPUT,
             &format!(
-                "{address} is not on the loopback, and links are not encrypted: where the network is yours alone, \
-                 allow it with --plaintext"
+                "{address} is not on the loopback, where links are encrypted: give a certificate with --tls (`playhouse \
+                 certificates` makes some), or allow plain links with --plaintext where the network is yours alone"
             ),
         ),
-        TheaterError::System(why) => fail(BAD_INPUT, why),
+        TheaterError::System(why) | TheaterError::Certificates(why) => fail(BAD_INPUT, why),
         error => fail(FAILED, &error.to_string()),
     }
 }

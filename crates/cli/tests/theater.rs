@@ -64,6 +64,34 @@ fn theaters_join_and_close_and_say_so() {
     assert_eq!((line(&mut second.out), second.code()), ("closed".to_owned(), Some(0)));
 }
 
+#[cfg(unix)]
+#[test]
+fn theaters_with_certificates_join_and_no_others() {
+    let folder = std::env::temp_dir().join(format!("playhouse-tls-{}", std::process::id()));
+    let [ours, theirs] = ["ours", "theirs"].map(|name| folder.join(name).display().to_string());
+    for folder in [&ours, &theirs] {
+        assert_eq!(run(&["certificates", folder]).0, 0);
+    }
+    let (one, two, foe) = (format!("{ours}/theater-1"), format!("{ours}/theater-2"), format!("{theirs}/theater-1"));
+    let mut first = Theater::start(&["--tls", &one]);
+    let mut second = Theater::start(&["--tls", &two, "--join", &first.address]);
+    assert_eq!(line(&mut second.out), format!("joined {}", first.address));
+    let join = |arguments: &[&str], words: &[&str], said: &str, first: &mut Theater| {
+        let join = ["theater", "--listen", "127.0.0.1:0", "--join", &first.address];
+        let (code, _, errors) = run(&[&join, arguments].concat());
+        assert_eq!(code, 1, "{errors}");
+        assert!(words.iter().all(|word| errors.contains(word)), "{errors}");
+        let refused = line(&mut first.errors);
+        assert!(refused.starts_with("refused a caller: ") && refused.contains(said), "{refused}");
+    };
+    join(&["--tls", &foe], &["another CA"], "refuses this theater's certificate", &mut first);
+    join(&[], &["speaks TLS only"], "speaks TLS only", &mut first);
+    first.signal("-INT");
+    assert_eq!(line(&mut first.errors), "closing; Ctrl-C again ends at once");
+    assert_eq!((line(&mut first.out), first.code()), ("closed".to_owned(), Some(0)));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// While it waits to hear that its leave was taken, which a process that is stopped does not say.
 #[cfg(unix)]
 #[test]
@@ -100,6 +128,8 @@ fn wrong_addresses_are_refused() {
     refused(&["theater", "--listen", "here"], &["'here'", "host:port"]);
     refused(&["theater", "--listen", "127.0.0.1:0", "--join", ":70"], &["--join", "':70'", "host:port"]);
     refused(&["theater", "--listen", "127.0.0.1:65536"], &["from 0 to 65535"]);
-    refused(&["theater", "--listen", "0.0.0.0:0"], &["0.0.0.0:0 is not on the loopback", "--plaintext"]);
+    refused(&["theater", "--listen", "0.0.0.0:0"], &["0.0.0.0:0 is not on the loopback", "--tls", "--plaintext"]);
+    refused(&["theater", "--listen", "127.0.0.1:0", "--tls", "no/certificate"], &["no/ca.pem: "]);
+    refused(&["theater", "--listen", "127.0.0.1:0", "--tls", "no/certificate", "--plaintext"], &["'--plaintext'"]);
     refused(&["theater", "--listen", "127.0.0.1:0", "--workers", "0"], &["--workers", "1..=1024"]);
 }

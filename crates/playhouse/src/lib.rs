@@ -37,8 +37,8 @@
 //! other: what is sent to it crosses in order and once, also where the connection breaks and is made again. What crosses
 //! is listed in the binary by `#[actor(remote)]`; both programs must know the types, and need not be the same program.
 //!
-//! Here both are in one process, and talk over the loopback. Links are not encrypted yet, so other networks have to be
-//! allowed: [`TheaterBuilder::plaintext`].
+//! Here both are in one process, and talk over the loopback. For other networks, theaters need certificates
+//! ([`TheaterBuilder::tls`]), unless plain links are allowed there ([`TheaterBuilder::plaintext`]).
 //!
 //! ```
 //! use playhouse::prelude::*;
@@ -84,7 +84,7 @@
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor};
-pub use playhouse_theater::{Evacuation, Find, FindError, Migration, Peer, Theater, TheaterBuilder, TheaterError};
+pub use playhouse_theater::{Evacuation, Find, FindError, Migration, Peer, Theater, TheaterBuilder, TheaterError, Tls};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
 ///

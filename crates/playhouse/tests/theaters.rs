@@ -241,3 +241,46 @@ fn a_forged_name_reaches_nobody() {
         end([here, there]);
     }
 }
+
+#[derive(Serialize, Deserialize, Default)]
+#[serde(crate = "playhouse::serde")]
+struct Traveller {
+    seen: Vec<String>,
+}
+
+#[actor(remote = "theaters.Traveller", mobile)]
+impl Traveller {
+    #[message]
+    fn seen(&self) -> Vec<String> {
+        self.seen.clone()
+    }
+
+    #[departing]
+    fn leave(&mut self) {
+        self.seen.push("departing".to_owned());
+    }
+
+    #[arrived]
+    fn come(&mut self, _ctx: &mut Context<Self>) {
+        self.seen.push("arrived".to_owned());
+    }
+
+    #[stayed]
+    fn stay(&mut self, why: MigrateError) {
+        self.seen.push(why.to_string());
+    }
+}
+
+#[test]
+fn a_mobile_actor_is_told_where_it_comes_to() {
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let traveller = here.system().spawn(Traveller::default());
+    here.migrate(traveller, &peer).wait().unwrap();
+    assert_eq!(traveller.ask(Seen).wait(), Ok(vec!["departing".to_owned(), "arrived".to_owned()]));
+    // It can be started elsewhere too, like any actor under `spawn`.
+    let started = here.spawn_at(&peer, &Traveller { seen: vec!["a".to_owned()] }).unwrap();
+    assert_eq!(started.ask(Seen).wait(), Ok(vec!["a".to_owned()]));
+    assert_eq!(here.migrate(started, &peer).wait(), Err(MigrateError::Elsewhere));
+    end([here, there]);
+}

@@ -168,7 +168,8 @@ impl Directory {
     /// Place, life and seal of an actor of this theater (or of the place of one that is elsewhere).
     pub(crate) fn sealed(&self, id: ActorId) -> Result<(u64, u64, u64), WireError> {
         let address = id.address();
-        if address.system() != self.core.id() {
+        // The name of one that has ended leads to nobody, whoever it was.
+        if address.system() != self.core.id() && !address.is_stale() {
             return Err(WireError::new(format!(
                 "{id} belongs to another system of this process, not to this theater's"
             )));

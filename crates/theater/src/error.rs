@@ -30,6 +30,15 @@ pub enum TheaterError {
         /// Why.
         why: String,
     },
+    /// The other end, or this theater to it, has not shown what TLS asks for.
+    Tls {
+        /// The address.
+        address: String,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
+    /// The certificates that this theater was given are of no use: which, and why.
+    Certificates(String),
     /// Only the loopback can be used without encryption.
     NotLoopback {
         /// The address.
@@ -51,11 +60,13 @@ impl fmt::Display for TheaterError {
             TheaterError::Refused { address, why } => {
                 write!(f, "the theater at {address} refuses the connection: {why}")
             }
+            TheaterError::Tls { address, why } => write!(f, "no TLS with {address}: {why}"),
             TheaterError::NotLoopback { address } => write!(
                 f,
-                "{address} is not on the loopback, and links are not encrypted yet: allow that with `plaintext()` where the network is yours alone"
+                "{address} is not on the loopback, where links are encrypted: give certificates with `tls(..)` (for \
+                 development, `playhouse certificates` makes some), or allow plaintext by name with `plaintext()`"
             ),
-            TheaterError::System(why) => f.write_str(why),
+            TheaterError::Certificates(why) | TheaterError::System(why) => f.write_str(why),
             TheaterError::Names(twice) => write!(
                 f,
                 "names that are used twice on the wire: {}; give one of the two another by `remote = \"..\"`",

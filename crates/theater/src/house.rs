@@ -8,7 +8,9 @@
 //! Only who called first calls again.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,11 +21,12 @@ use playhouse_actor::wire::Agency;
 use crate::directory::Directory;
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume};
-use crate::handshake::{self, PATIENCE};
+use crate::handshake::{self, Opening, PATIENCE};
 use crate::link::Link;
 use crate::moves::Office;
 use crate::poller::Poller;
 use crate::registry::Registry;
+use crate::tls::Secrecy;
 
 /// How often the housekeeper looks after the links.
 const TICK: Duration = Duration::from_millis(50);
@@ -34,15 +37,31 @@ const MUTE_TICKS_MAX: u32 = 20;
 /// Callers that are heard at one time.
 const CALLERS_MAX: usize = 64;
 
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) cluster: String,
+    pub(crate) secrecy: Secrecy,
+    pub(crate) lost_after: Duration,
+    pub(crate) on_stranger: Option<OnStranger>,
+}
+
+/// Is told why a caller was refused.
+pub(crate) struct OnStranger(pub(crate) Box<dyn Fn(&TheaterError) + Send + Sync>);
+
+impl fmt::Debug for OnStranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("..")
+    }
+}
+
 /// What a theater is made of.
 pub(crate) struct House {
     pub(crate) system: System,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) cluster: String,
     pub(crate) incarnation: u64,
     pub(crate) listens: Option<SocketAddr>,
-    pub(crate) plaintext: bool,
-    pub(crate) lost_after: Duration,
+    settings: Settings,
     pub(crate) poller: Arc<Poller>,
     pub(crate) directory: Arc<Directory>,
     links: Mutex<Links>,
@@ -85,10 +104,8 @@ impl House {
     pub(crate) fn new(
         registry: Registry,
         system: System,
-        cluster: String,
         listens: Option<SocketAddr>,
-        plaintext: bool,
-        lost_after: Duration,
+        settings: Settings,
         poller: Arc<Poller>,
     ) -> Arc<House> {
         let incarnation = rand::random();
@@ -96,11 +113,9 @@ impl House {
         let house = Arc::new(House {
             system,
             registry: Arc::new(registry),
-            cluster,
             incarnation,
             listens,
-            plaintext,
-            lost_after,
+            settings,
             poller,
             directory,
             links: Mutex::default(),
@@ -145,7 +160,7 @@ impl House {
 
     fn hello(&self, resumes: Option<Resume>) -> Hello {
         Hello {
-            cluster: self.cluster.clone(),
+            cluster: self.settings.cluster.clone(),
             incarnation: self.incarnation,
             listens: self.listens,
             resumes,
@@ -179,7 +194,7 @@ impl House {
 
     /// The link with the theater at `address`; calls it if need be.
     pub(crate) fn link_with(self: &Arc<Self>, address: SocketAddr) -> Result<Arc<Link>, TheaterError> {
-        if !self.plaintext && !address.ip().is_loopback() {
+        if !self.settings.secrecy.allows(address) {
             return Err(TheaterError::NotLoopback { address: address.to_string() });
         }
         let deadline = Instant::now() + 2 * PATIENCE;
@@ -218,9 +233,8 @@ impl House {
     /// Calls for the first time. `None`: the other end is busy.
     fn call(self: &Arc<Self>, address: SocketAddr) -> Result<Option<Arc<Link>>, TheaterError> {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-        let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(io_error)?;
-        handshake::prepare(&stream)?;
-        let hello = match handshake::call(&stream, &self.hello(None))? {
+        let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
+        let hello = match handshake::call(&mut opening, &self.hello(None))? {
             Reply::Hello(hello) => hello,
             Reply::Busy => return Ok(None),
             Reply::Refused(why) => return Err(TheaterError::Refused { address: address.to_string(), why }),
@@ -236,7 +250,7 @@ impl House {
             self.new_link(&mut links, &hello, Some(address))
         };
         link.prepare(1);
-        self.poller.add(&link, stream, 1, 0).map_err(io_error)?;
+        self.poller.add(&link, opening, 1, 0).map_err(io_error)?;
         Ok(Some(link))
     }
 
@@ -246,11 +260,10 @@ impl House {
         let resumes = Resume { incarnation: link.incarnation, received, connection };
         let attempt = || -> Result<(), TheaterError> {
             let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-            let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(io_error)?;
-            handshake::prepare(&stream)?;
-            match handshake::call(&stream, &self.hello(Some(resumes)))? {
+            let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
+            match handshake::call(&mut opening, &self.hello(Some(resumes)))? {
                 Reply::Hello(Hello { resumes: Some(theirs), .. }) => {
-                    self.poller.add(link, stream, connection, theirs.received).map_err(io_error)
+                    self.poller.add(link, opening, connection, theirs.received).map_err(io_error)
                 }
                 Reply::Busy => Ok(()),
                 // It does not know the session any more.
@@ -286,8 +299,13 @@ impl House {
             }
             let house = Arc::clone(self);
             let heard = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
-                // An error is the caller's: it was told, or says nothing that could be answered.
-                let _ = house.answer(stream);
+                if let Err(error) = house.answer(stream)
+                    && !matches!(error, TheaterError::Io { .. })
+                    && let Some(OnStranger(hook)) = &house.settings.on_stranger
+                {
+                    // It is the user's code.
+                    let _ = catch_unwind(AssertUnwindSafe(|| hook(&error)));
+                }
                 house.callers.fetch_sub(1, Ordering::AcqRel);
             });
             if heard.is_err() {
@@ -297,22 +315,19 @@ impl House {
     }
 
     fn answer(self: &Arc<Self>, stream: TcpStream) -> Result<(), TheaterError> {
-        handshake::prepare(&stream)?;
-        let hello = match handshake::hear_hello(&stream) {
+        let mut opening = Opening::answer(stream, self.settings.secrecy.tls())?;
+        let hello = match handshake::hear_hello(&mut opening) {
             Ok(hello) => hello,
             Err(error) => {
-                // A connection that breaks or is slow may be better next time: nothing is refused then.
-                if !matches!(error, TheaterError::Io { .. }) {
-                    let _ = handshake::reply(&stream, &Reply::Refused(error.to_string()));
-                }
+                opening.refuse(&error);
                 return Err(error);
             }
         };
         let (reply, go_on) = self.receive(&hello);
-        handshake::reply(&stream, &reply)?;
+        handshake::reply(&mut opening, &reply)?;
         if let Some((link, connection, received)) = go_on {
             let address = hello.listens.map_or_else(|| "?".to_owned(), |address| address.to_string());
-            let added = self.poller.add(&link, stream, connection, received);
+            let added = self.poller.add(&link, opening, connection, received);
             added.map_err(|error| TheaterError::Io { address, error })?;
             self.changed.notify_all();
         }
@@ -322,10 +337,10 @@ impl House {
     /// What is answered to a caller; and the link, the number of its connection, and what the other end has received.
     fn receive(&self, hello: &Hello) -> (Reply, Option<(Arc<Link>, u64, u64)>) {
         let refused = |why: String| (Reply::Refused(why), None);
-        if hello.cluster != self.cluster {
+        if hello.cluster != self.settings.cluster {
             return refused(format!(
                 "it belongs to the cluster {:?}, and the caller to {:?}",
-                self.cluster, hello.cluster
+                self.settings.cluster, hello.cluster
             ));
         }
         if hello.incarnation == self.incarnation {
@@ -402,7 +417,7 @@ impl House {
                 continue;
             }
             let since = *known.down_since.get_or_insert_with(Instant::now);
-            if since.elapsed() > self.lost_after {
+            if since.elapsed() > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
             } else if let Some(address) = link.address.filter(|_| known.called && !known.calls_again) {
                 known.calls_again = true;

@@ -1,9 +1,9 @@
 //! Theaters: actor systems that reach each other.
 //!
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
-//! any input or output), `link` (sending and receiving), `poller` (the sockets), `house` (connections), `registry`
-//! (what can be said to whom), `proxy` and
-//! `distant` (places of actors that are elsewhere), `directory` (their names), `moves` (actors that go from theater to theater).
+//! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house`
+//! (connections), `registry` (what can be said to whom), `proxy` and `distant` (places of actors that are elsewhere),
+//! `directory` (their names), `moves` (actors that go from theater to theater).
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,9 @@ mod registry;
 mod seal;
 pub mod session;
 mod theater;
+mod tls;
 
 pub use answer::{Find, Migration};
 pub use error::{FindError, TheaterError};
 pub use theater::{Evacuation, Peer, Theater, TheaterBuilder};
+pub use tls::Tls;

@@ -9,6 +9,7 @@ use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use playhouse_executor::Reactor;
 use rustc_hash::FxHashMap;
 
+use crate::handshake::Opening;
 use crate::link::{Connection, Link, Progress, flush_all};
 
 const WAKER: Token = Token(0);
@@ -64,13 +65,8 @@ impl Poller {
     }
 
     /// Has the connection read and written from now on, as the link's present one.
-    pub(crate) fn add(
-        &self,
-        link: &Arc<Link>,
-        stream: std::net::TcpStream,
-        number: u64,
-        received: u64,
-    ) -> io::Result<()> {
+    pub(crate) fn add(&self, link: &Arc<Link>, opening: Opening, number: u64, received: u64) -> io::Result<()> {
+        let (stream, cipher) = opening.into_parts();
         stream.set_nonblocking(true)?;
         let token = Token(self.next_token.fetch_add(1, Ordering::Relaxed));
         let mut stream = mio::net::TcpStream::from_std(stream);
@@ -78,7 +74,7 @@ impl Poller {
             // The poller may be told of it at once, and is told only once.
             let mut connections = lock(&self.connections);
             self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-            let connection = Arc::new(Connection { token, stream, number, broken: false.into() });
+            let connection = Arc::new(Connection { token, stream, cipher, number, broken: false.into() });
             connections.insert(token, (Arc::clone(link), Arc::clone(&connection)));
             connection
         };
@@ -141,7 +137,9 @@ impl Reactor for Poller {
             if event.writable {
                 link.flush(false);
             }
-            if event.readable {
+            // The handshake may have read more than its own words, of which the socket does not tell. It tells at once that
+            // there is room.
+            if event.readable || event.writable && connection.cipher.is_some() {
                 let again = |waits| Ready { readable: true, writable: false, waits, ..event };
                 match link.read(&connection, event.closed) {
                     Progress::Done => {}

@@ -17,10 +17,11 @@ use serde::de::DeserializeOwned;
 
 use crate::answer::{Answer, Find, Migration};
 use crate::error::{FindError, TheaterError};
-use crate::house::House;
+use crate::house::{House, OnStranger, Settings};
 use crate::link::Link;
 use crate::poller::Poller;
 use crate::registry::Registry;
+use crate::tls::{Secrecy, Tls};
 
 /// Links that have a stage of their own.
 const LINKS: usize = 64;
@@ -43,9 +44,7 @@ impl fmt::Debug for Theater {
 pub struct TheaterBuilder {
     system: SystemBuilder,
     listen: Option<String>,
-    cluster: String,
-    plaintext: bool,
-    lost_after: Duration,
+    settings: Settings,
 }
 
 impl TheaterBuilder {
@@ -57,21 +56,37 @@ impl TheaterBuilder {
 
     /// Only theaters with the same name talk to each other. Default: empty.
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
-        self.cluster = name.into();
+        self.settings.cluster = name.into();
+        self
+    }
+
+    /// Encrypts all links, and allows other networks than the loopback. Both ends show a certificate of the cluster's CA, and
+    /// who has none does not get as far as saying what it wants. A theater with certificates talks to none without.
+    pub fn tls(mut self, certificates: Tls) -> Self {
+        self.settings.secrecy = Secrecy::Tls(certificates);
         self
     }
 
     /// Allows links over other networks than the loopback. They are **not encrypted, and everybody who reaches this theater
-    /// may talk to it**: for networks that are yours alone.
+    /// may talk to it**: for networks that are yours alone. Nothing changes where there are [certificates](Self::tls).
     pub fn plaintext(mut self) -> Self {
-        self.plaintext = true;
+        if let Secrecy::Loopback = self.settings.secrecy {
+            self.settings.secrecy = Secrecy::Plaintext;
+        }
+        self
+    }
+
+    /// Calls `hook` when somebody has called who is no theater or shows no good certificate, with what is wrong. By a thread
+    /// of the caller's own, which may block. Default: nothing is said.
+    pub fn on_stranger(mut self, hook: impl Fn(&TheaterError) + Send + Sync + 'static) -> Self {
+        self.settings.on_stranger = Some(OnStranger(Box::new(hook)));
         self
     }
 
     /// A theater that was not to be reached for so long is lost: what was sent to it becomes dead letters, and asks fail.
     /// Default: 30 s.
     pub fn lost_after(mut self, time: Duration) -> Self {
-        self.lost_after = time;
+        self.settings.lost_after = time;
         self
     }
 
@@ -87,7 +102,7 @@ impl TheaterBuilder {
     /// The system cannot be started (or is a simulated one), the address cannot be listened on, or two actors or messages of
     /// this program are called alike on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
-        let listener = self.listen.as_deref().map(|address| listen(address, self.plaintext)).transpose()?;
+        let listener = self.listen.as_deref().map(|address| listen(address, &self.settings.secrecy)).transpose()?;
         let listens = listener.as_ref().and_then(|listener| listener.local_addr().ok());
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
         let poller = Arc::new(Poller::new().map_err(io_error)?);
@@ -98,7 +113,7 @@ impl TheaterBuilder {
         }
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
         let registry = Registry::new().map_err(TheaterError::Names)?;
-        let house = House::new(registry, system, self.cluster, listens, self.plaintext, self.lost_after, poller);
+        let house = House::new(registry, system, listens, self.settings, poller);
         let thread = |name: &str| std::thread::Builder::new().name(format!("playhouse-{name}"));
         let keeper = Arc::clone(&house);
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
@@ -116,9 +131,9 @@ fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     found.next().ok_or_else(|| io_error(std::io::Error::other("the name has no address")))
 }
 
-fn listen(address: &str, plaintext: bool) -> Result<TcpListener, TheaterError> {
+fn listen(address: &str, secrecy: &Secrecy) -> Result<TcpListener, TheaterError> {
     let resolved = resolve(address)?;
-    if !plaintext && !resolved.ip().is_loopback() {
+    if !secrecy.allows(resolved) {
         return Err(TheaterError::NotLoopback { address: address.to_owned() });
     }
     TcpListener::bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
@@ -164,9 +179,12 @@ impl Theater {
         TheaterBuilder {
             system: System::builder(),
             listen: None,
-            cluster: String::new(),
-            plaintext: false,
-            lost_after: Duration::from_secs(30),
+            settings: Settings {
+                cluster: String::new(),
+                secrecy: Secrecy::default(),
+                lost_after: Duration::from_secs(30),
+                on_stranger: None,
+            },
         }
     }
 

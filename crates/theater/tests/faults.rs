@@ -1,137 +1,24 @@
 //! What links promise when connections break, theaters end, and readers are slow.
 
 mod faulty;
+mod numbers;
 mod support;
 
 use std::sync::mpsc;
 use std::time::Duration;
 
 use faulty::{Between, eventually};
+use numbers::{Asker, Echo, Number, Seen, over_cuts};
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Theater, TheaterError};
 use serde::{Deserialize, Serialize};
 use support::{LIMIT, theater};
 
-/// Checks that numbers come in order, and sends each back.
-#[derive(Serialize, Deserialize)]
-struct Echo {
-    expected: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Number {
-    n: u64,
-    back: ActorRef<Asker>,
-    padding: Vec<u8>,
-}
-impl Message for Number {
-    type Reply = ();
-    const WIRE: Option<WireForm<Number>> = Some(WireForm::of());
-}
-
-#[derive(Serialize, Deserialize)]
-struct Seen;
-impl Message for Seen {
-    type Reply = u64;
-    const WIRE: Option<WireForm<Seen>> = Some(WireForm::of());
-}
-
-impl Actor for Echo {}
-impl Handler<Number> for Echo {
-    fn handle(&mut self, number: Number, _: &mut Context<Self>) {
-        assert_eq!(number.n, self.expected, "lost, repeated or out of order");
-        self.expected += 1;
-        number.back.tell(Back(number.n));
-    }
-}
-impl Handler<Seen> for Echo {
-    fn handle(&mut self, _: Seen, _: &mut Context<Self>) -> u64 {
-        self.expected
-    }
-}
-remote!(spawn Echo: Number, Seen);
-
-/// Sends numbers, and checks that they come back in order.
-struct Asker {
-    to: ActorRef<Echo>,
-    sent: u64,
-    came: u64,
-    last: u64,
-    done: mpsc::Sender<()>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Back(u64);
-impl Message for Back {
-    type Reply = ();
-    const WIRE: Option<WireForm<Back>> = Some(WireForm::of());
-}
-struct Go;
-impl Message for Go {
-    type Reply = ();
-}
-
-impl Asker {
-    fn send(&mut self, ctx: &mut Context<Self>) {
-        while self.sent < self.last && self.sent < self.came + 500 {
-            // Now and then one of several packets.
-            let padding = vec![7; if self.sent.is_multiple_of(997) { 200_000 } else { (self.sent % 50) as usize }];
-            self.to.tell(Number { n: self.sent, back: ctx.this(), padding });
-            self.sent += 1;
-        }
-    }
-}
-
-impl Actor for Asker {}
-impl Handler<Go> for Asker {
-    fn handle(&mut self, _: Go, ctx: &mut Context<Self>) {
-        self.send(ctx);
-    }
-}
-impl Handler<Back> for Asker {
-    fn handle(&mut self, Back(n): Back, ctx: &mut Context<Self>) {
-        assert_eq!(n, self.came, "lost, repeated or out of order on the way back");
-        self.came += 1;
-        self.send(ctx);
-        if self.came == self.last {
-            self.done.send(()).unwrap();
-        }
-    }
-}
-remote!(Asker: Back);
-
 #[test]
 fn cut_connections_lose_repeat_and_reorder_nothing() {
-    const ACTORS: usize = 4;
-    const EACH: u64 = 5_000;
     for seed in 0..4 {
-        let (here, there) = (theater(), theater());
-        let between = Between::new(there.address().unwrap(), seed, 1..400_000);
-        let peer = here.connect(between.address()).unwrap();
-        let (done, all) = mpsc::channel();
-        let mut echoes = Vec::new();
-        for _ in 0..ACTORS {
-            let to = here.spawn_at(&peer, &Echo { expected: 0 }).unwrap();
-            let asker = Asker { to, sent: 0, came: 0, last: EACH, done: done.clone() };
-            here.system().spawn(asker).tell(Go);
-            echoes.push(to);
-        }
-        for _ in 0..ACTORS {
-            all.recv_timeout(LIMIT).expect("all come back");
-        }
-        for echo in echoes {
-            assert_eq!(echo.ask(Seen).wait(), Ok(EACH));
-        }
-        assert!(between.cuts() > 5, "only {} cuts", between.cuts());
-        for system in [here.system(), there.system()] {
-            let total = system.stats().total;
-            assert_eq!((total.dead_letters, total.crashes), (0, 0), "seed {seed}");
-        }
-        drop(between);
-        let (here, there) = (here.shutdown(), there.shutdown());
-        here.unwrap();
-        there.unwrap();
+        over_cuts(theater(), theater(), seed);
     }
 }
 

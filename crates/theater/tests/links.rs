@@ -293,3 +293,54 @@ fn urgent_messages_overtake_normal_ones_over_a_link() {
     here.shutdown().unwrap();
     there.shutdown().unwrap();
 }
+
+/// Says hello to anybody who takes it.
+#[derive(Serialize, Deserialize)]
+struct Greet {
+    to: Vec<Recipient<Add>>,
+}
+impl Message for Greet {
+    type Reply = Vec<Recipient<Add>>;
+    const WIRE: Option<WireForm<Greet>> = Some(WireForm::of());
+}
+impl Handler<Greet> for Counter {
+    fn handle(&mut self, greet: Greet, _: &mut Context<Self>) -> Vec<Recipient<Add>> {
+        for recipient in &greet.to {
+            recipient.tell(Add(7));
+        }
+        greet.to
+    }
+}
+remote!(also Counter: Greet);
+
+/// Takes what a counter takes, from its own system only.
+struct Shy;
+impl Actor for Shy {}
+impl Handler<Add> for Shy {
+    fn handle(&mut self, _: Add, _: &mut Context<Self>) {}
+}
+
+#[test]
+fn recipients_travel_and_come_home() {
+    let (here, there, peer) = two();
+    let home = here.system().spawn(Counter::default());
+    let away = here.spawn_at(&peer, &Counter::default()).unwrap();
+    let ended = here.system().spawn(Counter::default());
+    ended.drain();
+    while !ended.is_stopped() {
+        std::thread::yield_now();
+    }
+    let to: Vec<Recipient<Add>> = vec![home.recipient(), away.recipient(), ended.recipient()];
+    let back = away.ask(Greet { to: to.clone() }).within(LIMIT).wait().unwrap();
+    assert_eq!(back[..2], to[..2]);
+    assert!(back[2].try_tell(Add(1)).is_err(), "it has ended");
+    assert_eq!(away.ask(Get).within(LIMIT).wait(), Ok(7));
+    back[0].tell(Add(1));
+    while home.ask(Get).within(LIMIT).wait() != Ok(8) {}
+
+    let shy = here.system().spawn(Shy).recipient();
+    let why = away.ask(Greet { to: vec![shy] }).within(LIMIT).wait();
+    assert!(matches!(&why, Err(AskError::Unreachable(_))), "{:?}", why.map(|to| to.len()));
+    here.shutdown().unwrap();
+    there.shutdown().unwrap();
+}

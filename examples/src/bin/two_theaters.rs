@@ -73,7 +73,7 @@ impl Clerk {
 
 /// A theater that hosts a warehouse at `address`.
 fn open(address: &str) -> playhouse::Result<Theater> {
-    // Only the loopback is allowed without `.plaintext()`: links are not encrypted yet.
+    // Only the loopback is allowed without `.tls(..)`, which encrypts the links.
     let theater = Theater::builder().cluster("two_theaters").listen(address).start()?;
     let stock = [("apples", 12), ("pears", 7), ("plums", 50)].map(|(item, pieces)| (item.to_owned(), pieces));
     let warehouse = theater.system().spawn(Warehouse { stock: stock.into() });

@@ -16,17 +16,21 @@
 //! *Backpressure.* When more than [`WINDOW_BYTES`] were not acknowledged, the link's stage is paused; who sends to it
 //! then is muted as for any overloaded receiver. And the reader stops reading while an actor that it sent to is overloaded.
 //!
-//! Locks are taken in the order `inn`, `out`, `places`, and then those of the directory; no user's code runs under the last
+//! *Encryption.* What the socket is given, and what comes of it, goes through the connection's [`Cipher`](crate::tls), if it
+//! has one. To the session, what that has taken over is written; if it never leaves, it is written again with the rest.
+//!
+//! Locks are taken in the order `inn`, `out`, the cipher's or `places`, and then those of the directory; no user's code runs under the last
 //! two, and under `out` only what writes a message.
 
 mod border;
+mod connection;
 mod moves;
 mod receive;
 mod send;
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -45,6 +49,8 @@ use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
 use crate::session::{self, FrameError, Inbound, Outbound};
 
+pub(crate) use connection::Connection;
+
 /// Bytes that may be under way before who sends more is slowed.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
 /// A message may have so many bytes.
@@ -53,15 +59,6 @@ pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024 * 1024;
 const READ_BYTES: usize = 256 * 1024;
 /// What is read from one link before others have their turn.
 const TURN_BYTES: usize = 1024 * 1024;
-
-/// One connection of a link.
-pub(crate) struct Connection {
-    pub(crate) token: mio::Token,
-    pub(crate) stream: mio::net::TcpStream,
-    /// The how manyth of its session.
-    pub(crate) number: u64,
-    pub(crate) broken: AtomicBool,
-}
 
 /// The sending half.
 struct Out {

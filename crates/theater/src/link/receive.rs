@@ -21,7 +21,7 @@ impl Link {
         loop {
             let room = &mut inn.buffer[inn.filled..];
             let space = room.len();
-            let count = match (&connection.stream).read(room) {
+            let count = match connection.read(room) {
                 Ok(0) => return Progress::Broken,
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Done,
@@ -55,7 +55,7 @@ impl Link {
                 self.lose();
                 return Progress::Broken;
             }
-            if count < space && !closed {
+            if count < space && !closed && connection.cipher.is_none() {
                 // The socket was emptied: it will say when there is more.
                 return Progress::Done;
             }

@@ -72,8 +72,9 @@ impl Link {
         let Out { outbound, connection, .. } = &mut *out;
         let Some(present) = connection else { return };
         loop {
-            let written =
-                outbound.output(self.received(), acknowledge, |slices| (&present.stream).write_vectored(slices));
+            let written = present
+                .write_out()
+                .and_then(|()| outbound.output(self.received(), acknowledge, |slices| present.write(slices)));
             match written {
                 Ok(0) => break,
                 Ok(_) => self.mute_ticks.store(0, Ordering::Relaxed),

@@ -41,6 +41,8 @@ impl Between {
                     return;
                 }
                 let (Ok(from), Ok(to)) = (stream, TcpStream::connect(to)) else { continue };
+                from.set_nodelay(true).unwrap();
+                to.set_nodelay(true).unwrap();
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let life = bytes.start + (random >> 33) % (bytes.end - bytes.start);
                 // The greeting passes, so that something comes of it.

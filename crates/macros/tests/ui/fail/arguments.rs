@@ -4,7 +4,7 @@ use playhouse::serde::{Deserialize, Serialize};
 
 struct Counter;
 
-#[actor(mobile)]
+#[actor(movable)]
 impl Counter {
     #[message]
     fn add(&mut self, by: u64) {}

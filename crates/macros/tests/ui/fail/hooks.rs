@@ -56,4 +56,19 @@ impl C {
     fn twice(&mut self) {}
 }
 
+#[derive(playhouse::serde::Serialize, playhouse::serde::Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Traveller;
+
+#[actor(mobile = "far", mobile)]
+impl Traveller {
+    #[stayed]
+    fn stays(&mut self) {}
+
+    #[arrived]
+    fn comes(&mut self, from: String) {}
+
+    fn departing(&mut self, ctx: &mut Context<Self>) {}
+}
+
 fn main() {}

@@ -1,0 +1,98 @@
+//! `playhouse certificates`, as a user runs it.
+
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use program::{refused, run};
+
+/// A folder of its own, which ends with its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("playhouse-{name}-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn join(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn files(folder: impl AsRef<Path>) -> Vec<String> {
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| name(entry.unwrap())).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn certificates_are_written_and_it_is_said_how_to_use_them() {
+    let folder = Folder::new("written");
+    let new = folder.join("a/new/one");
+    let (code, out, errors) = run(&["certificates", &new]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(files(&new), ["ca.pem", "theater-1.key", "theater-1.pem", "theater-2.key", "theater-2.pem"]);
+    for words in [&*format!("--tls {new}/theater-1"), "theater-1, theater-2", "365 days", ".tls(Tls::from_pem_files("] {
+        assert!(out.contains(words), "no {words} in\n{out}");
+    }
+    for (name, start) in [("ca.pem", "CERTIFICATE"), ("theater-1.pem", "CERTIFICATE"), ("theater-1.key", "PRIVATE KEY")]
+    {
+        let text = fs::read_to_string(format!("{new}/{name}")).unwrap();
+        assert!(text.starts_with(&format!("-----BEGIN {start}-----")), "{name}: {text}");
+    }
+    #[cfg(unix)]
+    for name in ["theater-1.key", "theater-2.key"] {
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(format!("{new}/{name}")).unwrap());
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    assert_eq!(run(&["certificates", &folder.join("three"), "--theaters", "3"]).0, 0);
+    assert_eq!(files(folder.join("three")).len(), 7);
+    assert_eq!(run(&["certificates", &folder.join("named"), "--name", "east.1", "--name", "west"]).0, 0);
+    assert_eq!(files(folder.join("named")), ["ca.pem", "east.1.key", "east.1.pem", "west.key", "west.pem"]);
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_half_written() {
+    let folder = Folder::new("kept");
+    let there = folder.join("there");
+    assert_eq!(run(&["certificates", &there, "--name", "one"]).0, 0);
+    let before = fs::read_to_string(format!("{there}/ca.pem")).unwrap();
+    refused(&["certificates", &there, "--name", "two"], &["ca.pem is there already"]);
+    assert_eq!(fs::read_to_string(format!("{there}/ca.pem")).unwrap(), before);
+    assert_eq!(files(&there), ["ca.pem", "one.key", "one.pem"]);
+    let part = folder.join("part");
+    fs::create_dir(&part).unwrap();
+    fs::write(format!("{part}/two.key"), "mine").unwrap();
+    refused(&["certificates", &part, "--name", "one", "--name", "two"], &["two.key is there already"]);
+    assert_eq!(files(&part), ["two.key"]);
+    // One whose name is too long for a file, behind others that are not.
+    let long = "n".repeat(300);
+    refused(&["certificates", &folder.join("long"), "--name", "one", "--name", &long], &["nothing was written"]);
+    assert!(!folder.0.join("long").exists());
+    refused(&["certificates", &format!("{there}/ca.pem/below")], &["ca.pem/below: "]);
+}
+
+#[test]
+fn wrong_names_are_refused() {
+    refused(&["certificates"], &["<DIR>"]);
+    let folder = Folder::new("names");
+    let new = folder.join("new");
+    refused(&["certificates", &new, "--theaters", "0"], &["1..=1000"]);
+    refused(&["certificates", &new, "--theaters", "2", "--name", "one"], &["--theaters", "--name"]);
+    for name in ["", "../up", "a/b", ".hidden", "a b"] {
+        refused(&["certificates", &new, "--name", name], &["a name has"]);
+    }
+    refused(&["certificates", &new, "--name", "CA"], &["the CA's own files"]);
+    refused(&["certificates", &new, "--name", "one", "--name", "ONE"], &["ONE is given twice"]);
+    assert!(!folder.0.join("new").exists());
+}

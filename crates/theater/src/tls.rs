@@ -1,0 +1,327 @@
+//! Links that nobody else reads: TLS 1.3, both sides with a certificate.
+//!
+//! A certificate says one thing: that its owner belongs to the cluster. It is signed by the cluster's own CA and made out to
+//! [`MEMBER`], not to an address: theaters move, and are called at whatever address somebody was told. So both sides ask the
+//! same of the other: a chain to that CA, that name, and that its time has not run out.
+//!
+//! There are no tickets and nothing is resumed: after a broken connection both certificates are looked at again.
+
+use std::fmt;
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{ClientConnection, Resumption, verify_server_name};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::{ParsedCertificate, ServerConnection, WebPkiClientVerifier};
+use rustls::{AlertDescription, CertificateError, ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
+
+use crate::error::TheaterError;
+
+/// Whom the certificates of theaters are made out to.
+const MEMBER: &str = "theater.playhouse";
+/// What is taken over at one time, to be written: as long as encrypting it takes, who reads has to wait.
+const TAKEN_BYTES_MAX: usize = 64 * 1024;
+/// What is read by one system call, at most; and so, what is decrypted at one time.
+const READ_BYTES: usize = 64 * 1024;
+
+/// The certificates of a theater: for [`TheaterBuilder::tls`](crate::TheaterBuilder::tls). Cheap to clone.
+///
+/// Each theater of a cluster has a certificate and its key, and the certificate of the cluster's CA, which has signed them
+/// all. Who shows a certificate of that CA is trusted like this program itself. So the CA should sign nothing else.
+///
+/// Certificates are made out to the DNS name `theater.playhouse`, whatever the addresses of the theaters are, and for use as
+/// client and as server. `playhouse certificates` makes some for development; from a CA of one's own they need
+/// `subjectAltName = DNS:theater.playhouse` and `extendedKeyUsage = serverAuth, clientAuth` (or no `extendedKeyUsage`).
+///
+/// They are read once: a theater that is to have new ones is started anew.
+#[derive(Clone)]
+pub struct Tls {
+    calls: Arc<ClientConfig>,
+    answers: Arc<ServerConfig>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Tls {
+    /// Reads the CA's certificate (or those of several), this theater's (with those between it and the CA, if there are
+    /// any), and its key, all in PEM.
+    ///
+    /// # Errors
+    /// [`TheaterError::Certificates`], with the file: it cannot be read, or others would refuse what is in it.
+    pub fn from_pem_files(
+        ca: impl AsRef<Path>,
+        certificate: impl AsRef<Path>,
+        key: impl AsRef<Path>,
+    ) -> Result<Tls, TheaterError> {
+        let [ca, certificate, key] = [ca.as_ref(), certificate.as_ref(), key.as_ref()];
+        let read = |path: &Path| {
+            std::fs::read(path).map_err(|error| TheaterError::Certificates(format!("{}: {error}", path.display())))
+        };
+        let name = |path: &Path| path.display().to_string();
+        load([&read(ca)?, &read(certificate)?, &read(key)?], [&name(ca), &name(certificate), &name(key)])
+    }
+
+    /// As [`Tls::from_pem_files`], with what is in the files.
+    ///
+    /// # Errors
+    /// [`TheaterError::Certificates`]: others would refuse what was given.
+    pub fn from_pem(ca: &[u8], certificate: &[u8], key: &[u8]) -> Result<Tls, TheaterError> {
+        load([ca, certificate, key], ["the CA's certificate", "the theater's certificate", "the theater's key"])
+    }
+
+    /// Calls the theater at the other end of `stream`, which blocks.
+    pub(crate) fn call(&self, stream: &mut (impl Read + Write)) -> io::Result<Cipher> {
+        let connection = ClientConnection::new(Arc::clone(&self.calls), member()).map_err(io::Error::other)?;
+        Cipher::new(connection.into(), stream)
+    }
+
+    /// Answers who has called, which blocks.
+    pub(crate) fn answer(&self, stream: &mut (impl Read + Write)) -> io::Result<Cipher> {
+        let connection = ServerConnection::new(Arc::clone(&self.answers)).map_err(io::Error::other)?;
+        Cipher::new(connection.into(), stream)
+    }
+}
+
+fn member() -> ServerName<'static> {
+    ServerName::try_from(MEMBER).expect("it is a name")
+}
+
+/// `pem` and what to call it: of the CA, the certificate and the key.
+fn load(pem: [&[u8]; 3], names: [&str; 3]) -> Result<Tls, TheaterError> {
+    let wrong = |what: &str, why: &dyn fmt::Display| TheaterError::Certificates(format!("{what}: {why}"));
+    let certificates = |pem, what| match CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>() {
+        Ok(found) if found.is_empty() => Err(wrong(what, &"there is no certificate in it, as PEM")),
+        found => found.map_err(|error| wrong(what, &error)),
+    };
+    let [ca, own, key] = names;
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(pem[0], ca)? {
+        roots.add(certificate).map_err(|error| wrong(ca, &words(&error)))?;
+    }
+    let chain = certificates(pem[1], own)?;
+    let secret = PrivateKeyDer::from_pem_slice(pem[2])
+        .map_err(|_| wrong(key, &"there is no key in it, as PEM and without a password"))?;
+
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let roots = Arc::new(roots);
+    let builder = WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
+    let servers = builder.build().map_err(|error| wrong(ca, &error))?;
+    let builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider));
+    let clients = builder.build().map_err(|error| wrong(ca, &error))?;
+    // As the others will, so that it is not found out by them.
+    servers
+        .verify_server_cert(&chain[0], &chain[1..], &member(), &[], UnixTime::now())
+        .map_err(|error| wrong(own, &words(&error)))?;
+    clients.verify_client_cert(&chain[0], &chain[1..], UnixTime::now()).map_err(|error| wrong(own, &words(&error)))?;
+
+    let versions = &[&rustls::version::TLS13];
+    let mut calls = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .map_err(|error| wrong(ca, &error))?
+        .with_webpki_verifier(servers)
+        .with_client_auth_cert(chain.clone(), secret.clone_key())
+        .map_err(|error| wrong(key, &words(&error)))?;
+    calls.resumption = Resumption::disabled();
+    let mut answers = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .map_err(|error| wrong(ca, &error))?
+        .with_client_cert_verifier(clients)
+        .with_single_cert(chain, secret)
+        .map_err(|error| wrong(key, &words(&error)))?;
+    answers.send_tls13_tickets = 0;
+    Ok(Tls { calls: Arc::new(calls), answers: Arc::new(answers) })
+}
+
+/// How links are kept from others.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Secrecy {
+    /// They do not leave the machine.
+    #[default]
+    Loopback,
+    /// Not at all: so the program wants it.
+    Plaintext,
+    /// All of them are encrypted.
+    Tls(Tls),
+}
+
+impl Secrecy {
+    pub(crate) fn allows(&self, address: SocketAddr) -> bool {
+        !matches!(self, Secrecy::Loopback) || address.ip().is_loopback()
+    }
+
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        match self {
+            Secrecy::Tls(tls) => Some(tls),
+            Secrecy::Loopback | Secrecy::Plaintext => None,
+        }
+    }
+}
+
+/// Encrypts what goes over one connection, and decrypts what comes.
+///
+/// Its lock is the last to be taken, by who reads and by who writes, and is held for some 64 KiB at a time.
+pub(crate) struct Cipher(Mutex<Inside>);
+
+struct Inside {
+    tls: rustls::Connection,
+    /// What was read, and of it, what is not decrypted yet.
+    buffer: Vec<u8>,
+    rest: std::ops::Range<usize>,
+}
+
+impl Cipher {
+    /// After the TLS handshake, for which `stream` has to block.
+    fn new(mut tls: rustls::Connection, stream: &mut (impl Read + Write)) -> io::Result<Cipher> {
+        tls.set_buffer_limit(Some(TAKEN_BYTES_MAX));
+        while tls.is_handshaking() {
+            if let Err(error) = tls.complete_io(stream) {
+                // What the other end is told of it.
+                let _ = write_out(&mut tls, stream);
+                return Err(error);
+            }
+        }
+        Ok(Cipher(Mutex::new(Inside { tls, buffer: Vec::new(), rest: 0..0 })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Checks that the certificate that a caller has shown is that of a theater. Those who are called were asked by TLS itself.
+    pub(crate) fn check_member(&self) -> io::Result<()> {
+        let inside = self.lock();
+        let shown = inside.tls.peer_certificates().and_then(<[_]>::first);
+        let check = |shown| verify_server_name(&ParsedCertificate::try_from(shown)?, &member());
+        shown.map_or(Err(rustls::Error::NoCertificatesPresented), check).map_err(io::Error::other)
+    }
+
+    /// Reads into `room` what has come. As little as one byte says nothing about whether there is more.
+    pub(crate) fn read(&self, mut stream: impl Read + Write, room: &mut [u8]) -> io::Result<usize> {
+        let Inside { tls, buffer, rest } = &mut *self.lock();
+        let mut count = 0;
+        loop {
+            match tls.reader().read(&mut room[count..]) {
+                // The other end has taken leave, or `room` is full.
+                Ok(0) => return Ok(count),
+                Ok(more) => {
+                    count += more;
+                    continue;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            if rest.start == rest.end {
+                if count > 0 {
+                    return Ok(count);
+                }
+                buffer.resize(READ_BYTES, 0);
+                match stream.read(buffer)? {
+                    // That it did not take leave is no matter: the session knows what is missing.
+                    0 => return Ok(0),
+                    read => *rest = 0..read,
+                }
+            }
+            let mut bytes = &buffer[rest.clone()];
+            tls.read_tls(&mut bytes)?;
+            rest.start = rest.end - bytes.len();
+            if let Err(error) = tls.process_new_packets() {
+                let _ = write_out(tls, &mut stream);
+                return Err(io::Error::new(ErrorKind::InvalidData, error));
+            }
+        }
+    }
+
+    /// Takes over some of what is to be written, which [`Cipher::write_out`] does.
+    pub(crate) fn take(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self.lock().tls.writer().write_vectored(slices)? {
+            // It is asked only when the last was written out. So the keys are used up, and it wants to be made anew.
+            0 => Err(ErrorKind::WriteZero.into()),
+            taken => Ok(taken),
+        }
+    }
+
+    /// Writes what was taken over.
+    pub(crate) fn write_out(&self, mut stream: impl Write) -> io::Result<()> {
+        write_out(&mut self.lock().tls, &mut stream)
+    }
+}
+
+fn write_out(tls: &mut rustls::Connection, stream: &mut impl Write) -> io::Result<()> {
+    while tls.wants_write() {
+        if tls.write_tls(stream)? == 0 {
+            return Err(ErrorKind::WriteZero.into());
+        }
+    }
+    Ok(())
+}
+
+/// What TLS says about the other end, in words that say what would be right. Nothing if it has not said anything.
+pub(crate) fn why(error: &io::Error) -> Option<String> {
+    error.get_ref()?.downcast_ref().map(words)
+}
+
+fn words(error: &rustls::Error) -> String {
+    use rustls::Error;
+    let words = match error {
+        Error::InvalidCertificate(fault) => return fault_words(fault),
+        Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => "the key is not that of the certificate",
+        Error::NoCertificatesPresented => "it shows no certificate: each theater needs one of the cluster's CA",
+        Error::InvalidMessage(_) => {
+            "it speaks no TLS, and this theater nothing else: give both certificates of one CA, with `tls(..)`"
+        }
+        Error::PeerIncompatible(_) | Error::AlertReceived(AlertDescription::ProtocolVersion) => {
+            "it speaks no TLS 1.3, and theaters nothing else"
+        }
+        Error::AlertReceived(alert) => match alert {
+            AlertDescription::UnknownCA | AlertDescription::DecryptError => {
+                "it refuses this theater's certificate as one of another CA: both need certificates of the cluster's CA"
+            }
+            AlertDescription::CertificateExpired => {
+                "it refuses this theater's certificate as one that has expired: this theater needs a new one, or one of \
+                 the two clocks is wrong"
+            }
+            AlertDescription::CertificateRequired => {
+                "it wants this theater's certificate, and was shown none: each theater needs one of the cluster's CA"
+            }
+            AlertDescription::BadCertificate | AlertDescription::UnsupportedCertificate => {
+                return format!(
+                    "it refuses this theater's certificate: it has to be made out to {MEMBER}, for client and server"
+                );
+            }
+            alert => return format!("it refuses the connection: {alert:?}"),
+        },
+        error => return error.to_string(),
+    };
+    words.to_owned()
+}
+
+fn fault_words(fault: &CertificateError) -> String {
+    let words = match fault {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "the certificate is one of another CA than this theater's: both need certificates of the cluster's CA"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "the certificate has expired: a new one is needed, or one of the two clocks is wrong"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the certificate's time has not begun: one of the two clocks is wrong"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            return format!("the certificate is not made out to {MEMBER}, as those of theaters are");
+        }
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "the certificate does not say that it is for client and server (extendedKeyUsage)"
+        }
+        fault => return format!("the certificate is refused: {fault}"),
+    };
+    words.to_owned()
+}
