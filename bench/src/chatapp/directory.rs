@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::client::Client;
 use super::counts::Totals;
-use super::messages::{Begin, Closed, Done, Found, LogOut, Lookup, MakeMove, Meet, Offline, Phase, PhaseDone};
+use super::messages::{Answer, Begin, Closed, Done, Found, LogOut, Lookup, MakeMove, Meet, Offline, Phase, PhaseDone};
 use super::tour::{Tour, Travel, Travelled};
 use super::town::Town;
 use super::world::World;
@@ -151,6 +151,10 @@ impl Handler<Offline> for Directory {
     }
 }
 
+impl Handler<Answer> for Directory {
+    fn handle(&mut self, _: Answer, _: &mut Context<Self>) {}
+}
+
 impl Handler<Travel> for Directory {
     fn handle(&mut self, mut travel: Travel, ctx: &mut Context<Self>) {
         match (travel.choose(self.clients.len()), &mut self.tour) {
@@ -161,7 +165,7 @@ impl Handler<Travel> for Directory {
     }
 }
 
-playhouse::remote!(mobile Directory: Begin, Lookup, Done, Offline, Travel);
+playhouse::remote!(mobile Directory: Answer, Begin, Lookup, Done, Offline, Travel);
 
 /// Hashes the ids of the world, which are consecutive numbers: one multiplication scatters them well.
 #[derive(Default)]

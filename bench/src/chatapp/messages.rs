@@ -179,8 +179,13 @@ macro_rules! without_reply_remote {
     };
 }
 
+/// To a directory: are you there?
+#[derive(Serialize, Deserialize)]
+pub(super) struct Answer;
+
 without_reply!(Open, OpenTown, LastTurn, Rested, Salvage);
 without_reply_remote!(
+    Answer,
     Begin,
     PhaseDone,
     Closed,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::directory::Directory;
 use super::guide::{self, Guide, Trips};
-use super::messages::{LastTurn, OpenTown, Salvage};
+use super::messages::{Answer, LastTurn, OpenTown, Salvage};
 use super::report::Report;
 use super::run::Progress;
 use super::scenario::Scenario;
@@ -129,6 +129,10 @@ impl Spread {
                 None => system.spawn(directory),
                 Some(other) => theater.spawn_at(&others[other], &directory).map_err(failure)?,
             });
+        }
+        // Others are told of them by the names that they were born with, which are known when they have answered.
+        for directory in &directories {
+            directory.ask(Answer).within(PATIENCE).wait().map_err(failure)?;
         }
         let guide = system.spawn(Guide::new(directories.clone(), scenario.seed));
         let mut spread = Spread {

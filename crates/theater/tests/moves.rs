@@ -407,10 +407,63 @@ fn a_theater_is_evacuated_while_its_actors_work() {
         eventually(|| (ask(*ledger, Sum).0 >= 1_002).then_some(()));
         assert_eq!(ask(*ledger, Sum), (1_002, vec![], 1));
     }
-    // Who has sent to it lately knows the way without the theater that it was born in.
-    ask(known, Who);
-    ask(known, Who);
     peers.clear();
     theaters.remove(0).shutdown().unwrap();
     assert_eq!(ask(known, Sum), (1_002, vec![], 1));
+}
+
+/// Knows a ledger.
+#[derive(Serialize, Deserialize)]
+struct Holder(ActorRef<Ledger>);
+#[derive(Serialize, Deserialize)]
+struct Held;
+remote_message!(Held -> ActorRef<Ledger>);
+impl Actor for Holder {}
+impl Handler<Held> for Holder {
+    fn handle(&mut self, _: Held, _: &mut Context<Self>) -> ActorRef<Ledger> {
+        self.0
+    }
+}
+remote!(mobile Holder: Held);
+
+#[test]
+fn an_actor_that_knows_one_that_has_ended_can_go_all_the_same() {
+    let (theaters, peers) = theaters(3);
+    let [a, b, c] = &theaters[..] else { unreachable!() };
+    let ledger = b.system().spawn(Ledger::default());
+    b.publish("ledger", ledger);
+    let holder = c.system().spawn(Holder(known_in(c, b, "ledger")));
+    c.publish("holder", holder);
+    let name = format!("playhouse://{}/holder", c.address().unwrap());
+    let in_a = a.find::<Holder>(&name).wait().unwrap();
+    ledger.stop();
+    while !ledger.is_stopped() {
+        std::thread::yield_now();
+    }
+    // There, it was never heard of before it ended.
+    c.migrate(holder, peers[2][0].as_ref().unwrap()).wait().unwrap();
+    a.migrate(in_a, peers[0][1].as_ref().unwrap()).wait().unwrap();
+    assert!(in_a.ask(Held).within(LIMIT).wait().unwrap().is_stopped());
+}
+
+/// Others know an actor, and have never sent anything to it: they go on knowing it when the theater that it was born in, and
+/// was taken out of, is no more.
+#[test]
+fn who_has_never_sent_to_an_actor_finds_it_when_the_theater_that_it_left_has_ended() {
+    let (mut theaters, mut peers) = theaters(3);
+    let ledgers: Vec<_> = (0..50).map(|_| theaters[0].system().spawn(Ledger::default())).collect();
+    let mut known = Vec::new();
+    for (number, ledger) in ledgers.iter().enumerate() {
+        let name = number.to_string();
+        theaters[0].publish(name.clone(), *ledger);
+        known.push([known_in(&theaters[1], &theaters[0], &name), known_in(&theaters[2], &theaters[0], &name)]);
+    }
+    let to: Vec<Peer> = peers[0].drain(1..).flatten().collect();
+    let evacuation = theaters[0].evacuate(&to);
+    assert_eq!((evacuation.moved, evacuation.stayed.len()), (50, 0));
+    peers.clear();
+    theaters.remove(0).shutdown().unwrap();
+    for known in known.into_iter().flatten() {
+        assert_eq!(ask(known, Sum), (0, vec![], 1));
+    }
 }

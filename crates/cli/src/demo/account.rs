@@ -45,7 +45,7 @@ impl Account {
             total: trips.arrived + done.taken_out,
             sent: trips.arrived,
             drained: done.taken_out,
-            failed: trips.stayed + done.left_behind,
+            failed: trips.stayed,
         };
         let mut problems = std::mem::take(&mut report.check.problems);
         if out_of_order > 0 {

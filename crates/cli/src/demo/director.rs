@@ -49,8 +49,6 @@ pub struct Done {
     pub restarts: u64,
     /// Actors that were taken out of them.
     pub taken_out: u64,
-    /// Actors that could not be.
-    pub left_behind: u64,
     /// Messages that came to nobody in them.
     pub dead_letters: u64,
 }
@@ -140,7 +138,9 @@ impl Director {
         let others = self.addresses();
         let (gone, stayed) = process.leave(&others)?;
         done.taken_out += gone;
-        done.left_behind += stayed;
+        if stayed > 0 {
+            return Err(process.failure(&format!("{stayed} of its actors could not leave it")));
+        }
         stage.say(format!("{gone} actors left {address}; restarting it"));
         stage.spread().remove(address);
         done.dead_letters += process.end()?;
