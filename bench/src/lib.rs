@@ -5,6 +5,7 @@
 //! - [`runner`]: runs a workload and its floor in turns, in one process, and takes medians; or has a child process do so,
 //!   which makes the measured peak memory that of one benchmark alone.
 //! - [`report`]: one JSON object per benchmark, or a table for people.
+//! - [`fit`]: lines through the times of benchmarks that differ in their number of rings.
 //! - [`sweep`]: the same for ever more stages per worker.
 //! - [`partner`]: the other process of a remote benchmark.
 //! - `workloads`: the workloads as actors. Every one checks its own result; a wrong result is a [`Failure`].
@@ -15,6 +16,7 @@
 //! system, creating actors that the workload does not count, and tear-down are left out.
 
 pub mod chatapp;
+pub mod fit;
 pub mod latency;
 pub mod memory;
 pub mod outcome;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use playhouse::prelude::*;
-use playhouse::{Peer, Theater};
+use playhouse::{Peer, SystemBuilder, Theater};
 
 use crate::outcome::Failure;
 
@@ -71,8 +71,16 @@ impl Hosting {
 
 /// A theater on the loopback.
 pub(crate) fn theater(workers: usize) -> Result<Theater, Failure> {
-    let builder = Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(workers));
-    builder.start().map_err(failure)
+    theater_of(System::builder().workers(workers))
+}
+
+/// One with as many workers and stages as `system`.
+pub(crate) fn theater_like(system: &System) -> Result<Theater, Failure> {
+    theater_of(System::builder().workers(system.workers()).stages(system.stages()))
+}
+
+fn theater_of(system: SystemBuilder) -> Result<Theater, Failure> {
+    Theater::builder().listen("127.0.0.1:0").system(system).start().map_err(failure)
 }
 
 fn serve(mut stream: TcpStream) -> std::io::Result<()> {

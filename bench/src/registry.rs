@@ -23,10 +23,19 @@ pub struct Benchmark {
     pub workers_min: usize,
     /// Runs the workload once on a freshly started system.
     pub workload: fn(&System, Size) -> Result<Outcome, Failure>,
-    /// Runs the hand-written floor of the same workload once, if there is one.
-    pub limit: Option<fn(Size) -> Result<Outcome, Failure>>,
+    /// What it is measured against, in turns, if there is something.
+    pub limit: Option<Limit>,
     /// What it should reach, if that is settled.
     pub target: Option<Target>,
+}
+
+/// What a workload is measured against.
+#[derive(Clone, Copy)]
+pub enum Limit {
+    /// Its floor: the same written by hand, without actors. Runs it once.
+    Hand(fn(Size) -> Result<Outcome, Failure>),
+    /// The benchmark of this name: the same with actors that can do less, where what is asked is what the rest costs.
+    Benchmark(&'static str),
 }
 
 /// What the floor of `count` takes per message on the machine that the targets in nanoseconds are for.
@@ -39,7 +48,7 @@ pub struct Target {
     pub ratio: Option<f64>,
     /// The most nanoseconds per operation; in the registry on a machine where the floor of `count` takes
     /// [`COUNT_LIMIT_NS`].
-    pub ns_per_op: f64,
+    pub ns_per_op: Option<f64>,
     /// Whether the time is that of a machine where the floor of `count` takes [`COUNT_LIMIT_NS`]; if not, of any.
     pub scales: bool,
 }
@@ -47,22 +56,27 @@ pub struct Target {
 impl Target {
     /// A bound on the ratio to the floor and one on the time.
     pub(crate) const fn new(ratio: f64, ns_per_op: f64) -> Option<Self> {
-        Some(Self { ratio: Some(ratio), ns_per_op, scales: true })
+        Some(Self { ratio: Some(ratio), ns_per_op: Some(ns_per_op), scales: true })
     }
 
     /// A bound on the time only.
     pub(crate) const fn ns(ns_per_op: f64) -> Option<Self> {
-        Some(Self { ratio: None, ns_per_op, scales: true })
+        Some(Self { ratio: None, ns_per_op: Some(ns_per_op), scales: true })
+    }
+
+    /// A bound on the ratio only.
+    pub(crate) const fn ratio(ratio: f64) -> Option<Self> {
+        Some(Self { ratio: Some(ratio), ns_per_op: None, scales: false })
     }
 
     /// As `new` or `ns`, for any machine: what the system's calls take says little about what messages take.
     pub(crate) const fn any_machine(ratio: Option<f64>, ns_per_op: f64) -> Option<Self> {
-        Some(Self { ratio, ns_per_op, scales: false })
+        Some(Self { ratio, ns_per_op: Some(ns_per_op), scales: false })
     }
 
     /// The same on a machine that takes `scale` times as long.
     pub(crate) fn scaled(self, scale: f64) -> Self {
-        Self { ns_per_op: if self.scales { self.ns_per_op * scale } else { self.ns_per_op }, ..self }
+        Self { ns_per_op: self.ns_per_op.map(|ns| if self.scales { ns * scale } else { ns }), ..self }
     }
 }
 
@@ -100,15 +114,29 @@ pub fn all() -> &'static [Benchmark] {
         workloads::pairs::PINGPONG_GROUPED,
         workloads::pairs::PINGPONG_BULK,
         workloads::creation::CREATION,
+        workloads::kinds::THREADRING_REMOTE,
+        workloads::kinds::THREADRING_MOBILE,
+        workloads::kinds::CREATION_REMOTE,
+        workloads::kinds::CREATION_MOBILE,
         workloads::remote::RPINGPONG,
         workloads::remote::RTHROUGHPUT,
         workloads::remote::RCREATE,
+        workloads::remote::RCREATE_WAITING,
+        workloads::remote::RCREATE_MIGRATED,
         workloads::theater_rings::RRINGS_1,
         workloads::theater_rings::RRINGS_32,
         workloads::theater_rings::RRINGS_320,
+        workloads::theater_rings::RRINGS_MOBILE_1,
+        workloads::theater_rings::RRINGS_MOBILE_32,
+        workloads::theater_rings::RRINGS_MOBILE_320,
+        workloads::migration::MIGRATION_RINGS_1,
+        workloads::migration::MIGRATION_RINGS_32,
+        workloads::migration::MIGRATION_RINGS_320,
+        workloads::migration::MIGRATE_1MIB,
         workloads::idle::IDLE,
         workloads::fjcreate::WAVES,
         workloads::flood::FLOOD,
+        workloads::drain::DRAIN,
     ];
     ALL
 }
@@ -137,6 +165,9 @@ mod tests {
         assert_eq!(names.len(), all().len());
         for benchmark in all() {
             assert_eq!(find(benchmark.name).unwrap().name, benchmark.name);
+            if let Some(Limit::Benchmark(other)) = benchmark.limit {
+                assert!(find(other).is_ok() && other != benchmark.name, "{}", benchmark.name);
+            }
         }
     }
 

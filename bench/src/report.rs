@@ -23,8 +23,8 @@ pub struct Report {
     pub min: f64,
     /// The slowest run, in nanoseconds per operation.
     pub max: f64,
-    /// Nanoseconds per operation of the floor: the median of its runs, between those of the workload; `null` without a
-    /// floor.
+    /// Nanoseconds per operation of the floor, or of what else it is measured against: the median of its runs, between
+    /// those of the workload; `null` without one.
     pub limit_ns_per_op: Option<f64>,
     /// `ns_per_op` over `limit_ns_per_op`.
     pub ratio: Option<f64>,
@@ -119,11 +119,12 @@ pub(crate) fn rounded(value: f64) -> f64 {
 impl Target {
     /// Whether a report reaches the target, in words.
     fn verdict(&self, report: &Report) -> &'static str {
-        let time = report.ns_per_op <= self.ns_per_op;
-        match self.ratio.map(|most| report.ratio.is_some_and(|ratio| ratio <= most)) {
-            None | Some(true) if time => "yes",
-            Some(true) => "ratio only",
-            Some(false) if time => "ns only",
+        let time = self.ns_per_op.map(|most| report.ns_per_op <= most);
+        let ratio = self.ratio.map(|most| report.ratio.is_some_and(|ratio| ratio <= most));
+        match (ratio, time) {
+            (None | Some(true), None | Some(true)) => "yes",
+            (Some(true), Some(false)) => "ratio only",
+            (Some(false), Some(true)) => "ns only",
             _ => "no",
         }
     }
@@ -160,7 +161,7 @@ impl Table {
             or_dash(report.ratio),
             report.peak_rss_mb.map_or_else(|| "–".to_owned(), |mb| format!("{mb:.0}")),
             or_dash(report.target.and_then(|target| target.ratio)),
-            or_dash(report.target.map(|target| target.ns_per_op)),
+            or_dash(report.target.and_then(|target| target.ns_per_op)),
         ];
         let reached = report.reached.as_deref().unwrap_or("–");
         let row = self.line(&report.bench, cells.each_ref().map(String::as_str), reached);
@@ -219,25 +220,28 @@ mod tests {
 
     #[test]
     fn a_verdict_says_which_bound_holds() {
-        let target = Target { ratio: Some(2.0), ns_per_op: 9.0, scales: true };
+        let target = Target { ratio: Some(2.0), ns_per_op: Some(9.0), scales: true };
         assert_eq!(reached(target, 1.0, 8.0, Some(4.0)), "yes");
         assert_eq!(reached(target, 1.0, 8.0, Some(3.0)), "ns only");
         assert_eq!(reached(target, 1.0, 10.0, Some(5.0)), "ratio only");
         assert_eq!(reached(target, 1.0, 10.0, Some(4.0)), "no");
         assert_eq!(reached(target, 1.0, 8.0, None), "ns only");
-        let target = Target { ratio: None, ns_per_op: 9.0, scales: true };
+        let target = Target { ratio: None, ns_per_op: Some(9.0), scales: true };
         assert_eq!(reached(target, 1.0, 9.0, Some(1.0)), "yes");
         assert_eq!(reached(target, 1.0, 9.1, None), "no");
+        let target = Target { ratio: Some(2.0), ns_per_op: None, scales: false };
+        assert_eq!(reached(target, 1.5, 8.0, Some(4.0)), "yes");
+        assert_eq!(reached(target, 1.5, 8.0, Some(3.0)), "no");
     }
 
     #[test]
     fn targets_in_ns_are_those_of_this_machine() {
-        let target = Target { ratio: Some(2.0), ns_per_op: 9.0, scales: true };
+        let target = Target { ratio: Some(2.0), ns_per_op: Some(9.0), scales: true };
         assert_eq!(reached(target, 1.5, 13.5, Some(6.0)), "ns only");
         assert_eq!(reached(target, 0.5, 4.6, Some(2.4)), "ratio only");
         let mut report = report(13.5, Some(7.0));
         report.judge(Some(target), 1.5);
-        assert_eq!(report.target, Some(Target { ratio: Some(2.0), ns_per_op: 13.5, scales: true }));
+        assert_eq!(report.target, Some(Target { ratio: Some(2.0), ns_per_op: Some(13.5), scales: true }));
         report.judge(None, 1.5);
         assert_eq!((report.target, report.reached), (None, None));
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory;
 use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::Benchmark;
+use crate::registry::{self, Benchmark, Limit};
 use crate::report::{Report, Spread};
 
 /// How benchmarks are run.
@@ -194,9 +194,11 @@ pub fn check_workers(benchmark: &Benchmark, options: &Options) -> Result<(), Fai
 
 /// One run of the floor, in nanoseconds per operation, if there is a floor.
 fn run_limit(benchmark: &Benchmark, options: &Options) -> Result<Option<f64>, Failure> {
-    let outcome = benchmark.limit.map(|limit| limit(options.size)).transpose();
-    let outcome = outcome.map_err(|failure| Failure::new(format!("in the floor: {failure}")))?;
-    Ok(outcome.map(|outcome| outcome.ns_per_op()))
+    let ns_per_op = benchmark.limit.map(|limit| match limit {
+        Limit::Hand(limit) => limit(options.size).map(|outcome| outcome.ns_per_op()),
+        Limit::Benchmark(other) => measure_workload(registry::find(other)?, options),
+    });
+    ns_per_op.transpose().map_err(|failure| Failure::new(format!("in the floor: {failure}")))
 }
 
 /// The median of some runs; none of none.

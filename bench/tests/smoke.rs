@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use playhouse::prelude::*;
 use playhouse_bench::outcome::check;
-use playhouse_bench::registry::{self, Benchmark};
+use playhouse_bench::registry::{self, Benchmark, Limit};
 use playhouse_bench::report::Table;
 use playhouse_bench::runner::{Options, answer_parent, measure, measure_limit, measure_workload};
 use playhouse_bench::{Failure, Outcome, Size};
@@ -118,7 +118,7 @@ fn wrong() -> Result<Outcome, Failure> {
 }
 
 fn broken() -> Benchmark {
-    Benchmark { name: "broken", workload: |_, _| wrong(), limit: Some(|_| wrong()), ..registry::all()[0] }
+    Benchmark { name: "broken", workload: |_, _| wrong(), limit: Some(Limit::Hand(|_| wrong())), ..registry::all()[0] }
 }
 
 #[test]

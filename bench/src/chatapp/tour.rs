@@ -125,6 +125,7 @@ impl Heard {
     pub(super) fn hear(&mut self, chat: ActorRef<Chat>, number: u32) {
         let last = self.last.entry(chat).or_default();
         self.misordered += u64::from(number != last.wrapping_add(1));
+        if number != last.wrapping_add(1) { eprintln!("MIS {chat} last {last} number {number}"); }
         *last = number;
     }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::outcome::{Failure, Outcome, Size};
 use crate::partner::{ECHO, Partner, STREAM};
+use crate::workloads::migration;
 use crate::workloads::remote::Plan;
 
 /// A message of `rpingpong`, with its packet's head.
@@ -69,4 +70,20 @@ pub(crate) fn throughput(size: Size) -> Result<Outcome, Failure> {
         sent += more;
     }
     Ok(Outcome::new(plan.messages, start.elapsed()))
+}
+
+/// The floor of `migrate-1mib`: as many bytes, and one back.
+pub(crate) fn large(plan: &migration::Plan) -> Result<Outcome, Failure> {
+    let partner = Partner::start(1)?;
+    let mut stream = TcpStream::connect(partner.socket).map_err(failure)?;
+    stream.set_nodelay(true).map_err(failure)?;
+    stream.write_all(&[STREAM]).map_err(failure)?;
+    stream.write_all(&(plan.bytes as u64).to_le_bytes()).map_err(failure)?;
+    let bytes = vec![7; plan.bytes];
+    let start = Instant::now();
+    for _ in 0..plan.migrations {
+        stream.write_all(&bytes).map_err(failure)?;
+        stream.read_exact(&mut [0]).map_err(failure)?;
+    }
+    Ok(Outcome::new(plan.migrations, start.elapsed()))
 }

@@ -9,7 +9,7 @@ use super::executor::{Plan, run};
 use super::stage_of;
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::Benchmark;
+use crate::registry::{Benchmark, Limit};
 
 pub(crate) const BALANCE_ONE_LONGEST: Benchmark = Benchmark {
     name: "balance-one-longest",
@@ -19,7 +19,7 @@ pub(crate) const BALANCE_ONE_LONGEST: Benchmark = Benchmark {
     stealing: Some(Stealing::LongestVictim),
     workers_min: 2,
     workload: one,
-    limit: Some(|size| limit::executor::executor(&plan(size, 1))),
+    limit: Some(Limit::Hand(|size| limit::executor::executor(&plan(size, 1)))),
     target: None,
 };
 

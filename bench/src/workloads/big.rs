@@ -7,7 +7,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 pub(crate) const BIG: Benchmark = Benchmark {
     name: "big",
@@ -17,7 +17,7 @@ pub(crate) const BIG: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: Some(|size| limit::meetings::big(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::meetings::big(&Plan::of(size)))),
     target: Target::ns(15.0),
 };
 

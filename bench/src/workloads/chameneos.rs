@@ -6,7 +6,7 @@ use super::finish::{Finish, finish};
 use super::placed;
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 pub(crate) const CHAMENEOS: Benchmark = Benchmark {
     name: "chameneos",
@@ -16,7 +16,7 @@ pub(crate) const CHAMENEOS: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: Some(|size| limit::meetings::chameneos(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::meetings::chameneos(&Plan::of(size)))),
     target: Target::ns(50.0),
 };
 

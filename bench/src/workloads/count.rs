@@ -8,7 +8,7 @@ use super::finish::{Finish, finish};
 use super::{placed, stage_of};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 pub(crate) const COUNT: Benchmark = Benchmark {
     name: "count",
@@ -21,7 +21,7 @@ pub(crate) const COUNT: Benchmark = Benchmark {
         let group = Placement::Group(Group::new(system));
         run(system, size, group, group)
     },
-    limit: Some(|size| limit::messages::count(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::messages::count(&Plan::of(size)))),
     target: Target::new(2.0, 9.0),
 };
 
@@ -33,7 +33,7 @@ pub(crate) const COUNT_CROSS: Benchmark = Benchmark {
     stealing: Some(Stealing::None),
     workers_min: 2,
     workload: |system, size| run(system, size, stage_of(system, 0, 0), stage_of(system, 1, 0)),
-    limit: Some(|size| limit::cross::count(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::cross::count(&Plan::of(size)))),
     target: Target::new(2.5, 12.0),
 };
 

@@ -5,7 +5,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
+use crate::registry::{Benchmark, Limit};
 
 pub(crate) const CREATION: Benchmark = Benchmark {
     name: "creation",
@@ -15,7 +15,7 @@ pub(crate) const CREATION: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: Some(|size| limit::creation::creation(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::creation::creation(&Plan::of(size)))),
     target: None,
 };
 
@@ -29,7 +29,7 @@ impl Plan {
     /// Actors created before the master lets others run and goes on by a message to itself.
     pub(crate) const SLICE: u64 = 1_000;
 
-    fn of(size: Size) -> Self {
+    pub(crate) fn of(size: Size) -> Self {
         Self { actors: size.pick(2_000, 600_000, 600_000) }
     }
 }

@@ -11,7 +11,7 @@ use super::finish::{Finish, finish};
 use super::placed;
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 pub(crate) const EXECUTOR: Benchmark = Benchmark {
     name: "executor",
@@ -21,7 +21,7 @@ pub(crate) const EXECUTOR: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: |system, size| run(system, size, Plan::of(size), |_| Placement::Group(Group::new(system))),
-    limit: Some(|size| limit::executor::executor(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::executor::executor(&Plan::of(size)))),
     target: Target::new(0.8, 6.0),
 };
 

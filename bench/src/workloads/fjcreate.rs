@@ -7,7 +7,7 @@ use super::finish::{Finish, finish};
 use crate::limit;
 use crate::memory;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 pub(crate) const FJCREATE: Benchmark = Benchmark {
     name: "fjcreate",
@@ -17,7 +17,7 @@ pub(crate) const FJCREATE: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: |system, size| run(system, size, 1),
-    limit: Some(|size| limit::creation::fjcreate(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::creation::fjcreate(&Plan::of(size)))),
     target: Target::new(1.3, 100.0),
 };
 

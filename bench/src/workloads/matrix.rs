@@ -7,7 +7,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
+use crate::registry::{Benchmark, Limit};
 
 pub(crate) const MATRIX: Benchmark = Benchmark {
     name: "matrix",
@@ -17,7 +17,7 @@ pub(crate) const MATRIX: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: Some(|size| limit::matrix::matrix(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::matrix::matrix(&Plan::of(size)))),
     target: None,
 };
 

@@ -9,7 +9,7 @@ use super::finish::{Finish, finish};
 use super::{placed, stage_of};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
+use crate::registry::{Benchmark, Limit};
 
 pub(crate) const PINGPONG_GROUPED: Benchmark = Benchmark {
     name: "pingpong-grouped",
@@ -24,7 +24,7 @@ pub(crate) const PINGPONG_GROUPED: Benchmark = Benchmark {
             stage_of(system, pair + player, pair / system.workers())
         })
     },
-    limit: Some(|size| limit::cross::pairs(&Plan::grouped(size))),
+    limit: Some(Limit::Hand(|size| limit::cross::pairs(&Plan::grouped(size)))),
     target: None,
 };
 
@@ -41,7 +41,7 @@ pub(crate) const PINGPONG_BULK: Benchmark = Benchmark {
             stage_of(system, (dice & 0xFFFF) as usize, (dice >> 16) as usize)
         })
     },
-    limit: Some(|size| limit::rings::pairs(&Plan::bulk(size))),
+    limit: Some(Limit::Hand(|size| limit::rings::pairs(&Plan::bulk(size)))),
     target: None,
 };
 

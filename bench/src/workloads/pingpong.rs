@@ -9,7 +9,7 @@ use super::finish::{Finish, finish};
 use super::{placed, stage_of};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 pub(crate) const PINGPONG: Benchmark = Benchmark {
     name: "pingpong",
@@ -22,7 +22,7 @@ pub(crate) const PINGPONG: Benchmark = Benchmark {
         let group = Placement::Group(Group::new(system));
         run(system, size, Plan::of(size), group, group, 2)
     },
-    limit: Some(|size| limit::messages::pingpong(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::messages::pingpong(&Plan::of(size)))),
     target: Target::new(4.0, 12.0),
 };
 
@@ -34,7 +34,7 @@ pub(crate) const PINGPONG_CROSS: Benchmark = Benchmark {
     stealing: Some(Stealing::None),
     workers_min: 2,
     workload: |system, size| run(system, size, Plan::cross(size), stage_of(system, 0, 0), stage_of(system, 1, 0), 1),
-    limit: Some(|size| limit::cross::pingpong(&Plan::cross(size))),
+    limit: Some(Limit::Hand(|size| limit::cross::pingpong(&Plan::cross(size)))),
     target: Target::new(2.0, 700.0),
 };
 
@@ -46,7 +46,7 @@ pub(crate) const PINGPONG_AUTO: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: |system, size| run(system, size, Plan::of(size), Placement::Spread, Placement::Spread, 2),
-    limit: Some(|size| limit::messages::pingpong(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::messages::pingpong(&Plan::of(size)))),
     target: Target::new(4.0, 12.0),
 };
 

@@ -1,5 +1,7 @@
 //! Actors in two processes on one machine, over the loopback.
 
+use std::net::SocketAddr;
+
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
 
@@ -7,7 +9,7 @@ use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::partner::Partner;
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 pub(crate) const RPINGPONG: Benchmark = Benchmark {
     name: "rpingpong",
@@ -17,7 +19,7 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: |system, size| pingpong(system, size),
-    limit: Some(limit::remote::pingpong),
+    limit: Some(Limit::Hand(limit::remote::pingpong)),
     target: Target::any_machine(Some(1.3), 14_300.0),
 };
 
@@ -25,7 +27,7 @@ pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
     name: "rthroughput",
     summary: "an actor sends 2,000,000 numbers to one in another process, at most 10,000 at one time, acknowledged by 1,000",
     workload: |system, size| throughput(system, size),
-    limit: Some(limit::remote::throughput),
+    limit: Some(Limit::Hand(limit::remote::throughput)),
     target: Target::any_machine(Some(10.0), 150.0),
     ..RPINGPONG
 };
@@ -34,10 +36,27 @@ pub(crate) const RCREATE: Benchmark = Benchmark {
     name: "rcreate",
     op: "actor",
     summary: "5,000 actors are started in another process, and each says so",
-    workload: |system, size| create(system, size),
+    workload: |system, size| create_by(system, size, u64::MAX),
     limit: None,
     target: Target::any_machine(None, 1_000.0),
     ..RPINGPONG
+};
+
+pub(crate) const RCREATE_WAITING: Benchmark = Benchmark {
+    name: "rcreate-waiting",
+    summary: "5,000 actors are started in another process, each when the one before has said that it is there",
+    workload: |system, size| create_by(system, size, 1),
+    target: None,
+    ..RCREATE
+};
+
+pub(crate) const RCREATE_MIGRATED: Benchmark = Benchmark {
+    name: "rcreate-migrated",
+    source: "SALSA Lite, remote creation (salsa-lite-migration §4.4)",
+    summary: "5,000 actors are started here and move to another process, and each says so there",
+    workload: |system, size| create_and_migrate(system, size),
+    target: None,
+    ..RCREATE
 };
 
 /// How much the workloads do.
@@ -122,7 +141,7 @@ fn pingpong(system: &System, size: Size) -> Result<Outcome, Failure> {
     Ok(Outcome::new(2 * plan.round_trips, elapsed))
 }
 
-fn end(theater: playhouse::Theater) -> Result<(), Failure> {
+fn end(theater: Theater) -> Result<(), Failure> {
     theater.shutdown().map(drop).map_err(|error| Failure::new(error.to_string()))
 }
 
@@ -211,17 +230,31 @@ fn throughput(system: &System, size: Size) -> Result<Outcome, Failure> {
 struct Master {
     expected: u64,
     here: u64,
+    /// Who waits for each of them.
+    maker: Option<ActorRef<Maker>>,
     finish: Finish<u64>,
 }
 
 #[actor(remote)]
 impl Master {
+    #[message(local)]
+    fn call(&mut self, maker: ActorRef<Maker>) {
+        self.maker = Some(maker);
+    }
+
     #[message]
     fn created(&mut self) {
         self.here += 1;
         if self.here == self.expected {
             self.finish.reached(self.here);
+        } else if let Some(maker) = self.maker {
+            maker.tell(Make(1));
         }
+    }
+
+    #[message]
+    fn stayed_behind(&mut self, why: String) {
+        self.finish.missed(format!("an actor does not move: {why}"));
     }
 }
 
@@ -246,18 +279,17 @@ impl Creature {
 
 /// Starts the actors.
 struct Maker {
-    theater: playhouse::Theater,
-    peer: playhouse::Peer,
+    theater: Theater,
+    peer: Peer,
     master: ActorRef<Master>,
-    actors: u64,
     made: Vec<ActorRef<Creature>>,
 }
 
 #[actor]
 impl Maker {
     #[message]
-    fn make(&mut self, ctx: &mut Context<Self>) {
-        for _ in 0..self.actors {
+    fn make(&mut self, actors: u64, ctx: &mut Context<Self>) {
+        for _ in 0..actors {
             match self.theater.spawn_at(&self.peer, &Creature { master: self.master }) {
                 Ok(creature) => self.made.push(creature),
                 Err(error) => return ctx.fail(error),
@@ -271,19 +303,96 @@ impl Maker {
     }
 }
 
-fn create(system: &System, size: Size) -> Result<Outcome, Failure> {
+/// All at once, or one by one.
+fn create_by(system: &System, size: Size, at_one_time: u64) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
     let partner = Partner::start(system.workers())?;
     let (here, peer) = partner.meet(system.workers())?;
     let (finish, finished) = finish(size);
-    let master = here.system().spawn(Master { expected: plan.actors, here: 0, finish });
+    let master = here.system().spawn(Master { expected: plan.actors, here: 0, maker: None, finish });
     let made = Vec::with_capacity(plan.actors as usize);
-    let maker = Maker { theater: here.clone(), peer, master, actors: plan.actors, made };
-    let maker = here.system().spawn(maker);
-    let (elapsed, created) = finished.time(|| maker.tell(Make))?;
+    let maker = here.system().spawn(Maker { theater: here.clone(), peer, master, made });
+    let first = plan.actors.min(at_one_time);
+    if first < plan.actors {
+        master.tell(Call(maker));
+        here.system().run_until_idle();
+    }
+    let (elapsed, created) = finished.time(|| maker.tell(Make(first)))?;
     check("the actors created", plan.actors, created)?;
     let last = maker.ask(Last).wait().ok().flatten().ok_or_else(|| Failure::new("none was made"))?;
     check("that the last one answers", Ok(true), last.ask(IsThere).wait())?;
+    end(here)?;
+    Ok(Outcome::new(plan.actors, elapsed))
+}
+
+// -- rcreate-migrated ----------------------------------------------------------------------------------------------------
+
+#[derive(Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Emigrant {
+    master: ActorRef<Master>,
+    to: SocketAddr,
+    moved: bool,
+}
+
+#[actor(remote, mobile)]
+impl Emigrant {
+    #[started]
+    fn leave(&mut self, ctx: &mut Context<Self>) {
+        ctx.migrate_to(self.to);
+    }
+
+    #[arrived]
+    fn say_so(&mut self) {
+        self.moved = true;
+        self.master.tell(Created);
+    }
+
+    #[stayed]
+    fn say_why(&mut self, why: MigrateError, _: &mut Context<Self>) {
+        self.master.tell(StayedBehind(why.to_string()));
+    }
+
+    #[message]
+    fn has_moved(&self) -> bool {
+        self.moved
+    }
+}
+
+/// Starts those that move.
+struct Port {
+    master: ActorRef<Master>,
+    to: SocketAddr,
+    last: Option<ActorRef<Emigrant>>,
+}
+
+#[actor]
+impl Port {
+    #[message]
+    fn ship(&mut self, actors: u64, ctx: &mut Context<Self>) {
+        for _ in 0..actors {
+            self.last = Some(ctx.spawn(Emigrant { master: self.master, to: self.to, moved: false }));
+        }
+    }
+
+    #[message]
+    fn last_shipped(&self) -> Option<ActorRef<Emigrant>> {
+        self.last
+    }
+}
+
+fn create_and_migrate(system: &System, size: Size) -> Result<Outcome, Failure> {
+    let plan = Plan::of(size);
+    let partner = Partner::start(system.workers())?;
+    let (here, peer) = partner.meet(system.workers())?;
+    let to = peer.address().ok_or_else(|| Failure::new("the partner has no address"))?;
+    let (finish, finished) = finish(size);
+    let master = here.system().spawn(Master { expected: plan.actors, here: 0, maker: None, finish });
+    let port = here.system().spawn(Port { master, to, last: None });
+    let (elapsed, moved) = finished.time(|| port.tell(Ship(plan.actors)))?;
+    check("the actors that moved", plan.actors, moved)?;
+    let last = port.ask(LastShipped).wait().ok().flatten().ok_or_else(|| Failure::new("none was made"))?;
+    check("that the last one answers from there", Ok(true), last.ask(HasMoved).wait())?;
     end(here)?;
     Ok(Outcome::new(plan.actors, elapsed))
 }

@@ -10,7 +10,7 @@ use super::finish::{Finish, finish};
 use super::{placed, stage_of};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 pub(crate) const THREADRING: Benchmark = Benchmark {
     name: "threadring",
@@ -20,7 +20,7 @@ pub(crate) const THREADRING: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: |system, size| run(system, size, Plan::one(size), |_| Placement::Group(Group::new(system))),
-    limit: Some(|size| limit::rings::rings(&Plan::one(size))),
+    limit: Some(Limit::Hand(|size| limit::rings::rings(&Plan::one(size)))),
     target: Target::new(4.5, 12.0),
 };
 
@@ -40,7 +40,7 @@ pub(crate) const RINGMULTI: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: |system, size| run(system, size, Plan::many(size), |_| Placement::Group(Group::new(system))),
-    limit: Some(|size| limit::rings::rings(&Plan::many(size))),
+    limit: Some(Limit::Hand(|size| limit::rings::rings(&Plan::many(size)))),
     target: Target::new(3.5, 7.0),
 };
 
@@ -60,7 +60,7 @@ pub(crate) const NFOLD_RING: Benchmark = Benchmark {
     stealing: Some(Stealing::None),
     workers_min: 1,
     workload: |system, size| run(system, size, Plan::nfold(size), |ring| stage_of(system, ring, 0)),
-    limit: Some(|size| limit::rings::rings(&Plan::nfold(size))),
+    limit: Some(Limit::Hand(|size| limit::rings::rings(&Plan::nfold(size)))),
     target: None,
 };
 
@@ -77,7 +77,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    fn one(size: Size) -> Self {
+    pub(crate) fn one(size: Size) -> Self {
         Self { rings: 1, members: 503, tokens: 1, hops: size.pick(5_000, 5_000_000, 5_000_000) }
     }
 

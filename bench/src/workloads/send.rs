@@ -5,7 +5,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
+use crate::registry::{Benchmark, Limit};
 
 pub(crate) const SEND_STATIC: Benchmark = Benchmark {
     name: "send-static",
@@ -15,7 +15,7 @@ pub(crate) const SEND_STATIC: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run_static,
-    limit: Some(|size| limit::messages::send_static(&Plan::of_static(size))),
+    limit: Some(Limit::Hand(|size| limit::messages::send_static(&Plan::of_static(size)))),
     target: None,
 };
 
@@ -27,7 +27,7 @@ pub(crate) const SEND_DYNAMIC: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run_dynamic,
-    limit: Some(|size| limit::creation::send_dynamic(&Plan::of_dynamic(size))),
+    limit: Some(Limit::Hand(|size| limit::creation::send_dynamic(&Plan::of_dynamic(size)))),
     target: None,
 };
 

@@ -5,7 +5,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 pub(crate) const SKYNET: Benchmark = Benchmark {
     name: "skynet",
@@ -15,7 +15,7 @@ pub(crate) const SKYNET: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     workload: run,
-    limit: Some(|size| limit::creation::skynet(&Plan::of(size))),
+    limit: Some(Limit::Hand(|size| limit::creation::skynet(&Plan::of(size)))),
     target: Target::ns(100.0),
 };
 

@@ -1,4 +1,4 @@
-//! Rings of actors over four processes: SALSA Lite's TheaterRings.
+//! Rings of actors over four processes: SALSA Lite's TheaterRings, with remote and with mobile actors.
 
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use playhouse::serde::{Deserialize, Serialize};
 use super::finish::{Finish, finish};
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::partner::Partner;
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Limit, Target};
 
 /// Processes, this one among them: members of a ring.
 const PROCESSES: u64 = 4;
@@ -14,11 +14,11 @@ const PROCESSES: u64 = 4;
 pub(crate) const RRINGS_1: Benchmark = Benchmark {
     name: "rrings-1",
     op: "hop",
-    source: "SALSA Lite, TheaterRings (salsa-lite-migration §4)",
+    source: "SALSA Lite, TheaterRings (salsa-lite-migration §4.5)",
     summary: "one ring of four actors in four processes, a token goes round 1,000 times",
     stealing: None,
     workers_min: 1,
-    workload: |system, size| run(system, size, 1),
+    workload: |system, size| run(system, size, 1, remote::build),
     limit: None,
     target: Target::any_machine(None, 13_000.0),
 };
@@ -26,7 +26,7 @@ pub(crate) const RRINGS_1: Benchmark = Benchmark {
 pub(crate) const RRINGS_32: Benchmark = Benchmark {
     name: "rrings-32",
     summary: "32 rings of four actors in four processes, each with a token that goes round 1,000 times",
-    workload: |system, size| run(system, size, 32),
+    workload: |system, size| run(system, size, 32, remote::build),
     target: Target::any_machine(None, 2_000.0),
     ..RRINGS_1
 };
@@ -34,71 +34,42 @@ pub(crate) const RRINGS_32: Benchmark = Benchmark {
 pub(crate) const RRINGS_320: Benchmark = Benchmark {
     name: "rrings-320",
     summary: "320 rings of four actors in four processes, each with a token that goes round 1,000 times",
-    workload: |system, size| run(system, size, 320),
+    workload: |system, size| run(system, size, 320, remote::build),
     target: Target::any_machine(None, 800.0),
     ..RRINGS_1
 };
 
-/// The member of a ring in this process.
-struct Head {
-    next: Option<ActorRef<Member>>,
-    judge: ActorRef<Judge>,
-}
+pub(crate) const RRINGS_MOBILE_1: Benchmark = Benchmark {
+    name: "rrings-mobile-1",
+    summary: "rrings-1 with actors that could move, and do not; limit: rrings-1",
+    workload: |system, size| run(system, size, 1, mobile::build),
+    limit: Some(Limit::Benchmark("rrings-1")),
+    target: Target::ratio(1.03),
+    ..RRINGS_1
+};
 
-#[actor(remote = "bench.rings.Head")]
-impl Head {
-    #[message(local)]
-    fn close(&mut self, next: ActorRef<Member>) {
-        self.next = Some(next);
-    }
+pub(crate) const RRINGS_MOBILE_32: Benchmark = Benchmark {
+    name: "rrings-mobile-32",
+    summary: "rrings-32 with actors that could move, and do not; limit: rrings-32",
+    workload: |system, size| run(system, size, 32, mobile::build),
+    limit: Some(Limit::Benchmark("rrings-32")),
+    ..RRINGS_MOBILE_1
+};
 
-    #[message]
-    fn came_round(&mut self, left: u64) {
-        match self.next {
-            Some(next) if left > 0 => next.tell(Hop(left - 1)),
-            _ => self.judge.tell(Arrived),
-        }
-    }
-}
-
-/// One in another process.
-#[derive(Serialize, Deserialize)]
-#[serde(crate = "playhouse::serde")]
-struct Member {
-    next: Option<ActorRef<Member>>,
-    head: ActorRef<Head>,
-    hops: u64,
-}
-
-#[actor(remote = "bench.rings.Member", spawn)]
-impl Member {
-    #[message]
-    fn join(&mut self, next: Option<ActorRef<Member>>) -> bool {
-        self.next = next;
-        true
-    }
-
-    #[message]
-    fn hop(&mut self, left: u64) {
-        self.hops += 1;
-        match self.next {
-            Some(next) => next.tell(Hop(left - 1)),
-            None => self.head.tell(CameRound(left - 1)),
-        }
-    }
-
-    #[message]
-    fn hops(&self) -> u64 {
-        self.hops
-    }
-}
+pub(crate) const RRINGS_MOBILE_320: Benchmark = Benchmark {
+    name: "rrings-mobile-320",
+    summary: "rrings-320 with actors that could move, and do not; limit: rrings-320",
+    workload: |system, size| run(system, size, 320, mobile::build),
+    limit: Some(Limit::Benchmark("rrings-320")),
+    ..RRINGS_MOBILE_1
+};
 
 struct Judge {
     expected: u64,
     finish: Finish<()>,
 }
 
-#[actor]
+#[actor(remote = "bench.rings.Judge")]
 impl Judge {
     #[message]
     fn arrived(&mut self) {
@@ -109,7 +80,109 @@ impl Judge {
     }
 }
 
-fn run(system: &System, size: Size, rings: u64) -> Result<Outcome, Failure> {
+/// The actors of a ring, of one kind.
+macro_rules! actors {
+    ($module:ident, [$($head:tt)*], [$($member:tt)*]) => {
+        mod $module {
+            use super::*;
+
+            /// The member of a ring in this process.
+            #[derive(Serialize, Deserialize)]
+            #[serde(crate = "playhouse::serde")]
+            struct Head {
+                next: Option<ActorRef<Member>>,
+                judge: ActorRef<Judge>,
+            }
+
+            #[actor($($head)*)]
+            impl Head {
+                #[message(local)]
+                fn close(&mut self, next: ActorRef<Member>) {
+                    self.next = Some(next);
+                }
+
+                #[message]
+                fn came_round(&mut self, left: u64) {
+                    match self.next {
+                        Some(next) if left > 0 => next.tell(Hop(left - 1)),
+                        _ => self.judge.tell(Arrived),
+                    }
+                }
+            }
+
+            /// One in another process.
+            #[derive(Serialize, Deserialize)]
+            #[serde(crate = "playhouse::serde")]
+            struct Member {
+                next: Option<ActorRef<Member>>,
+                head: ActorRef<Head>,
+                hops: u64,
+            }
+
+            #[actor($($member)*)]
+            impl Member {
+                #[message]
+                fn join(&mut self, next: Option<ActorRef<Member>>) -> bool {
+                    self.next = next;
+                    true
+                }
+
+                #[message]
+                fn hop(&mut self, left: u64) {
+                    self.hops += 1;
+                    match self.next {
+                        Some(next) => next.tell(Hop(left - 1)),
+                        None => self.head.tell(CameRound(left - 1)),
+                    }
+                }
+
+                #[message]
+                fn hops(&self) -> u64 {
+                    self.hops
+                }
+            }
+
+            /// One ring.
+            pub(super) fn build(here: &Theater, peers: &[Peer], judge: ActorRef<Judge>) -> Result<Ring, Failure> {
+                let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
+                let head = here.system().spawn(Head { next: None, judge });
+                let mut ring = Vec::new();
+                for peer in peers {
+                    let member = Member { next: None, head, hops: 0 };
+                    ring.push(here.spawn_at(peer, &member).map_err(|error| failed(&error))?);
+                }
+                // Their names are known when they have answered.
+                for member in &ring {
+                    member.ask(Hops).wait().map_err(|error| failed(&error))?;
+                }
+                for (member, next) in ring.iter().zip(ring[1..].iter().map(|next| Some(*next)).chain([None])) {
+                    member.ask(Join(next)).wait().map_err(|error| failed(&error))?;
+                }
+                head.tell(Close(ring[0]));
+                Ok(Ring {
+                    start: Box::new(move |hops| head.tell(CameRound(hops))),
+                    hops: Box::new(move || ring.iter().map(|member| member.ask(Hops).wait()).collect()),
+                })
+            }
+        }
+    };
+}
+
+actors!(remote, [remote = "bench.rings.Head"], [remote = "bench.rings.Member", spawn]);
+actors!(mobile, [remote = "bench.rings.MobileHead", mobile], [remote = "bench.rings.MobileMember", mobile]);
+
+/// A ring, whatever its actors are.
+struct Ring {
+    /// Has a token hop so often.
+    start: Box<dyn Fn(u64)>,
+    /// How often a token has come to each of the members in other processes.
+    hops: Box<dyn Fn() -> Result<Vec<u64>, AskError>>,
+}
+
+/// Builds one ring.
+type Build = fn(&Theater, &[Peer], ActorRef<Judge>) -> Result<Ring, Failure>;
+
+fn run(system: &System, size: Size, rings: u64, build: Build) -> Result<Outcome, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
     let (rings, rounds) = (size.pick(rings.min(4), rings, rings), size.pick(20, 1_000, 1_000));
     let partners: Vec<Partner> =
@@ -121,33 +194,15 @@ fn run(system: &System, size: Size, rings: u64) -> Result<Outcome, Failure> {
     }
     let (finish, finished) = finish(size);
     let judge = here.system().spawn(Judge { expected: rings, finish });
-    let (mut heads, mut members) = (Vec::new(), Vec::new());
-    for _ in 0..rings {
-        let head = here.system().spawn(Head { next: None, judge });
-        let mut ring = Vec::new();
-        for peer in &peers {
-            let member = Member { next: None, head, hops: 0 };
-            ring.push(here.spawn_at(peer, &member).map_err(|error| failed(&error))?);
-        }
-        // Their names are known when they have answered.
-        for member in &ring {
-            member.ask(Hops).wait().map_err(|error| failed(&error))?;
-        }
-        for (member, next) in ring.iter().zip(ring[1..].iter().map(|next| Some(*next)).chain([None])) {
-            member.ask(Join(next)).wait().map_err(|error| failed(&error))?;
-        }
-        head.tell(Close(ring[0]));
-        heads.push(head);
-        members.extend(ring);
-    }
+    let built: Vec<Ring> = (0..rings).map(|_| build(&here, &peers, judge)).collect::<Result<_, Failure>>()?;
     here.system().run_until_idle();
     let (elapsed, ()) = finished.time(|| {
-        for head in heads {
-            head.tell(CameRound(rounds * PROCESSES));
+        for ring in &built {
+            (ring.start)(rounds * PROCESSES);
         }
     })?;
-    for member in members {
-        check("the hops of a member", Ok(rounds), member.ask(Hops).wait())?;
+    for ring in &built {
+        check("the hops of the members", Ok(vec![rounds; peers.len()]), (ring.hops)())?;
     }
     here.shutdown().map_err(|error| failed(&error))?;
     Ok(Outcome::new(rings * rounds * PROCESSES, elapsed))

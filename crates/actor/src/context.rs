@@ -13,8 +13,7 @@ use crate::message::{HandledBy, Message};
 use crate::mobile::Mobile;
 use crate::spawn::{Group, SpawnError, SpawnOptions};
 use crate::system::System;
-use crate::timers::Timer;
-use crate::wire::WireError;
+use crate::timers::{Copying, Timer};
 
 /// What a handler is given besides its message.
 #[repr(transparent)]
@@ -160,12 +159,7 @@ impl<A: Actor> Context<A> {
         self.start_timer((period, period), message, Some(|message| Ok(message.clone())))
     }
 
-    fn start_timer<M, Mode>(
-        &mut self,
-        times: (Duration, Duration),
-        message: M,
-        copy: Option<fn(&M) -> Result<M, WireError>>,
-    ) -> TimerKey
+    fn start_timer<M, Mode>(&mut self, times: (Duration, Duration), message: M, copy: Option<Copying<M>>) -> TimerKey
     where
         M: HandledBy<A, Mode>,
     {

@@ -151,23 +151,12 @@ pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTim
     Box::new(start)
 }
 
-/// An actor that comes.
-pub struct Arrival<'a> {
-    /// Its state.
-    pub state: &'a [u8],
-    /// How that is written.
-    pub codec: Codec,
-    /// What it has besides.
-    pub luggage: Luggage,
-    /// For the way of the mail that was sent from here so far, if it was known here.
-    pub marker: Option<Marker>,
-}
-
-/// Takes an actor in, to its place here if it has one.
-pub type Receive = fn(&Arc<SystemCore>, Option<ActorId>, Arrival<'_>) -> Result<ActorId, WireError>;
+/// Takes an actor in that was read: to its place here if it has one, with a marker for the way of the mail that was sent from
+/// there so far.
+pub type Install = Box<dyn FnOnce(&Arc<SystemCore>, Option<(ActorId, Marker)>) -> Result<ActorId, WireError> + Send>;
 
 /// How a mobile actor is taken from theater to theater. All these are requests to its cell, and do nothing where the actor is
-/// gone. `receive`, `turn` and `settle` take their turn behind what the same worker has sent to the cell before, and to its
+/// gone. What `read` returns, and all but `pack`, take their turn behind what the same worker has sent to the cell before, and to its
 /// antechamber: none of that must come later.
 #[derive(Clone, Copy)]
 pub struct Moves {
@@ -177,8 +166,8 @@ pub struct Moves {
     pub stay: fn(ActorId, MigrateError),
     /// It has left, and its mail follows by this carrier.
     pub leave: fn(ActorId, Arc<dyn Carrier>),
-    /// Takes one in.
-    pub receive: Receive,
+    /// Reads one that comes, with what it has besides its state.
+    pub read: fn(&[u8], Codec, Luggage) -> Result<Install, WireError>,
     /// An antechamber of it.
     pub antechamber: fn(&SystemCore, ActorId) -> Option<ActorId>,
     /// The way of its mail is to change: what comes waits, and the marker goes the old way.
@@ -205,15 +194,15 @@ impl Moves {
             },
             stay: |id, why| {
                 if let Some(address) = to::<A>(id) {
-                    address.send_control(Stay(why));
+                    address.send_control_behind(Stay(why));
                 }
             },
             leave: |id, carrier| {
                 if let Some(address) = to::<A>(id) {
-                    address.send_control(Leave(carrier));
+                    address.send_control_behind(Leave(carrier));
                 }
             },
-            receive: receive::<A>,
+            read: read::<A>,
             antechamber: |system, id| {
                 let address = system.antechamber(to::<A>(id)?);
                 Some(ActorId(address.raw()))
@@ -356,18 +345,16 @@ impl<A: Mobile> Control<Life<A>> for Leave {
     fn send_on(self, _: &mut AwayCx<Life<A>>) {}
 }
 
-fn receive<A: Mobile>(
-    system: &Arc<SystemCore>,
-    place: Option<ActorId>,
-    arrival: Arrival<'_>,
-) -> Result<ActorId, WireError> {
-    let actor: A = arrival.codec.read(arrival.state)?;
-    let Some(place) = place else { return start(system, actor, arrival.luggage).map(ActorRef::id) };
-    let Some(address) = to::<A>(place) else {
-        return Err(WireError::new(format!("{place} is no {}", std::any::type_name::<A>())));
-    };
-    address.send_control_behind(Arrive { actor, luggage: arrival.luggage, marker: arrival.marker });
-    Ok(place)
+fn read<A: Mobile>(state: &[u8], codec: Codec, luggage: Luggage) -> Result<Install, WireError> {
+    let actor: A = codec.read(state)?;
+    Ok(Box::new(move |system, place| {
+        let Some((place, marker)) = place else { return start(system, actor, luggage).map(ActorRef::id) };
+        let Some(address) = to::<A>(place) else {
+            return Err(WireError::new(format!("{place} is no {}", std::any::type_name::<A>())));
+        };
+        address.send_control_behind(Arrive { actor, luggage, marker });
+        Ok(place)
+    }))
 }
 
 fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, luggage: Luggage) -> Result<ActorRef<A>, WireError> {
@@ -377,7 +364,7 @@ fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, luggage: Luggage) -> Res
 struct Arrive<A> {
     actor: A,
     luggage: Luggage,
-    marker: Option<Marker>,
+    marker: Marker,
 }
 
 impl<A: Mobile> Control<Life<A>> for Arrive<A> {
@@ -399,7 +386,7 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         // If it is frozen, another marker is on its way already.
-        let marker = self.marker.filter(|_| !cx.is_frozen());
+        let marker = (!cx.is_frozen()).then_some(self.marker);
         cx.arrive(Life { actor: self.actor });
         cx.address().send_control_behind(Begin(self.luggage));
         send_marker(marker, cx.extra());

@@ -15,13 +15,13 @@ use crate::message::{HandledBy, Message};
 use crate::wire::{Codec, WireError, Written};
 
 /// Makes another message like this one.
-type Copy<M> = fn(&M) -> Result<M, WireError>;
+pub(crate) type Copying<M> = fn(&M) -> Result<M, WireError>;
 
 /// What a timer's task and its actor share.
 pub(crate) struct Clock<M> {
     /// The message of one that fires once, until it is handled; that of one that fires again and again.
     message: Mutex<Option<M>>,
-    copy: Option<Copy<M>>,
+    copy: Option<Copying<M>>,
     times: Times,
 }
 
@@ -119,7 +119,7 @@ impl Timer {
         id: u64,
         (delay, period): (Duration, Duration),
         message: M,
-        copy: Option<Copy<M>>,
+        copy: Option<Copying<M>>,
     ) -> Timer {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         with_current_system(|system| {

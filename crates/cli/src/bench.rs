@@ -4,8 +4,9 @@ use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use playhouse_bench::fit::fits;
 use playhouse_bench::partner;
-use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS};
+use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS, Limit};
 use playhouse_bench::report::{Report, Table, figure, statistics};
 use playhouse_bench::runner::{self, Options, answer_parent, measure_in_child, measure_limit, measure_workload};
 use playhouse_bench::sweep::{self, STAGES_PER_WORKER, Sweep, SweepTable};
@@ -147,6 +148,7 @@ fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args) -> Vec<Str
         print(&table.head());
     }
     let mut failures = Vec::new();
+    let mut reports = Vec::new();
     let mut count_limit_ns = None;
     for (number, benchmark) in benchmarks.iter().enumerate() {
         let progress = Progress::say(number, benchmarks.len(), benchmark.name);
@@ -165,12 +167,19 @@ fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args) -> Vec<Str
                     print(&statistics(&measured.statistics));
                 }
                 remark(&measured.report);
+                reports.push(measured.report);
             }
             Err(failure) => failures.push(format!("{}: {failure}", benchmark.name)),
         }
     }
     if !args.json {
+        for fit in fits(&reports) {
+            print(&format!("\n{fit}"));
+        }
         print("\nlimit: the same written by hand, without actors. ratio: ns/op over limit.");
+        if benchmarks.iter().any(|benchmark| matches!(benchmark.limit, Some(Limit::Benchmark(_)))) {
+            print("Of -remote and -mobile: the same with actors that are local, or do not move (see --list).");
+        }
         if let Some(limit_ns) = count_limit_ns.filter(|_| benchmarks.iter().any(|b| b.target.is_some())) {
             print(&format!(
                 "Targets are for two workers. Those in ns are for a machine where the limit of\n\

@@ -47,6 +47,15 @@ pub(crate) struct Directory {
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
     /// Places where the way of the mail changes: see [`crate::moves`].
     pub(crate) turning: Mutex<FxHashMap<ActorId, Turn>>,
+    /// Actors that were sent away, and of which it is not known yet whether they have come; with those that came back before
+    /// that was known.
+    pub(crate) leaving: Mutex<FxHashMap<ActorId, Option<Return>>>,
+}
+
+/// An actor that has come back before its leaving was known to have succeeded.
+pub(crate) struct Return {
+    pub(crate) link: Arc<Link>,
+    pub(crate) arrival: crate::link::Arrival,
 }
 
 /// That the way of a place's mail changes.
@@ -77,6 +86,7 @@ impl Directory {
             known: Mutex::default(),
             links: Mutex::default(),
             turning: Mutex::default(),
+            leaving: Mutex::default(),
         }
     }
 
@@ -130,6 +140,15 @@ impl Directory {
     /// The place of the actor with this identity: theater, slot and life of its birth.
     pub(crate) fn known_as(&self, identity: (u64, u64, u64)) -> Option<ActorId> {
         self.known().met.get(&identity).copied()
+    }
+
+    /// Whether the actor of this place lives elsewhere, as far as is known here.
+    pub(crate) fn is_elsewhere(&self, id: ActorId) -> bool {
+        let known = self.known();
+        match known.moved.get(&id) {
+            Some(at) => at.is_some(),
+            None => known.names.contains_key(&id),
+        }
     }
 
     /// The actor is there now, or here.

@@ -15,6 +15,9 @@
 //! who is only out of reach is decided by `lost_after`: two theaters that are apart for longer than that and both live on may
 //! both go on with an actor that was on its way between them.)
 //!
+//! An actor may leave B for A again before A has heard of 2 (over the same link or another one). That it comes is as good as
+//! the answer; it is let in when that is there as well.
+//!
 //! # Who an actor is
 //!
 //! The name that it was born with: theater, place and life. Each theater has one place for it at most
@@ -49,15 +52,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
 
-use playhouse_actor::away::{Carrier, Marker, Seat, TakeAnswer};
-use playhouse_actor::wire::{Agency, Codec, Moves, WireError};
-use playhouse_actor::{ActorId, AskError, MigrateError, Notify};
+use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
+use playhouse_actor::wire::{Agency, Codec, Moves, WireError, Written};
+use playhouse_actor::{ActorId, AskError, MigrateError, Notify, StopReason, Watcher};
 use rustc_hash::FxHashMap;
 
 use crate::directory::{Far, Turn};
 use crate::distant::Distant;
 use crate::house::House;
-use crate::link::Link;
+use crate::link::{Link, Tell};
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
 const LEAVE_MAX: Duration = Duration::from_secs(10);
@@ -123,7 +126,7 @@ impl House {
     /// The place `id` turns, unless it does already.
     pub(crate) fn turn(self: &Arc<Self>, id: ActorId) {
         let Some((moves, _)) = self.registry.moves(id) else { return };
-        if !id.address().is_away() {
+        if !self.directory.is_elsewhere(id) {
             return;
         }
         let number = self.next_turn();
@@ -178,7 +181,7 @@ impl House {
     /// An actor comes to its place `id`. Returns the number of its turn.
     pub(crate) fn begin_arrival(&self, id: ActorId, moves: &Moves) -> Result<u64, WireError> {
         let there = || WireError::new("it is there already");
-        if !id.address().is_away() {
+        if !self.directory.is_elsewhere(id) {
             return Err(there());
         }
         let mut turning = self.turning();
@@ -260,7 +263,7 @@ impl House {
         id: ActorId,
         far: &Far,
         links: &[Arc<Link>],
-        watched: &mut Vec<(playhouse_actor::Watcher, Box<dyn FnOnce(playhouse_actor::StopReason) + Send>)>,
+        watched: &mut Vec<(Watcher, Tell)>,
     ) -> Option<Arc<dyn Carrier>> {
         let link = self.directory.link(far.theater);
         if link.is_none() && far.address.is_none() {
@@ -274,6 +277,26 @@ impl House {
         let distant = Distant::new(&self.directory, *far);
         distant.is_at(id);
         Some(distant)
+    }
+}
+
+/// The way to an actor that was lost with its theater.
+pub(crate) struct Gone;
+
+impl Carrier for Gone {
+    fn carry(&self, parcel: Parcel<'_>) -> Written {
+        match parcel {
+            Parcel::Request { answer, .. } | Parcel::Marker(Marker { answer, .. }) => {
+                answer(Err(AskError::TheaterLost { may_have_run: false }));
+            }
+            Parcel::Watch { notify, .. } => notify(StopReason::TheaterLost),
+            Parcel::Tell { .. } | Parcel::Stop { .. } | Parcel::Kill | Parcel::Unwatch { .. } => {}
+        }
+        Err(WireError::new("the theater is lost"))
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
     }
 }
 

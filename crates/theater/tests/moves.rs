@@ -467,3 +467,74 @@ fn who_has_never_sent_to_an_actor_finds_it_when_the_theater_that_it_left_has_end
         assert_eq!(ask(known, Sum), (0, vec![], 1));
     }
 }
+
+/// Goes back to where it came from as soon as it has come.
+#[derive(Serialize, Deserialize)]
+struct Shuttle {
+    stops: [std::net::SocketAddr; 2],
+    moves: u32,
+    until: u32,
+    stayed: Option<String>,
+    load: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Shuttled;
+remote_message!(Shuttled -> (u32, Option<String>));
+
+#[derive(Serialize, Deserialize)]
+struct Begin;
+remote_message!(Begin -> ());
+
+impl Actor for Shuttle {
+    fn arrived(&mut self, ctx: &mut Context<Self>) {
+        self.moves += 1;
+        if self.moves < self.until {
+            ctx.migrate_to(self.stops[(self.moves as usize + 1) % 2]);
+        }
+    }
+
+    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+        self.stayed = Some(why.to_string());
+    }
+}
+impl Handler<Begin> for Shuttle {
+    fn handle(&mut self, _: Begin, ctx: &mut Context<Self>) {
+        ctx.migrate_to(self.stops[1]);
+    }
+}
+impl Handler<Shuttled> for Shuttle {
+    fn handle(&mut self, _: Shuttled, _: &mut Context<Self>) -> (u32, Option<String>) {
+        (self.moves, self.stayed.clone())
+    }
+}
+remote!(mobile Shuttle: Begin, Shuttled);
+
+#[test]
+fn an_actor_goes_straight_back() {
+    let (theaters, _peers) = theaters(2);
+    let stops = [theaters[0].address().unwrap(), theaters[1].address().unwrap()];
+    for bytes in [0, 1 << 20] {
+        let until = if bytes == 0 { 2_000 } else { 50 };
+        let shuttles: Vec<_> = (0..4)
+            .map(|_| {
+                let load = vec![7; bytes];
+                theaters[0].system().spawn(Shuttle { stops, moves: 0, until, stayed: None, load })
+            })
+            .collect();
+        for shuttle in &shuttles {
+            shuttle.tell(Begin);
+        }
+        let started = std::time::Instant::now();
+        for shuttle in shuttles {
+            loop {
+                let (moves, stayed) = shuttle.ask(Shuttled).within(LIMIT).wait().unwrap();
+                assert_eq!(stayed, None, "after {moves} moves");
+                if moves == until {
+                    break;
+                }
+                assert!(started.elapsed() < LIMIT, "after {moves} moves");
+            }
+        }
+    }
+}

@@ -48,6 +48,7 @@ use crate::frame::{Handle, Head, Kind};
 use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
 use crate::session::{self, FrameError, Inbound, Outbound};
+pub(crate) use moves::Arrival;
 
 pub(crate) use connection::Connection;
 
@@ -73,7 +74,7 @@ struct Out {
     watching: FxHashMap<Handle, Vec<(Watcher, u64)>>,
 }
 
-type Tell = Box<dyn FnOnce(StopReason) + Send>;
+pub(crate) type Tell = Box<dyn FnOnce(StopReason) + Send>;
 
 /// What the other end's handle means.
 #[derive(Clone, Copy)]
@@ -113,7 +114,39 @@ struct In {
     /// The connection that `buffer` is of.
     connection: u64,
     /// What the other end's handles mean; in [`TARGETS`] while something is read.
-    targets: Vec<Option<Target>>,
+    targets: Targets,
+}
+
+/// What the other end's handles mean.
+#[derive(Default)]
+struct Targets {
+    all: Vec<Option<Target>>,
+    /// Those whose mail goes to an antechamber, by that: few of many.
+    before: FxHashMap<ActorId, Vec<Handle>>,
+}
+
+impl Targets {
+    fn get(&self, handle: Handle) -> Option<Target> {
+        self.all.get(handle as usize).copied().flatten()
+    }
+
+    /// Handles come one after the other.
+    fn bind(&mut self, handle: Handle, target: Option<Target>) {
+        if handle as usize == self.all.len() {
+            if let Some(antechamber) = target.and_then(|target| target.antechamber) {
+                self.before.entry(antechamber).or_default().push(handle);
+            }
+            self.all.push(target);
+        }
+    }
+
+    fn close_antechamber(&mut self, antechamber: ActorId) {
+        for handle in self.before.remove(&antechamber).unwrap_or_default() {
+            if let Some(target) = &mut self.all[handle as usize] {
+                target.antechamber = None;
+            }
+        }
+    }
 }
 
 /// What this end's handles mean.
@@ -175,13 +208,13 @@ thread_local! {
     static DIRTY: RefCell<Vec<Arc<Link>>> = const { RefCell::new(Vec::new()) };
     /// What the handles mean of the link that this thread reads. Here, since references within a message mean it too, and
     /// are read by `serde`.
-    static TARGETS: RefCell<Vec<Option<Target>>> = const { RefCell::new(Vec::new()) };
+    static TARGETS: RefCell<Targets> = RefCell::default();
     /// The number of the link that this thread reads.
     static READS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 /// Has [`TARGETS`] in its place while `f` runs.
-fn with_targets<R>(link: u64, targets: &mut Vec<Option<Target>>, f: impl FnOnce() -> R) -> R {
+fn with_targets<R>(link: u64, targets: &mut Targets, f: impl FnOnce() -> R) -> R {
     TARGETS.with_borrow_mut(|here| std::mem::swap(here, targets));
     READS.set(Some(link));
     let result = f();
@@ -238,7 +271,7 @@ impl Link {
                 buffer: Vec::new(),
                 filled: 0,
                 connection: 0,
-                targets: Vec::new(),
+                targets: Targets::default(),
             }),
             places: Mutex::default(),
         })

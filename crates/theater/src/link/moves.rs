@@ -4,13 +4,22 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use playhouse_actor::MigrateError;
-use playhouse_actor::wire::{Arrival, Luggage, Moves, Pack, Spawns};
+use playhouse_actor::wire::{Install, Luggage, Moves, Pack, Spawns};
 
 use super::*;
-use crate::directory::Far;
+use crate::directory::{Far, Return};
 use crate::frame::{PackedTimer, Trunk};
 use crate::house::House;
-use crate::moves::Done;
+use crate::moves::{Done, Gone};
+
+/// An actor that comes, and was read.
+pub(crate) struct Arrival {
+    ask: u64,
+    /// The name that it was born with.
+    born: Far,
+    moves: Moves,
+    install: Install,
+}
 
 /// What a theater says of an actor that was sent to it.
 type Received = Result<Seat, String>;
@@ -50,6 +59,7 @@ impl Link {
                 return Err(why);
             }
         };
+        lock(&self.directory.leaving).insert(id, None);
         let link = Arc::clone(self);
         let answer: TakeAnswer = Box::new(move |answer| {
             let received = match answer {
@@ -65,12 +75,27 @@ impl Link {
                 let far = Far { address: link.address.or(seat.address), ..Far::from(seat) };
                 // It has come there, and dies with that theater: then it goes on from here.
                 let proxy = link.adopt(id, &far).map_err(|_| MigrateError::TheaterLost)?;
-                link.directory.note_moved(id, Some(far));
-                (moves.leave)(id, Arc::new(proxy));
-                Ok(())
+                Ok((far, Arc::new(proxy) as Arc<dyn Carrier>))
+            });
+            let back = lock(&link.directory.leaving).remove(&id).flatten();
+            let left = match (left, &back) {
+                (Ok(left), _) => Ok(left),
+                // The theater that it was in for a moment is lost, and it was not.
+                (Err(_), Some(back)) => {
+                    let at = Far { theater: back.link.incarnation, address: None, slot: 0, life: 0, seal: 0 };
+                    Ok((at, Arc::new(Gone) as Arc<dyn Carrier>))
+                }
+                (Err(why), None) => Err(why),
+            };
+            let left = left.map(|(at, carrier)| {
+                link.directory.note_moved(id, Some(at));
+                (moves.leave)(id, carrier);
             });
             if let Err(why) = &left {
                 (moves.stay)(id, why.clone());
+            }
+            if let Some(Return { link, arrival }) = back {
+                link.let_in(arrival);
             }
             done(left);
         });
@@ -119,16 +144,30 @@ impl Link {
     // -- coming ---------------------------------------------------------------------------------------------------------
 
     pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), born: Far, bytes: &[u8]) {
-        let received = self.receive_actor(kind, born, bytes);
-        let received: Received = received.map_err(|error| error.to_string());
+        match self.read_actor(kind, bytes) {
+            Ok((moves, install)) => {
+                let arrival = Arrival { ask, born, moves, install };
+                let place = self.place_of(&born);
+                if let Some(place) = place
+                    && let Some(back) = lock(&self.directory.leaving).get_mut(&place)
+                {
+                    *back = Some(Return { link: self.this(), arrival });
+                    return;
+                }
+                self.let_in(arrival);
+            }
+            Err(error) => self.say_received(ask, &Err(error.to_string())),
+        }
+    }
+
+    fn say_received(&self, ask: u64, received: &Received) {
         let _ = self.send(Lane::Normal, |out| {
             Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-            Codec::Positional.write(&received, out)
+            Codec::Positional.write(received, out)
         });
     }
 
-    fn receive_actor(&self, (kind, codec): (u32, Codec), born: Far, bytes: &[u8]) -> Result<Seat, WireError> {
-        let house = self.house().ok_or_else(|| WireError::new("it is closing"))?;
+    fn read_actor(&self, (kind, codec): (u32, Codec), bytes: &[u8]) -> Result<(Moves, Install), WireError> {
         let entry = self.registry.spawn(kind);
         let moves = entry.and_then(|entry| entry.moves).ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);
@@ -139,24 +178,38 @@ impl Link {
             Ok((timer.id, timer.left, timer.period, message))
         });
         let timers = timers.collect::<Result<Vec<(u64, Duration, Duration, _)>, WireError>>()?;
-        let luggage = Luggage { name, last_timer, timers };
+        Ok((moves, (moves.read)(state, codec, Luggage { name, last_timer, timers })?))
+    }
+
+    /// The place here of the actor that was born as `born`.
+    fn place_of(&self, born: &Far) -> Option<ActorId> {
         let place = self.directory.known_as(born.key()).or_else(|| {
             let here = born.theater == self.directory.incarnation;
             here.then(|| self.directory.own(born.slot, born.life, born.seal)).flatten()
         });
-        let id = match place.filter(|id| !id.address().is_stale()) {
+        place.filter(|id| !id.address().is_stale())
+    }
+
+    /// Lets an actor in that was read, and says so.
+    fn let_in(&self, arrival: Arrival) {
+        let ask = arrival.ask;
+        let received = self.install(arrival).map_err(|error| error.to_string());
+        self.say_received(ask, &received);
+    }
+
+    fn install(&self, Arrival { born, moves, install, .. }: Arrival) -> Result<Seat, WireError> {
+        let house = self.house().ok_or_else(|| WireError::new("it is closing"))?;
+        let id = match self.place_of(&born) {
             Some(place) => {
                 let number = house.begin_arrival(place, &moves)?;
-                let marker = Some(house.marker(place, number));
-                let received = (moves.receive)(&self.core, Some(place), Arrival { state, codec, luggage, marker });
-                if received.is_err() {
+                let installed = install(&self.core, Some((place, house.marker(place, number))));
+                if installed.is_err() {
                     house.undo_arrival(place);
                 }
-                received?
+                installed?
             }
             None => {
-                let arrival = Arrival { state, codec, luggage, marker: None };
-                let id = (moves.receive)(&self.core, None, arrival)?;
+                let id = install(&self.core, None)?;
                 self.directory.note(id, born);
                 id
             }
@@ -188,7 +241,7 @@ impl Link {
             house.say_here(id, answer);
             return house.turned(id, origin.3, house.seat(id).map(Far::from));
         }
-        let target = TARGETS.with_borrow(|targets| targets.get(to as usize).copied().flatten());
+        let target = TARGETS.with_borrow(|targets| targets.get(to));
         let moves = target.and_then(|target| Some((target, self.registry.moves(target.id)?.0)));
         match moves {
             None => answer(Err(AskError::Stopped)),
@@ -256,15 +309,10 @@ impl Link {
 
     /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.
     pub(crate) fn close_antechamber(&self, antechamber: ActorId) {
-        let close = |targets: &mut Vec<Option<Target>>| {
-            for target in targets.iter_mut().flatten().filter(|target| target.antechamber == Some(antechamber)) {
-                target.antechamber = None;
-            }
-        };
         if READS.get() == Some(self.number) {
-            TARGETS.with_borrow_mut(close);
+            TARGETS.with_borrow_mut(|targets| targets.close_antechamber(antechamber));
         } else {
-            close(&mut lock(&self.inn).targets);
+            lock(&self.inn).targets.close_antechamber(antechamber);
         }
     }
 }

@@ -11,8 +11,8 @@ impl Link {
             return Progress::Wait;
         }
         let border = self.border();
-        let mut inn = lock(&self.inn);
-        let inn = &mut *inn;
+        let mut guard = lock(&self.inn);
+        let inn = &mut *guard;
         if connection.number != inn.connection {
             return Progress::Done;
         }
@@ -39,7 +39,9 @@ impl Link {
             };
             let took =
                 with_targets(self.number, &mut inn.targets, || at_border(&border, || inbound.input(bytes, on_frame)));
+            // Who hears that the link is lost may want what is locked here.
             let Ok(took) = took else {
+                drop(guard);
                 self.lose();
                 return Progress::Broken;
             };
@@ -47,11 +49,14 @@ impl Link {
             inn.filled -= took;
             self.silent_ticks.store(0, Ordering::Relaxed);
             if !self.note_received(&inn.inbound) {
+                drop(guard);
+                self.lose();
                 return Progress::Broken;
             }
             if self.taken_leave_of.load(Ordering::Relaxed) {
                 // It waits to hear that it was heard.
                 self.flush(true);
+                drop(guard);
                 self.lose();
                 return Progress::Broken;
             }
@@ -68,7 +73,8 @@ impl Link {
         }
     }
 
-    /// What was received is acknowledged some time; what was acknowledged makes room.
+    /// What was received is acknowledged some time; what was acknowledged makes room. False: the other end acknowledges what
+    /// it never got.
     fn note_received(&self, inbound: &Inbound) -> bool {
         /// Packets that are received before they are acknowledged without anything else to be sent.
         const ACKNOWLEDGE_EVERY: u64 = 16;
@@ -76,8 +82,6 @@ impl Link {
         self.received.store(received, Ordering::Release);
         let mut out = lock(&self.out);
         if out.outbound.acknowledged(inbound.acknowledged()).is_err() {
-            drop(out);
-            self.lose();
             return false;
         }
         let due = received >= out.outbound.told() + ACKNOWLEDGE_EVERY;
@@ -186,25 +190,21 @@ impl Link {
         }
     }
 
-    /// The other end's `handle` means `id` from now on. Handles come one after the other.
+    /// The other end's `handle` means `id` from now on.
     fn bind(&self, handle: Handle, id: Option<ActorId>) {
         let target = id.map(|id| Target { id, antechamber: self.antechamber_of(id), told: false });
-        TARGETS.with_borrow_mut(|targets| {
-            if handle as usize == targets.len() {
-                targets.push(target);
-            }
-        });
+        TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
     }
 
     /// The actor that the other end's handle means.
     pub(super) fn target(&self, handle: Handle) -> Option<ActorId> {
-        TARGETS.with_borrow(|targets| targets.get(handle as usize).copied().flatten()).map(|target| target.id)
+        TARGETS.with_borrow(|targets| targets.get(handle)).map(|target| target.id)
     }
 
     /// Where what is sent to that actor goes.
     fn receiver(&self, handle: Handle) -> Option<ActorId> {
         let (target, tell) = TARGETS.with_borrow_mut(|targets| {
-            let target = targets.get_mut(handle as usize)?.as_mut()?;
+            let target = targets.all.get_mut(handle as usize)?.as_mut()?;
             let away = target.id.address().is_away();
             let tell = away && !target.told;
             target.told = away;

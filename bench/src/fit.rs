@@ -1,0 +1,104 @@
+//! Lines through the times of a family of benchmarks: what one more ring costs, and what all have in common.
+//!
+//! The papers report ring benchmarks by linear regression over the number of rings (salsa-lite-migration §4).
+
+use std::fmt;
+
+use crate::latency::duration;
+use crate::report::Report;
+
+/// A line through the times of `family-N`, over N.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// What the benchmarks are called, without their numbers.
+    pub family: String,
+    /// The time of a run with none, in nanoseconds.
+    pub intercept_ns: f64,
+    /// What each one adds, in nanoseconds.
+    pub slope_ns: f64,
+    /// The coefficient of correlation.
+    pub r: f64,
+}
+
+impl Fit {
+    /// The least squares through these points: N, and the time of a run in nanoseconds. `None` for fewer than three, through
+    /// which any line goes, and where all have one N.
+    fn of(family: &str, points: &[(f64, f64)]) -> Option<Self> {
+        if points.len() < 3 {
+            return None;
+        }
+        let count = points.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+        let (mean_n, mean_ns) = (mean(|point| point.0), mean(|point| point.1));
+        let [mut nn, mut nt, mut tt] = [0.0; 3];
+        for (n, ns) in points {
+            let (n, ns) = (n - mean_n, ns - mean_ns);
+            nn += n * n;
+            nt += n * ns;
+            tt += ns * ns;
+        }
+        let slope_ns = nt / nn;
+        let fit = Self {
+            family: family.to_owned(),
+            intercept_ns: mean_ns - slope_ns * mean_n,
+            slope_ns,
+            r: nt / (nn * tt).sqrt(),
+        };
+        (nn > 0.0).then_some(fit)
+    }
+}
+
+impl fmt::Display for Fit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fit { family, intercept_ns, slope_ns, r } = self;
+        let sign = if *intercept_ns < 0.0 { "-" } else { "" };
+        let [all, each] = [intercept_ns.abs(), *slope_ns].map(duration);
+        write!(f, "{family}: a run with N takes {sign}{all} + N x {each} (r = {r:.3})")
+    }
+}
+
+/// The lines through those of these reports that are families of three or more, in the order in which they begin.
+pub fn fits(reports: &[Report]) -> Vec<Fit> {
+    let mut families: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
+    for report in reports {
+        let Some((family, Ok(n))) = report.bench.rsplit_once('-').map(|(family, n)| (family, n.parse::<f64>())) else {
+            continue;
+        };
+        let point = (n, report.ns_per_op * report.ops as f64);
+        match families.iter_mut().find(|known| known.0 == family) {
+            Some(known) => known.1.push(point),
+            None => families.push((family, vec![point])),
+        }
+    }
+    families.iter().filter_map(|(family, points)| Fit::of(family, points)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::outcome::Outcome;
+    use crate::registry;
+    use crate::report::Spread;
+
+    fn report(name: &str, ops: u64, ns_per_op: f64) -> Report {
+        let outcome = Outcome::new(ops, Duration::ZERO);
+        Report::new(registry::find(name).unwrap(), &outcome, Spread::of(&[ns_per_op]), None, None, (2, 8))
+    }
+
+    #[test]
+    fn a_family_of_three_has_a_line() {
+        let mut reports = vec![
+            report("count", 10, 1.0),
+            report("rrings-1", 1, 3_000.0),
+            report("rrings-32", 32, 1_062.5),
+            report("migration-rings-1", 1, 5.0),
+        ];
+        assert_eq!(fits(&reports), []);
+        reports.push(report("rrings-320", 320, 1_006.25));
+        let [fit] = &fits(&reports)[..] else { panic!("not one") };
+        assert!((fit.intercept_ns - 2_000.0).abs() < 1e-6 && (fit.slope_ns - 1_000.0).abs() < 1e-9, "{fit:?}");
+        assert_eq!(fit.to_string(), "rrings: a run with N takes 2.00 µs + N x 1.00 µs (r = 1.000)");
+    }
+}
