@@ -11,7 +11,7 @@ use super::messages::{
     Acknowledge, ChatClosed, Deliver, Finish, Finished, Join, Joined, Leave, Left, Payload, Post, Posted,
 };
 use super::random::mix64;
-use super::tour::{Tour, Travel, Travelled};
+use super::tour::{Number, Tour, Travel, Travelled};
 use super::town::Town;
 use super::{Fault, FaultKind};
 
@@ -35,6 +35,8 @@ pub(super) struct Chat {
     totals: ChatTotals,
     fault: Option<Fault>,
     tour: Option<Box<Tour>>,
+    /// Theaters that it was in before this one.
+    stay: u16,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,6 +113,7 @@ impl Chat {
             totals: ChatTotals::default(),
             fault: town.fault,
             tour: Tour::of(town).map(Box::new),
+            stay: 0,
         }
     }
 
@@ -149,6 +152,7 @@ impl Actor for Chat {
     }
 
     fn arrived(&mut self, _: &mut Context<Self>) {
+        self.stay = self.stay.wrapping_add(1);
         self.tour.iter_mut().for_each(|tour| tour.arrived());
     }
 
@@ -193,7 +197,7 @@ impl Handler<Post> for Chat {
         assert!(fault != Some(FaultKind::Crash), "a fault was asked for");
         let mut sum = 0u64;
         self.totals.posts += 1;
-        let number = self.totals.posts as u32;
+        let number = Number { post: self.totals.posts as u32, stay: self.stay };
         for (at, member) in self.members.iter().enumerate() {
             sum = sum.wrapping_add(receipt(content, member.id));
             if at == 0 && fault == Some(FaultKind::Lose) {

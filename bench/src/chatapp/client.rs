@@ -14,7 +14,7 @@ use super::messages::{
 };
 use super::random::{Dice, mix64};
 use super::tally::{Membership, Move, OwnChats, Tally};
-use super::tour::{Heard, Luggage, Tour, Travel, Travelled};
+use super::tour::{Heard, Luggage, Order, Tour, Travel, Travelled};
 use super::town::{Town, in_place};
 use super::work::Work;
 
@@ -146,8 +146,8 @@ impl Client {
         let (friendships, memberships) = (self.friends.len() as u64, self.chats.len() as u64);
         let nobody = OwnChats::default();
         let own = self.own.as_deref().unwrap_or(&nobody);
-        let misordered = self.luggage.as_ref().map_or(0, |luggage| luggage.heard.misordered);
-        Totals { misordered, ..self.tally.totals(own, friendships, memberships, self.state_sum()) }
+        let order = self.luggage.as_ref().map_or(Order::default(), |luggage| luggage.heard.order);
+        Totals { order, ..self.tally.totals(own, friendships, memberships, self.state_sum()) }
     }
 
     /// A hash of the state that must not depend on any order: dice, work, friends and chats.

@@ -4,6 +4,8 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+use super::tour::Order;
+
 macro_rules! counters {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[doc = $doc:literal])* $field:ident,)* }) => {
         $(#[$meta])*
@@ -190,8 +192,8 @@ pub struct Totals {
     pub growth: Growth,
     /// Sum of hashes of every client's final state and work.
     pub state_sum: u64,
-    /// Posts that came to a member before or after their turn among those of their chat. Looked at where theaters play.
-    pub misordered: u64,
+    /// The order in which posts came to the members. Looked at where several theaters play.
+    pub order: Order,
 }
 
 impl AddAssign<&Totals> for Totals {
@@ -201,7 +203,8 @@ impl AddAssign<&Totals> for Totals {
         self.delivery += &other.delivery;
         self.growth += &other.growth;
         self.state_sum = self.state_sum.wrapping_add(other.state_sum);
-        self.misordered += other.misordered;
+        self.order.wrong += other.order.wrong;
+        self.order.over_a_move += other.order.over_a_move;
     }
 }
 

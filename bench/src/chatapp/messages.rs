@@ -10,6 +10,7 @@ use super::chat::{Chat, ChatTotals};
 use super::client::Client;
 use super::counts::Totals;
 use super::guide::Guide;
+use super::tour::Number;
 use super::town::{Town, in_place};
 
 /// What the world tells a directory to see to.
@@ -140,8 +141,7 @@ pub(super) struct Deliver {
     pub chat: ActorRef<Chat>,
     /// Names the post: a hash of chat, turn and poster.
     pub post: u64,
-    /// The how manyth post of its chat it is, from 1 on.
-    pub number: u32,
+    pub number: Number,
     pub payload: Payload,
 }
 #[derive(Serialize, Deserialize)]

@@ -105,3 +105,4 @@ pub use scenario::{
 };
 pub use spread::{Census, Spread, Watch};
 pub use table::{plural, thousands};
+pub use tour::Order;

@@ -189,7 +189,7 @@ impl Report {
 
 /// One number for all that is counted.
 fn checksum(totals: &Totals) -> u64 {
-    let Totals { messages, moves, delivery, growth, state_sum, misordered: _ } = totals;
+    let Totals { messages, moves, delivery, growth, state_sum, order: _ } = totals;
     let counters = messages.named().chain(moves.named()).chain(delivery.named()).chain(growth.named());
     counters.fold(mix64(*state_sum), |sum, (_, count)| mix64(sum ^ count))
 }

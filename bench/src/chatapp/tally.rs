@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::chat::{Chat, ChatTotals};
 use super::counts::{Delivery, Growth, Messages, Moves, Totals};
 use super::directory::IdHash;
+use super::tour::Order;
 
 /// What a client counts itself; small, because there are millions of clients.
 #[derive(Default, Serialize, Deserialize)]
@@ -100,7 +101,7 @@ impl Tally {
                 memberships,
             },
             state_sum,
-            misordered: 0,
+            order: Order::default(),
         }
     }
 }

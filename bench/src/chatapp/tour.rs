@@ -112,20 +112,43 @@ impl Tour {
 }
 
 /// What a client has heard in its chats: whether the posts of each came in their order.
+///
+/// Order is promised wherever the receiver goes. Where the sender went from one theater to another between two messages, the
+/// second may take a shorter way; that is counted, too, and is not wrong.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Heard {
-    last: HashMap<ActorRef<Chat>, u32>,
+    last: HashMap<ActorRef<Chat>, Number>,
     /// A chat that it has left: what is on its way from there still comes within the turn.
     left: Option<ActorRef<Chat>>,
-    pub misordered: u64,
+    pub order: Order,
+}
+
+/// The number of a post in its chat.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Number {
+    /// From 1 on.
+    pub post: u32,
+    /// The how manyth theater it was that the chat sent it from.
+    pub stay: u16,
+}
+
+/// Posts that did not come behind the one before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Though the chat has sent both from the same theater.
+    pub wrong: u64,
+    /// The chat had gone to another theater in between.
+    pub over_a_move: u64,
 }
 
 impl Heard {
-    /// A post has come, the how manyth of its chat. Who is in a chat is in it from its first post on, so none is missing.
-    pub(super) fn hear(&mut self, chat: ActorRef<Chat>, number: u32) {
-        let last = self.last.entry(chat).or_default();
-        self.misordered += u64::from(number != last.wrapping_add(1));
-        if number != last.wrapping_add(1) { eprintln!("MIS {chat} last {last} number {number}"); }
+    /// A post has come. Who is in a chat is in it from its first post on, so none is missing.
+    pub(super) fn hear(&mut self, chat: ActorRef<Chat>, number: Number) {
+        let last = self.last.entry(chat).or_insert(Number { post: 0, stay: number.stay });
+        if number.post != last.post.wrapping_add(1) {
+            let count = if number.stay == last.stay { &mut self.order.wrong } else { &mut self.order.over_a_move };
+            *count += 1;
+        }
         *last = number;
     }
 

@@ -538,3 +538,54 @@ fn an_actor_goes_straight_back() {
         }
     }
 }
+
+/// Writes into a ledger, behind much else, goes elsewhere, and goes on writing.
+#[derive(Serialize, Deserialize)]
+struct Speaker {
+    ledger: ActorRef<Ledger>,
+    next: std::net::SocketAddr,
+}
+#[derive(Serialize, Deserialize)]
+struct Speak;
+remote_message!(Speak -> ());
+impl Actor for Speaker {
+    fn arrived(&mut self, _: &mut Context<Self>) {
+        self.ledger.tell(Entry { from: 1, number: 2 });
+    }
+}
+impl Handler<Speak> for Speaker {
+    fn handle(&mut self, _: Speak, ctx: &mut Context<Self>) {
+        for _ in 0..3 {
+            self.ledger.tell(Ballast(vec![7; 1 << 20]));
+        }
+        self.ledger.tell(Entry { from: 1, number: 1 });
+        ctx.migrate_to(self.next);
+    }
+}
+remote!(mobile Speaker: Speak);
+
+#[derive(Serialize, Deserialize)]
+struct Ballast(Vec<u8>);
+remote_message!(Ballast -> ());
+impl Handler<Ballast> for Ledger {
+    fn handle(&mut self, _: Ballast, _: &mut Context<Self>) {}
+}
+playhouse_actor::wire::submit! { playhouse_actor::wire::Handles::of::<Ledger, Ballast, _>() }
+
+#[test]
+#[ignore = "not promised yet: what an actor sends from where it has gone may overtake what it sent from where it was"]
+fn order_holds_while_the_sender_moves() {
+    let (theaters, _peers) = theaters(3);
+    let [a, b, c] = &theaters[..] else { unreachable!() };
+    for round in 0..20 {
+        let name = round.to_string();
+        let ledger = b.system().spawn(Ledger::default());
+        b.publish(name.clone(), ledger);
+        let next = c.address().unwrap();
+        let speaker = a.system().spawn(Speaker { ledger: known_in(a, b, &name), next });
+        speaker.tell(Speak);
+        let started = std::time::Instant::now();
+        while ask(ledger, Sum).0 < 2 && started.elapsed() < LIMIT {}
+        assert_eq!(ask(ledger, Sum), (2, vec![], 0), "round {round}");
+    }
+}

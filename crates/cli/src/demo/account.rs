@@ -18,8 +18,10 @@ pub struct Account {
     /// Theaters that were drained, ended and started again meanwhile.
     restarts: u64,
     migrations: Migrations,
-    /// Posts that came to a member before or after their turn.
+    /// Posts that did not come to a member behind those that the chat had sent before them.
     out_of_order: u64,
+    /// The same where the chat had gone to another theater in between: nothing is promised of that.
+    overtaken_in_a_move: u64,
     /// Messages that came to nobody.
     dead_letters: u64,
     problems: Vec<String>,
@@ -40,7 +42,8 @@ struct Migrations {
 
 impl Account {
     pub fn new(mut report: Report, workers: usize, trips: &Trips, done: &Done, dead_letters: u64) -> Account {
-        let out_of_order = report.counts().misordered;
+        let order = report.counts().order;
+        let out_of_order = order.wrong;
         let migrations = Migrations {
             total: trips.arrived + done.taken_out,
             sent: trips.arrived,
@@ -70,6 +73,7 @@ impl Account {
             restarts,
             migrations,
             out_of_order,
+            overtaken_in_a_move: order.over_a_move,
             dead_letters,
             problems,
             report,
@@ -130,7 +134,11 @@ impl fmt::Display for Account {
         line("  posts", number(delivery.posts), String::new())?;
         line("  for members", number(delivery.expected), "posts times members of their chats".to_owned())?;
         line("  delivered", number(delivery.received), String::new())?;
-        line("  out of order", number(self.out_of_order), String::new())?;
+        let overtaken = match self.overtaken_in_a_move {
+            0 => String::new(),
+            some => format!("besides {} around moves of the chat itself", thousands(some)),
+        };
+        line("  out of order", number(self.out_of_order), overtaken)?;
         line("  dead letters", number(self.dead_letters), String::new())?;
         line(
             "actors",

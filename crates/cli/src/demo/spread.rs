@@ -53,7 +53,7 @@ fn show(account: &Account, args: &Args) -> ExitCode {
     if args.json {
         print(&account.to_json());
     } else {
-        print(&account.to_string());
+        print(account.to_string().trim_end());
         print(&coloured(&account.verdict(), account.passed()));
     }
     if account.passed() { ExitCode::SUCCESS } else { fail(FAILED, &account.problems().join("\n")) }
