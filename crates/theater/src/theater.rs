@@ -287,7 +287,7 @@ impl Theater {
     }
 
     /// Takes `actor` to the theater `to`, with its state, its mail, its timers and its watchers. References to it stay good
-    /// everywhere; messages keep their order; asks are answered.
+    /// everywhere; what is sent to it keeps its order; asks are answered.
     ///
     /// It goes once it has handled what it is at. Where it cannot go, it goes on here as if nothing had been.
     ///

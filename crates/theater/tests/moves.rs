@@ -443,7 +443,8 @@ fn an_actor_that_knows_one_that_has_ended_can_go_all_the_same() {
     // There, it was never heard of before it ended.
     c.migrate(holder, peers[2][0].as_ref().unwrap()).wait().unwrap();
     a.migrate(in_a, peers[0][1].as_ref().unwrap()).wait().unwrap();
-    assert!(in_a.ask(Held).within(LIMIT).wait().unwrap().is_stopped());
+    let held = in_a.ask(Held).within(LIMIT).wait().unwrap();
+    assert_eq!(held.ask(Sum).within(LIMIT).wait(), Err(AskError::Stopped));
 }
 
 /// Others know an actor, and have never sent anything to it: they go on knowing it when the theater that it was born in, and
