@@ -37,7 +37,7 @@ impl fmt::Display for Latency {
 }
 
 /// A duration in the unit in which it has one to three digits before the point.
-pub(crate) fn duration(ns: f64) -> String {
+pub fn duration(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.0} ns"),
         ns if ns < 1e6 => format!("{:.2} µs", ns / 1e3),

@@ -19,8 +19,16 @@ macro_rules! built_in {
 }
 
 /// The scenarios that come with the program, the default first.
-pub const BUILT_IN: &[BuiltIn] =
-    built_in!["default", "small", "sequential", "constant", "master-worker", "divide-and-conquer", "many-idle"];
+pub const BUILT_IN: &[BuiltIn] = built_in![
+    "default",
+    "four-theaters",
+    "small",
+    "sequential",
+    "constant",
+    "master-worker",
+    "divide-and-conquer",
+    "many-idle"
+];
 
 impl BuiltIn {
     /// The built-in scenario of this name.

@@ -1,17 +1,22 @@
 //! A chat: a conversation, its members and its history.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use playhouse::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::client::Client;
 use super::messages::{
     Acknowledge, ChatClosed, Deliver, Finish, Finished, Join, Joined, Leave, Left, Payload, Post, Posted,
 };
 use super::random::mix64;
+use super::tour::{Number, Tour, Travel, Travelled};
+use super::town::Town;
 use super::{Fault, FaultKind};
 
 /// A conversation between clients. Forwards each post to everybody who was a member when the turn began.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Chat {
     /// The turn it was started in (high half) and its creator's id (low half).
     id: u64,
@@ -29,15 +34,19 @@ pub(super) struct Chat {
     history: History,
     totals: ChatTotals,
     fault: Option<Fault>,
+    tour: Option<Box<Tour>>,
+    /// Theaters that it was in before this one.
+    stay: u16,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Member {
     id: u32,
     client: ActorRef<Client>,
 }
 
 /// What a chat counts.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct ChatTotals {
     pub posts: u64,
     pub posted: u64,
@@ -91,7 +100,7 @@ pub(super) fn receipt(content: u64, id: u32) -> u64 {
 }
 
 impl Chat {
-    pub(super) fn new(id: u64, creator: ActorRef<Client>, history_max: u32, fault: Option<Fault>) -> Chat {
+    pub(super) fn new(id: u64, creator: ActorRef<Client>, town: &Arc<Town>) -> Chat {
         Chat {
             id,
             creator,
@@ -100,9 +109,11 @@ impl Chat {
             members: vec![Member { id: id as u32, client: creator }],
             leaving: Vec::new(),
             posters: Vec::new(),
-            history: History { posts: VecDeque::new(), posts_max: history_max as usize },
+            history: History { posts: VecDeque::new(), posts_max: town.scenario.message.history as usize },
             totals: ChatTotals::default(),
-            fault,
+            fault: town.fault,
+            tour: Tour::of(town).map(Box::new),
+            stay: 0,
         }
     }
 
@@ -131,7 +142,24 @@ impl Chat {
     }
 }
 
-impl Actor for Chat {}
+impl Actor for Chat {
+    fn stopped(&mut self, _: &mut Context<Self>) {
+        self.tour.iter_mut().for_each(|tour| tour.ended());
+    }
+
+    fn departing(&mut self, _: &mut Context<Self>) {
+        self.tour.iter_mut().for_each(|tour| tour.departing());
+    }
+
+    fn arrived(&mut self, _: &mut Context<Self>) {
+        self.stay = self.stay.wrapping_add(1);
+        self.tour.iter_mut().for_each(|tour| tour.arrived());
+    }
+
+    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+        self.tour.iter_mut().for_each(|tour| tour.stayed(&why));
+    }
+}
 
 impl Handler<Join> for Chat {
     fn handle(&mut self, join: Join, _: &mut Context<Self>) {
@@ -168,22 +196,23 @@ impl Handler<Post> for Chat {
         let fault = self.fault.filter(|fault| fault.turn == post.turn).map(|fault| fault.kind);
         assert!(fault != Some(FaultKind::Crash), "a fault was asked for");
         let mut sum = 0u64;
+        self.totals.posts += 1;
+        let number = Number { post: self.totals.posts as u32, stay: self.stay };
         for (at, member) in self.members.iter().enumerate() {
             sum = sum.wrapping_add(receipt(content, member.id));
             if at == 0 && fault == Some(FaultKind::Lose) {
                 continue;
             }
-            member.client.tell(Deliver { chat, post: name, payload: post.payload.clone() });
+            member.client.tell(Deliver { chat, post: name, number, payload: post.payload.clone() });
         }
         let members = self.members.len() as u32;
-        self.totals.posts += 1;
         self.totals.expected += u64::from(members);
         self.totals.expected_sum = self.totals.expected_sum.wrapping_add(sum);
         self.outstanding += members;
         self.posters.push(post.client);
         if fault == Some(FaultKind::Duplicate) {
             self.outstanding += 1;
-            self.members[0].client.tell(Deliver { chat, post: name, payload: post.payload.clone() });
+            self.members[0].client.tell(Deliver { chat, post: name, number, payload: post.payload.clone() });
         }
         self.history.keep(post.turn, post.id, post.payload);
     }
@@ -212,7 +241,19 @@ impl Handler<Finish> for Chat {
     }
 }
 
+impl Handler<Travel> for Chat {
+    fn handle(&mut self, travel: Travel, ctx: &mut Context<Self>) {
+        match &mut self.tour {
+            Some(tour) => tour.begin(&travel).into_iter().for_each(|to| ctx.migrate_to(to)),
+            None => travel.guide.tell(Travelled::NotNeeded),
+        }
+    }
+}
+
+playhouse::remote!(mobile Chat: Join, Leave, Post, Acknowledge, Finish, Travel);
+
 /// The latest posts of a chat, by turn and then by poster: which are kept depends on no order of arrival.
+#[derive(Serialize, Deserialize)]
 struct History {
     posts: VecDeque<(u32, u32, Payload)>,
     posts_max: usize,

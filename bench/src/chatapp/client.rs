@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use playhouse::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::chat::{Chat, chat_id, content, receipt, turn_of};
 use super::counts::Totals;
@@ -13,12 +14,15 @@ use super::messages::{
 };
 use super::random::{Dice, mix64};
 use super::tally::{Membership, Move, OwnChats, Tally};
+use super::tour::{Heard, Luggage, Order, Tour, Travel, Travelled};
+use super::town::{Town, in_place};
 use super::work::Work;
-use super::world::Town;
 
 /// A client makes one move per turn: it does its work, rolls its die, and starts, leaves or posts to a chat, or does
 /// nothing. It tells its directory when everything that came of the move has been answered.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Client {
+    #[serde(with = "in_place")]
     town: Arc<Town>,
     id: u32,
     dice: Dice,
@@ -35,12 +39,14 @@ pub(super) struct Client {
     settled: u32,
     own: Option<Box<OwnChats>>,
     tally: Tally,
+    luggage: Option<Box<Luggage>>,
 }
 
 impl Client {
     pub(super) fn new(town: Arc<Town>, id: u32) -> Client {
         let mut dice = Dice::of_client(town.scenario.seed, id);
         let work = town.scenario.work_of(&mut dice);
+        let luggage = Tour::of(&town).map(|tour| Box::new(Luggage { tour, heard: Heard::default() }));
         Client {
             town,
             id,
@@ -53,6 +59,7 @@ impl Client {
             settled: 0,
             own: None,
             tally: Tally::default(),
+            luggage,
         }
     }
 
@@ -98,7 +105,7 @@ impl Client {
 
     fn start_chat(&mut self, turn: u32, ctx: &mut Context<Self>) {
         let id = chat_id(turn, self.id);
-        let chat = ctx.spawn(Chat::new(id, ctx.this(), self.town.scenario.message.history, self.town.fault));
+        let chat = ctx.spawn(Chat::new(id, ctx.this(), &self.town));
         let membership = Membership { id, chat };
         self.chats.push(membership);
         let own = self.own.get_or_insert_default();
@@ -120,6 +127,9 @@ impl Client {
         let membership = self.chats.swap_remove(last);
         self.settled -= 1;
         self.waiting += 1;
+        if let Some(luggage) = &mut self.luggage {
+            luggage.heard.leave(membership.chat);
+        }
         membership.chat.tell(Leave { turn, id: self.id, client: ctx.this() });
     }
 
@@ -136,7 +146,8 @@ impl Client {
         let (friendships, memberships) = (self.friends.len() as u64, self.chats.len() as u64);
         let nobody = OwnChats::default();
         let own = self.own.as_deref().unwrap_or(&nobody);
-        self.tally.totals(own, friendships, memberships, self.state_sum())
+        let order = self.luggage.as_ref().map_or(Order::default(), |luggage| luggage.heard.order);
+        Totals { order, ..self.tally.totals(own, friendships, memberships, self.state_sum()) }
     }
 
     /// A hash of the state that must not depend on any order: dice, work, friends and chats.
@@ -147,7 +158,19 @@ impl Client {
     }
 }
 
-impl Actor for Client {}
+impl Actor for Client {
+    fn departing(&mut self, _: &mut Context<Self>) {
+        self.luggage.iter_mut().for_each(|luggage| luggage.tour.departing());
+    }
+
+    fn arrived(&mut self, _: &mut Context<Self>) {
+        self.luggage.iter_mut().for_each(|luggage| luggage.tour.arrived());
+    }
+
+    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+        self.luggage.iter_mut().for_each(|luggage| luggage.tour.stayed(&why));
+    }
+}
 
 impl Handler<Meet> for Client {
     fn handle(&mut self, _: Meet, ctx: &mut Context<Self>) {
@@ -166,6 +189,9 @@ impl Handler<Meet> for Client {
 impl Handler<MakeMove> for Client {
     fn handle(&mut self, MakeMove { turn }: MakeMove, ctx: &mut Context<Self>) {
         self.begin();
+        if let Some(luggage) = &mut self.luggage {
+            luggage.heard.begin();
+        }
         if turn == 1 {
             self.friends.sort_unstable();
         }
@@ -254,6 +280,9 @@ impl Handler<Deliver> for Client {
         let receipt = receipt(content(message.post, &message.payload), self.id);
         self.tally.received += 1;
         self.tally.received_sum = self.tally.received_sum.wrapping_add(receipt);
+        if let Some(luggage) = &mut self.luggage {
+            luggage.heard.hear(message.chat, message.number);
+        }
         message.chat.tell(Acknowledge { receipt });
     }
 }
@@ -306,3 +335,31 @@ impl Client {
         }
     }
 }
+
+impl Handler<Travel> for Client {
+    fn handle(&mut self, mut travel: Travel, ctx: &mut Context<Self>) {
+        match (travel.choose(self.chats.len()), &mut self.luggage) {
+            (Some(chat), _) => self.chats[chat].chat.tell(travel),
+            (None, Some(luggage)) => luggage.tour.begin(&travel).into_iter().for_each(|to| ctx.migrate_to(to)),
+            (None, None) => travel.guide.tell(Travelled::NotNeeded),
+        }
+    }
+}
+
+playhouse::remote!(
+    mobile Client: Meet,
+    MakeMove,
+    LogOut,
+    Found,
+    Befriend,
+    Befriended,
+    Invite,
+    Joined,
+    Accepted,
+    Left,
+    ChatClosed,
+    Deliver,
+    Posted,
+    Finished,
+    Travel
+);

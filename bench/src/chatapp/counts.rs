@@ -2,12 +2,14 @@
 
 use std::ops::AddAssign;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::tour::Order;
 
 macro_rules! counters {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[doc = $doc:literal])* $field:ident,)* }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct $name {
             $($(#[doc = $doc])* pub $field: u64,)*
         }
@@ -178,7 +180,7 @@ counters! {
 }
 
 /// The sum of what actors counted. Sums only: the order in which they come in cannot matter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Messages by kind.
     pub messages: Messages,
@@ -190,6 +192,8 @@ pub struct Totals {
     pub growth: Growth,
     /// Sum of hashes of every client's final state and work.
     pub state_sum: u64,
+    /// The order in which posts came to the members. Looked at where several theaters play.
+    pub order: Order,
 }
 
 impl AddAssign<&Totals> for Totals {
@@ -199,6 +203,8 @@ impl AddAssign<&Totals> for Totals {
         self.delivery += &other.delivery;
         self.growth += &other.growth;
         self.state_sum = self.state_sum.wrapping_add(other.state_sum);
+        self.order.wrong += other.order.wrong;
+        self.order.over_a_move += other.order.over_a_move;
     }
 }
 

@@ -5,15 +5,19 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use playhouse::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::client::Client;
 use super::counts::Totals;
-use super::messages::{Begin, Closed, Done, Found, LogOut, Lookup, MakeMove, Meet, Offline, Phase, PhaseDone};
-use super::world::{Town, World};
+use super::messages::{Answer, Begin, Closed, Done, Found, LogOut, Lookup, MakeMove, Meet, Offline, Phase, PhaseDone};
+use super::tour::{Tour, Travel, Travelled};
+use super::town::Town;
+use super::world::World;
 
 /// Holds the clients whose ids leave its index as the remainder of a division by the number of directories.
 ///
 /// It is also the collector of the phases: it pokes its clients, and tells the world when all of them are done.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Directory {
     index: u32,
     world: ActorRef<World>,
@@ -28,6 +32,7 @@ pub(super) struct Directory {
     /// Messages sent on behalf of the clients in the current phase.
     sent: u64,
     totals: Totals,
+    tour: Option<Tour>,
 }
 
 /// Clients of a directory that log out at the same time. What a client says of itself then is large: were a million to
@@ -45,10 +50,12 @@ impl Directory {
             logged_out: 0,
             sent: 0,
             totals: Totals::default(),
+            tour: None,
         }
     }
 
     fn open(&mut self, town: &Arc<Town>, ctx: &mut Context<Self>) {
+        self.tour = Tour::of(town);
         let ids = (self.index..town.scenario.clients).step_by(town.directories.len());
         self.clients.reserve_exact(ids.len());
         self.by_id.reserve(ids.len());
@@ -75,7 +82,19 @@ impl Directory {
     }
 }
 
-impl Actor for Directory {}
+impl Actor for Directory {
+    fn departing(&mut self, _: &mut Context<Self>) {
+        self.tour.iter_mut().for_each(Tour::departing);
+    }
+
+    fn arrived(&mut self, _: &mut Context<Self>) {
+        self.tour.iter_mut().for_each(Tour::arrived);
+    }
+
+    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+        self.tour.iter_mut().for_each(|tour| tour.stayed(&why));
+    }
+}
 
 impl Handler<Begin> for Directory {
     fn handle(&mut self, begin: Begin, ctx: &mut Context<Self>) {
@@ -131,6 +150,22 @@ impl Handler<Offline> for Directory {
         }
     }
 }
+
+impl Handler<Answer> for Directory {
+    fn handle(&mut self, _: Answer, _: &mut Context<Self>) {}
+}
+
+impl Handler<Travel> for Directory {
+    fn handle(&mut self, mut travel: Travel, ctx: &mut Context<Self>) {
+        match (travel.choose(self.clients.len()), &mut self.tour) {
+            (Some(client), _) => self.clients[client].tell(travel),
+            (None, Some(tour)) => tour.begin(&travel).into_iter().for_each(|to| ctx.migrate_to(to)),
+            (None, None) => travel.guide.tell(Travelled::NotNeeded),
+        }
+    }
+}
+
+playhouse::remote!(mobile Directory: Answer, Begin, Lookup, Done, Offline, Travel);
 
 /// Hashes the ids of the world, which are consecutive numbers: one multiplication scatters them well.
 #[derive(Default)]

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use playhouse::prelude::*;
+use playhouse::wire::WireForm;
+use serde::{Deserialize, Serialize};
 
 use super::chat::{Chat, ChatTotals};
 use super::client::Client;
 use super::counts::Totals;
-use super::world::Town;
+use super::guide::Guide;
+use super::tour::Number;
+use super::town::{Town, in_place};
 
 /// What the world tells a directory to see to.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// Create your clients.
-    Open(Arc<Town>),
+    Open(#[serde(with = "in_place")] Arc<Town>),
     /// Have them make friends.
     Meet,
     /// Have them move.
@@ -26,67 +30,95 @@ pub(super) enum Phase {
 pub(super) struct Open;
 /// To the world, from outside, when nothing moves any more: collect what was counted.
 pub(super) struct Salvage;
+/// To the world, from outside: begin, with the directories of this town.
+pub(super) struct OpenTown {
+    pub town: Arc<Town>,
+    pub guide: ActorRef<Guide>,
+}
+/// To the world, from outside: the turn that is being played is the last one.
+pub(super) struct LastTurn;
+/// Guide to the world: nobody is on a trip any more, and nobody will be sent on one.
+pub(super) struct Rested;
+#[derive(Serialize, Deserialize)]
 pub(super) struct Begin(pub Phase);
+#[derive(Serialize, Deserialize)]
 pub(super) struct PhaseDone {
     /// Messages sent in the phase on behalf of the directory's clients.
     pub sent: u64,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Closed {
     pub sent: u64,
     pub totals: Box<Totals>,
 }
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Meet;
+#[derive(Serialize, Deserialize)]
 pub(super) struct MakeMove {
     pub turn: u32,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct LogOut;
+#[derive(Serialize, Deserialize)]
 pub(super) struct Done {
     /// Messages that the client's move caused, this one and the one that told it to move included.
     pub sent: u64,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Offline {
     pub id: u32,
     pub sent: u64,
     pub totals: Box<Totals>,
 }
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Lookup {
     pub id: u32,
     pub from: ActorRef<Client>,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Found {
     pub client: ActorRef<Client>,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Befriend {
     pub id: u32,
     pub from: ActorRef<Client>,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Befriended;
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Invite {
     pub chat: ActorRef<Chat>,
     pub chat_id: u64,
     pub inviter: ActorRef<Client>,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Join {
     pub id: u32,
     pub client: ActorRef<Client>,
     pub inviter: ActorRef<Client>,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Joined {
     pub inviter: ActorRef<Client>,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Accepted;
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Leave {
     pub turn: u32,
     pub id: u32,
     pub client: ActorRef<Client>,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Left {
     pub closed: bool,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct ChatClosed {
     pub chat_id: u64,
     pub last: ActorRef<Client>,
@@ -97,29 +129,36 @@ pub(super) struct ChatClosed {
 /// message without a copy costs here. An empty post is `None` and costs not even that.
 pub(super) type Payload = Option<Arc<[u8]>>;
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Post {
     pub turn: u32,
     pub id: u32,
     pub client: ActorRef<Client>,
     pub payload: Payload,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Deliver {
     pub chat: ActorRef<Chat>,
     /// Names the post: a hash of chat, turn and poster.
     pub post: u64,
+    pub number: Number,
     pub payload: Payload,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Acknowledge {
     /// The receipt: a hash of the post, its content and the receiver.
     pub receipt: u64,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Posted {
     pub deliveries: u32,
 }
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Finish {
     pub client: ActorRef<Client>,
 }
+#[derive(Serialize, Deserialize)]
 pub(super) struct Finished {
     pub totals: Box<ChatTotals>,
 }
@@ -130,9 +169,23 @@ macro_rules! without_reply {
     };
 }
 
-without_reply!(
-    Open,
-    Salvage,
+/// Messages that may go to another theater.
+macro_rules! without_reply_remote {
+    ($($message:ty),* $(,)?) => {
+        $(impl Message for $message {
+            type Reply = ();
+            const WIRE: Option<WireForm<$message>> = Some(WireForm::of());
+        })*
+    };
+}
+
+/// To a directory: are you there?
+#[derive(Serialize, Deserialize)]
+pub(super) struct Answer;
+
+without_reply!(Open, OpenTown, LastTurn, Rested, Salvage);
+without_reply_remote!(
+    Answer,
     Begin,
     PhaseDone,
     Closed,

@@ -53,6 +53,12 @@
 //! The dice are a 32-bit congruential generator per client (`random.rs`), and all else is integers or basic IEEE
 //! arithmetic: the counts are the same on every platform.
 //!
+//! # Over several theaters
+//!
+//! [`Spread`] plays a world in several theaters (`spread.rs`): directories, clients and chats are mobile, a guide sends them
+//! from one to another (`guide.rs`, `tour.rs`), and what all of them know is in each theater already (`town.rs`). Members
+//! look out for the order in which the posts of a chat come to them, too: each has its number.
+//!
 //! # The check
 //!
 //! Chats count what they owe (posts times members), clients what they get, chats again what is acknowledged; each with the
@@ -72,19 +78,24 @@ mod chat;
 mod client;
 mod counts;
 mod directory;
+mod guide;
 mod messages;
 mod random;
 mod reader;
 mod report;
 mod run;
 mod scenario;
+mod spread;
 mod table;
 mod tally;
+mod tour;
+mod town;
 mod work;
 mod world;
 
 pub use built_in::{BUILT_IN, BuiltIn};
 pub use counts::{Delivery, Growth, Messages, Moves, Totals};
+pub use guide::Trips;
 pub use reader::{Problem, ScenarioError};
 pub use report::{Actors, Check, DeliveryCounts, Report};
 pub use run::{Fault, FaultKind, Options, Progress, RunError, run};
@@ -92,3 +103,6 @@ pub use scenario::{
     Behaviour, CLIENTS, Connectedness, DIRECTORIES, FRIENDSHIPS_MAX, HISTORY, MESSAGE_BYTES, MessageShape,
     POSTED_BYTES_PER_TURN_MAX, Scenario, TURNS, WORK_AMOUNT, WorkKind, WorkShare,
 };
+pub use spread::{Census, Spread, Watch};
+pub use table::{plural, thousands};
+pub use tour::Order;

@@ -3,10 +3,12 @@
 //! Everything here is integer arithmetic, or IEEE additions, multiplications and divisions, which are exact to the bit
 //! everywhere; nothing calls the platform's mathematics library.
 
+use serde::{Deserialize, Serialize};
+
 /// A 32-bit linear congruential generator (multiplier and increment of Numerical Recipes, period 2^32).
 ///
 /// Its low bits are weak, so every method decides by the high ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dice {
     state: u32,
 }

@@ -124,7 +124,7 @@ impl Report {
         let totals = outcome.totals;
         let turns_ns: u64 = outcome.turns_ns.iter().sum();
         let turns_seconds = turns_ns as f64 / 1e9;
-        let turns = outcome.turns_ns.len() as u32;
+        let turns = outcome.turns;
         let messages = totals.messages.total();
         let Delivery { posts, expected, received, acknowledged, .. } = totals.delivery;
 
@@ -189,7 +189,7 @@ impl Report {
 
 /// One number for all that is counted.
 fn checksum(totals: &Totals) -> u64 {
-    let Totals { messages, moves, delivery, growth, state_sum } = totals;
+    let Totals { messages, moves, delivery, growth, state_sum, order: _ } = totals;
     let counters = messages.named().chain(moves.named()).chain(delivery.named()).chain(growth.named());
     counters.fold(mix64(*state_sum), |sum, (_, count)| mix64(sum ^ count))
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use playhouse::BuildError;
 use playhouse::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::messages::{Open, Salvage};
 use super::reader::ScenarioError;
@@ -30,7 +31,7 @@ pub struct Options {
 
 /// A fault for the tests of the check: what happens to the delivery of each post of a turn to its first member.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The turn in which it happens.
     pub turn: u32,
@@ -40,7 +41,7 @@ pub struct Fault {
 
 /// What happens to a delivery.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultKind {
     /// It is not sent.
     Lose,

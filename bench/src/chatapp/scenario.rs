@@ -5,6 +5,8 @@ use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::random::{Chance, Dice};
 use super::reader::{Problem, Reader, ScenarioError, Section};
 use super::work::Work;
@@ -27,7 +29,7 @@ pub const FRIENDSHIPS_MAX: f64 = 100_000_000.0;
 pub const POSTED_BYTES_PER_TURN_MAX: f64 = 16.0 * 1024.0 * 1024.0 * 1024.0;
 
 /// A ChatApp world: how many actors there are and how they behave.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// The name it is reported under: the built-in name or the file.
     pub name: String,
@@ -50,7 +52,7 @@ pub struct Scenario {
 }
 
 /// How likely each behaviour is in a move, in percent; what is left of 100 is doing nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Behaviour {
     /// Start a chat and invite friends to it.
     pub new_chat: f64,
@@ -61,7 +63,7 @@ pub struct Behaviour {
 }
 
 /// How densely the clients are connected.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Connectedness {
     /// How likely a client befriends each older client when it is added, in percent.
     pub befriend: f64,
@@ -70,7 +72,7 @@ pub struct Connectedness {
 }
 
 /// What is posted, and how much of it is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MessageShape {
     /// The bytes of a posted message.
     pub size: u32,
@@ -79,7 +81,7 @@ pub struct MessageShape {
 }
 
 /// The kinds of busy work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkKind {
     /// Arithmetic; `amount` is in steps.
     Compute,
@@ -88,7 +90,7 @@ pub enum WorkKind {
 }
 
 /// The busy work of a share of the clients.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkShare {
     /// The share of the clients that do it, in percent.
     pub share: f64,

@@ -88,7 +88,7 @@ impl fmt::Display for Report {
 }
 
 /// `1234567` as `1,234,567`.
-pub(super) fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
     for (at, digit) in digits.chars().enumerate() {
@@ -100,7 +100,8 @@ pub(super) fn thousands(number: u64) -> String {
     text
 }
 
-fn plural(number: u64, noun: &str) -> String {
+/// `1 post`, `1,234 posts`, `0 deliveries`.
+pub fn plural(number: u64, noun: &str) -> String {
     let number_of = thousands(number);
     match noun.strip_suffix('y') {
         _ if number == 1 => format!("{number_of} {noun}"),

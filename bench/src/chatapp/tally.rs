@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use playhouse::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::chat::{Chat, ChatTotals};
 use super::counts::{Delivery, Growth, Messages, Moves, Totals};
 use super::directory::IdHash;
+use super::tour::Order;
 
 /// What a client counts itself; small, because there are millions of clients.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub received: u64,
     pub received_sum: u64,
@@ -32,14 +34,14 @@ pub(super) enum Move {
 }
 
 /// A client's place in a chat.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Membership {
     pub id: u64,
     pub chat: ActorRef<Chat>,
 }
 
 /// The chats that a client has started, and what those that have ended had counted.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct OwnChats {
     /// Those that have not closed, by the turn in which they were started.
     pub open: HashMap<u32, ActorRef<Chat>, IdHash>,
@@ -99,6 +101,7 @@ impl Tally {
                 memberships,
             },
             state_sum,
+            order: Order::default(),
         }
     }
 }

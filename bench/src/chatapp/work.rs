@@ -2,10 +2,12 @@
 
 use std::hint::black_box;
 
+use serde::{Deserialize, Serialize};
+
 use super::random::step;
 
 /// What one client does in each of its moves besides talking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {
     /// Nothing.
     Idle,

@@ -8,52 +8,11 @@ use playhouse::prelude::*;
 
 use super::counts::Totals;
 use super::directory::Directory;
-use super::messages::{Begin, Closed, Open, Phase, PhaseDone, Salvage};
-use super::random::Chance;
+use super::guide::{Guide, Rest};
+use super::messages::{Begin, Closed, LastTurn, Open, OpenTown, Phase, PhaseDone, Rested, Salvage};
 use super::scenario::Scenario;
+use super::town::Town;
 use super::{Fault, Progress};
-
-/// What every actor of the world knows from its birth: the immutable plan, and where the directories are.
-pub(super) struct Town {
-    pub scenario: Scenario,
-    pub odds: Odds,
-    pub fault: Option<Fault>,
-    pub directories: Vec<ActorRef<Directory>>,
-}
-
-/// The probabilities of the scenario as thresholds: one roll decides between the behaviours.
-pub(super) struct Odds {
-    /// A roll below this starts a chat;
-    pub new_chat_below: u64,
-    /// one from there to below this leaves a chat;
-    pub leave_below: u64,
-    /// one from there to below this posts; any other does nothing.
-    pub post_below: u64,
-    pub befriend: Chance,
-    pub invite: Chance,
-}
-
-impl Odds {
-    fn of(scenario: &Scenario) -> Odds {
-        let threshold = |percent: f64| Chance::of_percent(percent.min(100.0)).threshold();
-        let behaviour = scenario.behaviour;
-        Odds {
-            new_chat_below: threshold(behaviour.new_chat),
-            leave_below: threshold(behaviour.new_chat + behaviour.leave),
-            post_below: threshold(behaviour.new_chat + behaviour.leave + behaviour.post),
-            befriend: Chance::of_percent(scenario.connectedness.befriend),
-            invite: Chance::of_percent(scenario.connectedness.invite),
-        }
-    }
-}
-
-impl Town {
-    /// The directory that owns a client id.
-    #[inline]
-    pub fn directory_of(&self, id: u32) -> ActorRef<Directory> {
-        self.directories[id as usize % self.directories.len()]
-    }
-}
 
 /// How the world ended.
 pub(super) struct Outcome {
@@ -61,13 +20,18 @@ pub(super) struct Outcome {
     /// Messages by the running account of the turns, which must agree with the sum of the senders' counters.
     pub account: u64,
     pub messages_in_turns: u64,
-    /// From the poke of each turn to its end.
+    /// Turns that have ended.
+    pub turns: u32,
+    /// From the poke of each turn to its end; of a world without end, the latest ones.
     pub turns_ns: Vec<u64>,
     pub set_up: Duration,
     pub settling: Duration,
     /// What was going on when everything stopped, if the world did not end by itself.
     pub stalled: Option<String>,
 }
+
+/// As many turns as a scenario may have.
+const TURNS_KEPT: usize = 10_000_000;
 
 /// The driver: begins each phase when the one before has ended in every directory.
 pub(super) struct World {
@@ -87,9 +51,14 @@ pub(super) struct World {
     set_up: Duration,
     account: u64,
     messages_in_turns: u64,
+    turns: u32,
     turns_ns: Vec<u64>,
     totals: Totals,
     stalled: Option<String>,
+    /// No turn comes after the one that is being played.
+    ends: bool,
+    /// Who sends the actors from theater to theater, if there are several.
+    guide: Option<ActorRef<Guide>>,
 }
 
 impl World {
@@ -114,9 +83,12 @@ impl World {
             set_up: Duration::ZERO,
             account: 0,
             messages_in_turns: 0,
+            turns: 0,
             turns_ns: Vec::new(),
             totals: Totals::default(),
             stalled: None,
+            ends: false,
+            guide: None,
         }
     }
 
@@ -178,12 +150,7 @@ impl Handler<Open> for World {
             let options = SpawnOptions::new().placement(Placement::Spread);
             self.directories.push(ctx.spawn_with(options, Directory::new(index, world)));
         }
-        let town = Town {
-            scenario: self.scenario.clone(),
-            odds: Odds::of(&self.scenario),
-            fault: self.fault,
-            directories: self.directories.clone(),
-        };
+        let town = Town::new(&self.scenario, self.fault, self.directories.clone(), None);
         self.begin(Phase::Open(Arc::new(town)), ctx);
     }
 }
@@ -202,14 +169,47 @@ impl Handler<PhaseDone> for World {
                 Phase::Turn(1)
             }
             Phase::Turn(turn) => {
-                self.turns_ns.push(now.saturating_sub(self.began).as_nanos() as u64);
+                let took_ns = now.saturating_sub(self.began).as_nanos() as u64;
+                if self.turns_ns.len() < TURNS_KEPT {
+                    self.turns_ns.push(took_ns);
+                } else {
+                    self.turns_ns[turn as usize % TURNS_KEPT] = took_ns;
+                }
+                self.turns += 1;
                 self.messages_in_turns += self.sent;
                 self.report(turn, now);
-                if turn < self.scenario.turns { Phase::Turn(turn + 1) } else { Phase::Close }
+                if turn < self.scenario.turns && !self.ends { Phase::Turn(turn + 1) } else { Phase::Close }
             }
             Phase::Close => return,
         };
-        self.begin(next, ctx);
+        match (&next, self.guide) {
+            // An actor that ends on a trip would leave who waits for it waiting.
+            (Phase::Close, Some(guide)) => guide.tell(Rest(ctx.this())),
+            _ => self.begin(next, ctx),
+        }
+    }
+}
+
+impl Handler<Rested> for World {
+    fn handle(&mut self, _: Rested, ctx: &mut Context<Self>) {
+        if !matches!(self.phase, Phase::Close) {
+            self.begin(Phase::Close, ctx);
+        }
+    }
+}
+
+impl Handler<OpenTown> for World {
+    fn handle(&mut self, open: OpenTown, ctx: &mut Context<Self>) {
+        self.opened = ctx.now();
+        self.directories.clone_from(&open.town.directories);
+        self.guide = Some(open.guide);
+        self.begin(Phase::Open(open.town), ctx);
+    }
+}
+
+impl Handler<LastTurn> for World {
+    fn handle(&mut self, _: LastTurn, _: &mut Context<Self>) {
+        self.ends = true;
     }
 }
 
@@ -231,6 +231,7 @@ impl Handler<Closed> for World {
             totals: self.totals,
             account: self.account,
             messages_in_turns: self.messages_in_turns,
+            turns: self.turns,
             turns_ns: std::mem::take(&mut self.turns_ns),
             set_up: self.set_up,
             settling: ctx.now().saturating_sub(self.began),
@@ -240,3 +241,5 @@ impl Handler<Closed> for World {
         let _ = self.outcome.send(outcome);
     }
 }
+
+playhouse::remote!(World: PhaseDone, Closed);

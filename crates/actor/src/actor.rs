@@ -58,6 +58,14 @@ impl ActorId {
         ActorId(address)
     }
 
+    /// The identity of an actor that has ended.
+    #[doc(hidden)]
+    pub fn nobody() -> ActorId {
+        struct Nobody;
+        impl Actor for Nobody {}
+        ActorId(RawAddress::nowhere::<Life<Nobody>>().raw())
+    }
+
     /// Its address.
     #[doc(hidden)]
     pub fn address(self) -> RawAddress {

@@ -25,7 +25,7 @@ use crate::timers::{Timer, Timers, cancel_all};
 use crate::wire::{Codec, Remote, WireError};
 
 /// An actor that can be taken to another theater while it lives, with its state, its mail, its timers and its watchers.
-/// References to it stay good everywhere, and messages keep their order.
+/// References to it stay good everywhere, and what is sent to it keeps its order.
 ///
 /// Implemented by `#[actor(mobile)]` or `remote!(mobile ..)`.
 ///

@@ -1,4 +1,4 @@
-//! `playhouse demo` and `playhouse scenario`, as a user runs them.
+//! `playhouse demo --local` and `playhouse scenario`, as a user runs them.
 
 mod program;
 
@@ -35,7 +35,7 @@ const LITTLE: &str = "turns = 5\nclients = 40\ndirectories = 2\n[behaviour]\nnew
 #[test]
 fn a_scenario_file_runs_and_prints_a_table() {
     let file = File::new("table.toml", LITTLE);
-    let (code, table, errors) = run(&["demo", "--scenario", file.path(), "--workers", "2"]);
+    let (code, table, errors) = run(&["demo", "--local", "--scenario", file.path(), "--workers", "2"]);
     assert_eq!((code, &*errors), (0, ""), "{table}");
     for word in ["messages/s", "p50", "p99", "max", "peak memory", "actors", "2 workers", "delivery check  passed: "] {
         assert!(table.contains(word), "no {word} in\n{table}");
@@ -45,7 +45,7 @@ fn a_scenario_file_runs_and_prints_a_table() {
 
 #[test]
 fn without_a_command_the_demo_runs() {
-    let (code, table, errors) = run(&["--scenario", "small", "--workers", "1", "--quiet"]);
+    let (code, table, errors) = run(&["--local", "--scenario", "small", "--workers", "1", "--quiet"]);
     assert_eq!((code, &*errors), (0, ""), "{table}");
     assert!(table.contains("small, seed 2019") && table.contains("1 worker,"), "{table}");
 }
@@ -54,7 +54,7 @@ fn without_a_command_the_demo_runs() {
 fn json_parses_and_is_the_same_on_any_number_of_workers() {
     let file = File::new("json.toml", LITTLE);
     let json = |workers: &str| -> serde_json::Value {
-        let (code, json, errors) = run(&["demo", "--scenario", file.path(), "--json", "--workers", workers]);
+        let (code, json, errors) = run(&["demo", "--local", "--scenario", file.path(), "--json", "--workers", workers]);
         assert_eq!((code, &*errors), (0, ""), "{json}");
         serde_json::from_str(&json).unwrap()
     };
@@ -77,7 +77,7 @@ fn json_parses_and_is_the_same_on_any_number_of_workers() {
 fn a_seed_of_ones_own_is_used() {
     let file = File::new("seed.toml", LITTLE);
     let checksum = |seed: &str| -> serde_json::Value {
-        let (code, json, _) = run(&["demo", "--scenario", file.path(), "--json", "--seed", seed]);
+        let (code, json, _) = run(&["demo", "--local", "--scenario", file.path(), "--json", "--seed", seed]);
         assert_eq!(code, 0);
         serde_json::from_str::<serde_json::Value>(&json).unwrap()["checksum"].clone()
     };
@@ -88,7 +88,7 @@ fn a_seed_of_ones_own_is_used() {
 /// Checks that a file is refused with its name and these words.
 fn refused_file(name: &str, text: &str, words: &[&str]) {
     let file = File::new(name, text);
-    refused(&["demo", "--scenario", file.path()], &[words, &[file.path()]].concat());
+    refused(&["demo", "--local", "--scenario", file.path()], &[words, &[file.path()]].concat());
 }
 
 #[test]
@@ -119,17 +119,20 @@ fn bad_scenarios_are_refused_with_file_key_value_and_what_is_allowed() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_named_with_what_is_allowed() {
-    let built_in = "default, small, sequential";
-    refused(&["demo", "--scenario", "no/such.toml"], &["\"no/such.toml\"", built_in]);
-    refused(&["demo", "--scenario", ""], &["\"\"", built_in]);
+    let built_in = "default, four-theaters, small, sequential";
+    refused(&["demo", "--local", "--scenario", "no/such.toml"], &["\"no/such.toml\"", built_in]);
+    refused(&["demo", "--local", "--scenario", ""], &["\"\"", built_in]);
     let directory = env!("CARGO_MANIFEST_DIR");
-    refused(&["demo", "--scenario", directory], &[directory, "is a directory; a scenario is a TOML file"]);
+    refused(&["demo", "--local", "--scenario", directory], &[directory, "is a directory; a scenario is a TOML file"]);
     let file = File::new("binary.toml", "");
     std::fs::write(file.path(), [0xff, 0xfe, 0x00]).unwrap();
-    refused(&["demo", "--scenario", file.path()], &[file.path(), "cannot be read: ", "a scenario is a TOML file"]);
+    refused(
+        &["demo", "--local", "--scenario", file.path()],
+        &[file.path(), "cannot be read: ", "a scenario is a TOML file"],
+    );
     refused_file("large.toml", &"#".repeat(1_000_001), &["is too large", "at most 1000000 bytes"]);
     #[cfg(unix)]
-    refused(&["demo", "--scenario", "/dev/zero"], &["/dev/zero", "is too large"]);
+    refused(&["demo", "--local", "--scenario", "/dev/zero"], &["/dev/zero", "is too large"]);
 }
 
 #[test]
@@ -140,6 +143,10 @@ fn wrong_arguments_are_refused() {
     refused(&["demo", "--stages", "0"], &["--stages", "'0'", "1..=65536"]);
     refused(&["demo", "--stages", "65537"], &["--stages", "'65537'", "1..=65536"]);
     refused(&["demo", "--seed", "4294967296"], &["--seed", "'4294967296'", "0..=4294967295"]);
+    refused(&["demo", "--stages", "64"], &["--local"]);
+    refused(&["demo", "--stats"], &["--local"]);
+    refused(&["demo", "--serve", "--local"], &["--serve", "--local"]);
+    refused(&["demo", "--scenario", "no/such.toml"], &["no/such.toml"]);
     refused(&["demo", "--speed", "9"], &["--speed"]);
     refused(&["demo", "evening.toml"], &["evening.toml"]);
     refused(&["dance"], &["dance"]);
@@ -147,7 +154,7 @@ fn wrong_arguments_are_refused() {
 
 #[test]
 fn fewer_stages_than_workers_are_refused() {
-    let (code, out, errors) = run(&["demo", "--scenario", "small", "--workers", "4", "--stages", "2"]);
+    let (code, out, errors) = run(&["demo", "--local", "--scenario", "small", "--workers", "4", "--stages", "2"]);
     assert_eq!((code, &*out), (2, ""), "{errors}");
     assert!(errors.contains("stages"), "{errors}");
 }
@@ -155,7 +162,7 @@ fn fewer_stages_than_workers_are_refused() {
 #[test]
 fn built_in_scenarios_are_listed_printed_and_can_be_copied() {
     let (code, list, _) = run(&["scenario"]);
-    assert_eq!((code, list.lines().count()), (0, 7));
+    assert_eq!((code, list.lines().count()), (0, 8));
     for line in list.lines() {
         let (name, title) = line.split_once(' ').unwrap();
         let (code, text, _) = run(&["scenario", name]);
@@ -164,7 +171,7 @@ fn built_in_scenarios_are_listed_printed_and_can_be_copied() {
     }
     let (_, text, _) = run(&["scenario", "small"]);
     let file = File::new("copy.toml", &text);
-    assert_eq!(run(&["demo", "--scenario", file.path()]).0, 0);
+    assert_eq!(run(&["demo", "--local", "--scenario", file.path()]).0, 0);
     let (code, _, errors) = run(&["scenario", "huge"]);
     assert_eq!(code, 2);
     assert!(errors.contains("huge") && errors.contains("many-idle"), "{errors}");
@@ -175,7 +182,7 @@ fn built_in_scenarios_are_listed_printed_and_can_be_copied() {
 #[test]
 fn an_interrupt_ends_the_program_with_a_line_that_says_how_far_it_got() {
     let file = File::new("long.toml", &LITTLE.replace("turns = 5", "turns = 10_000_000"));
-    let mut child = playhouse(&["demo", "--scenario", file.path()]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = playhouse(&["demo", "--local", "--scenario", file.path()]).stderr(Stdio::piped()).spawn().unwrap();
     // A handler for the signal is there once the kernel says that it is caught; nothing runs before it is.
     let pid = child.id().to_string();
     let caught = |status: String| {

@@ -48,6 +48,9 @@ pub(crate) enum Head {
     Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64 },
     /// The receiver's actor that the receiver of this calls `handle` is elsewhere.
     Moved { handle: Handle },
+    /// The sender's actors have gone elsewhere: ways to them that lead over the sender are to change. How many did, a `u64`, is
+    /// the answer, when they have.
+    Leaving { ask: u64 },
     /// Who is published under this name, as an actor of this type? A `RefName` is the answer.
     Find { ask: u64, name: String, actor: String },
     /// The sender is still there.

@@ -40,13 +40,17 @@
 //! actor came from, and nothing that they send comes behind what waits here. When the marker has come round to
 //! where it was sent from, all that was before it is in the antechamber, and goes first.
 //!
+//! Who has never sent to an actor learns nothing in this way. So when a theater was evacuated, all places that the others have
+//! for its actors turn ([`Leaving`](crate::frame::Head::Leaving)): after that, nobody needs it.
+//!
 //! A marker never waits for another: at an antechamber it is answered at once, and a place that is turning holds it back
 //! only until its own has been answered, which lies before it on the way to the actor. Ways lead to where the actor went
 //! later, so there are no circles.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
+use std::time::{Duration, Instant};
 
 use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
 use playhouse_actor::wire::{Agency, Codec, Moves, WireError, Written};
@@ -57,6 +61,9 @@ use crate::directory::{Far, Turn};
 use crate::distant::Distant;
 use crate::house::House;
 use crate::link::{Link, Tell};
+
+/// How long the others may take to find new ways to the actors that a theater was evacuated of.
+const LEAVE_MAX: Duration = Duration::from_secs(10);
 
 /// Told how a migration ended.
 pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
@@ -138,6 +145,33 @@ impl House {
         let id = self.directory.core.find(slot, life).map(ActorId::of)?;
         let turn = self.turning().get(&id).copied()?;
         (turn.number == number && turn.antechamber.is_some()).then_some(id)
+    }
+
+    /// Whether one of these places turns.
+    pub(crate) fn is_any_turning(&self, ids: &[ActorId]) -> bool {
+        let turning = self.turning();
+        ids.iter().any(|id| turning.contains_key(id))
+    }
+
+    /// Has the other theaters send mail for actors that have left this one where those are, instead of over this one.
+    ///
+    /// Again, until nothing has changed: what was under way meanwhile may have named the actors as this theater's.
+    pub(crate) fn take_leave(&self) {
+        let deadline = Instant::now() + LEAVE_MAX;
+        loop {
+            let (turned, counts) = mpsc::channel();
+            for link in self.all_links() {
+                link.say_leaving(turned.clone());
+            }
+            drop(turned);
+            let mut any = false;
+            while let Ok(count) = counts.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                any |= count > 0;
+            }
+            if !any || Instant::now() >= deadline {
+                return;
+            }
+        }
     }
 
     fn next_turn(&self) -> u64 {

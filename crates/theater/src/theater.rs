@@ -287,7 +287,7 @@ impl Theater {
     }
 
     /// Takes `actor` to the theater `to`, with its state, its mail, its timers and its watchers. References to it stay good
-    /// everywhere; messages keep their order; asks are answered.
+    /// everywhere; what is sent to it keeps its order; asks are answered.
     ///
     /// It goes once it has handled what it is at. Where it cannot go, it goes on here as if nothing had been.
     ///
@@ -304,7 +304,8 @@ impl Theater {
     }
 
     /// Takes all mobile actors that live here to other theaters, by turns, and those that come or are started meanwhile.
-    /// Blocks until none is left that could be taken away.
+    /// Blocks until none is left that could be taken away, and the other theaters send to them where they are (for at most 10
+    /// seconds): after that, this one may end.
     ///
     /// # Panics
     /// Inside an actor, and without a theater to take them to.
@@ -323,6 +324,7 @@ impl Theater {
                 }
             });
             if leaving.is_empty() {
+                self.house.take_leave();
                 return evacuation;
             }
             let mut under_way: VecDeque<(ActorId, Migration)> = VecDeque::new();

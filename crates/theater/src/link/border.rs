@@ -15,15 +15,16 @@ impl Border for Link {
     }
 
     fn meet(&self, name: RefName, place: Place<'_>) -> Result<ActorId, WireError> {
-        let nobody = || WireError::new("a reference to an actor that was never here, or has ended");
+        // Who has ended, or was never here: what is sent to it is heard by nobody. Whatever holds the reference is none the worse.
+        let nobody = ActorId::nobody;
         match name {
-            RefName::Yours(handle) => self.target(handle).ok_or_else(nobody),
+            RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(nobody)),
             RefName::Mine { slot, life, seal } => {
                 let far = Far { theater: self.incarnation, address: self.address, slot, life, seal };
                 self.meet_there(far, far, place)
             }
             RefName::Moved { theater, slot, life, seal, .. } if theater == self.directory.incarnation => {
-                self.directory.own(slot, life, seal).ok_or_else(nobody)
+                Ok(self.directory.own(slot, life, seal).unwrap_or_else(nobody))
             }
             RefName::Moved { theater, slot, life, seal, at } => {
                 let born = Far { theater, address: None, slot, life, seal };
@@ -31,7 +32,7 @@ impl Border for Link {
                     return Ok(id);
                 }
                 if at.theater == self.directory.incarnation {
-                    return Err(nobody());
+                    return Ok(self.directory.own(at.slot, at.life, at.seal).unwrap_or_else(nobody));
                 }
                 let id = if let Some(link) = self.directory.link(at.theater) {
                     link.meet_there(born, at.into(), place)?
@@ -44,7 +45,7 @@ impl Border for Link {
                 Ok(id)
             }
             RefName::Other { theater, slot, life, seal, .. } if theater == self.directory.incarnation => {
-                self.directory.own(slot, life, seal).ok_or_else(nobody)
+                Ok(self.directory.own(slot, life, seal).unwrap_or_else(nobody))
             }
             RefName::Other { theater, address, slot, life, seal } => {
                 let far = Far { theater, address: Some(address), slot, life, seal };

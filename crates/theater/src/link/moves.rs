@@ -1,5 +1,6 @@
 //! Actors that move, at a link: see [`crate::moves`].
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use playhouse_actor::MigrateError;
@@ -22,6 +23,9 @@ pub(crate) struct Arrival {
 
 /// What a theater says of an actor that was sent to it.
 type Received = Result<Seat, String>;
+
+/// About as long as it takes for places to turn.
+const TURNS_LAST: Duration = Duration::from_millis(1);
 
 impl Link {
     fn house(&self) -> Option<Arc<House>> {
@@ -263,6 +267,44 @@ impl Link {
         if let (Some(id), Some(house)) = (id, self.house()) {
             house.turn(id);
         }
+    }
+
+    // -- theaters that actors have left ---------------------------------------------------------------------------------
+
+    /// Asks the other end not to send mail over this theater that is for actors elsewhere. `turned` is told how many ways have
+    /// changed for that, or is dropped.
+    pub(crate) fn say_leaving(&self, turned: mpsc::Sender<u64>) {
+        let answer: TakeAnswer = Box::new(move |answer| {
+            if let Ok(count) = answer.and_then(|(codec, bytes)| {
+                codec.read::<u64>(bytes).map_err(|error| AskError::Unreachable(error.to_string()))
+            }) {
+                let _ = turned.send(count);
+            }
+        });
+        // On an error, `turned` is dropped with the answer.
+        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Leaving { ask }.write(out));
+        self.flush(false);
+    }
+
+    pub(super) fn take_leaving(&self, ask: u64) {
+        let (link, Some(house)) = (self.this(), self.house()) else { return };
+        let over_there: Vec<ActorId> = lock(&self.places).handles.keys().copied().collect();
+        let wait = move || {
+            over_there.iter().for_each(|id| house.turn(*id));
+            while !link.is_lost() && house.is_any_turning(&over_there) {
+                std::thread::sleep(TURNS_LAST);
+            }
+            let places = lock(&link.places);
+            let turned = over_there.iter().filter(|id| !places.handles.contains_key(id)).count() as u64;
+            drop(places);
+            let _ = link.send(Lane::Normal, |out| {
+                Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
+                Codec::Positional.write(&turned, out)
+            });
+            link.flush(false);
+        };
+        // If no thread can be had, the other end waits as long as it wants to.
+        let _ = std::thread::Builder::new().name("playhouse-turn".to_owned()).spawn(wait);
     }
 
     /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.

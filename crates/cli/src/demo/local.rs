@@ -1,41 +1,16 @@
-//! `playhouse demo`: the ChatApp world.
+//! The ChatApp world on one system.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use playhouse_bench::chatapp::{self, Options, Report, RunError};
+use playhouse_bench::chatapp::{self, Options, Report, RunError, Scenario};
 
+use super::Args;
+use crate::interrupt;
 use crate::output::{BAD_INPUT, FAILED, INTERRUPTED, coloured, fail, print};
 use crate::progress::{Bar, Shared};
-use crate::{interrupt, scenarios};
-
-/// Arguments of `playhouse demo`.
-#[derive(clap::Args)]
-pub struct Args {
-    /// A scenario file, or the name of a built-in scenario (see `playhouse scenario`)
-    #[arg(long, value_name = "FILE|NAME", default_value = "default")]
-    scenario: String,
-    /// Worker threads, from 1 to 1024; one per core without
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    workers: Option<u16>,
-    /// Stages over all workers, from one per worker to 65,536; the runtime chooses without
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
-    stages: Option<u32>,
-    /// Where the clients' dice start, instead of the scenario's seed
-    #[arg(long, value_name = "N")]
-    seed: Option<u32>,
-    /// Print the result as a JSON object
-    #[arg(long)]
-    json: bool,
-    /// Print the executor's counters, too
-    #[arg(long, conflicts_with = "json")]
-    stats: bool,
-    /// Show no progress bar
-    #[arg(long)]
-    quiet: bool,
-}
 
 #[derive(Clone)]
 enum Event {
@@ -45,13 +20,8 @@ enum Event {
 
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// Runs a ChatApp world and prints what has come of it.
-pub fn run(args: &Args) -> ExitCode {
-    let mut scenario = match scenarios::resolve(&args.scenario) {
-        Ok(scenario) => scenario,
-        Err(error) => return fail(BAD_INPUT, &error),
-    };
-    scenario.seed = args.seed.unwrap_or(scenario.seed);
+/// Plays a world and prints what has come of it.
+pub fn run(args: &Args, scenario: Scenario) -> ExitCode {
     let options = Options {
         workers: args.workers.map(usize::from),
         stages: args.stages.map(|stages| stages as usize),

@@ -1,0 +1,100 @@
+//! What the actors of a world know from their birth, in each theater that the world is played in.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use playhouse::prelude::*;
+
+use super::Fault;
+use super::directory::Directory;
+use super::random::Chance;
+use super::scenario::Scenario;
+
+/// What every actor of the world knows from its birth: the immutable plan, and where the directories are.
+pub(super) struct Town {
+    pub scenario: Scenario,
+    pub odds: Odds,
+    pub fault: Option<Fault>,
+    pub directories: Vec<ActorRef<Directory>>,
+    /// The theater that this is, if the world is spread over several.
+    pub here: Option<SocketAddr>,
+    /// Clients and chats that are in this theater, if the world is spread over several. Relaxed: a figure for people.
+    pub present: AtomicI64,
+}
+
+/// The probabilities of the scenario as thresholds: one roll decides between the behaviours.
+pub(super) struct Odds {
+    /// A roll below this starts a chat;
+    pub new_chat_below: u64,
+    /// one from there to below this leaves a chat;
+    pub leave_below: u64,
+    /// one from there to below this posts; any other does nothing.
+    pub post_below: u64,
+    pub befriend: Chance,
+    pub invite: Chance,
+}
+
+impl Odds {
+    fn of(scenario: &Scenario) -> Odds {
+        let threshold = |percent: f64| Chance::of_percent(percent.min(100.0)).threshold();
+        let behaviour = scenario.behaviour;
+        Odds {
+            new_chat_below: threshold(behaviour.new_chat),
+            leave_below: threshold(behaviour.new_chat + behaviour.leave),
+            post_below: threshold(behaviour.new_chat + behaviour.leave + behaviour.post),
+            befriend: Chance::of_percent(scenario.connectedness.befriend),
+            invite: Chance::of_percent(scenario.connectedness.invite),
+        }
+    }
+}
+
+impl Town {
+    pub fn new(
+        scenario: &Scenario,
+        fault: Option<Fault>,
+        directories: Vec<ActorRef<Directory>>,
+        here: Option<SocketAddr>,
+    ) -> Town {
+        let (scenario, odds) = (scenario.clone(), Odds::of(scenario));
+        Town { scenario, odds, fault, directories, here, present: AtomicI64::new(0) }
+    }
+
+    /// The directory that owns a client id.
+    #[inline]
+    pub fn directory_of(&self, id: u32) -> ActorRef<Directory> {
+        self.directories[id as usize % self.directories.len()]
+    }
+
+    /// So many clients and chats came to be here, or are gone.
+    pub fn counts(&self, more: i64) {
+        self.present.fetch_add(more, Relaxed);
+    }
+}
+
+/// The town of this process. Actors that come from another theater find it here instead of bringing it along: it is the
+/// same for all of them, but for the theater that it is in.
+static TOWN: RwLock<Option<Arc<Town>>> = RwLock::new(None);
+
+/// From now on, actors that come from other theaters live in this town.
+pub(super) fn settle(town: &Arc<Town>) {
+    *TOWN.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(town));
+}
+
+/// A town on the wire: nothing, for the other end has it.
+pub(super) mod in_place {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::{Serialize, Serializer};
+
+    use super::*;
+
+    pub fn serialize<S: Serializer>(_: &Arc<Town>, serializer: S) -> Result<S::Ok, S::Error> {
+        ().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Town>, D::Error> {
+        <()>::deserialize(deserializer)?;
+        let town = TOWN.read().unwrap_or_else(PoisonError::into_inner).clone();
+        town.ok_or_else(|| D::Error::custom("no world is played in this theater yet"))
+    }
+}
