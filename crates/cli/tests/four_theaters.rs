@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+#[allow(dead_code, reason = "other tests use all of it")]
 mod program;
 
 use std::io::{BufRead, BufReader, Read};
