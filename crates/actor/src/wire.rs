@@ -388,7 +388,7 @@ pub fn spawns() -> impl Iterator<Item = &'static Spawns> {
 /// Each message needs a wire form (`#[message(remote)]` beside `#[derive(Message, Serialize, Deserialize)]`). With `spawn`
 /// in front, `remote!(spawn Counter: Add, Get)`, it can be started from other theaters too; then its type needs
 /// `Serialize` and `Deserialize`; with `mobile` in front, it can be taken from theater to theater besides
-/// ([`Mobile`](crate::Mobile)). Where the methods of the actor are under `#[actor(remote)]`, all that is written there.
+/// ([`Mobile`]). Where the methods of the actor are under `#[actor(remote)]`, all that is written there.
 #[macro_export]
 macro_rules! remote {
     (mobile $actor:ty : $($message:ty),* $(,)?) => {
