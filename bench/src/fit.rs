@@ -99,6 +99,6 @@ mod tests {
         reports.push(report("rrings-320", 320, 1_006.25));
         let [fit] = &fits(&reports)[..] else { panic!("not one") };
         assert!((fit.intercept_ns - 2_000.0).abs() < 1e-6 && (fit.slope_ns - 1_000.0).abs() < 1e-9, "{fit:?}");
-        assert_eq!(fit.to_string(), "rrings: a run with N takes 2.00 µs + N x 1.00 µs (r = 1.000)");
+        assert_eq!(fit.to_string(), "rrings: a run with N takes 2.00 µs + N x 1000 ns (r = 1.000)");
     }
 }
