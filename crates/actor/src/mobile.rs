@@ -9,11 +9,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, SystemCore, Undelivered};
+use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, SystemCore, Undelivered, Way};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{Actor, ActorId, Extra, Life, Watch};
+use crate::actor::{Actor, ActorId, Extra, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel, Write, copy_of};
@@ -151,9 +151,16 @@ pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTim
     Box::new(start)
 }
 
-/// Takes an actor in that was read: to its place here if it has one, with a marker for the way of the mail that was sent from
-/// there so far.
-pub type Install = Box<dyn FnOnce(&Arc<SystemCore>, Option<(ActorId, Marker)>) -> Result<ActorId, WireError> + Send>;
+/// Takes an actor in that was read: to its place here if it has one.
+pub type Install = Box<dyn FnOnce(&Arc<SystemCore>, Option<(ActorId, Coming)>) -> Result<ActorId, WireError> + Send>;
+
+/// How an actor comes to a place that it has here.
+pub enum Coming {
+    /// The mail that was sent on from there may still be under way, and comes before what waits there: a marker for its way.
+    Behind(Marker),
+    /// Nothing was sent on. With those who watched the actor from here.
+    Freely(Vec<(Watcher, Notify)>),
+}
 
 /// How a mobile actor is taken from theater to theater. All these are requests to its cell, and do nothing where the actor is
 /// gone. What `read` returns, and all but `pack`, take their turn behind what the same worker has sent to the cell before, and to its
@@ -164,10 +171,12 @@ pub struct Moves {
     pub pack: fn(ActorId, Offer),
     /// It goes on here after all.
     pub stay: fn(ActorId, MigrateError),
-    /// It has left, and its mail follows by this carrier.
-    pub leave: fn(ActorId, Arc<dyn Carrier>),
+    /// It has left, and its mail follows by this carrier, as long as that way is not closed.
+    pub leave: fn(ActorId, Arc<dyn Carrier>, Arc<Way>),
     /// Reads one that comes, with what it has besides its state.
     pub read: fn(&[u8], Codec, Luggage) -> Result<Install, WireError>,
+    /// Whether the place is that of such an actor.
+    pub fits: fn(ActorId) -> bool,
     /// An antechamber of it.
     pub antechamber: fn(&SystemCore, ActorId) -> Option<ActorId>,
     /// The way of its mail is to change: what comes waits, and the marker goes the old way.
@@ -197,12 +206,13 @@ impl Moves {
                     address.send_control_behind(Stay(why));
                 }
             },
-            leave: |id, carrier| {
+            leave: |id, carrier, way| {
                 if let Some(address) = to::<A>(id) {
-                    address.send_control_behind(Leave(carrier));
+                    address.send_control_behind(Leave(carrier, way));
                 }
             },
             read: read::<A>,
+            fits: |id| to::<A>(id).is_some(),
             antechamber: |system, id| {
                 let address = system.antechamber(to::<A>(id)?);
                 Some(ActorId(address.raw()))
@@ -317,7 +327,7 @@ impl<A: Mobile> Control<Life<A>> for Stay {
     fn send_on(self, _: &mut AwayCx<Life<A>>) {}
 }
 
-struct Leave(Arc<dyn Carrier>);
+struct Leave(Arc<dyn Carrier>, Arc<Way>);
 
 impl<A: Mobile> Control<Life<A>> for Leave {
     const PASSES: bool = true;
@@ -333,7 +343,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
             timer.stop();
         }
         let who = ActorId(cx.address().raw());
-        cx.depart();
+        cx.depart(self.1);
         for (watcher, notify) in watchers {
             let notify = Watch::telling(who, notify);
             // Where it cannot be carried, the watcher is told by the carrier.
@@ -348,11 +358,11 @@ impl<A: Mobile> Control<Life<A>> for Leave {
 fn read<A: Mobile>(state: &[u8], codec: Codec, luggage: Luggage) -> Result<Install, WireError> {
     let actor: A = codec.read(state)?;
     Ok(Box::new(move |system, place| {
-        let Some((place, marker)) = place else { return start(system, actor, luggage).map(ActorRef::id) };
+        let Some((place, coming)) = place else { return start(system, actor, luggage).map(ActorRef::id) };
         let Some(address) = to::<A>(place) else {
             return Err(WireError::new(format!("{place} is no {}", std::any::type_name::<A>())));
         };
-        address.send_control_behind(Arrive { actor, luggage, marker });
+        address.send_control_behind(Arrive { actor, luggage, coming });
         Ok(place)
     }))
 }
@@ -364,7 +374,7 @@ fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, luggage: Luggage) -> Res
 struct Arrive<A> {
     actor: A,
     luggage: Luggage,
-    marker: Marker,
+    coming: Coming,
 }
 
 impl<A: Mobile> Control<Life<A>> for Arrive<A> {
@@ -385,11 +395,21 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        // If it is frozen, another marker is on its way already.
-        let marker = (!cx.is_frozen()).then_some(self.marker);
+        let was_frozen = cx.is_frozen();
         cx.arrive(Life { actor: self.actor });
-        cx.address().send_control_behind(Begin(self.luggage));
-        send_marker(marker, cx.extra());
+        match self.coming {
+            Coming::Behind(marker) => {
+                cx.address().send_control_behind(Begin { luggage: self.luggage, at_once: false });
+                // If it was frozen, another marker is on its way already.
+                send_marker((!was_frozen).then_some(marker), cx.extra());
+            }
+            Coming::Freely(watchers) => {
+                let extra = cx.extra();
+                extra.away = None;
+                extra.watchers.extend(watchers);
+                cx.address().send_control_behind(Begin { luggage: self.luggage, at_once: true });
+            }
+        }
     }
 }
 
@@ -402,14 +422,20 @@ fn send_marker<A: Actor>(marker: Option<Marker>, extra: &mut Extra<A>) {
     }
 }
 
-/// The first thing at the cell of an actor that has come: sent before what thaws it.
-struct Begin(Luggage);
+/// The first thing at the cell of an actor that has come: sent before what thaws it, or `at_once` thaws it.
+struct Begin {
+    luggage: Luggage,
+    at_once: bool,
+}
 
 impl<A: Mobile> Control<Life<A>> for Begin {
     const PASSES: bool = true;
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
-        cx.run(Arrived(self.0));
+        cx.run(Arrived(self.luggage));
+        if self.at_once {
+            cx.thaw();
+        }
     }
 }
 
@@ -473,6 +499,7 @@ impl<A: Mobile> Control<Life<A>> for Settle<A> {
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        cx.turn();
         if let Some(carrier) = self.carrier {
             cx.extra().away = Some(carrier);
         }

@@ -20,7 +20,7 @@ use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, ReplyTo};
 use crate::message::{HandledBy, Message};
 use crate::mobile;
-pub use crate::mobile::{Agency, AnyTimer, Install, Luggage, Mobile, Moves, Offer, Pack, PackedTimer};
+pub use crate::mobile::{Agency, AnyTimer, Coming, Install, Luggage, Mobile, Moves, Offer, Pack, PackedTimer};
 use crate::spawn::{SpawnOptions, spawn};
 
 /// How values are written.

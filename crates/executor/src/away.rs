@@ -9,7 +9,7 @@
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::address::{Address, Lane, RawAddress};
@@ -110,6 +110,49 @@ impl Gate {
             }
         }
     }
+}
+
+/// Whether mail was sent on from the place of an actor since it left: shared by the place and by who lets actors in.
+///
+/// While nothing was, nothing is under way that an actor who comes back would have to wait for. The worker that runs the
+/// place's stage takes the way for the first message ([`Way::take`]), or who lets the actor in closes it ([`Way::close`]); one
+/// of the two is first. On a closed way nothing is sent on: it waits for the actor.
+#[derive(Debug, Default)]
+pub struct Way(AtomicU8);
+
+const FREE: u8 = 0;
+const TAKEN: u8 = 1;
+const CLOSED: u8 = 2;
+
+impl Way {
+    /// Nothing is sent on any more. False: something was.
+    pub fn close(&self) -> bool {
+        // What is decided by it goes through the mail of the place, which brings the rest: no order is needed here.
+        self.0.compare_exchange(FREE, CLOSED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Something is sent on. False: it has to wait.
+    fn take(&self) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            TAKEN => true,
+            CLOSED => false,
+            _ => self.0.compare_exchange(FREE, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok(),
+        }
+    }
+}
+
+/// Whether mail of this place may be sent on. False: the actor is about to be here; the cell is frozen, and it waits.
+///
+/// # Safety
+/// The cell is that of an actor that is away, and this thread runs its stage.
+pub(crate) unsafe fn may_pass(cell: NonNull<Cell>) -> bool {
+    // SAFETY: by the contract; a short borrow.
+    let passes = unsafe { Cell::cold(cell) }.as_ref().and_then(|cold| cold.way.as_ref()).is_none_or(|way| way.take());
+    if !passes {
+        // SAFETY: by the contract.
+        unsafe { crate::moving::freeze(cell) };
+    }
+    passes
 }
 
 /// From within [`send_on`](crate::Envelope::send_on): puts the stage of the message aside, after this gulp at the latest,

@@ -68,6 +68,8 @@ pub(crate) struct Cold {
     pub(crate) waker: Option<std::sync::Arc<crate::suspend::WakeTarget>>,
     /// Messages that arrived while suspended or crashed, in order.
     pub(crate) deferred: Chain,
+    /// Of an actor that has left.
+    pub(crate) way: Option<std::sync::Arc<crate::away::Way>>,
     pub(crate) stop_after: bool,
     pub(crate) failure: Option<Crash>,
     /// The resident's own cold part.

@@ -45,7 +45,7 @@ mod timers;
 mod worker;
 
 pub use address::{Address, Lane, Port, RawAddress, Sends};
-pub use away::{AwayCx, Gate, pause_stage};
+pub use away::{AwayCx, Gate, Way, pause_stage};
 pub use config::{Config, StageChoice, Stealing, limits};
 pub use reactor::{Reactor, flush_soon};
 pub use record::INLINE_BYTES_MAX;

@@ -10,9 +10,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use crate::address::{Address, RawAddress};
-use crate::away::AwayCx;
+use crate::away::{AwayCx, Way};
 use crate::cell::{Cell, status};
 use crate::record::RESUME;
 use crate::resident::{ControlCx, Resident};
@@ -21,7 +22,7 @@ use crate::worker::{current, note_suspended};
 
 /// # Safety
 /// The caller runs the cell's stage.
-unsafe fn freeze(cell: NonNull<Cell>) {
+pub(crate) unsafe fn freeze(cell: NonNull<Cell>) {
     // SAFETY: cells are never freed; its status is written by this thread only (I1).
     let cell = unsafe { cell.as_ref() };
     if !cell.has_status(status::FROZEN) {
@@ -78,11 +79,15 @@ impl<S: Resident> ControlCx<S> {
 
     /// The frozen actor is elsewhere from now on: its state is dropped here, without its hooks, and this is its place.
     ///
+    /// Mail is sent on from here as long as nobody closes `way`.
+    ///
     /// # Panics
     /// Where it is not frozen.
-    pub fn depart(&mut self) {
+    pub fn depart(&mut self, way: Arc<Way>) {
         assert!(self.is_frozen(), "only a frozen actor leaves");
         let cell = self.cell();
+        // SAFETY: this thread runs the stage; a short borrow.
+        unsafe { Cell::cold_mut(cell) }.way = Some(way);
         // SAFETY: a control runs on a frozen cell: nobody borrows the state, and from here on nobody takes it for one.
         unsafe {
             cell.as_ref().set_status(status::AWAY, true);
@@ -142,9 +147,16 @@ impl<S: Resident> AwayCx<S> {
         }
     }
 
+    /// Mail goes another way from now on, or none: nobody closes it.
+    pub fn turn(&mut self) {
+        // SAFETY: something is sent on, so this thread runs the stage; a short borrow.
+        unsafe { Cell::cold_mut(self.cell()) }.way = None;
+    }
+
     /// The actor lives here from now on. The place is frozen, and has to be thawed.
     pub fn arrive(&mut self, state: S) {
         self.freeze();
+        self.turn();
         // SAFETY: this thread runs the stage; a place holds no state, and has room for one (its class is that of S).
         unsafe {
             Cell::put_state(self.cell(), state);

@@ -446,6 +446,7 @@ impl Cold {
             suspended: None,
             waker: None,
             deferred: crate::segment::Chain::new(),
+            way: None,
             stop_after: false,
             failure: None,
             extra: None,

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
+use crate::away::may_pass;
 use crate::cell::{Cell, status};
 use crate::queue::Cursor;
 use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS};
@@ -232,7 +233,9 @@ impl Worker {
                     }
                 }
             } else if cell.as_ref().has_status(status::AWAY) {
-                return (record.as_ref().thunk)(record, Op::Away);
+                if record.as_ref().is_control() || may_pass(cell) {
+                    return (record.as_ref().thunk)(record, Op::Away);
+                }
             } else if record.as_ref().is_control() || cell.as_ref().tag() & status::MASK == 0 {
                 return (record.as_ref().thunk)(record, Op::Run);
             }
@@ -355,7 +358,7 @@ impl Worker {
             unsafe {
                 let op = match header.tag() ^ record.as_ref().resident_tag() {
                     0 => Some(Op::Run),
-                    status::AWAY => Some(Op::Away),
+                    status::AWAY if record.as_ref().is_control() || may_pass(cell) => Some(Op::Away),
                     _ => None,
                 };
                 if let Some(op) = op

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use playhouse_actor::ActorId;
 use playhouse_actor::away::{RefName, Seat};
 use playhouse_actor::wire::WireError;
-use playhouse_executor::SystemCore;
+use playhouse_executor::{SystemCore, Way};
 use rustc_hash::FxHashMap;
 
 use crate::house::House;
@@ -76,7 +76,16 @@ struct Known {
     /// Who they are.
     names: FxHashMap<ActorId, Far>,
     /// Where those are who have moved: here, or elsewhere. (The others are where they were born.)
-    moved: FxHashMap<ActorId, Option<Far>>,
+    moved: FxHashMap<ActorId, Moved>,
+}
+
+/// Where an actor is that has moved.
+#[derive(Clone)]
+struct Moved {
+    /// Elsewhere; or here.
+    at: Option<Far>,
+    /// What was sent on since it left here; where there is none, something was.
+    way: Option<Arc<Way>>,
 }
 
 impl Directory {
@@ -136,7 +145,7 @@ impl Directory {
         self.links().remove(&theater);
         let mut known = self.known();
         let Known { met, names, moved } = &mut *known;
-        moved.retain(|_, at| at.is_none_or(|at| at.theater != theater));
+        moved.retain(|_, moved| moved.at.is_none_or(|at| at.theater != theater));
         names.retain(|id, far| far.theater != theater || moved.contains_key(id));
         met.retain(|_, id| names.contains_key(id));
     }
@@ -150,7 +159,7 @@ impl Directory {
     pub(crate) fn is_elsewhere(&self, id: ActorId) -> bool {
         let known = self.known();
         match known.moved.get(&id) {
-            Some(at) => at.is_some(),
+            Some(moved) => moved.at.is_some(),
             None => known.names.contains_key(&id),
         }
     }
@@ -162,8 +171,18 @@ impl Directory {
             // It has come home.
             known.moved.remove(&id);
         } else {
-            known.moved.insert(id, at);
+            known.moved.insert(id, Moved { at, way: None });
         }
+    }
+
+    /// The actor has left for there.
+    pub(crate) fn note_left(&self, id: ActorId, at: Far, way: &Arc<Way>) {
+        self.known().moved.insert(id, Moved { at: Some(at), way: Some(Arc::clone(way)) });
+    }
+
+    /// The actor comes back. True: nothing was sent on from here since it left, and nothing will be.
+    pub(crate) fn close_way(&self, id: ActorId) -> bool {
+        self.known().moved.get(&id).and_then(|moved| moved.way.as_ref()).is_some_and(|way| way.close())
     }
 
     /// The place of the actor with this name.
@@ -208,7 +227,7 @@ impl Directory {
     pub(crate) fn name_for_others(&self, id: ActorId) -> Result<RefName, WireError> {
         let (name, moved) = {
             let known = self.known();
-            (known.names.get(&id).copied(), known.moved.get(&id).copied())
+            (known.names.get(&id).copied(), known.moved.get(&id).map(|moved| moved.at))
         };
         if let Some(at) = moved {
             let born = match name {

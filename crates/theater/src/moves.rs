@@ -40,6 +40,9 @@
 //! actor came from, and nothing that they send comes behind what waits here. When the marker has come round to
 //! where it was sent from, all that was before it is in the antechamber, and goes first.
 //!
+//! Where nothing was sent on since the actor left, nothing is under way, and who comes need not wait: the way is closed
+//! ([`Way`](playhouse_executor::Way)), and what comes waits for the actor itself.
+//!
 //! Who has never sent to an actor learns nothing in this way. So when a theater was evacuated, all places that the others have
 //! for its actors turn ([`Leaving`](crate::frame::Head::Leaving)): after that, nobody needs it.
 //!
@@ -53,7 +56,7 @@ use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
-use playhouse_actor::wire::{Agency, Codec, Moves, WireError, Written};
+use playhouse_actor::wire::{Agency, Codec, Coming, Moves, WireError, Written};
 use playhouse_actor::{ActorId, AskError, MigrateError, Notify, StopReason, Watcher};
 use rustc_hash::FxHashMap;
 
@@ -126,13 +129,10 @@ impl House {
     /// The place `id` turns, unless it does already.
     pub(crate) fn turn(self: &Arc<Self>, id: ActorId) {
         let Some((moves, _)) = self.registry.moves(id) else { return };
-        if !self.directory.is_elsewhere(id) {
-            return;
-        }
         let number = self.next_turn();
         {
             let mut turning = self.turning();
-            if turning.contains_key(&id) {
+            if turning.contains_key(&id) || !self.directory.is_elsewhere(id) {
                 return;
             }
             turning.insert(id, Turn { number, antechamber: None });
@@ -178,8 +178,8 @@ impl House {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// An actor comes to its place `id`. Returns the number of its turn.
-    pub(crate) fn begin_arrival(&self, id: ActorId, moves: &Moves) -> Result<u64, WireError> {
+    /// An actor comes to its place `id`.
+    pub(crate) fn begin_arrival(self: &Arc<Self>, id: ActorId, moves: &Moves) -> Result<Coming, WireError> {
         let there = || WireError::new("it is there already");
         if !self.directory.is_elsewhere(id) {
             return Err(there());
@@ -189,12 +189,21 @@ impl House {
         if turn.is_some_and(|turn| turn.antechamber.is_some()) {
             return Err(there());
         }
+        if turn.is_none() && (moves.fits)(id) && self.directory.close_way(id) {
+            // With the lock held: it does not begin to turn any more.
+            self.directory.note_moved(id, None);
+            drop(turning);
+            let links = self.directory.all_links();
+            let watched = links.iter().flat_map(|link| link.release(id));
+            return Ok(Coming::Freely(watched.map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect()));
+        }
         let antechamber = (moves.antechamber)(&self.directory.core, id);
         let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
         // If it was turning, the marker of that is on its way, and is as good.
         let number = turn.map_or_else(|| self.next_turn(), |turn| turn.number);
         turning.insert(id, Turn { number, antechamber: Some(antechamber) });
-        Ok(number)
+        drop(turning);
+        Ok(Coming::Behind(self.marker(id, number)))
     }
 
     /// It does not, after all.

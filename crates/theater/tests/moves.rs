@@ -37,7 +37,17 @@ struct Ledger {
     /// Theaters that it goes to by itself, after so many messages each time.
     tour: Vec<std::net::SocketAddr>,
     every: u64,
+    /// So often it goes on as soon as it has come.
+    restless: u32,
     extra: Vec<u8>,
+}
+
+impl Ledger {
+    fn go_on(&mut self, ctx: &mut Context<Self>) {
+        let next = self.tour.remove(0);
+        self.tour.push(next);
+        ctx.migrate_to(next);
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -80,8 +90,12 @@ impl Actor for Ledger {
         self.departures += 1;
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn arrived(&mut self, ctx: &mut Context<Self>) {
         self.arrivals += 1;
+        if self.restless > 0 {
+            self.restless -= 1;
+            self.go_on(ctx);
+        }
     }
 
     fn stayed(&mut self, _: MigrateError, _: &mut Context<Self>) {
@@ -97,9 +111,7 @@ impl Handler<Entry> for Ledger {
         *last = entry.number;
         self.taken += 1;
         if !self.tour.is_empty() && self.taken.is_multiple_of(self.every) {
-            let next = self.tour.remove(0);
-            self.tour.push(next);
-            ctx.migrate_to(next);
+            self.go_on(ctx);
         }
     }
 }
@@ -233,10 +245,25 @@ fn an_actor_moves_with_its_state_and_references_to_it_stay_good() {
 
 /// Clerks in three theaters write into a ledger that goes round between the theaters.
 fn tour(theaters: &[Theater], entries: u64, every: u64, bytes: usize) {
+    let ledger = Ledger { tour: round(theaters), every, extra: vec![7; bytes], ..Ledger::default() };
+    let arrivals = write_into(theaters, ledger, entries);
+    // It is sent on its way every so many messages, and goes unless it is on its way already.
+    let sent_away = 9 * entries / every;
+    assert!(u64::from(arrivals) > sent_away / 10, "it has moved {arrivals} times only, of {sent_away}");
+}
+
+fn round(theaters: &[Theater]) -> Vec<std::net::SocketAddr> {
     let addresses: Vec<_> = theaters.iter().map(|theater| theater.address().unwrap()).collect();
-    let tour = vec![addresses[1], addresses[2], addresses[0], addresses[2], addresses[1], addresses[0]];
-    let ledger = Ledger { tour, every, extra: vec![7; bytes], ..Ledger::default() };
+    vec![addresses[1], addresses[2], addresses[0], addresses[2], addresses[1], addresses[0]]
+}
+
+/// How often it has moved when all is written.
+fn write_into(theaters: &[Theater], ledger: Ledger, entries: u64) -> u32 {
+    let restless = ledger.restless;
     let ledger = theaters[0].system().spawn(ledger);
+    if restless > 0 {
+        ledger.tell(GoTo(theaters[1].address().unwrap()));
+    }
     theaters[0].publish("ledger", ledger);
     let (done, finished) = mpsc::channel();
     let mut clerks = 0;
@@ -254,17 +281,27 @@ fn tour(theaters: &[Theater], entries: u64, every: u64, bytes: usize) {
     // Everything was sent, but may be on its way still.
     let (_, wrong, arrivals) = eventually(|| {
         let sum = ask(ledger, Sum);
-        (sum.0 >= u64::from(clerks) * entries).then_some(sum)
+        (sum.0 >= u64::from(clerks) * entries && (restless == 0 || sum.2 > restless)).then_some(sum)
     });
     assert_eq!(wrong, vec![], "out of order, after {arrivals} arrivals");
-    // It is sent on its way every so many messages, and goes unless it is on its way already.
-    let sent_away = u64::from(clerks) * entries / every;
-    assert!(u64::from(arrivals) > sent_away / 10, "it has moved {arrivals} times only, of {sent_away}");
+    arrivals
 }
 
 #[test]
 fn nothing_is_lost_repeated_or_reordered_while_the_receiver_moves() {
     tour(&theaters(3).0, 3_000, 20, 0);
+}
+
+#[test]
+fn an_actor_that_never_rests_is_written_to_in_order() {
+    let (theaters, _peers) = theaters(3);
+    for moves in [6, 60, 600] {
+        let mut tour = round(&theaters);
+        tour.rotate_left(1);
+        let ledger = Ledger { tour, every: u64::MAX, restless: moves, ..Ledger::default() };
+        // Few write to it meanwhile: where nobody has, it need not wait.
+        assert_eq!(write_into(&theaters, ledger, 30), moves + 1);
+    }
 }
 
 #[test]
@@ -329,6 +366,36 @@ fn timers_watchers_and_the_name_move_along() {
     for _ in 0..3 {
         assert_eq!(ends.recv_timeout(LIMIT).unwrap(), StopReason::Stopped);
     }
+}
+
+#[test]
+fn who_watches_an_actor_that_comes_home_is_told_of_its_end_once() {
+    struct Watch(ActorRef<Ledger>, mpsc::Sender<StopReason>);
+    impl Actor for Watch {
+        fn started(&mut self, ctx: &mut Context<Self>) {
+            ctx.watch(self.0);
+        }
+
+        fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+            let _ = self.1.send(down.reason);
+        }
+    }
+    let (theaters, peers) = theaters(2);
+    let [a, b] = &theaters[..] else { unreachable!() };
+    let ledger = a.system().spawn(Ledger::default());
+    a.publish("ledger", ledger);
+    let in_b = known_in(b, a, "ledger");
+    let (ended, ends) = mpsc::channel();
+    let watch = a.system().spawn(Watch(ledger, ended));
+    // Nobody writes to it from here while it is away.
+    a.migrate(ledger, peers[0][1].as_ref().unwrap()).wait().unwrap();
+    b.migrate(in_b, peers[1][0].as_ref().unwrap()).wait().unwrap();
+    assert_eq!(ask(ledger, Hooks), (2, 2, 0));
+    ledger.stop();
+    assert_eq!(ends.recv_timeout(LIMIT).unwrap(), StopReason::Stopped);
+    a.system().run_until_idle();
+    watch.stop();
+    assert_eq!(ends.recv_timeout(LIMIT), Err(mpsc::RecvTimeoutError::Disconnected), "told twice");
 }
 
 /// Its state cannot be written.

@@ -88,8 +88,9 @@ impl Link {
                 (Err(why), None) => Err(why),
             };
             let left = left.map(|(at, carrier)| {
-                link.directory.note_moved(id, Some(at));
-                (moves.leave)(id, carrier);
+                let way = Arc::default();
+                link.directory.note_left(id, at, &way);
+                (moves.leave)(id, carrier, way);
             });
             if let Err(why) = &left {
                 (moves.stay)(id, why.clone());
@@ -201,8 +202,8 @@ impl Link {
         let house = self.house().ok_or_else(|| WireError::new("it is closing"))?;
         let id = match self.place_of(&born) {
             Some(place) => {
-                let number = house.begin_arrival(place, &moves)?;
-                let installed = install(&self.core, Some((place, house.marker(place, number))));
+                let coming = house.begin_arrival(place, &moves)?;
+                let installed = install(&self.core, Some((place, coming)));
                 if installed.is_err() {
                     house.undo_arrival(place);
                 }
