@@ -1,0 +1,124 @@
+//! An actor that comes back to its place, at the moment at which something is sent to it there.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use playhouse_actor::away::{Carrier, Parcel};
+use playhouse_actor::wire::{self, Codec, Coming, Luggage, Moves, WireForm, Written};
+use playhouse_actor::*;
+use playhouse_executor::Way;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Counter {
+    heard: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Word;
+impl Message for Word {
+    type Reply = u32;
+    const WIRE: Option<WireForm<Word>> = Some(WireForm::of());
+}
+impl Actor for Counter {}
+impl Handler<Word> for Counter {
+    fn handle(&mut self, _: Word, _: &mut Context<Self>) -> u32 {
+        self.heard += 1;
+        self.heard
+    }
+}
+remote!(mobile Counter: Word);
+
+/// Counts what leaves.
+#[derive(Default)]
+struct Exit(AtomicU32);
+
+impl Carrier for Exit {
+    fn carry(&self, _: Parcel<'_>) -> Written {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+struct Scene {
+    system: System,
+    counter: ActorRef<Counter>,
+    moves: Moves,
+    exit: Arc<Exit>,
+    way: Arc<Way>,
+}
+
+/// A counter that has heard one word, and has left.
+fn left() -> Scene {
+    let system = System::builder().simulated(1).start().unwrap();
+    let counter = system.spawn(Counter { heard: 0 });
+    assert_eq!(counter.ask(Word).wait(), Ok(1));
+    let moves = wire::spawns().find_map(|entry| entry.moves).unwrap();
+    (moves.pack)(counter.id(), Box::new(|pack| pack.map(drop)));
+    system.run_until_idle();
+    let (exit, way) = (Arc::<Exit>::default(), Arc::<Way>::default());
+    (moves.leave)(counter.id(), Arc::clone(&exit) as Arc<dyn Carrier>, Arc::clone(&way));
+    system.run_until_idle();
+    Scene { system, counter, moves, exit, way }
+}
+
+impl Scene {
+    fn comes_back(&self) {
+        let mut state = Vec::new();
+        Codec::Positional.write(&Counter { heard: 10 }, &mut state).unwrap();
+        let install = (self.moves.read)(&state, Codec::Positional, Luggage::default()).unwrap();
+        install(self.system.core(), Some((self.counter.id(), Coming::Freely(Vec::new())))).unwrap();
+    }
+
+    fn carried(&self) -> u32 {
+        self.exit.0.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn a_way_that_something_has_taken_is_not_closed() {
+    let scene = left();
+    scene.counter.tell(Word);
+    scene.system.run_until_idle();
+    assert_eq!((scene.carried(), scene.way.close()), (1, false));
+    scene.counter.tell(Word);
+    scene.system.run_until_idle();
+    assert_eq!(scene.carried(), 2);
+}
+
+#[test]
+fn what_finds_the_way_closed_waits_for_the_actor() {
+    let scene = left();
+    assert!(scene.way.close());
+    for _ in 0..3 {
+        scene.counter.tell(Word);
+    }
+    scene.system.run_until_idle();
+    assert_eq!(scene.carried(), 0);
+    scene.comes_back();
+    assert_eq!((scene.counter.ask(Word).wait(), scene.carried()), (Ok(14), 0));
+}
+
+#[test]
+fn what_was_sent_before_the_actor_had_left_waits_as_well_when_it_is_back_so_soon() {
+    let system = System::builder().simulated(1).start().unwrap();
+    let counter = system.spawn(Counter { heard: 0 });
+    let moves = wire::spawns().find_map(|entry| entry.moves).unwrap();
+    (moves.pack)(counter.id(), Box::new(|pack| pack.map(drop)));
+    system.run_until_idle();
+    counter.tell(Word);
+    system.run_until_idle();
+    let (exit, way) = (Arc::<Exit>::default(), Arc::<Way>::default());
+    assert!(way.close());
+    (moves.leave)(counter.id(), Arc::clone(&exit) as Arc<dyn Carrier>, Arc::clone(&way));
+    let scene = Scene { system, counter, moves, exit, way };
+    scene.system.run_until_idle();
+    scene.counter.tell(Word);
+    scene.comes_back();
+    assert_eq!((scene.counter.ask(Word).wait(), scene.carried()), (Ok(13), 0));
+}
