@@ -21,6 +21,8 @@ pub struct Benchmark {
     pub stealing: Option<Stealing>,
     /// The fewest workers that the workload makes sense on.
     pub workers_min: usize,
+    /// Whether it is about actors that other theaters reach: one of those that are called `remote` together.
+    pub remote: bool,
     /// Runs the workload once on a freshly started system.
     pub workload: fn(&System, Size) -> Result<Outcome, Failure>,
     /// What it is measured against, in turns, if there is something.
@@ -141,6 +143,21 @@ pub fn all() -> &'static [Benchmark] {
     ALL
 }
 
+/// What the benchmarks of remote and mobile actors are called together.
+pub const REMOTE: &str = "remote";
+
+/// The benchmark called `name`, or all that are called so together.
+///
+/// # Errors
+///
+/// As [`find`].
+pub fn find_all(name: &str) -> Result<Vec<&'static Benchmark>, Failure> {
+    match name {
+        REMOTE => Ok(all().iter().filter(|benchmark| benchmark.remote).collect()),
+        name => find(name).map(|benchmark| vec![benchmark]),
+    }
+}
+
 /// The benchmark called `name`.
 ///
 /// # Errors
@@ -169,6 +186,15 @@ mod tests {
                 assert!(find(other).is_ok() && other != benchmark.name, "{}", benchmark.name);
             }
         }
+    }
+
+    #[test]
+    fn remote_are_those_that_other_theaters_reach() {
+        let remote = find_all(REMOTE).unwrap();
+        let is_remote = |name| remote.iter().any(|benchmark| benchmark.name == name);
+        assert!(["rpingpong", "creation-mobile", "rrings-1", "migration-rings-1", "drain"].into_iter().all(is_remote));
+        assert!(!is_remote("pingpong") && find(REMOTE).is_err());
+        assert_eq!(find_all("count").unwrap()[0].name, "count");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) const BALANCE_ONE_LONGEST: Benchmark = Benchmark {
     summary: "executor, 100 messages per actor, all placed on one worker; idle workers steal from the longest victim",
     stealing: Some(Stealing::LongestVictim),
     workers_min: 2,
+    remote: false,
     workload: one,
     limit: Some(Limit::Hand(|size| limit::executor::executor(&plan(size, 1)))),
     target: None,

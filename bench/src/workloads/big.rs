@@ -16,6 +16,7 @@ pub(crate) const BIG: Benchmark = Benchmark {
     summary: "120 actors, each sends 20,000 pings to pseudo-random others and waits for each pong",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: run,
     limit: Some(Limit::Hand(|size| limit::meetings::big(&Plan::of(size)))),
     target: Target::ns(15.0),

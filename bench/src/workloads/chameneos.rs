@@ -15,6 +15,7 @@ pub(crate) const CHAMENEOS: Benchmark = Benchmark {
     summary: "10 chameneos of one group and their mall, 2,000,000 meetings of four messages each",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: run,
     limit: Some(Limit::Hand(|size| limit::meetings::chameneos(&Plan::of(size)))),
     target: Target::ns(50.0),

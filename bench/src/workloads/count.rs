@@ -17,6 +17,7 @@ pub(crate) const COUNT: Benchmark = Benchmark {
     summary: "a producer sends 10,000,000 increments to a counter in its group, then asks for the count",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: |system, size| {
         let group = Placement::Group(Group::new(system));
         run(system, size, group, group)
@@ -32,6 +33,7 @@ pub(crate) const COUNT_CROSS: Benchmark = Benchmark {
     summary: "count with the producer forced onto one worker and the counter onto another",
     stealing: Some(Stealing::None),
     workers_min: 2,
+    remote: false,
     workload: |system, size| run(system, size, stage_of(system, 0, 0), stage_of(system, 1, 0)),
     limit: Some(Limit::Hand(|size| limit::cross::count(&Plan::of(size)))),
     target: Target::new(2.5, 12.0),

@@ -14,6 +14,7 @@ pub(crate) const CREATION: Benchmark = Benchmark {
     summary: "a master creates 600,000 actors; each acknowledges its creation and lives on",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: run,
     limit: Some(Limit::Hand(|size| limit::creation::creation(&Plan::of(size)))),
     target: None,

@@ -19,6 +19,7 @@ pub(crate) const DRAIN: Benchmark = Benchmark {
     summary: "100,000 actors move to another process, one of them asked each ms (p99 should be within 50 ms)",
     stealing: None,
     workers_min: 1,
+    remote: true,
     workload: run,
     limit: None,
     target: Target::any_machine(None, 20_000.0),

@@ -20,6 +20,7 @@ pub(crate) const EXECUTOR: Benchmark = Benchmark {
     summary: "40,000 actors in groups of 100; each sends 400 messages round its group, one per message received",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: |system, size| run(system, size, Plan::of(size), |_| Placement::Group(Group::new(system))),
     limit: Some(Limit::Hand(|size| limit::executor::executor(&Plan::of(size)))),
     target: Target::new(0.8, 6.0),

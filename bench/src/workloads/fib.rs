@@ -14,6 +14,7 @@ pub(crate) const FIB: Benchmark = Benchmark {
     summary: "fib(25), an actor per call; a child tells its value to its parent and stops",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: run,
     limit: Some(Limit::Hand(|size| limit::creation::fib(&Plan::of(size)))),
     target: Target::ns(100.0),

@@ -16,6 +16,7 @@ pub(crate) const FJCREATE: Benchmark = Benchmark {
     summary: "a master creates 1,000,000 actors, then tells each to work; each acknowledges and stops",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: |system, size| run(system, size, 1),
     limit: Some(Limit::Hand(|size| limit::creation::fjcreate(&Plan::of(size)))),
     target: Target::new(1.3, 100.0),

@@ -20,6 +20,7 @@ pub(crate) const FLOOD: Benchmark = Benchmark {
     summary: "for 3 s a producer floods a consumer 100 times slower on another worker; within 256 MiB",
     stealing: Some(Stealing::None),
     workers_min: 1,
+    remote: false,
     workload: run,
     limit: None,
     target: None,

@@ -14,6 +14,7 @@ pub(crate) const IDLE: Benchmark = Benchmark {
     summary: "10,000,000 actors with 8 bytes of state, alive at one time; within 1 GiB",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: run,
     limit: None,
     target: None,

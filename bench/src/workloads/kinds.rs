@@ -17,6 +17,7 @@ pub(crate) const THREADRING_REMOTE: Benchmark = Benchmark {
     summary: "threadring with actors that other theaters could send to; limit: threadring",
     stealing: None,
     workers_min: 1,
+    remote: true,
     workload: remote::ring,
     limit: Some(Limit::Benchmark("threadring")),
     target: Target::ratio(1.01),

@@ -16,6 +16,7 @@ pub(crate) const MATRIX: Benchmark = Benchmark {
     summary: "two 1024 x 1024 matrices are multiplied, an actor and a message per row of the result",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: run,
     limit: Some(Limit::Hand(|size| limit::matrix::matrix(&Plan::of(size)))),
     target: None,

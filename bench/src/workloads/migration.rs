@@ -20,6 +20,7 @@ pub(crate) const MIGRATION_RINGS_1: Benchmark = Benchmark {
     summary: "one actor goes round the theaters of four processes, 1,000 migrations",
     stealing: None,
     workers_min: 1,
+    remote: true,
     workload: |system, size| run(system, &Plan::rings(size, 1)),
     limit: None,
     target: Target::any_machine(None, 50_000.0),

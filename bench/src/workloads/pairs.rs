@@ -18,6 +18,7 @@ pub(crate) const PINGPONG_GROUPED: Benchmark = Benchmark {
     summary: "100 pairs, the two of each forced onto different workers, one message each, 50,000 bounces",
     stealing: Some(Stealing::None),
     workers_min: 2,
+    remote: false,
     workload: |system, size| {
         run(system, size, Plan::grouped(size), |number| {
             let (pair, player) = (number / 2, number % 2);
@@ -35,6 +36,7 @@ pub(crate) const PINGPONG_BULK: Benchmark = Benchmark {
     summary: "100 pairs placed at random, 100 messages in flight in each, 1,000 bounces",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: |system, size| {
         run(system, size, Plan::bulk(size), |number| {
             let dice = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;

@@ -18,6 +18,7 @@ pub(crate) const PINGPONG: Benchmark = Benchmark {
     summary: "two actors of one group bounce one message, 2,000,000 round trips",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: |system, size| {
         let group = Placement::Group(Group::new(system));
         run(system, size, Plan::of(size), group, group, 2)
@@ -33,6 +34,7 @@ pub(crate) const PINGPONG_CROSS: Benchmark = Benchmark {
     summary: "two actors forced onto two workers bounce one message, 200,000 round trips",
     stealing: Some(Stealing::None),
     workers_min: 2,
+    remote: false,
     workload: |system, size| run(system, size, Plan::cross(size), stage_of(system, 0, 0), stage_of(system, 1, 0), 1),
     limit: Some(Limit::Hand(|size| limit::cross::pingpong(&Plan::cross(size)))),
     target: Target::new(2.0, 700.0),
@@ -45,6 +47,7 @@ pub(crate) const PINGPONG_AUTO: Benchmark = Benchmark {
     summary: "pingpong between two roots spread over the workers and left to the runtime",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: |system, size| run(system, size, Plan::of(size), Placement::Spread, Placement::Spread, 2),
     limit: Some(Limit::Hand(|size| limit::messages::pingpong(&Plan::of(size)))),
     target: Target::new(4.0, 12.0),

@@ -18,6 +18,7 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
     summary: "two actors in two processes bounce one message with a number, 100,000 round trips",
     stealing: None,
     workers_min: 1,
+    remote: true,
     workload: |system, size| pingpong(system, size),
     limit: Some(Limit::Hand(limit::remote::pingpong)),
     target: Target::any_machine(Some(1.3), 14_300.0),

@@ -14,6 +14,7 @@ pub(crate) const REPEAT: Benchmark = Benchmark {
     summary: "one client sends a message to each of 100,000 servers, each replies; 40 rounds",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: run,
     limit: Some(Limit::Hand(|size| limit::messages::repeat(&Plan::of(size)))),
     target: Target::new(2.5, 15.0),

@@ -14,6 +14,7 @@ pub(crate) const SKYNET: Benchmark = Benchmark {
     summary: "every actor spawns ten, down to 1,000,000 leaves; their numbers are summed on the way back",
     stealing: None,
     workers_min: 1,
+    remote: false,
     workload: run,
     limit: Some(Limit::Hand(|size| limit::creation::skynet(&Plan::of(size)))),
     target: Target::ns(100.0),

@@ -18,6 +18,7 @@ pub(crate) const RRINGS_1: Benchmark = Benchmark {
     summary: "one ring of four actors in four processes, a token goes round 1,000 times",
     stealing: None,
     workers_min: 1,
+    remote: true,
     workload: |system, size| run(system, size, 1, remote::build),
     limit: None,
     target: Target::any_machine(None, 13_000.0),

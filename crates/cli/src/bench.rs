@@ -18,7 +18,7 @@ use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
 /// Arguments of `playhouse bench`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The benchmarks to run (see --list); all without
+    /// The benchmarks to run (see --list), `remote` for all of remote and mobile actors; all without
     #[arg(value_name = "NAME", value_parser = names(), hide_possible_values = true)]
     names: Vec<String>,
     /// List the benchmarks instead of running them
@@ -54,7 +54,7 @@ pub struct Args {
 }
 
 fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(registry::all().iter().map(|benchmark| benchmark.name))
+    PossibleValuesParser::new(registry::all().iter().map(|benchmark| benchmark.name).chain([registry::REMOTE]))
 }
 
 fn sizes() -> impl TypedValueParser<Value = Size> {
@@ -127,7 +127,15 @@ fn choose(names: &[String], options: &Options) -> Result<Vec<&'static Benchmark>
     if names.is_empty() {
         return Ok(registry::all().iter().filter(|b| runner::check_workers(b, options).is_ok()).collect());
     }
-    let mut chosen: Vec<_> = names.iter().map(|name| registry::find(name)).collect::<Result<_, _>>()?;
+    let mut chosen: Vec<&Benchmark> = Vec::new();
+    for name in names {
+        for benchmark in registry::find_all(name)? {
+            // Once, even if it is called by two names.
+            if !chosen.iter().any(|known| known.name == benchmark.name) {
+                chosen.push(benchmark);
+            }
+        }
+    }
     for benchmark in &chosen {
         runner::check_workers(benchmark, options)?;
     }
