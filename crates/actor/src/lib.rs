@@ -14,6 +14,7 @@ mod mail;
 mod message;
 mod mobile;
 mod names;
+mod shape;
 mod spawn;
 mod supervise;
 mod system;

@@ -6,14 +6,11 @@
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use playhouse_executor::{Control, Lane, SystemCore, Undelivered};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_reflection::{Samples, Tracer, TracerConfig};
-use siphasher::sip::SipHasher24;
 
 use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
@@ -140,15 +137,8 @@ impl<M: Message> WireForm<M> {
     }
 }
 
-/// A number that differs where the serde data models of two types differ; `None` where that cannot be found out (some
-/// hand-written `Deserialize`s do not let themselves be traced).
 fn schema_of<T: DeserializeOwned>() -> Option<u64> {
-    let mut tracer = Tracer::new(TracerConfig::default());
-    let (root, _) = crate::away::looking_at_shapes(|| tracer.trace_type::<T>(&Samples::new())).ok()?;
-    let registry = tracer.registry().ok()?;
-    let mut hasher = SipHasher24::new();
-    format!("{root:?} {registry:?}").hash(&mut hasher);
-    Some(hasher.finish())
+    crate::away::looking_at_shapes(crate::shape::fingerprint::<T>)
 }
 
 /// An actor that takes messages from other theaters.

@@ -1,0 +1,582 @@
+//! Shapes of types: what their `Deserialize` asks for.
+//!
+//! A type is read again and again from nothing but made-up values. What it asks for is noted; where there is a choice, another
+//! one is made each time: enums show their variants by turns, until all of them were seen. (`serde-reflection`, which was here
+//! before, does this for enums at the top only. Of one in a `Vec`, an `Option` or another enum it sees one variant or two, and so
+//! most messages with an enum in them went by names.)
+//!
+//! Recursion ends where there is a choice as well: an option, a list or a map that is being read is empty inside of itself,
+//! and a variant that is being read is not taken again.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use serde::de::value::U32Deserializer;
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
+};
+use siphasher::sip::SipHasher24;
+
+/// So many types and variants are read for one fingerprint at most.
+const READS_MAX: u32 = 1_000_000;
+/// They lie so deep in one another at most.
+const DEPTH_MAX: u32 = 100;
+
+/// A number that differs where the serde data models of two types differ; `None` where that cannot be found out (some
+/// hand-written `Deserialize`s want to know what they read, or do not like what is made up).
+pub(crate) fn fingerprint<T: DeserializeOwned>() -> Option<u64> {
+    let (mut atlas, mut root) = (Atlas::default(), Shape::Unknown);
+    loop {
+        let mut shape = Shape::Unknown;
+        T::deserialize(Look { atlas: &mut atlas, at: String::new(), shape: &mut shape }).ok()?;
+        root.join(shape).ok()?;
+        if atlas.is_whole() {
+            let mut hasher = SipHasher24::new();
+            format!("{root:?} {:?}", atlas.types).hash(&mut hasher);
+            return Some(hasher.finish());
+        }
+    }
+}
+
+/// Why a type cannot be read.
+#[derive(Debug)]
+struct No;
+
+impl fmt::Display for No {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("its shape cannot be found out")
+    }
+}
+
+impl std::error::Error for No {}
+
+impl Error for No {
+    fn custom<T: fmt::Display>(_: T) -> No {
+        No
+    }
+}
+
+/// What is asked for in one place.
+#[derive(Debug, PartialEq)]
+enum Shape {
+    /// Nothing yet.
+    Unknown,
+    Leaf(&'static str),
+    Option(Box<Shape>),
+    Seq(Box<Shape>),
+    Map(Box<(Shape, Shape)>),
+    Tuple(Vec<Shape>),
+    /// A type of the atlas.
+    Type(usize),
+}
+
+impl Shape {
+    /// Takes over what `other` knows.
+    fn join(&mut self, other: Shape) -> Result<(), No> {
+        match (self, other) {
+            (_, Shape::Unknown) => Ok(()),
+            (this @ Shape::Unknown, other) => {
+                *this = other;
+                Ok(())
+            }
+            (Shape::Option(this), Shape::Option(other)) | (Shape::Seq(this), Shape::Seq(other)) => this.join(*other),
+            (Shape::Map(this), Shape::Map(other)) => {
+                this.0.join(other.0)?;
+                this.1.join(other.1)
+            }
+            (Shape::Tuple(this), Shape::Tuple(other)) => join_all(this, other),
+            (this, other) if *this == other => Ok(()),
+            // It asks for one thing here and for another one there.
+            _ => Err(No),
+        }
+    }
+}
+
+fn join_all(these: &mut [Shape], others: Vec<Shape>) -> Result<(), No> {
+    if these.len() != others.len() {
+        return Err(No);
+    }
+    these.iter_mut().zip(others).try_for_each(|(this, other)| this.join(other))
+}
+
+/// A type with a name: an enum, or something with one variant that has none.
+struct Type {
+    name: &'static str,
+    variants: Vec<Variant>,
+}
+
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.name, self.variants)
+    }
+}
+
+struct Variant {
+    name: &'static str,
+    /// The names of its fields, and what these are; of an unit nothing, of a tuple no names.
+    fields: Option<(Fields, Vec<Shape>)>,
+    reads: u32,
+    is_open: bool,
+}
+
+type Fields = &'static [&'static str];
+
+impl Variant {
+    fn new(name: &'static str) -> Variant {
+        Variant { name, fields: None, reads: 0, is_open: false }
+    }
+
+    fn join(&mut self, names: Fields, shapes: Vec<Shape>) -> Result<(), No> {
+        match &mut self.fields {
+            None => {
+                self.fields = Some((names, shapes));
+                Ok(())
+            }
+            Some((_, known)) => join_all(known, shapes),
+        }
+    }
+}
+
+impl fmt::Debug for Variant {
+    /// What two types have to have in common.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.name, self.fields)
+    }
+}
+
+/// What is known of all types that were met.
+#[derive(Default)]
+struct Atlas {
+    types: Vec<Type>,
+    /// By what Rust calls them: two types of one name may lie in two modules.
+    by_name: HashMap<&'static str, usize>,
+    /// Options, lists and maps that are being read, by where they stand.
+    open: HashSet<String>,
+    reads: u32,
+    depth: u32,
+}
+
+impl Atlas {
+    fn number_of<V>(&mut self, name: &'static str, variants: Fields) -> usize {
+        *self.by_name.entry(std::any::type_name::<V>()).or_insert_with(|| {
+            let variants = variants.iter().map(|name| Variant::new(name)).collect();
+            self.types.push(Type { name, variants });
+            self.types.len() - 1
+        })
+    }
+
+    /// Whether all variants were seen.
+    fn is_whole(&self) -> bool {
+        self.types.iter().flat_map(|known| &known.variants).all(|variant| variant.fields.is_some())
+    }
+}
+
+/// Reads what stands at one place.
+struct Look<'a> {
+    atlas: &'a mut Atlas,
+    /// The last type around it and what leads there from that.
+    at: String,
+    shape: &'a mut Shape,
+}
+
+impl Look<'_> {
+    fn leaf(self, name: &'static str) {
+        *self.shape = Shape::Leaf(name);
+    }
+
+    /// Something that may be empty: is, inside of itself.
+    fn with_open<R>(&mut self, read: impl FnOnce(&mut Atlas, String, bool) -> R) -> R {
+        let first = self.atlas.open.insert(self.at.clone());
+        let read = read(self.atlas, format!("{}/", self.at), first);
+        if first {
+            self.atlas.open.remove(&self.at);
+        }
+        read
+    }
+
+    /// A type with a name and one variant.
+    fn of_type<'de, V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        names: Fields,
+        count: usize,
+        visitor: V,
+    ) -> Result<V::Value, No> {
+        let number = self.atlas.number_of::<V::Value>(name, &[""]);
+        *self.shape = Shape::Type(number);
+        read_parts(self.atlas, (number, 0), names, count, |parts| visitor.visit_seq(parts))
+    }
+}
+
+/// Reads the fields of a variant.
+fn read_parts<R>(
+    atlas: &mut Atlas,
+    (number, variant): (usize, usize),
+    names: Fields,
+    count: usize,
+    read: impl FnOnce(Parts<'_>) -> Result<R, No>,
+) -> Result<R, No> {
+    atlas.reads += 1;
+    atlas.depth += 1;
+    if atlas.reads > READS_MAX || atlas.depth > DEPTH_MAX {
+        return Err(No);
+    }
+    let mut shapes: Vec<_> = (0..count).map(|_| Shape::Unknown).collect();
+    let value = read(Parts { atlas, at: format!("{number}.{variant}."), shapes: &mut shapes, next: 0 })?;
+    atlas.depth -= 1;
+    atlas.types[number].variants[variant].join(names, shapes)?;
+    Ok(value)
+}
+
+/// What comes one after the other.
+struct Parts<'a> {
+    atlas: &'a mut Atlas,
+    at: String,
+    shapes: &'a mut [Shape],
+    next: usize,
+}
+
+impl<'de> SeqAccess<'de> for Parts<'_> {
+    type Error = No;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, No> {
+        let Some(shape) = self.shapes.get_mut(self.next) else { return Ok(None) };
+        let at = format!("{}{}", self.at, self.next);
+        self.next += 1;
+        seed.deserialize(Look { atlas: self.atlas, at, shape }).map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.shapes.len() - self.next)
+    }
+}
+
+/// A map's only entry.
+impl<'de> MapAccess<'de> for Parts<'_> {
+    type Error = No;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, No> {
+        self.next_element_seed(seed)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, No> {
+        self.next_element_seed(seed)?.ok_or(No)
+    }
+}
+
+/// A variant that was chosen.
+struct Choice<'a> {
+    atlas: &'a mut Atlas,
+    variant: (usize, usize),
+}
+
+impl<'de> EnumAccess<'de> for Choice<'_> {
+    type Error = No;
+    type Variant = Self;
+
+    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self), No> {
+        let index: U32Deserializer<No> = (self.variant.1 as u32).into_deserializer();
+        Ok((seed.deserialize(index)?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Choice<'_> {
+    type Error = No;
+
+    fn unit_variant(self) -> Result<(), No> {
+        read_parts(self.atlas, self.variant, &[], 0, |_| Ok(()))
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, No> {
+        read_parts(self.atlas, self.variant, &[], 1, |mut parts| parts.next_element_seed(seed)?.ok_or(No))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, count: usize, visitor: V) -> Result<V::Value, No> {
+        read_parts(self.atlas, self.variant, &[], count, |parts| visitor.visit_seq(parts))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, names: Fields, visitor: V) -> Result<V::Value, No> {
+        read_parts(self.atlas, self.variant, names, names.len(), |parts| visitor.visit_seq(parts))
+    }
+}
+
+/// Leaves: what they are called, and what is made up. (Numbers are 1: some are never 0.)
+macro_rules! leaves {
+    ($($deserialize:ident $visit:ident $name:literal $value:expr;)*) => {
+        $(fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, No> {
+            self.leaf($name);
+            visitor.$visit($value)
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for Look<'_> {
+    type Error = No;
+
+    leaves! {
+        deserialize_bool visit_bool "bool" false;
+        deserialize_i8 visit_i8 "i8" 1;
+        deserialize_i16 visit_i16 "i16" 1;
+        deserialize_i32 visit_i32 "i32" 1;
+        deserialize_i64 visit_i64 "i64" 1;
+        deserialize_i128 visit_i128 "i128" 1;
+        deserialize_u8 visit_u8 "u8" 1;
+        deserialize_u16 visit_u16 "u16" 1;
+        deserialize_u32 visit_u32 "u32" 1;
+        deserialize_u64 visit_u64 "u64" 1;
+        deserialize_u128 visit_u128 "u128" 1;
+        deserialize_f32 visit_f32 "f32" 1.0;
+        deserialize_f64 visit_f64 "f64" 1.0;
+        deserialize_char visit_char "char" 'a';
+        deserialize_str visit_str "str" "";
+        deserialize_string visit_str "str" "";
+        deserialize_bytes visit_bytes "bytes" &[];
+        deserialize_byte_buf visit_bytes "bytes" &[];
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, No> {
+        self.leaf("unit");
+        visitor.visit_unit()
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, No> {
+        let mut inner = Shape::Unknown;
+        let value = self.with_open(|atlas, at, first| match first {
+            true => visitor.visit_some(Look { atlas, at, shape: &mut inner }),
+            false => visitor.visit_none(),
+        })?;
+        *self.shape = Shape::Option(Box::new(inner));
+        Ok(value)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, No> {
+        let mut inner = [Shape::Unknown];
+        let value = self.with_open(|atlas, at, first| {
+            visitor.visit_seq(Parts { atlas, at, shapes: &mut inner[..usize::from(first)], next: 0 })
+        })?;
+        let [inner] = inner;
+        *self.shape = Shape::Seq(Box::new(inner));
+        Ok(value)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, No> {
+        let mut inner = [Shape::Unknown, Shape::Unknown];
+        let value = self.with_open(|atlas, at, first| {
+            visitor.visit_map(Parts { atlas, at, shapes: &mut inner[..if first { 2 } else { 0 }], next: 0 })
+        })?;
+        *self.shape = Shape::Map(Box::new(inner.into()));
+        Ok(value)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, count: usize, visitor: V) -> Result<V::Value, No> {
+        let mut shapes: Vec<_> = (0..count).map(|_| Shape::Unknown).collect();
+        let parts = Parts { atlas: self.atlas, at: format!("{}/", self.at), shapes: &mut shapes, next: 0 };
+        let value = visitor.visit_seq(parts)?;
+        *self.shape = Shape::Tuple(shapes);
+        Ok(value)
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, No> {
+        let number = self.atlas.number_of::<V::Value>(name, &[""]);
+        *self.shape = Shape::Type(number);
+        read_parts(self.atlas, (number, 0), &[], 0, |_| visitor.visit_unit())
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, No> {
+        self.of_type(name, &[], 1, visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        count: usize,
+        visitor: V,
+    ) -> Result<V::Value, No> {
+        self.of_type(name, &[], count, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        names: Fields,
+        visitor: V,
+    ) -> Result<V::Value, No> {
+        self.of_type(name, names, names.len(), visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: Fields,
+        visitor: V,
+    ) -> Result<V::Value, No> {
+        let number = self.atlas.number_of::<V::Value>(name, variants);
+        *self.shape = Shape::Type(number);
+        // The one that was read least; not one that is being read.
+        let known = self.atlas.types[number].variants.iter_mut().enumerate();
+        let (index, variant) =
+            known.filter(|(_, variant)| !variant.is_open).min_by_key(|(_, variant)| variant.reads).ok_or(No)?;
+        variant.reads += 1;
+        variant.is_open = true;
+        let value = visitor.visit_enum(Choice { atlas: self.atlas, variant: (number, index) });
+        self.atlas.types[number].variants[index].is_open = false;
+        value
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, No> {
+        Err(No)
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, _: V) -> Result<V::Value, No> {
+        Err(No)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, No> {
+        Err(No)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::net::SocketAddr;
+    use std::num::NonZeroU16;
+    use std::time::Duration;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "their shapes count")]
+    enum Colour {
+        Red,
+        Mixed(u8, u8, u8),
+        Named { name: String },
+    }
+
+    mod before {
+        use serde::Deserialize;
+
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "their shapes count")]
+        pub(super) enum Colour {
+            Red,
+            Mixed(u8, u8, u8),
+            Named { name: Option<String> },
+        }
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "their shapes count")]
+    struct Picture<C> {
+        frame: Option<C>,
+        colours: Vec<(C, NonZeroU16)>,
+        at: SocketAddr,
+        taken: Duration,
+        tags: BTreeMap<String, C>,
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "their shapes count")]
+    enum Wall<C> {
+        Bare,
+        Painted(C),
+        Hung { pictures: [Result<Picture<C>, String>; 2] },
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "their shapes count")]
+    struct Node<C> {
+        next: Option<Box<Node<C>>>,
+        children: Vec<Node<C>>,
+        term: Term<C>,
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "their shapes count")]
+    enum Term<C> {
+        Sum(Box<Term<C>>, Box<Term<C>>),
+        Not(Box<Term<C>>),
+        Leaf(C),
+    }
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    #[expect(dead_code, reason = "their shapes count")]
+    enum Either {
+        Number(u8),
+        Text(String),
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "it cannot be made")]
+    struct Endless {
+        again: Box<Endless>,
+    }
+
+    /// Two types that differ in the last variant of an enum deep inside have two fingerprints.
+    fn tells_apart<Now: DeserializeOwned, Before: DeserializeOwned>() {
+        let (now, before) = (fingerprint::<Now>(), fingerprint::<Before>());
+        assert!(now.is_some() && before.is_some() && now != before, "{now:?} {before:?}");
+        assert_eq!(now, fingerprint::<Now>());
+    }
+
+    #[test]
+    fn all_variants_of_all_enums_count_wherever_they_are() {
+        tells_apart::<Colour, before::Colour>();
+        tells_apart::<Picture<Colour>, Picture<before::Colour>>();
+        tells_apart::<Wall<Colour>, Wall<before::Colour>>();
+        tells_apart::<Vec<Wall<Colour>>, Vec<Wall<before::Colour>>>();
+        tells_apart::<Option<Wall<Wall<Colour>>>, Option<Wall<Wall<before::Colour>>>>();
+    }
+
+    #[test]
+    fn types_may_be_recursive() {
+        tells_apart::<Node<Colour>, Node<before::Colour>>();
+        tells_apart::<Term<Colour>, Term<before::Colour>>();
+    }
+
+    #[test]
+    fn other_things_that_differ() {
+        tells_apart::<(u8, u16), (u16, u8)>();
+        tells_apart::<[u8; 3], [u8; 4]>();
+        tells_apart::<Vec<u8>, Option<u8>>();
+        tells_apart::<BTreeMap<u8, u8>, BTreeMap<u8, u16>>();
+        tells_apart::<String, Vec<u8>>();
+        tells_apart::<(), u8>();
+    }
+
+    #[test]
+    fn types_of_one_name_and_one_shape_are_alike_wherever_they_are_declared() {
+        mod elsewhere {
+            use serde::Deserialize;
+
+            #[derive(Deserialize)]
+            #[expect(dead_code, reason = "their shapes count")]
+            pub(super) enum Colour {
+                Red,
+                Mixed(u8, u8, u8),
+                Named { name: String },
+            }
+        }
+        assert_eq!(fingerprint::<Picture<Colour>>(), fingerprint::<Picture<elsewhere::Colour>>());
+    }
+
+    #[test]
+    fn what_wants_to_know_what_it_reads_has_none() {
+        assert_eq!(fingerprint::<Either>(), None);
+        assert_eq!(fingerprint::<Vec<Either>>(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_made_has_none() {
+        assert_eq!(fingerprint::<Endless>(), None);
+    }
+}
