@@ -87,6 +87,7 @@ impl Worker {
                 }
             }
         }
+        self.write_out();
         self.publish();
     }
 
@@ -107,7 +108,7 @@ impl Worker {
         self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.near_burst.set(0);
         self.flush();
-        self.write_out();
+        self.write_out_in_time();
         let signal = match self.tenure.signal.get() {
             0 => 0,
             _ => self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK),

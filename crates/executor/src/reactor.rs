@@ -36,6 +36,8 @@ pub trait Reactor: Send + Sync + 'static {
     fn flush(&self);
 }
 
+/// What so many messages, at most, have left to be written is written together.
+const GOES_ALONG_MAX: u64 = 64;
 /// A busy worker looks for events at most so often.
 const POLL_EVERY_NS: u64 = 50_000;
 
@@ -96,7 +98,23 @@ impl Worker {
         self.note_mail(self.backlog_bytes() - before);
         self.weigh();
         self.flush();
-        self.write_out();
+        self.write_out_in_time();
+    }
+
+    /// Writes out what was left to be written, unless there is more to do at once, and little was done since: what comes of
+    /// that goes along. (A worker that takes what another one reads gets it in small portions, and each would be a system
+    /// call: 0.6 per migration instead of 0.05.)
+    pub(crate) fn write_out_in_time(&self) {
+        let handled = self.handled.get();
+        if !self.unwritten.get() {
+            return self.written_at.set(handled);
+        }
+        let more = self.office().mail.is_up() || self.backlog_bytes() > 0;
+        // The count begins anew now and then: then it is time.
+        if !more || handled.wrapping_sub(self.written_at.get()) >= GOES_ALONG_MAX {
+            self.written_at.set(handled);
+            self.write_out();
+        }
     }
 
     /// Writes out what was left to be written.

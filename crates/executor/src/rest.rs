@@ -31,6 +31,7 @@ const WATCH_NS_MIN: u64 = 2_500;
 impl Worker {
     /// Nothing to do: watch, steal, park. False: the system has ended. In RUNTIME.
     pub(crate) fn rest(&self) -> bool {
+        self.write_out();
         self.publish();
         let office = self.office();
         if office.surplus.load(Ordering::Relaxed) != 0 {

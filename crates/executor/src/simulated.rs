@@ -115,6 +115,7 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         worker.checkup();
     }
     if !worker.advance() {
+        worker.write_out();
         worker.publish();
         if worker.lower()
             && worker.sleep()

@@ -74,6 +74,8 @@ pub(crate) struct Worker {
     pub(crate) dirty: StdCell<bool>,
     /// Something was left to be written out by the reactor.
     pub(crate) unwritten: StdCell<bool>,
+    /// How much was handled when there was nothing to be written.
+    pub(crate) written_at: StdCell<u64>,
     /// Records are put aside for some stage: gulps look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
     /// The last thing taken in was mail of the system or urgent lane.
@@ -145,6 +147,7 @@ impl Worker {
             beat: AtomicU64::new(0),
             dirty: StdCell::new(false),
             unwritten: StdCell::new(false),
+            written_at: StdCell::new(0),
             holding: StdCell::new(core.holds_any()),
             lanes_ran: StdCell::new(false),
             watch_ns: StdCell::new(crate::rest::WATCH_NS_MAX),
