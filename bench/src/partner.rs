@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use playhouse::prelude::*;
-use playhouse::{Peer, SystemBuilder, Theater};
+use playhouse::{Peer, SystemBuilder, Theater, Tls};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
+use serde::{Deserialize, Serialize};
 
 use crate::outcome::Failure;
 
@@ -34,11 +36,40 @@ pub fn set_program(program: fn() -> Command) {
 ///
 /// If it cannot listen.
 pub fn host(workers: usize) -> Result<(), Failure> {
-    let hosting = Hosting::start(workers)?;
+    let mut parent = std::io::stdin().lock();
+    let mut line = String::new();
+    parent.read_line(&mut line).map_err(failure)?;
+    let certificates: Option<Certificates> = serde_json::from_str(&line).map_err(failure)?;
+    let hosting = Hosting::start(workers, certificates.as_ref())?;
     println!("{} {}", hosting.theater_address(), hosting.socket);
     // Until the end of the parent.
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    let _ = parent.read_to_end(&mut Vec::new());
     Ok(())
+}
+
+/// What two processes show each other, for one run.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Certificates {
+    ca: String,
+    certificate: String,
+    key: String,
+}
+
+impl Certificates {
+    fn new() -> Result<Certificates, rcgen::Error> {
+        let mut ca = CertificateParams::new([])?;
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
+        let mut theater = CertificateParams::new(["theater.playhouse".to_owned()])?;
+        theater.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate()?;
+        let certificate = theater.signed_by(&key, &ca)?;
+        Ok(Certificates { ca: ca.pem(), certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+
+    fn tls(&self) -> Result<Tls, Failure> {
+        Tls::from_pem(self.ca.as_bytes(), self.certificate.as_bytes(), self.key.as_bytes()).map_err(failure)
+    }
 }
 
 /// A theater and a plain socket.
@@ -52,8 +83,8 @@ fn failure(error: impl std::fmt::Display) -> Failure {
 }
 
 impl Hosting {
-    fn start(workers: usize) -> Result<Hosting, Failure> {
-        let theater = theater(workers)?;
+    fn start(workers: usize, certificates: Option<&Certificates>) -> Result<Hosting, Failure> {
+        let theater = theater_of(System::builder().workers(workers), certificates)?;
         let listener = TcpListener::bind("127.0.0.1:0").map_err(failure)?;
         let socket = listener.local_addr().map_err(failure)?;
         std::thread::spawn(move || {
@@ -71,16 +102,20 @@ impl Hosting {
 
 /// A theater on the loopback.
 pub(crate) fn theater(workers: usize) -> Result<Theater, Failure> {
-    theater_of(System::builder().workers(workers))
+    theater_of(System::builder().workers(workers), None)
 }
 
 /// One with as many workers and stages as `system`.
 pub(crate) fn theater_like(system: &System) -> Result<Theater, Failure> {
-    theater_of(System::builder().workers(system.workers()).stages(system.stages()))
+    theater_of(System::builder().workers(system.workers()).stages(system.stages()), None)
 }
 
-fn theater_of(system: SystemBuilder) -> Result<Theater, Failure> {
-    Theater::builder().listen("127.0.0.1:0").system(system).start().map_err(failure)
+fn theater_of(system: SystemBuilder, certificates: Option<&Certificates>) -> Result<Theater, Failure> {
+    let mut theater = Theater::builder().listen("127.0.0.1:0").system(system);
+    if let Some(certificates) = certificates {
+        theater = theater.tls(certificates.tls()?);
+    }
+    theater.start().map_err(failure)
 }
 
 fn serve(mut stream: TcpStream) -> std::io::Result<()> {
@@ -118,32 +153,45 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
 pub(crate) struct Partner {
     theater: String,
     pub(crate) socket: SocketAddr,
+    certificates: Option<Certificates>,
     child: Option<Child>,
     here: Option<Hosting>,
 }
 
 impl Partner {
     pub(crate) fn start(workers: usize) -> Result<Partner, Failure> {
+        Partner::start_as(workers, None)
+    }
+
+    /// One whose links are encrypted.
+    pub(crate) fn encrypted(workers: usize) -> Result<Partner, Failure> {
+        Partner::start_as(workers, Some(Certificates::new().map_err(failure)?))
+    }
+
+    fn start_as(workers: usize, certificates: Option<Certificates>) -> Result<Partner, Failure> {
         let Some(program) = PROGRAM.get() else {
-            let here = Hosting::start(workers)?;
+            let here = Hosting::start(workers, certificates.as_ref())?;
             let theater = here.theater_address().to_string();
-            return Ok(Partner { theater, socket: here.socket, child: None, here: Some(here) });
+            return Ok(Partner { theater, socket: here.socket, certificates, child: None, here: Some(here) });
         };
         let mut command = program();
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(failure)?;
+        let mut certificates_line = serde_json::to_vec(&certificates).map_err(failure)?;
+        certificates_line.push(b'\n');
+        child.stdin.as_mut().expect("it is piped").write_all(&certificates_line).map_err(failure)?;
         let mut line = String::new();
         let out = child.stdout.take().expect("it is piped");
         BufReader::new(out).read_line(&mut line).map_err(failure)?;
         let (theater, socket) =
             line.trim().split_once(' ').ok_or_else(|| failure("it does not say where it listens"))?;
         let socket = socket.parse().map_err(failure)?;
-        Ok(Partner { theater: theater.to_owned(), socket, child: Some(child), here: None })
+        Ok(Partner { theater: theater.to_owned(), socket, certificates, child: Some(child), here: None })
     }
 
     /// A theater here, and the partner's.
     pub(crate) fn meet(&self, workers: usize) -> Result<(Theater, Peer), Failure> {
-        let here = theater(workers)?;
+        let here = theater_of(System::builder().workers(workers), self.certificates.as_ref())?;
         let peer = self.join(&here)?;
         Ok((here, peer))
     }

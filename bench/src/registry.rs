@@ -122,6 +122,8 @@ pub fn all() -> &'static [Benchmark] {
         workloads::kinds::CREATION_MOBILE,
         workloads::remote::RPINGPONG,
         workloads::remote::RTHROUGHPUT,
+        workloads::remote::RPINGPONG_TLS,
+        workloads::remote::RTHROUGHPUT_TLS,
         workloads::remote::RCREATE,
         workloads::remote::RCREATE_WAITING,
         workloads::remote::RCREATE_MIGRATED,

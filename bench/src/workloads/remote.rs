@@ -19,7 +19,7 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     remote: true,
-    workload: |system, size| pingpong(system, size),
+    workload: |system, size| pingpong(&Partner::start(system.workers())?, system, size),
     limit: Some(Limit::Hand(limit::remote::pingpong)),
     target: Target::any_machine(Some(1.3), 14_300.0),
 };
@@ -27,9 +27,27 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
 pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
     name: "rthroughput",
     summary: "an actor sends 2,000,000 numbers to one in another process, at most 10,000 at one time, acknowledged by 1,000",
-    workload: |system, size| throughput(system, size),
+    workload: |system, size| throughput(&Partner::start(system.workers())?, system, size),
     limit: Some(Limit::Hand(limit::remote::throughput)),
     target: Target::any_machine(Some(10.0), 150.0),
+    ..RPINGPONG
+};
+
+pub(crate) const RPINGPONG_TLS: Benchmark = Benchmark {
+    name: "rpingpong-tls",
+    summary: "rpingpong over an encrypted link",
+    workload: |system, size| pingpong(&Partner::encrypted(system.workers())?, system, size),
+    limit: Some(Limit::Benchmark("rpingpong")),
+    target: Target::ratio(1.3),
+    ..RPINGPONG
+};
+
+pub(crate) const RTHROUGHPUT_TLS: Benchmark = Benchmark {
+    name: "rthroughput-tls",
+    summary: "rthroughput over an encrypted link",
+    workload: |system, size| throughput(&Partner::encrypted(system.workers())?, system, size),
+    limit: Some(Limit::Benchmark("rthroughput")),
+    target: Target::ratio(1.5),
     ..RPINGPONG
 };
 
@@ -127,9 +145,8 @@ impl Ponger {
     }
 }
 
-fn pingpong(system: &System, size: Size) -> Result<Outcome, Failure> {
+fn pingpong(partner: &Partner, system: &System, size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
-    let partner = Partner::start(system.workers())?;
     let (here, peer) = partner.meet(system.workers())?;
     let (finish, finished) = finish(size);
     let ponger = here.spawn_at(&peer, &Ponger { seen: 0 }).map_err(|error| Failure::new(error.to_string()))?;
@@ -210,10 +227,9 @@ impl Sink {
     }
 }
 
-fn throughput(system: &System, size: Size) -> Result<Outcome, Failure> {
+fn throughput(partner: &Partner, system: &System, size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
     let (messages, expected) = (plan.messages, plan.messages * (plan.messages + 1) / 2);
-    let partner = Partner::start(system.workers())?;
     let (here, peer) = partner.meet(system.workers())?;
     let (finish, finished) = finish(size);
     let sink = Sink { sum: 0, count: 0, acknowledge: plan.acknowledged, to: None };
