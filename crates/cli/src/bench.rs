@@ -186,9 +186,7 @@ fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args) -> Vec<Str
         }
         print("\nlimit: the same written by hand, without actors. ratio: ns/op over limit.");
         if benchmarks.iter().any(|benchmark| matches!(benchmark.limit, Some(Limit::Benchmark(_)))) {
-            print(
-                "Of -remote, -mobile, -tls: the same with local actors, remote ones, plain links (see --list).",
-            );
+            print("Of -remote, -mobile, -tls: the same with local actors, remote ones, plain links (see --list).");
         }
         if let Some(limit_ns) = count_limit_ns.filter(|_| benchmarks.iter().any(|b| b.target.is_some())) {
             print(&format!(
