@@ -198,7 +198,7 @@ impl Moves {
     pub(crate) const fn of<A: Mobile>() -> Moves {
         Moves {
             pack: |id, offer| match to::<A>(id) {
-                Some(address) => address.send_control(PackUp(offer)),
+                Some(address) => address.send_control(PackUp { offer, asks_again: true }),
                 None => drop(offer(Err(MigrateError::Stopped))),
             },
             stay: |id, why| {
@@ -242,7 +242,11 @@ impl Moves {
 
 // -- requests to the cell ---------------------------------------------------------------------------------------------
 
-struct PackUp(Offer);
+struct PackUp {
+    offer: Offer,
+    /// If the actor is not there, asks again behind the mail: it may be about to come.
+    asks_again: bool,
+}
 
 impl<A: Mobile> Control<Life<A>> for PackUp {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
@@ -251,15 +255,15 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
             return cx.address().send_control_in_order(self);
         }
         if cx.extra().child.is_some() {
-            let _ = (self.0)(Err(MigrateError::Supervised));
+            let _ = (self.offer)(Err(MigrateError::Supervised));
             return cx.run(Stayed(MigrateError::Supervised));
         }
         cx.run(Departing);
         if cx.is_ending() {
-            return drop((self.0)(Err(MigrateError::Stopped)));
+            return drop((self.offer)(Err(MigrateError::Stopped)));
         }
         cx.freeze();
-        if let Err(why) = offer(self.0, cx) {
+        if let Err(why) = offer(self.offer, cx) {
             forget_leave(&mut cx.extra().timers);
             cx.thaw();
             cx.run(Stayed(why));
@@ -267,11 +271,14 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
     }
 
     fn bounce(self, _: Undelivered) {
-        let _ = (self.0)(Err(MigrateError::Stopped));
+        let _ = (self.offer)(Err(MigrateError::Stopped));
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {
-        let _ = (self.0)(Err(MigrateError::Elsewhere));
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if self.asks_again {
+            return cx.address().send_control_behind(PackUp { asks_again: false, ..self });
+        }
+        let _ = (self.offer)(Err(MigrateError::Elsewhere));
     }
 }
 

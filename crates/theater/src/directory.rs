@@ -185,6 +185,22 @@ impl Directory {
         self.known().moved.get(&id).and_then(|moved| moved.way.as_ref()).is_some_and(|way| way.close())
     }
 
+    /// The actor of this place has ended, elsewhere. False: it is not elsewhere, or on its way.
+    pub(crate) fn forget_actor(&self, id: ActorId) -> bool {
+        let turning = self.turning.lock().unwrap_or_else(PoisonError::into_inner);
+        if turning.contains_key(&id) || !self.is_elsewhere(id) {
+            return false;
+        }
+        let mut known = self.known();
+        known.moved.remove(&id);
+        if let Some(name) = known.names.remove(&id)
+            && known.met.get(&name.key()) == Some(&id)
+        {
+            known.met.remove(&name.key());
+        }
+        true
+    }
+
     /// The place of the actor with this name.
     pub(crate) fn met(&self, far: &Far) -> Option<ActorId> {
         self.known().met.get(&far.key()).copied()

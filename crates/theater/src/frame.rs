@@ -53,6 +53,10 @@ pub(crate) enum Head {
     Leaving { ask: u64 },
     /// Who is published under this name, as an actor of this type? A `RefName` is the answer.
     Find { ask: u64, name: String, actor: String },
+    /// The sender does not call anybody by these numbers any more. An answer with nothing in it: they may be given again.
+    Release { ask: u64, handles: Vec<Handle> },
+    /// The receiver's actors that the receiver calls so have ended.
+    Ended { handles: Vec<Handle> },
     /// The sender is still there.
     Beat,
     /// The sender ends.

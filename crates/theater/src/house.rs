@@ -414,6 +414,7 @@ impl House {
                 if link.mute_ticks.fetch_add(1, Ordering::Relaxed) > MUTE_TICKS_MAX {
                     link.beat();
                 }
+                link.tidy();
                 link.flush(true);
                 continue;
             }

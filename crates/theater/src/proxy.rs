@@ -29,6 +29,12 @@ impl Proxy {
     }
 }
 
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.link.give_up(self.handle);
+    }
+}
+
 impl Carrier for Proxy {
     fn carry(&self, parcel: Parcel<'_>) -> Written {
         self.link.carry(self.handle, &self.border, parcel, false)

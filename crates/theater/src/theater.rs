@@ -142,7 +142,7 @@ fn listen(address: &str, secrecy: &Secrecy) -> Result<TcpListener, TheaterError>
 /// Another theater, as far as this one knows it. Cheap to clone.
 #[derive(Clone)]
 pub struct Peer {
-    link: Arc<Link>,
+    pub(crate) link: Arc<Link>,
 }
 
 impl Peer {

@@ -28,6 +28,11 @@
 //! *Encryption.* What the socket is given, and what comes of it, goes through the connection's [`Cipher`](crate::tls), if it
 //! has one. To the session, what that has taken over is written; if it never leaves, it is written again with the rest.
 //!
+//! *Numbers.* Each end calls the other one's actors by numbers ([`Handle`]), which cost less than names. When nobody uses a
+//! number any more (the [`Proxy`] is dropped), the other end is told, behind all in which it was used, and when it has
+//! answered, the number may mean somebody else. Who has ended is found by looking, some at each tick: then the other end gives
+//! up the place, and with it the number.
+//!
 //! Locks are taken in the order `inn`, `out`, the cipher's or `places`, and then those of the directory; no user's code runs under the last
 //! two, and under `out` only what writes a message.
 
@@ -36,6 +41,8 @@ mod connection;
 mod moves;
 mod receive;
 mod send;
+#[cfg(test)]
+mod tests;
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
@@ -75,6 +82,10 @@ struct Out {
     outbound: Outbound,
     connection: Option<Arc<Connection>>,
     next_handle: Handle,
+    /// Numbers that nobody is called by any more: the other end knows that, ...
+    free_handles: Vec<Handle>,
+    /// ... or does not yet.
+    given_up: Vec<Handle>,
     next_number: u64,
     asks: FxHashMap<u64, TakeAnswer>,
     /// Whom they watch, and what is called when that has ended.
@@ -93,6 +104,8 @@ struct Target {
     antechamber: Option<ActorId>,
     /// The other end was told that the actor is elsewhere.
     told: bool,
+    /// The other end was told that it has ended.
+    told_end: bool,
 }
 
 impl Target {
@@ -133,6 +146,8 @@ struct Targets {
     all: Vec<Option<Target>>,
     /// Those whose mail goes to an antechamber, by that: few of many.
     before: FxHashMap<ActorId, Vec<Handle>>,
+    /// Where the search for those that have ended goes on.
+    looked_at: usize,
 }
 
 impl Targets {
@@ -140,14 +155,48 @@ impl Targets {
         self.all.get(handle as usize).copied().flatten()
     }
 
-    /// Handles come one after the other.
+    /// Handles come one after the other, and again when they were released.
     fn bind(&mut self, handle: Handle, target: Option<Target>) {
-        if handle as usize == self.all.len() {
+        let at = handle as usize;
+        if at == self.all.len() {
+            self.all.push(None);
+        }
+        if let Some(free @ None) = self.all.get_mut(at) {
+            *free = target;
             if let Some(antechamber) = target.and_then(|target| target.antechamber) {
                 self.before.entry(antechamber).or_default().push(handle);
             }
-            self.all.push(target);
         }
+    }
+
+    fn release(&mut self, handle: Handle) {
+        let released = self.all.get_mut(handle as usize).and_then(Option::take);
+        if let Some(antechamber) = released.and_then(|target| target.antechamber)
+            && let Some(before) = self.before.get_mut(&antechamber)
+        {
+            before.retain(|known| *known != handle);
+        }
+    }
+
+    /// Some that have ended, and of which the other end was not told. All of them, if asked often.
+    fn ended(&mut self) -> Vec<Handle> {
+        /// So many are looked at by one call, ...
+        const LOOKED_AT: usize = 1_024;
+        /// ... or one in so many, so that all have their turn within seconds.
+        const ONE_IN: usize = 64;
+        let count = LOOKED_AT.max(self.all.len() / ONE_IN).min(self.all.len());
+        let mut ended = Vec::new();
+        for _ in 0..count {
+            self.looked_at = (self.looked_at + 1) % self.all.len();
+            if let Some(target) = &mut self.all[self.looked_at]
+                && !target.told_end
+                && target.id.address().is_stale()
+            {
+                target.told_end = true;
+                ended.push(self.looked_at as Handle);
+            }
+        }
+        ended
     }
 
     fn close_antechamber(&mut self, antechamber: ActorId) {
@@ -330,6 +379,8 @@ impl Link {
                 outbound: Outbound::new(FRAME_BYTES_MAX),
                 connection: None,
                 next_handle: 0,
+                free_handles: Vec::new(),
+                given_up: Vec::new(),
                 next_number: 0,
                 asks: FxHashMap::default(),
                 watches: FxHashMap::default(),
@@ -417,6 +468,83 @@ impl Link {
             // Relaxed: it is counted only.
             self.directory.room_made.fetch_add(1, Ordering::Relaxed);
             self.gate.open(&self.core);
+        }
+    }
+
+    // -- forgetting ---------------------------------------------------------------------------------------------------
+
+    /// Nobody here calls anybody by this number any more.
+    pub(crate) fn give_up(&self, handle: Handle) {
+        /// Told together, or by [`Link::tidy`].
+        const TOGETHER: usize = 64;
+        if self.is_lost() {
+            return;
+        }
+        {
+            let mut places = lock(&self.places);
+            if let Some(id) = places.by_handle.get(handle as usize).copied()
+                && places.handles.get(&id) == Some(&handle)
+            {
+                places.handles.remove(&id);
+            }
+        }
+        let (many, watched) = {
+            let mut out = lock(&self.out);
+            let of = out.watching.remove(&handle).unwrap_or_default();
+            let watched: Vec<_> = of.into_iter().filter_map(|(_, watch)| out.watches.remove(&watch)).collect();
+            out.given_up.push(handle);
+            (out.given_up.len() >= TOGETHER, watched)
+        };
+        for (_, notify) in watched {
+            notify(StopReason::NotAlive);
+        }
+        if many {
+            self.release_handles();
+        }
+    }
+
+    /// Behind all in which they were used.
+    fn release_handles(&self) {
+        let handles = std::mem::take(&mut lock(&self.out).given_up);
+        if handles.is_empty() {
+            return;
+        }
+        let (link, free) = (self.this(), handles.clone());
+        let answer: TakeAnswer = Box::new(move |answer| {
+            if answer.is_ok() {
+                lock(&link.out).free_handles.extend(free);
+            }
+        });
+        // If it cannot be said, nobody is called by anything any more.
+        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Release { ask, handles }.write(out));
+    }
+
+    /// Now and then: says which numbers are free, and who has ended.
+    pub(crate) fn tidy(&self) {
+        self.release_handles();
+        // If somebody reads, it will be another time.
+        let Ok(mut inn) = self.inn.try_lock() else { return };
+        let ended = inn.targets.ended();
+        if !ended.is_empty() {
+            // With the lock held: it goes out before the answer to a release of these numbers, which may be given again then.
+            let _ = self.send(Lane::Normal, |out| Head::Ended { handles: ended }.write(out));
+        }
+    }
+
+    /// The other end's actors that are called so here have ended: their places go.
+    fn take_ended(&self, handles: &[Handle]) {
+        let ended: Vec<ActorId> = {
+            let places = lock(&self.places);
+            let known = handles.iter().filter_map(|handle| Some((handle, *places.by_handle.get(*handle as usize)?)));
+            known.filter(|(handle, id)| places.handles.get(id) == Some(handle)).map(|(_, id)| id).collect()
+        };
+        for id in ended {
+            // What is on its way between theaters is seen to by those who take it there.
+            if self.directory.forget_actor(id)
+                && let Some(controls) = self.registry.controls(id)
+            {
+                (controls.forget)(id);
+            }
         }
     }
 

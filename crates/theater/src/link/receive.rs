@@ -207,6 +207,11 @@ impl Link {
                     Codec::Positional.write(&found, out)
                 });
             }
+            Head::Release { ask, handles } => {
+                TARGETS.with_borrow_mut(|targets| handles.into_iter().for_each(|handle| targets.release(handle)));
+                let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
+            }
+            Head::Ended { handles } => self.take_ended(&handles),
             Head::Beat => {}
             Head::Goodbye => self.taken_leave_of.store(true, Ordering::Relaxed),
         }
@@ -222,7 +227,7 @@ impl Link {
 
     /// The other end's `handle` means `id` from now on.
     fn bind(&self, handle: Handle, id: Option<ActorId>) {
-        let target = id.map(|id| Target { id, antechamber: self.antechamber_of(id), told: false });
+        let target = id.map(|id| Target { id, antechamber: self.antechamber_of(id), told: false, told_end: false });
         TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
     }
 

@@ -269,18 +269,23 @@ impl Link {
         if self.is_lost() {
             return Err(self.lost_error());
         }
-        let handle = out.next_handle;
+        let handle = out.free_handles.last().copied().unwrap_or(out.next_handle);
         let sent = out.outbound.frame(session::Lane::System, |buffer| write(handle, buffer));
         sent.map_err(|error| match error {
             FrameError::Write(error) => error,
             error => WireError::new(error.to_string()),
         })?;
-        out.next_handle += 1;
+        if out.free_handles.pop().is_none() {
+            out.next_handle += 1;
+        }
         let (id, made) = place(&self.core, self.stage, Proxy::new(self.this(), handle));
         {
             let mut places = lock(&self.places);
             places.handles.insert(id, handle);
-            places.by_handle.push(id);
+            match places.by_handle.get_mut(handle as usize) {
+                Some(free) => *free = id,
+                None => places.by_handle.push(id),
+            }
         }
         drop(out);
         self.flush_later();
