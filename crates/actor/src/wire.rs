@@ -55,7 +55,11 @@ impl Codec {
     /// What the type's `Serialize` says.
     pub fn write<T: Serialize>(self, value: &T, out: &mut Vec<u8>) -> Result<(), WireError> {
         match self {
-            Codec::Positional => postcard::to_io(value, out).map(drop).map_err(|error| WireError(error.to_string())),
+            Codec::Positional => postcard::to_io(value, out).map(drop).map_err(|error| {
+                // It does not keep what the type says, but the other one does.
+                let why = rmp_serde::encode::write_named(&mut std::io::sink(), value).err();
+                WireError(why.map_or_else(|| error.to_string(), |why| why.to_string()))
+            }),
             Codec::Named => rmp_serde::encode::write_named(out, value).map_err(|error| WireError(error.to_string())),
         }
     }

@@ -350,6 +350,7 @@ impl Worker {
             let handled = (core.handled_total.wrapping_sub(core.checked_handled) as i64).max(0) as u64;
             if handled > 0 && core.checked_ns > 0 {
                 core.pace.note(handled, now_ns.saturating_sub(core.checked_ns));
+                self.ledger.busy_ns.add(now_ns.saturating_sub(core.checked_ns));
             }
             core.checked_ns = now_ns;
             core.checked_handled = core.handled_total;
@@ -359,6 +360,7 @@ impl Worker {
             self.fire_timers(now_ns);
         }
         self.poll_now_and_then(now_ns);
+        self.note_sample();
         let office = self.office();
         office.surplus.store(records as usize, Ordering::Relaxed);
         office.average_ns.store(average_ns, Ordering::Relaxed);

@@ -59,6 +59,8 @@ counters! {
     wake_ups,
     /// Nanoseconds parked.
     parked_ns,
+    /// Nanoseconds between looks at the clock without a rest between them: for so long there was always something to do.
+    busy_ns,
     /// Times a stuck handler's worker got a new thread.
     takeovers,
     /// Times a stage was muted since its receiver was overloaded.

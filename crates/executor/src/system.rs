@@ -97,6 +97,9 @@ pub struct SystemCore {
     pub(crate) polling: AtomicBool,
     /// No busy worker looks for events before (nanoseconds of the system's clock).
     pub(crate) next_poll_ns: AtomicU64,
+    /// Somebody wants to know whom the workers run.
+    pub(crate) sampling: AtomicBool,
+    pub(crate) samplers: Mutex<Vec<std::sync::Weak<crate::sampling::Sampler>>>,
     dead_letter_hooks: DeadLetterHooks,
     next_timer: AtomicU64,
 }
@@ -212,6 +215,8 @@ impl SystemCore {
             above: OnceLock::new(),
             polling: AtomicBool::new(false),
             next_poll_ns: AtomicU64::new(0),
+            sampling: AtomicBool::new(false),
+            samplers: Mutex::default(),
             dead_letter_hooks: DeadLetterHooks::default(),
             next_timer: AtomicU64::new(0),
             config,

@@ -51,6 +51,8 @@ pub(crate) struct Directory {
     /// Actors that were sent away, and of which it is not known yet whether they have come; with those that came back before
     /// that was known.
     pub(crate) leaving: Mutex<FxHashMap<ActorId, Option<Return>>>,
+    /// For who brings together who talks.
+    pub(crate) talk: crate::balance::Talk,
     /// How often room was made on a link whose window was full.
     pub(crate) room_made: AtomicU64,
 }
@@ -99,6 +101,7 @@ impl Directory {
             links: Mutex::default(),
             turning: Mutex::default(),
             leaving: Mutex::default(),
+            talk: crate::balance::Talk::default(),
             room_made: AtomicU64::new(0),
         }
     }

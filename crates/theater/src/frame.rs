@@ -57,6 +57,8 @@ pub(crate) enum Head {
     Release { ask: u64, handles: Vec<Handle> },
     /// The receiver's actors that the receiver calls so have ended.
     Ended { handles: Vec<Handle> },
+    /// How busy is the receiver? A number from 0 to 1 is the answer.
+    Load { ask: u64 },
     /// The sender is still there.
     Beat,
     /// The sender ends.

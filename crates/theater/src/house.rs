@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
 
+use crate::balance::Meter;
 use crate::directory::Directory;
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume};
@@ -70,6 +71,7 @@ pub(crate) struct House {
     callers: AtomicUsize,
     pub(crate) turns: AtomicU64,
     closing: AtomicBool,
+    meter: Mutex<Meter>,
 }
 
 #[derive(Default)]
@@ -123,6 +125,7 @@ impl House {
             callers: AtomicUsize::new(0),
             turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
+            meter: Mutex::new(Meter::new()),
         });
         house.directory.belongs_to(&house);
         let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
@@ -132,6 +135,11 @@ impl House {
 
     fn links(&self) -> MutexGuard<'_, Links> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How busy this theater is, from 0 to 1.
+    pub(crate) fn load(&self) -> f64 {
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner).read(&self.system)
     }
 
     /// All links that are not lost.

@@ -3,11 +3,12 @@
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
 //! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house`
 //! (connections), `registry` (what can be said to whom), `proxy` and `distant` (places of actors that are elsewhere),
-//! `directory` (their names), `moves` (actors that go from theater to theater).
+//! `directory` (their names), `moves` (actors that go from theater to theater), `balance` (theaters that send them).
 
 #![forbid(unsafe_code)]
 
 mod answer;
+mod balance;
 mod directory;
 mod distant;
 mod error;
@@ -27,6 +28,7 @@ mod theater;
 mod tls;
 
 pub use answer::{Find, Migration};
+pub use balance::{Balance, Balancing};
 pub use error::{FindError, TheaterError};
 pub use theater::{Evacuation, Peer, Theater, TheaterBuilder};
 pub use tls::Tls;

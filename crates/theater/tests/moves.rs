@@ -420,7 +420,8 @@ fn an_actor_that_cannot_go_stays_as_it_was() {
     let [a, _] = &theaters[..] else { unreachable!() };
     let to_b = peers[0][1].as_ref().unwrap();
     let stubborn = a.system().spawn(Stubborn);
-    assert!(matches!(a.migrate(stubborn, to_b).wait(), Err(MigrateError::Unwritable(_))));
+    let Err(MigrateError::Unwritable(why)) = a.migrate(stubborn, to_b).wait() else { panic!("it has gone") };
+    assert!(why.contains("it will not"), "{why}");
     assert_eq!(stubborn.ask(Ticks).wait(), Ok(1));
 
     let supervisor = a.system().spawn(Supervisor::new(Supervise::one_for_one()));

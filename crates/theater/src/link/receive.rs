@@ -211,6 +211,13 @@ impl Link {
                 TARGETS.with_borrow_mut(|targets| handles.into_iter().for_each(|handle| targets.release(handle)));
                 let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
             }
+            Head::Load { ask } => {
+                let load = self.house().map_or(1.0, |house| house.load());
+                let _ = self.send(Lane::Normal, |out| {
+                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
+                    Codec::Positional.write(&load, out)
+                });
+            }
             Head::Ended { handles } => self.take_ended(&handles),
             Head::Beat => {}
             Head::Goodbye => self.taken_leave_of.store(true, Ordering::Relaxed),
@@ -260,6 +267,7 @@ impl Link {
             return bounce(Undelivered::Stopped);
         };
         self.note_target(id.address().stage());
+        self.directory.talk.note(id, self.incarnation);
         let lane = if lane == session::Lane::Normal { Lane::Normal } else { Lane::Urgent };
         if (entry.tell)(id, lane, bytes, codec).is_err() {
             bounce(Undelivered::Unreachable);
@@ -274,6 +282,7 @@ impl Link {
         let Some(id) = target.filter(|id| !id.address().is_stale()) else {
             return self.fail(ask, &AskError::Stopped);
         };
+        self.directory.talk.note(id, self.incarnation);
         let (link, border) = (self.this(), self.border());
         let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| match answer {
             Err(error) => link.fail(ask, &error),

@@ -232,6 +232,12 @@ impl Link {
         }
     }
 
+    /// Asks how busy the other theater is.
+    pub(crate) fn ask_load(&self, answer: TakeAnswer) {
+        // On an error, the answer says it.
+        let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Load { ask }.write(out));
+    }
+
     /// Asks who is published as `name`.
     pub(crate) fn find(&self, name: &str, actor: &str, answer: TakeAnswer) {
         // On an error, the answer says it.
