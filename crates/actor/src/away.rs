@@ -16,6 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::actor::{Actor, ActorId, Extra, Life, StopReason, Watcher, dead_letter};
 use crate::actor_ref::{ActorRef, Recipient};
+use crate::any::{AnyActor, Known};
 use crate::ask::{AskError, ReplyTo};
 use crate::message::Message;
 use crate::wire::{Codec, Remote, WireError, handles_named, handles_of};
@@ -383,6 +384,37 @@ impl<'de, M: Message> Deserialize<'de> for Recipient<M> {
     }
 }
 
+impl Serialize for AnyActor {
+    /// As part of a message or an answer that goes to another theater.
+    ///
+    /// # Errors
+    /// Anywhere else.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = border().and_then(|border| border.name_of(self.id)).map_err(serde::ser::Error::custom)?;
+        (name, self.name).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for AnyActor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (name, actor) = <(RefName, String)>::deserialize(deserializer)?;
+        if CROSSING.get() == Crossing::Shape {
+            return Ok(Known::nobody());
+        }
+        let met = border().and_then(|border| {
+            let unknown = || {
+                WireError::new(format!(
+                    "the program of this theater has no actors called {actor} that others may send to: see `#[actor(remote)]`"
+                ))
+            };
+            let known = Known::named(&actor).ok_or_else(unknown)?;
+            let id = border.meet(name, &known.place)?;
+            known.reference(id).ok_or_else(|| WireError::new(format!("{id} is no {actor}")))
+        });
+        met.map_err(serde::de::Error::custom)
+    }
+}
+
 /// Another message like `message`, by its wire form.
 pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
     /// The border of a theater to itself.
@@ -410,7 +442,7 @@ pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
 
 impl<A: Actor> ActorRef<A> {
     /// A reference to an actor that has ended.
-    fn nowhere() -> Self {
+    pub(crate) fn nowhere() -> Self {
         ActorRef::new(RawAddress::nowhere())
     }
 }

@@ -7,6 +7,7 @@
 
 mod actor;
 mod actor_ref;
+mod any;
 mod ask;
 pub mod away;
 mod context;
@@ -25,6 +26,7 @@ pub use actor::{Actor, ActorId, Down, StopReason};
 #[doc(hidden)]
 pub use actor::{Notify, Watcher};
 pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
+pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, AskFuture, Phase};
 pub use context::{Context, ContextAsk, TimerKey};
 pub use message::{AsyncHandler, AsyncMode, HandledBy, Handler, Message, SyncMode};

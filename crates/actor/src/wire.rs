@@ -216,7 +216,7 @@ pub struct Controls {
 }
 
 impl Controls {
-    const fn of<A: Actor>() -> Controls {
+    pub(crate) const fn of<A: Actor>() -> Controls {
         Controls {
             stop: |id, drain| {
                 if let Ok(address) = address::<A>(id) {
@@ -326,6 +326,8 @@ pub struct Spawns {
     pub spawn: SpawnFrom,
     /// How it is taken from theater to theater, if it is mobile.
     pub moves: Option<Moves>,
+    /// Makes a place for such an actor: see [`crate::away::place`].
+    pub place: fn(&SystemCore, u16, Arc<dyn crate::away::Carrier>) -> ActorId,
     /// What can be done with the actor besides.
     pub controls: Controls,
 }
@@ -347,6 +349,7 @@ impl Spawns {
                 Ok(spawned.id())
             },
             moves: None,
+            place: |system, stage, carrier| crate::away::place::<A>(system, stage, carrier).id(),
             controls: Controls::of::<A>(),
         }
     }

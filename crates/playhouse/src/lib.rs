@@ -84,7 +84,10 @@
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor};
-pub use playhouse_theater::{Evacuation, Find, FindError, Migration, Peer, Theater, TheaterBuilder, TheaterError, Tls};
+pub use playhouse_theater::{
+    CountNames, Evacuation, Find, FindError, GetName, Migration, NameAsk, NameError, NameServer, Names, Peer, PutName,
+    RemoveName, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
+};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
 ///
@@ -100,7 +103,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub mod prelude {
     pub use crate::{
         Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, GaveUp, Group, Handler,
-        Message, MigrateError, Owned, Peer, Phase, Placement, Recipient, SpawnError, SpawnOptions, Stealing,
-        StopReason, Supervise, Supervised, Supervisor, System, Theater, TimerKey, TrySendError, actor,
+        Message, MigrateError, NameError, NameServer, Names, Owned, Peer, Phase, Placement, Recipient, SpawnError,
+        SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, Theater, TimerKey, TrySendError,
+        actor,
     };
 }
