@@ -14,6 +14,7 @@ use std::sync::Arc;
 use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use crate::abroad::{Decision, Found, Host};
 use crate::actor::{Actor, ActorId, Extra, Life, StopReason, Watcher, dead_letter};
 use crate::actor_ref::{ActorRef, Recipient};
 use crate::any::{AnyActor, Known};
@@ -62,6 +63,15 @@ pub enum Parcel<'a> {
     },
     /// The actor is to be ended without its hook.
     Kill,
+    /// Its supervisor has decided.
+    Verdict {
+        /// The type of the actor.
+        actor: TypeId,
+        /// What that is called in reports.
+        name: &'static str,
+        /// What is to become of it.
+        verdict: Decision<Write<'a>>,
+    },
     /// Somebody wants to know of its end.
     Watch {
         /// Who.
@@ -454,6 +464,7 @@ impl fmt::Debug for Parcel<'_> {
             Parcel::Request { name, .. } => write!(f, "Request({name})"),
             Parcel::Stop { drain } => write!(f, "Stop {{ drain: {drain} }}"),
             Parcel::Kill => f.write_str("Kill"),
+            Parcel::Verdict { name, .. } => write!(f, "Verdict({name})"),
             Parcel::Watch { watcher, .. } => write!(f, "Watch({watcher:?})"),
             Parcel::Unwatch { watcher } => write!(f, "Unwatch({watcher:?})"),
             Parcel::Marker(marker) => write!(f, "Marker({:?})", marker.origin),

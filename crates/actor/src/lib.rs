@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod abroad;
 mod actor;
 mod actor_ref;
 mod any;
@@ -22,6 +23,7 @@ mod timers;
 mod waiting;
 pub mod wire;
 
+pub use abroad::TheaterLost;
 pub use actor::{Actor, ActorId, Down, StopReason};
 #[doc(hidden)]
 pub use actor::{Notify, Watcher};
@@ -33,5 +35,5 @@ pub use message::{AsyncHandler, AsyncMode, HandledBy, Handler, Message, SyncMode
 pub use mobile::{MigrateError, Mobile};
 pub use playhouse_executor::{Counters, Stealing, Undelivered, limits};
 pub use spawn::{Group, Placement, SpawnError, SpawnOptions};
-pub use supervise::{Directive, GaveUp, Supervise, Supervised, Supervisor};
+pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};
 pub use system::{BuildError, DeadLetter, ShutdownError, ShutdownReport, Stats, System, SystemBuilder};

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_reflection::{Samples, Tracer, TracerConfig};
 use siphasher::sip::SipHasher24;
 
+use crate::abroad::{Decision, decide, start_child};
 use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, ReplyTo};
@@ -312,6 +313,9 @@ fn address<A: Actor>(id: ActorId) -> Result<playhouse_executor::Address<Life<A>>
 /// Reads the state of an actor and starts it.
 pub type SpawnFrom = fn(&Arc<SystemCore>, &[u8], Codec) -> Result<ActorId, WireError>;
 
+/// Tells an actor what its supervisor has decided.
+pub type Decide = fn(ActorId, Decision<(&[u8], Codec)>) -> Result<(), WireError>;
+
 /// That an actor can be started from another theater with a state that is sent there: an entry of the list in the binary.
 pub struct Spawns {
     /// The actor's type.
@@ -324,6 +328,10 @@ pub struct Spawns {
     pub schema: fn() -> Option<u64>,
     /// Reads the state and starts the actor.
     pub spawn: SpawnFrom,
+    /// Reads who supervises it from elsewhere, and its state, and starts the actor.
+    pub spawn_child: SpawnFrom,
+    /// Tells it what its supervisor has decided; the new state is to be read.
+    pub decide: Decide,
     /// How it is taken from theater to theater, if it is mobile.
     pub moves: Option<Moves>,
     /// Makes a place for such an actor: see [`crate::away::place`].
@@ -348,6 +356,8 @@ impl Spawns {
                     spawn(system, SpawnOptions::new(), actor).map_err(|error| WireError(error.to_string()))?;
                 Ok(spawned.id())
             },
+            spawn_child: start_child::<A>,
+            decide: decide::<A>,
             moves: None,
             place: |system, stage, carrier| crate::away::place::<A>(system, stage, carrier).id(),
             controls: Controls::of::<A>(),
