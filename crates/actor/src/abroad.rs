@@ -157,9 +157,9 @@ impl Abroad {
         let id = self.child.start(&*self.host, &ties)?;
         self.whereabouts = Whereabouts::There;
         let lost = Box::new(move |reason| {
-            // Of other ends the child itself tells.
-            if reason == StopReason::TheaterLost {
-                supervisor.address.send_urgent(ChildLost { key, id });
+            // Of other ends the child itself tells. Where its place was given up with the link, it is not alive.
+            if let StopReason::TheaterLost | StopReason::NotAlive = reason {
+                supervisor.address.send_urgent(ChildLost { key, id, surely: reason == StopReason::TheaterLost });
             }
         });
         self.child.watch(watcher_of(key), Notify::Call(lost));
@@ -293,15 +293,17 @@ impl Handler<ChildReport> for Supervisor {
 }
 
 /// The theater of a child is lost.
-struct ChildLost {
-    key: u64,
-    id: ActorId,
+pub(crate) struct ChildLost {
+    pub(crate) key: u64,
+    pub(crate) id: ActorId,
+    /// Otherwise only if the link is.
+    pub(crate) surely: bool,
 }
 
 impl Envelope<Life<Supervisor>> for ChildLost {
     fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
         let mut ctx = Context::new(cx);
-        life.actor.child_lost(self.key, self.id, &mut ctx);
+        life.actor.child_lost(self, &mut ctx);
         ctx.into_cx()
     }
 

@@ -17,7 +17,7 @@ use playhouse_executor::{Control, ControlCx, Crash, Cx, Envelope, Undelivered, w
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::abroad::{Abroad, Decision, Emigrate, Host, Minded, Reached, TheaterLost, Whereabouts, emigrate};
+use crate::abroad::{Abroad, ChildLost, Decision, Emigrate, Host, Minded, Reached, TheaterLost, Whereabouts, emigrate};
 use crate::actor::{Actor, ActorId, Life, Request};
 use crate::actor_ref::ActorRef;
 use crate::context::Context;
@@ -290,10 +290,9 @@ impl Supervisor {
 
     fn give_up(&mut self, at: usize, crash: Crash, ctx: &mut Context<Self>) {
         let gave_up = GaveUp { child: self.children[at].name.clone(), cause: crash.describe() };
-        match &mut self.children[at].child {
-            Ward::Here(child) => child.verdict(Verdict::GiveUp(crash)),
-            // No factory is asked for this.
-            Ward::There(child) => drop(child.decide(Decision::GiveUp)),
+        // One in another theater is told, like all of them, that it has no supervisor any more.
+        if let Ward::Here(child) = &mut self.children[at].child {
+            child.verdict(Verdict::GiveUp(crash));
         }
         self.children.clear();
         ctx.fail(gave_up);
@@ -329,10 +328,11 @@ impl Supervisor {
         }
     }
 
-    /// The theater that a child lived in as `id` is lost: one crash, of all children there.
-    pub(crate) fn child_lost(&mut self, key: u64, id: ActorId, ctx: &mut Context<Self>) {
+    /// The theater that a child lived in is lost: one crash, of all children there.
+    pub(crate) fn child_lost(&mut self, ChildLost { key, id, surely }: ChildLost, ctx: &mut Context<Self>) {
         let Some(child) = self.abroad(key) else { return };
-        if child.id() != Some(id) || child.whereabouts != Whereabouts::There {
+        let known = child.id() == Some(id) && child.whereabouts == Whereabouts::There;
+        if !known || !(surely || child.host.is_lost()) {
             return;
         }
         child.whereabouts = Whereabouts::Lost;

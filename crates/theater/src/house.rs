@@ -70,6 +70,8 @@ pub(crate) struct House {
     callers: AtomicUsize,
     pub(crate) turns: AtomicU64,
     closing: AtomicBool,
+    /// The others are told that it ends: no new sessions.
+    leaving: AtomicBool,
 }
 
 #[derive(Default)]
@@ -123,6 +125,7 @@ impl House {
             callers: AtomicUsize::new(0),
             turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
         });
         house.directory.belongs_to(&house);
         let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
@@ -132,6 +135,14 @@ impl House {
 
     fn links(&self) -> MutexGuard<'_, Links> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All links, for the last time: no others come.
+    pub(crate) fn last_links(&self) -> Vec<Arc<Link>> {
+        let links = self.links();
+        // Relaxed: read under the same lock.
+        self.leaving.store(true, Ordering::Relaxed);
+        links.by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
     }
 
     /// All links that are not lost.
@@ -365,6 +376,7 @@ impl House {
                 Some(known) if !known.link.is_lost() => (Reply::Busy, None),
                 _ => refused("it has given the link up".to_owned()),
             },
+            None if self.leaving.load(Ordering::Relaxed) => refused("it is closing".to_owned()),
             None => {
                 let calling = hello.listens.is_some_and(|address| links.calling.contains(&address));
                 if calling && self.incarnation < hello.incarnation {

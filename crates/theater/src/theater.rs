@@ -415,8 +415,8 @@ impl Theater {
             }
         };
         self.house.system.core().drain(limit);
-        let links = self.house.all_links();
-        settle(&links);
+        settle(&self.house.all_links());
+        let links = self.house.last_links();
         for link in &links {
             link.say_goodbye();
         }
