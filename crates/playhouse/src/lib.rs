@@ -102,9 +102,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What a program with actors needs.
 pub mod prelude {
     pub use crate::{
-        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, GaveUp, Group, Handler,
-        Message, MigrateError, NameError, NameServer, Names, Owned, Peer, Phase, Placement, Recipient, SpawnError,
-        SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, Theater, TimerKey, TrySendError,
-        actor,
+        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, FindChild, GaveUp,
+        Group, Handler, Message, MigrateError, NameError, NameServer, Names, Owned, Peer, Phase, Placement, Recipient,
+        SpawnError, SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, Theater, TimerKey,
+        TrySendError, actor,
     };
 }

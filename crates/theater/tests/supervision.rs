@@ -44,10 +44,6 @@ struct Crash {
 }
 remote_message!(Crash -> ());
 
-#[derive(Serialize, Deserialize)]
-struct GoTo(std::net::SocketAddr);
-remote_message!(GoTo -> ());
-
 fn panic(text: &str) -> Crash {
     Crash { text: text.to_owned(), error: false }
 }
@@ -67,12 +63,7 @@ impl Handler<Crash> for Counter {
         panic!("{}", crash.text);
     }
 }
-impl Handler<GoTo> for Counter {
-    fn handle(&mut self, GoTo(address): GoTo, ctx: &mut Context<Self>) {
-        ctx.migrate_to(address);
-    }
-}
-remote!(mobile Counter: Add, Crash, GoTo);
+remote!(spawn Counter: Add, Crash);
 
 /// Tells of ends.
 struct Watcher(Sender<(ActorId, StopReason)>);
