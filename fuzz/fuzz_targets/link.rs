@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use playhouse_actor::wire::WireForm;
+use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::{Actor, ActorRef, Context, Handler, Message, System, remote};
 use playhouse_theater::{Theater, fuzz};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,9 @@ remote!(spawn Open: Anything);
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     static THEATER: OnceLock<Theater> = OnceLock::new();
     let theater = || Theater::builder().system(System::builder().workers(1)).start().expect("a theater");
-    // The actor that there is to talk to: handle 0, of the only type, by position.
-    let begun = [&[5, 5, 0, 1, 0, 5], bytes].concat();
-    fuzz::link(THEATER.get_or_init(theater), &begun);
+    let theater = THEATER.get_or_init(theater);
+    // The actor that there is to talk to: handle 0, by position. One byte says its kind.
+    let kind = fuzz::kind_of_start(theater, Open::wire_name()).expect("it is listed") as u8;
+    let begun = [&[5, 5, 0, kind, 0, 5], bytes].concat();
+    fuzz::link(theater, &begun);
 });

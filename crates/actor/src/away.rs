@@ -14,8 +14,10 @@ use std::sync::Arc;
 use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use crate::abroad::{Decision, Found, Host};
 use crate::actor::{Actor, ActorId, Extra, Life, StopReason, Watcher, dead_letter};
 use crate::actor_ref::{ActorRef, Recipient};
+use crate::any::{AnyActor, Known};
 use crate::ask::{AskError, ReplyTo};
 use crate::message::Message;
 use crate::wire::{Codec, Remote, WireError, handles_named, handles_of};
@@ -61,6 +63,15 @@ pub enum Parcel<'a> {
     },
     /// The actor is to be ended without its hook.
     Kill,
+    /// Its supervisor has decided.
+    Verdict {
+        /// The type of the actor.
+        actor: TypeId,
+        /// What that is called in reports.
+        name: &'static str,
+        /// What is to become of it.
+        verdict: Decision<Write<'a>>,
+    },
     /// Somebody wants to know of its end.
     Watch {
         /// Who.
@@ -383,6 +394,37 @@ impl<'de, M: Message> Deserialize<'de> for Recipient<M> {
     }
 }
 
+impl Serialize for AnyActor {
+    /// As part of a message or an answer that goes to another theater.
+    ///
+    /// # Errors
+    /// Anywhere else.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = border().and_then(|border| border.name_of(self.id)).map_err(serde::ser::Error::custom)?;
+        (name, self.name).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for AnyActor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (name, actor) = <(RefName, String)>::deserialize(deserializer)?;
+        if CROSSING.get() == Crossing::Shape {
+            return Ok(Known::nobody());
+        }
+        let met = border().and_then(|border| {
+            let unknown = || {
+                WireError::new(format!(
+                    "the program of this theater has no actors called {actor} that others may send to: see `#[actor(remote)]`"
+                ))
+            };
+            let known = Known::named(&actor).ok_or_else(unknown)?;
+            let id = border.meet(name, &known.place)?;
+            known.reference(id).ok_or_else(|| WireError::new(format!("{id} is no {actor}")))
+        });
+        met.map_err(serde::de::Error::custom)
+    }
+}
+
 /// Another message like `message`, by its wire form.
 pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
     /// The border of a theater to itself.
@@ -410,7 +452,7 @@ pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
 
 impl<A: Actor> ActorRef<A> {
     /// A reference to an actor that has ended.
-    fn nowhere() -> Self {
+    pub(crate) fn nowhere() -> Self {
         ActorRef::new(RawAddress::nowhere())
     }
 }
@@ -422,6 +464,7 @@ impl fmt::Debug for Parcel<'_> {
             Parcel::Request { name, .. } => write!(f, "Request({name})"),
             Parcel::Stop { drain } => write!(f, "Stop {{ drain: {drain} }}"),
             Parcel::Kill => f.write_str("Kill"),
+            Parcel::Verdict { name, .. } => write!(f, "Verdict({name})"),
             Parcel::Watch { watcher, .. } => write!(f, "Watch({watcher:?})"),
             Parcel::Unwatch { watcher } => write!(f, "Unwatch({watcher:?})"),
             Parcel::Marker(marker) => write!(f, "Marker({:?})", marker.origin),

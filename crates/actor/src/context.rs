@@ -7,6 +7,7 @@ use playhouse_executor::{Address, Cx, Port, Sends, with_current_system};
 
 use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
+use crate::any::AnyActor;
 use crate::ask::{AskError, PostAsk, ReplyTo};
 use crate::mail::{Answer, DownMail, Start};
 use crate::message::{HandledBy, Message};
@@ -122,6 +123,11 @@ impl<A: Actor> Context<A> {
     /// Asks for a [`terminated`](Actor::terminated) call when `who` ends; at once if it has ended. Watching twice is
     /// watching once.
     pub fn watch<B: Actor>(&mut self, who: ActorRef<B>) {
+        let (watcher, notify) = self.watcher();
+        who.address.send_control(Watch::Begin { watcher, notify, who: who.id() });
+    }
+
+    fn watcher(&self) -> (Watcher, Notify) {
         struct ByDown;
         impl<A: Actor> Sends<Life<A>, Down> for ByDown {
             fn send(to: Address<Life<A>>, down: Down) {
@@ -129,8 +135,18 @@ impl<A: Actor> Context<A> {
             }
         }
         let notify: Port<Down> = self.cx.address().port::<Down, ByDown>();
-        let watcher = Watcher::Here(self.id());
-        who.address.send_control(Watch::Begin { watcher, notify: Notify::Port(notify), who: who.id() });
+        (Watcher::Here(self.id()), Notify::Port(notify))
+    }
+
+    /// As [`Context::watch`], for an actor of any type.
+    pub fn watch_any(&mut self, who: AnyActor) {
+        let (watcher, notify) = self.watcher();
+        who.watch(watcher, notify);
+    }
+
+    /// Takes such a watch back, as [`Context::unwatch`].
+    pub fn unwatch_any(&mut self, who: AnyActor) {
+        who.unwatch(Watcher::Here(self.id()));
     }
 
     /// Takes a watch back. A notice that is under way may still arrive.

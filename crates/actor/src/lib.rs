@@ -5,8 +5,10 @@
 
 #![forbid(unsafe_code)]
 
+mod abroad;
 mod actor;
 mod actor_ref;
+mod any;
 mod ask;
 pub mod away;
 mod context;
@@ -22,15 +24,17 @@ mod timers;
 mod waiting;
 pub mod wire;
 
+pub use abroad::TheaterLost;
 pub use actor::{Actor, ActorId, Down, StopReason};
 #[doc(hidden)]
 pub use actor::{Notify, Watcher};
 pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
+pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, AskFuture, Phase};
 pub use context::{Context, ContextAsk, TimerKey};
 pub use message::{AsyncHandler, AsyncMode, HandledBy, Handler, Message, SyncMode};
 pub use mobile::{MigrateError, Mobile};
 pub use playhouse_executor::{Counters, Stealing, Undelivered, limits};
 pub use spawn::{Group, Placement, SpawnError, SpawnOptions};
-pub use supervise::{Directive, GaveUp, Supervise, Supervised, Supervisor};
+pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};
 pub use system::{BuildError, DeadLetter, ShutdownError, ShutdownReport, Stats, System, SystemBuilder};

@@ -84,7 +84,7 @@ pub struct SpawnError {
 }
 
 impl SpawnError {
-    fn new<A>(name: Option<&str>, why: String) -> SpawnError {
+    pub(crate) fn new<A>(name: Option<&str>, why: String) -> SpawnError {
         SpawnError { actor: type_name::<A>(), name: name.map(str::to_owned), why }
     }
 }

@@ -3,18 +3,22 @@
 //! A [`Supervisor`] is an ordinary actor. A supervised child that crashes is held, with its mailbox, until its
 //! supervisor has decided; a restarted child keeps its address and its mailbox and has a new state, made by the factory
 //! it was started with. A panic (or [`Context::fail`]) goes to the supervisor; a returned `Err` goes to the asker: the
-//! two are never mixed.
+//! two are never mixed. Children in other theaters: `abroad`.
 
 use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse_executor::{Control, ControlCx, Crash, Cx, Envelope, Undelivered, with_current_system};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::actor::{Actor, Life, Request};
+use crate::abroad::{Abroad, ChildLost, Decision, Emigrate, Host, Minded, Reached, TheaterLost, Whereabouts, emigrate};
+use crate::actor::{Actor, ActorId, Life, Request};
 use crate::actor_ref::ActorRef;
 use crate::context::Context;
 use crate::mail::Start;
@@ -22,6 +26,7 @@ use crate::message::{Handler, Message};
 use crate::names::Name;
 use crate::spawn::{Placement, SpawnError, spawn_named, take_name};
 use crate::timers::cancel_all;
+use crate::wire::Remote;
 
 /// What is done about a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,12 +108,21 @@ impl Supervise {
 
     /// What is done when a child crashed with an `E`, by [`Context::fail`] or [`std::panic::panic_any`]. The first rule
     /// that fits is taken.
+    ///
+    /// Of a child in another theater only the text of its error comes: use [`Supervise::when`] there. But
+    /// [`TheaterLost`] is found by its type.
     pub fn on<E: Error + 'static>(mut self, directive: Directive) -> Self {
         let fits = |crash: &Crash| match crash {
             Crash::Error(error) => error.is::<E>(),
             Crash::Panic(payload) => payload.is::<E>(),
         };
         self.rules.push((Box::new(fits), directive));
+        self
+    }
+
+    /// What is done when a child crashed with an error or a panic whose text `fits`. The first rule that fits is taken.
+    pub fn when(mut self, fits: impl Fn(&str) -> bool + Send + 'static, directive: Directive) -> Self {
+        self.rules.push((Box::new(move |crash: &Crash| fits(&crash.describe())), directive));
         self
     }
 
@@ -145,7 +159,19 @@ pub struct Supervisor {
 struct Kept {
     key: u64,
     name: String,
-    child: Box<dyn Supervisable>,
+    child: Ward,
+}
+
+enum Ward {
+    Here(Box<dyn Supervisable>),
+    There(Abroad),
+}
+
+impl Ward {
+    /// If it is a child of that theater, and this is what is known of it.
+    fn is_at(&self, theater: u64, whereabouts: Whereabouts) -> bool {
+        matches!(self, Ward::There(child) if child.whereabouts == whereabouts && child.host.theater() == theater)
+    }
 }
 
 impl fmt::Debug for Kept {
@@ -156,7 +182,10 @@ impl fmt::Debug for Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.child.stop();
+        match &mut self.child {
+            Ward::Here(child) => child.stop(),
+            Ward::There(child) => child.dismiss(),
+        }
     }
 }
 
@@ -167,6 +196,7 @@ static NEXT_KEY: AtomicU64 = AtomicU64::new(0);
 trait Supervisable: Send {
     fn verdict(&self, verdict: Verdict);
     fn stop(&self);
+    fn id(&self) -> ActorId;
 }
 
 impl<A: Actor> Supervisable for ActorRef<A> {
@@ -176,6 +206,10 @@ impl<A: Actor> Supervisable for ActorRef<A> {
 
     fn stop(&self) {
         self.address.send_control(Request::Stop);
+    }
+
+    fn id(&self) -> ActorId {
+        ActorRef::id(*self)
     }
 }
 
@@ -203,30 +237,140 @@ impl Supervisor {
             first.saturating_mul(1 << doublings).min(most)
         });
         match delay.filter(|delay| !delay.is_zero()) {
-            None => self.restart_now(key),
+            None => self.restart_now(key, ctx),
             Some(delay) => {
                 ctx.send_after(delay, RestartNow { key });
             }
         }
     }
 
-    fn restart_now(&mut self, key: u64) {
+    fn restart_now(&mut self, key: u64, ctx: &mut Context<Self>) {
         let Some(at) = self.position(key) else { return };
         let affected = match self.policy.strategy {
             Strategy::OneForOne => at..at + 1,
             Strategy::OneForAll => 0..self.children.len(),
             Strategy::RestForOne => at..self.children.len(),
         };
-        for kept in &self.children[affected] {
-            kept.child.verdict(Verdict::Restart);
+        // Those that are lost with it start again with it.
+        let lost = match &self.children[at].child {
+            Ward::There(child) if child.whereabouts == Whereabouts::Lost => Some(child.host.theater()),
+            _ => None,
+        };
+        let mut to_call: Vec<Arc<dyn Host>> = Vec::new();
+        let mut crashed = Vec::new();
+        for (index, kept) in self.children.iter_mut().enumerate() {
+            let goes_along = lost.is_some_and(|theater| kept.child.is_at(theater, Whereabouts::Lost));
+            if !affected.contains(&index) && !goes_along {
+                continue;
+            }
+            match &mut kept.child {
+                Ward::Here(child) => child.verdict(Verdict::Restart),
+                Ward::There(child) => match child.whereabouts {
+                    Whereabouts::There => {
+                        crashed.extend(child.decide(Decision::Restart(())).err().map(|crash| (kept.key, crash)));
+                    }
+                    Whereabouts::Lost => {
+                        child.whereabouts = Whereabouts::Called;
+                        if !to_call.iter().any(|host| host.theater() == child.host.theater()) {
+                            to_call.push(Arc::clone(&child.host));
+                        }
+                    }
+                    Whereabouts::Called => {}
+                },
+            }
+        }
+        for host in to_call {
+            let (supervisor, theater) = (ctx.this(), host.theater());
+            host.reach(Box::new(move |found| supervisor.address.send_urgent(Reached { theater, found })));
+        }
+        for (key, crash) in crashed {
+            self.child_crashed(key, crash, ctx);
         }
     }
 
     fn give_up(&mut self, at: usize, crash: Crash, ctx: &mut Context<Self>) {
         let gave_up = GaveUp { child: self.children[at].name.clone(), cause: crash.describe() };
-        self.children[at].child.verdict(Verdict::GiveUp(crash));
+        // One in another theater is told, like all of them, that it has no supervisor any more.
+        if let Ward::Here(child) = &mut self.children[at].child {
+            child.verdict(Verdict::GiveUp(crash));
+        }
         self.children.clear();
         ctx.fail(gave_up);
+    }
+
+    // -- children in other theaters -----------------------------------------------------------------------------------
+
+    pub(crate) fn abroad(&mut self, key: u64) -> Option<&mut Abroad> {
+        let at = self.position(key)?;
+        match &mut self.children[at].child {
+            Ward::Here(_) => None,
+            Ward::There(child) => Some(child),
+        }
+    }
+
+    pub(crate) fn forget(&mut self, key: u64) {
+        self.children.retain(|kept| kept.key != key);
+    }
+
+    /// A child in another theater has crashed, and is held there; or it is lost.
+    pub(crate) fn child_crashed(&mut self, key: u64, crash: Crash, ctx: &mut Context<Self>) {
+        let directive = self.policy.decide(&crash);
+        let (Some(at), Some(child)) = (self.position(key), self.abroad(key)) else { return };
+        let (lost, theater) = (child.whereabouts != Whereabouts::There, child.host.theater());
+        match directive {
+            Directive::Restart => self.restart(key, crash, ctx),
+            // There is nothing to resume.
+            Directive::Resume if lost => self.restart(key, crash, ctx),
+            Directive::Stop if lost => self.children.retain(|kept| !kept.child.is_at(theater, Whereabouts::Lost)),
+            Directive::Resume => drop(child.decide(Decision::Resume)),
+            Directive::Stop => drop(child.decide(Decision::GiveUp)),
+            Directive::Escalate => self.give_up(at, crash, ctx),
+        }
+    }
+
+    /// The theater that a child lived in is lost: one crash, of all children there.
+    pub(crate) fn child_lost(&mut self, ChildLost { key, id, surely }: ChildLost, ctx: &mut Context<Self>) {
+        let Some(child) = self.abroad(key) else { return };
+        let known = child.id() == Some(id) && child.whereabouts == Whereabouts::There;
+        if !known || !(surely || child.host.is_lost()) {
+            return;
+        }
+        child.whereabouts = Whereabouts::Lost;
+        let host = Arc::clone(&child.host);
+        if host.is_lost() {
+            for kept in &mut self.children {
+                if kept.child.is_at(host.theater(), Whereabouts::There)
+                    && let Ward::There(child) = &mut kept.child
+                {
+                    child.whereabouts = Whereabouts::Lost;
+                }
+            }
+        }
+        self.child_crashed(key, Crash::Error(Box::new(TheaterLost { why: None })), ctx);
+    }
+
+    pub(crate) fn reached(&mut self, Reached { theater, found }: Reached, ctx: &mut Context<Self>) {
+        let mut failed = None;
+        for kept in &mut self.children {
+            if !kept.child.is_at(theater, Whereabouts::Called) {
+                continue;
+            }
+            let Ward::There(child) = &mut kept.child else { continue };
+            child.whereabouts = Whereabouts::Lost;
+            let started = match &found {
+                Ok(host) => {
+                    child.host = Arc::clone(host);
+                    child.start(ctx.this(), kept.key, &kept.name).map(drop)
+                }
+                Err(error) => Err(error.clone()),
+            };
+            if let Err(error) = started {
+                failed.get_or_insert((kept.key, TheaterLost { why: Some(error.to_string()) }));
+            }
+        }
+        if let Some((key, error)) = failed {
+            self.child_crashed(key, Crash::Error(Box::new(error)), ctx);
+        }
     }
 }
 
@@ -237,6 +381,7 @@ impl Actor for Supervisor {}
 pub struct Supervised<A> {
     name: String,
     placement: Placement,
+    abroad: Option<(Arc<dyn Host>, Emigrate<A>)>,
     factory: Box<dyn FnMut() -> A + Send>,
 }
 
@@ -249,12 +394,31 @@ impl<A> fmt::Debug for Supervised<A> {
 impl<A: Actor> Supervised<A> {
     /// A child called `name`, whose state `factory` makes: now, and again for each restart.
     pub fn new(name: impl Into<String>, factory: impl FnMut() -> A + Send + 'static) -> Self {
-        Supervised { name: name.into(), placement: Placement::Near, factory: Box::new(factory) }
+        Supervised { name: name.into(), placement: Placement::Near, abroad: None, factory: Box::new(factory) }
     }
 
     /// Where to put it; it stays there over all restarts. Default: near its supervisor.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
+        self
+    }
+
+    /// Has the child live in another theater, a `Peer`, instead: it is started there with the state that the factory makes
+    /// here, as by `spawn_at`, and near the worker that reads the link ([`placement`](Self::placement) says nothing of it).
+    ///
+    /// When it crashes there, it is held with its mailbox until the verdict comes; a restart takes a new state there. Its
+    /// supervisor learns the text of the panic or the error, and not the error itself: see [`Supervise::when`].
+    ///
+    /// When its theater is lost, that is a crash with a [`TheaterLost`], one for all children there. The restart calls the
+    /// theater's address again; if a theater answers, they are started there anew. They are *other actors* then: references
+    /// to the former ones are good no more, and [`FindChild`] tells the new ones. If none answers, that is another crash: so
+    /// with a [backoff](Supervise::backoff) it is tried again and again, and without one the supervisor soon gives up.
+    /// The other way round, a child whose supervisor has ended or is lost is stopped.
+    pub fn at<H: Host + Clone>(mut self, theater: &H) -> Self
+    where
+        A: Remote + Serialize + DeserializeOwned,
+    {
+        self.abroad = Some((Arc::new(theater.clone()), emigrate::<A>));
         self
     }
 }
@@ -266,15 +430,57 @@ impl<A: Actor> Message for Supervised<A> {
 impl<A: Actor> Handler<Supervised<A>> for Supervisor {
     fn handle(&mut self, mut child: Supervised<A>, ctx: &mut Context<Self>) -> Result<ActorRef<A>, SpawnError> {
         let key = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
+        if let Some((host, emigrate)) = child.abroad {
+            let mut abroad = emigrate(host, child.factory);
+            let started = abroad.start(ctx.this(), key, &child.name);
+            let id = started.map_err(|why| SpawnError::new::<A>(Some(&child.name), why.to_string()))?;
+            self.children.push(Kept { key, name: child.name, child: Ward::There(abroad) });
+            return Ok(ActorRef::of_id(id).unwrap_or_else(ActorRef::nowhere));
+        }
         let actor = (child.factory)();
-        let known = Child { supervisor: ctx.this(), key, crashed: false, factory: child.factory };
+        let restarts = Restarts::Here(child.factory);
+        let known = Child { supervisor: ctx.this(), key, crashed: false, restarts };
         let started = with_current_system(|system| {
             let system = system.expect("a handler runs on a worker");
             let start = |name| StartChild { name, child: known };
             spawn_named(system, child.placement, child.name.clone(), actor, start)
         })?;
-        self.children.push(Kept { key, name: child.name, child: Box::new(started) });
+        self.children.push(Kept { key, name: child.name, child: Ward::Here(Box::new(started)) });
         Ok(started)
+    }
+}
+
+/// Asks a [`Supervisor`] for its child of some name: `None` where there is no such child, or it is no `A`, or has ended. Needed
+/// for children in other theaters only, which are other actors after they were lost with their theater.
+pub struct FindChild<A> {
+    name: String,
+    actor: PhantomData<fn() -> A>,
+}
+
+impl<A> fmt::Debug for FindChild<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FindChild({:?})", self.name)
+    }
+}
+
+impl<A: Actor> FindChild<A> {
+    /// The child called `name`; the first, if there are several.
+    pub fn new(name: impl Into<String>) -> FindChild<A> {
+        FindChild { name: name.into(), actor: PhantomData }
+    }
+}
+
+impl<A: Actor> Message for FindChild<A> {
+    type Reply = Option<ActorRef<A>>;
+}
+
+impl<A: Actor> Handler<FindChild<A>> for Supervisor {
+    fn handle(&mut self, find: FindChild<A>, _: &mut Context<Self>) -> Option<ActorRef<A>> {
+        let id = match &self.children.iter().find(|kept| kept.name == find.name)?.child {
+            Ward::Here(child) => child.id(),
+            Ward::There(child) => child.id()?,
+        };
+        ActorRef::of_id(id)
     }
 }
 
@@ -284,29 +490,71 @@ pub(crate) struct Child<A> {
     key: u64,
     /// It waits for its supervisor, with the state that it had when it crashed.
     pub(crate) crashed: bool,
-    factory: Box<dyn FnMut() -> A + Send>,
+    restarts: Restarts<A>,
+}
+
+/// Who makes new states for a child.
+enum Restarts<A> {
+    /// It does.
+    Here(Box<dyn FnMut() -> A + Send>),
+    /// Its supervisor, which may be in another theater.
+    There(Minded),
 }
 
 impl<A: Actor> Child<A> {
+    /// A child whose supervisor may be in another theater.
+    pub(crate) fn of_elsewhere(supervisor: ActorRef<Supervisor>, key: u64) -> Child<A> {
+        Child { supervisor, key, crashed: false, restarts: Restarts::There(Minded::default()) }
+    }
+
+    pub(crate) fn minded(&mut self) -> Option<&mut Minded> {
+        match &mut self.restarts {
+            Restarts::Here(_) => None,
+            Restarts::There(minded) => Some(minded),
+        }
+    }
+
     /// Returns how to tell the supervisor of `crash`.
-    pub(crate) fn report(&self, crash: Crash, child: ActorRef<A>) -> impl FnOnce() + use<A> {
+    pub(crate) fn report(&mut self, crash: Crash, child: ActorRef<A>) -> Box<dyn FnOnce()> {
         let (supervisor, key) = (self.supervisor, self.key);
-        move || supervisor.address.send_urgent(ChildCrashed { key, crash, child: Box::new(child) })
+        match &mut self.restarts {
+            Restarts::Here(_) => Box::new(move || {
+                supervisor.address.send_urgent(ChildCrashed { key, crash, child: Box::new(child) });
+            }),
+            Restarts::There(minded) => Box::new(minded.crashed(crash, supervisor, key)),
+        }
+    }
+
+    /// It has no supervisor any more. Returns why it is held, if it is.
+    pub(crate) fn unbind(self) -> Option<Crash> {
+        match self.restarts {
+            Restarts::Here(_) => None,
+            Restarts::There(minded) => {
+                Minded::unwatch(self.supervisor, self.key);
+                minded.into_crash()
+            }
+        }
     }
 
     pub(crate) fn ended(self) {
-        self.supervisor.address.send(ChildEnded { key: self.key });
+        match self.restarts {
+            Restarts::Here(_) => self.supervisor.address.send(ChildEnded { key: self.key }),
+            Restarts::There(_) => Minded::ended(self.supervisor, self.key),
+        }
     }
 }
 
-struct StartChild<A> {
-    name: Arc<Name>,
-    child: Child<A>,
+pub(crate) struct StartChild<A> {
+    pub(crate) name: Arc<Name>,
+    pub(crate) child: Child<A>,
 }
 
 impl<A: Actor> Envelope<Life<A>> for StartChild<A> {
-    fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
+    fn run(mut self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
         take_name(&mut cx, self.name);
+        if self.child.minded().is_some() {
+            Minded::watch(ActorRef::new(cx.address()), self.child.supervisor, self.child.key);
+        }
         cx.extra().child = Some(self.child);
         Start.run(life, cx)
     }
@@ -348,7 +596,7 @@ struct ChildEnded {
 
 impl Envelope<Life<Supervisor>> for ChildEnded {
     fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
-        life.actor.children.retain(|kept| kept.key != self.key);
+        life.actor.forget(self.key);
         cx
     }
 
@@ -365,8 +613,8 @@ impl Message for RestartNow {
 }
 
 impl Handler<RestartNow> for Supervisor {
-    fn handle(&mut self, restart: RestartNow, _: &mut Context<Self>) {
-        self.restart_now(restart.key);
+    fn handle(&mut self, restart: RestartNow, ctx: &mut Context<Self>) {
+        self.restart_now(restart.key, ctx);
     }
 }
 
@@ -391,7 +639,8 @@ impl<A: Actor> Control<Life<A>> for Verdict {
                 cx.interrupt();
                 cancel_all(std::mem::take(&mut cx.extra().timers));
                 let Some(child) = cx.extra().child.as_mut() else { return };
-                let actor = (child.factory)();
+                let Restarts::Here(factory) = &mut child.restarts else { return };
+                let actor = factory();
                 child.crashed = false;
                 drop(cx.replace(Life { actor }));
                 cx.resume();

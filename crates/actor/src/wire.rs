@@ -12,6 +12,7 @@ use playhouse_executor::{Control, Lane, SystemCore, Undelivered};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::abroad::{Decision, decide, start_child};
 use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, ReplyTo};
@@ -210,7 +211,7 @@ pub struct Controls {
 }
 
 impl Controls {
-    const fn of<A: Actor>() -> Controls {
+    pub(crate) const fn of<A: Actor>() -> Controls {
         Controls {
             stop: |id, drain| {
                 if let Ok(address) = address::<A>(id) {
@@ -306,6 +307,9 @@ fn address<A: Actor>(id: ActorId) -> Result<playhouse_executor::Address<Life<A>>
 /// Reads the state of an actor and starts it.
 pub type SpawnFrom = fn(&Arc<SystemCore>, &[u8], Codec) -> Result<ActorId, WireError>;
 
+/// Tells an actor what its supervisor has decided.
+pub type Decide = fn(ActorId, Decision<(&[u8], Codec)>) -> Result<(), WireError>;
+
 /// That an actor can be started from another theater with a state that is sent there: an entry of the list in the binary.
 pub struct Spawns {
     /// The actor's type.
@@ -318,8 +322,14 @@ pub struct Spawns {
     pub schema: fn() -> Option<u64>,
     /// Reads the state and starts the actor.
     pub spawn: SpawnFrom,
+    /// Reads who supervises it from elsewhere, and its state, and starts the actor.
+    pub spawn_child: SpawnFrom,
+    /// Tells it what its supervisor has decided; the new state is to be read.
+    pub decide: Decide,
     /// How it is taken from theater to theater, if it is mobile.
     pub moves: Option<Moves>,
+    /// Makes a place for such an actor: see [`crate::away::place`].
+    pub place: fn(&SystemCore, u16, Arc<dyn crate::away::Carrier>) -> ActorId,
     /// What can be done with the actor besides.
     pub controls: Controls,
 }
@@ -340,7 +350,10 @@ impl Spawns {
                     spawn(system, SpawnOptions::new(), actor).map_err(|error| WireError(error.to_string()))?;
                 Ok(spawned.id())
             },
+            spawn_child: start_child::<A>,
+            decide: decide::<A>,
             moves: None,
+            place: |system, stage, carrier| crate::away::place::<A>(system, stage, carrier).id(),
             controls: Controls::of::<A>(),
         }
     }

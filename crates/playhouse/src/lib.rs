@@ -85,7 +85,8 @@
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor};
 pub use playhouse_theater::{
-    Balance, Balancing, Evacuation, Find, FindError, Migration, Peer, Theater, TheaterBuilder, TheaterError, Tls,
+    Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Migration, NameAsk, NameError, NameServer,
+    Names, Peer, PutName, RemoveName, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
 };
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
@@ -101,8 +102,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What a program with actors needs.
 pub mod prelude {
     pub use crate::{
-        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, GaveUp, Group, Handler,
-        Message, MigrateError, Owned, Peer, Phase, Placement, Recipient, SpawnError, SpawnOptions, Stealing,
-        StopReason, Supervise, Supervised, Supervisor, System, Theater, TimerKey, TrySendError, actor,
+        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, FindChild, GaveUp,
+        Group, Handler, Message, MigrateError, NameError, NameServer, Names, Owned, Peer, Phase, Placement, Recipient,
+        SpawnError, SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, Theater, TimerKey,
+        TrySendError, actor,
     };
 }

@@ -5,7 +5,7 @@
 use std::any::{Any, TypeId};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Place, RefName, TakeAnswer, at_border};
+use playhouse_actor::away::{Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, StopReason, Watcher};
 use playhouse_executor::Lane;
@@ -38,6 +38,7 @@ enum Kept {
     Request { actor: TypeId, message: TypeId, name: &'static str, bytes: Vec<u8>, answer: TakeAnswer },
     Stop { drain: bool },
     Kill,
+    Verdict { actor: TypeId, name: &'static str, verdict: Decision<Vec<u8>> },
     Watch { watcher: Watcher, notify: Box<dyn FnOnce(StopReason) + Send> },
     Unwatch { watcher: Watcher },
     Marker(Marker),
@@ -140,6 +141,15 @@ impl Distant {
             },
             Parcel::Stop { drain } => Kept::Stop { drain },
             Parcel::Kill => Kept::Kill,
+            Parcel::Verdict { actor, name, verdict } => {
+                let verdict = match verdict {
+                    Decision::Restart(write) => Decision::Restart(written(write)?),
+                    Decision::Resume => Decision::Resume,
+                    Decision::GiveUp => Decision::GiveUp,
+                    Decision::Dismiss => Decision::Dismiss,
+                };
+                Kept::Verdict { actor, name, verdict }
+            }
             Parcel::Watch { watcher, notify } => Kept::Watch { watcher, notify },
             Parcel::Unwatch { watcher } => Kept::Unwatch { watcher },
             Parcel::Marker(marker) => Kept::Marker(marker),
@@ -153,7 +163,9 @@ impl Kept {
     fn bytes(&self) -> usize {
         size_of::<Kept>()
             + match self {
-                Kept::Tell { bytes, .. } | Kept::Request { bytes, .. } => bytes.len(),
+                Kept::Tell { bytes, .. }
+                | Kept::Request { bytes, .. }
+                | Kept::Verdict { verdict: Decision::Restart(bytes), .. } => bytes.len(),
                 _ => 0,
             }
     }
@@ -174,6 +186,16 @@ impl Kept {
             }
             Kept::Stop { drain } => to.carry(Parcel::Stop { drain }),
             Kept::Kill => to.carry(Parcel::Kill),
+            Kept::Verdict { actor, name, verdict } => {
+                let write = verdict.map(ready);
+                let verdict = match &write {
+                    Decision::Restart(write) => Decision::Restart(write as Write<'_>),
+                    Decision::Resume => Decision::Resume,
+                    Decision::GiveUp => Decision::GiveUp,
+                    Decision::Dismiss => Decision::Dismiss,
+                };
+                to.carry_named(Parcel::Verdict { actor, name, verdict })
+            }
             Kept::Watch { watcher, notify } => to.carry(Parcel::Watch { watcher, notify }),
             Kept::Unwatch { watcher } => to.carry(Parcel::Unwatch { watcher }),
             Kept::Marker(marker) => to.carry(Parcel::Marker(marker)),

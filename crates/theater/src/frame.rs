@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use playhouse_actor::StopReason;
+use playhouse_actor::away::Decision;
 use playhouse_actor::wire::{Codec, WireError};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,10 @@ pub(crate) enum Head {
     Spawn { handle: Handle, kind: u32, codec: Wire },
     /// The actor that was started as the receiver's `handle` has this name.
     Named { handle: Handle, slot: u64, life: u64, seal: u64 },
+    /// As `Spawn`, for a child of a supervisor of the sender's: who that is goes before the state.
+    SpawnChild { handle: Handle, kind: u32, codec: Wire },
+    /// What the supervisor of the actor has decided; a new state may follow. The kind is that of its start.
+    Verdict { to: Handle, kind: u32, codec: Wire, verdict: Decision<()> },
     /// The actor is to stop.
     Stop { to: Handle },
     /// The actor is to end without its hook.

@@ -44,6 +44,11 @@ pub fn frame(bytes: &[u8]) {
     assert_eq!(Head::read(&again).expect("it was written"), (head, rest));
 }
 
+/// The number that starts an `actor` in `theater`.
+pub fn kind_of_start(theater: &Theater, actor: &str) -> Option<usize> {
+    theater.house.registry.kinds().iter().position(|kind| kind.actor == actor && kind.message.is_none())
+}
+
 /// Has a link of `theater` with nobody take the frames that `bytes` is made of, each behind its length (one byte), and lose
 /// the other end.
 ///

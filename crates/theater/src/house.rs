@@ -72,6 +72,8 @@ pub(crate) struct House {
     pub(crate) turns: AtomicU64,
     closing: AtomicBool,
     meter: Mutex<Meter>,
+    /// The others are told that it ends: no new sessions.
+    leaving: AtomicBool,
 }
 
 #[derive(Default)]
@@ -126,6 +128,7 @@ impl House {
             turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             meter: Mutex::new(Meter::new()),
+            leaving: AtomicBool::new(false),
         });
         house.directory.belongs_to(&house);
         let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
@@ -140,6 +143,14 @@ impl House {
     /// How busy this theater is, from 0 to 1.
     pub(crate) fn load(&self) -> f64 {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner).read(&self.system)
+    }
+
+    /// All links, for the last time: no others come.
+    pub(crate) fn last_links(&self) -> Vec<Arc<Link>> {
+        let links = self.links();
+        // Relaxed: read under the same lock.
+        self.leaving.store(true, Ordering::Relaxed);
+        links.by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
     }
 
     /// All links that are not lost.
@@ -373,6 +384,7 @@ impl House {
                 Some(known) if !known.link.is_lost() => (Reply::Busy, None),
                 _ => refused("it has given the link up".to_owned()),
             },
+            None if self.leaving.load(Ordering::Relaxed) => refused("it is closing".to_owned()),
             None => {
                 let calling = hello.listens.is_some_and(|address| links.calling.contains(&address));
                 if calling && self.incarnation < hello.incarnation {

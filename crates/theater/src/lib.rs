@@ -3,7 +3,8 @@
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
 //! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house`
 //! (connections), `registry` (what can be said to whom), `proxy` and `distant` (places of actors that are elsewhere),
-//! `directory` (their names), `moves` (actors that go from theater to theater), `balance` (theaters that send them).
+//! `directory` (their names), `moves` (actors that go from theater to theater), `balance` (theaters that send them),
+//! `name_server` (an actor that knows others by names).
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ mod handshake;
 mod house;
 mod link;
 mod moves;
+mod name_server;
 mod poller;
 mod proxy;
 mod registry;
@@ -30,5 +32,6 @@ mod tls;
 pub use answer::{Find, Migration};
 pub use balance::{Balance, Balancing};
 pub use error::{FindError, TheaterError};
+pub use name_server::{CountNames, GetName, NameAsk, NameError, NameServer, Names, PutName, RemoveName, UpdateName};
 pub use theater::{Evacuation, Peer, Theater, TheaterBuilder};
 pub use tls::Tls;

@@ -299,7 +299,11 @@ impl Carrier for Gone {
                 answer(Err(AskError::TheaterLost { may_have_run: false }));
             }
             Parcel::Watch { notify, .. } => notify(StopReason::TheaterLost),
-            Parcel::Tell { .. } | Parcel::Stop { .. } | Parcel::Kill | Parcel::Unwatch { .. } => {}
+            Parcel::Tell { .. }
+            | Parcel::Stop { .. }
+            | Parcel::Kill
+            | Parcel::Unwatch { .. }
+            | Parcel::Verdict { .. } => {}
         }
         Err(WireError::new("the theater is lost"))
     }

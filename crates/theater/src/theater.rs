@@ -4,10 +4,10 @@ use std::any::{TypeId, type_name};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use playhouse_actor::away::place;
+use playhouse_actor::away::{Found, Host, Place, Write, place};
 use playhouse_actor::wire::{Codec, Remote, WireError};
 use playhouse_actor::{
     ActorId, ActorRef, AskError, MigrateError, Mobile, ShutdownError, ShutdownReport, System, SystemBuilder,
@@ -163,6 +163,55 @@ impl fmt::Debug for Peer {
     }
 }
 
+/// For supervised children: see [`Supervised::at`](playhouse_actor::Supervised::at).
+impl Host for Peer {
+    fn start(
+        &self,
+        actor: TypeId,
+        name: &'static str,
+        write: Write<'_>,
+        place: Place<'_>,
+    ) -> Result<ActorId, WireError> {
+        self.link.spawn((actor, name), true, write, |core, stage, carrier| {
+            let id = place(core, stage, carrier);
+            (id, id)
+        })
+    }
+
+    fn theater(&self) -> u64 {
+        self.link.incarnation
+    }
+
+    fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
+    fn reach(&self, then: Found) {
+        if !self.is_lost() {
+            return then(Ok(Arc::new(self.clone())));
+        }
+        let (Some(house), Some(address)) = (self.link.house(), self.link.address) else {
+            return then(Err(WireError::new("it cannot be called")));
+        };
+        // Told by the thread that calls, or here if there is none.
+        let then = Arc::new(Mutex::new(Some(then)));
+        let tell = |then: &Mutex<Option<Found>>, found| {
+            let then = then.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(then) = then {
+                then(found);
+            }
+        };
+        let called = Arc::clone(&then);
+        let call = move || {
+            let found = house.link_with(address).map(|link| Arc::new(Peer { link }) as Arc<dyn Host>);
+            tell(&called, found.map_err(|error| WireError::new(error.to_string())));
+        };
+        if let Err(error) = std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call) {
+            tell(&then, Err(WireError::new(error.to_string())));
+        }
+    }
+}
+
 /// How [`Theater::evacuate`] went.
 #[derive(Debug, Default)]
 #[non_exhaustive]
@@ -280,7 +329,7 @@ impl Theater {
         actor: &A,
     ) -> Result<ActorRef<A>, WireError> {
         let write = |codec: Codec, out: &mut Vec<u8>| codec.write(actor, out);
-        peer.link.spawn(TypeId::of::<A>(), type_name::<A>(), write, |core, stage, carrier| {
+        peer.link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, |core, stage, carrier| {
             let actor = place::<A>(core, stage, carrier);
             (actor.id(), actor)
         })
@@ -366,8 +415,8 @@ impl Theater {
             }
         };
         self.house.system.core().drain(limit);
-        let links = self.house.all_links();
-        settle(&links);
+        settle(&self.house.all_links());
+        let links = self.house.last_links();
         for link in &links {
             link.say_goodbye();
         }

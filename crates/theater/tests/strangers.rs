@@ -2,7 +2,7 @@
 
 mod support;
 
-use playhouse_actor::wire::WireForm;
+use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::*;
 use playhouse_theater::fuzz;
 use serde::{Deserialize, Serialize};
@@ -58,11 +58,11 @@ impl Random {
     }
 
     /// Frames of each kind, each behind its length: an actor is started first, so that there is somebody to talk to.
-    fn frames(&mut self) -> Vec<u8> {
-        // Spawn: handle 0, of the only type, by position, with 5 in its state.
-        let mut all = vec![5, 5, 0, 1, 0, 5];
+    fn frames(&mut self, kind: u8) -> Vec<u8> {
+        // Spawn: handle 0, of that kind, by position, with 5 in its state.
+        let mut all = vec![5, 5, 0, kind, 0, 5];
         for _ in 0..self.below(8) {
-            let mut frame = vec![self.below(16) as u8];
+            let mut frame = vec![self.below(24) as u8];
             frame.extend(self.bytes());
             frame.truncate(255);
             all.push(frame.len() as u8);
@@ -92,8 +92,10 @@ fn greetings_and_frames_of_strangers_are_read_or_refused() {
 fn a_link_takes_whatever_frames_a_stranger_sends() {
     let theater = support::theater();
     let mut random = Random(0xD1B5_4A32_D192_ED03);
+    let kind = fuzz::kind_of_start(&theater, Open::wire_name()).and_then(|kind| u8::try_from(kind).ok());
+    let kind = kind.filter(|kind| *kind < 128).expect("one byte says it");
     for _ in 0..inputs() {
-        fuzz::link(&theater, &random.frames());
+        fuzz::link(&theater, &random.frames(kind));
     }
     theater.system().run_until_idle();
     let total = theater.system().stats().total;

@@ -28,7 +28,7 @@ type Received = Result<Seat, String>;
 const TURNS_LAST: Duration = Duration::from_millis(1);
 
 impl Link {
-    pub(super) fn house(&self) -> Option<Arc<House>> {
+    pub(crate) fn house(&self) -> Option<Arc<House>> {
         self.directory.house()
     }
 

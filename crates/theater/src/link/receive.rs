@@ -157,11 +157,16 @@ impl Link {
             Head::Name { handle, slot, life, seal } => self.bind(handle, self.directory.own(slot, life, seal)),
             Head::Spawn { handle, kind, codec } => {
                 let entry = self.registry.spawn(kind);
-                let started = entry.and_then(|entry| (entry.spawn)(&self.core, rest, codec.into()).ok());
-                self.bind(handle, started);
-                if let Some(Ok((slot, life, seal))) = started.map(|id| self.directory.sealed(id)) {
-                    let named = Head::Named { handle, slot, life, seal };
-                    let _ = self.send(Lane::System, |out| named.write(out));
+                self.bind_started(handle, entry.map(|entry| (entry.spawn)(&self.core, rest, codec.into())));
+            }
+            Head::SpawnChild { handle, kind, codec } => {
+                let entry = self.registry.spawn(kind);
+                self.bind_started(handle, entry.map(|entry| (entry.spawn_child)(&self.core, rest, codec.into())));
+            }
+            Head::Verdict { to, kind, codec, verdict } => {
+                if let (Some(id), Some(entry)) = (target(to), self.registry.spawn(kind)) {
+                    // A child whose new state cannot be read ends.
+                    let _ = (entry.decide)(id, verdict.map(|()| (rest, codec.into())));
                 }
             }
             Head::Named { handle, slot, life, seal } => {
@@ -236,6 +241,16 @@ impl Link {
     fn bind(&self, handle: Handle, id: Option<ActorId>) {
         let target = id.map(|id| Target { id, antechamber: self.antechamber_of(id), told: false, told_end: false });
         TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
+    }
+
+    /// The other end's `handle` means an actor that was started for it, if it was; its name is told.
+    fn bind_started(&self, handle: Handle, started: Option<Result<ActorId, WireError>>) {
+        let started = started.and_then(Result::ok);
+        self.bind(handle, started);
+        if let Some(Ok((slot, life, seal))) = started.map(|id| self.directory.sealed(id)) {
+            let named = Head::Named { handle, slot, life, seal };
+            let _ = self.send(Lane::System, |out| named.write(out));
+        }
     }
 
     /// The actor that the other end's handle means.

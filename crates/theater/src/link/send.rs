@@ -1,5 +1,7 @@
 //! The sending half of a link.
 
+use playhouse_actor::away::Decision;
+
 use super::*;
 
 impl Link {
@@ -131,6 +133,19 @@ impl Link {
                 self.send(lane, |out| Head::Stop { to }.write(out)).map(drop)
             }
             Parcel::Kill => self.send(Lane::System, |out| Head::Kill { to }.write(out)).map(drop),
+            Parcel::Verdict { actor, name, verdict } => {
+                let (kind, codec) = self.table.spawn(actor, name)?;
+                let codec = if named { Codec::Named } else { codec };
+                let head = Head::Verdict { to, kind, codec: codec.into(), verdict: verdict.map(drop) };
+                let full = self.send(Lane::System, |out| {
+                    head.write(out)?;
+                    match verdict {
+                        Decision::Restart(write) => at_border(border, || write(codec, out)),
+                        Decision::Resume | Decision::GiveUp | Decision::Dismiss => Ok(()),
+                    }
+                });
+                full.map(drop)
+            }
             Parcel::Watch { watcher, notify } => self.carry_watch(to, watcher, notify),
             Parcel::Unwatch { watcher } => {
                 let watch = {
@@ -246,18 +261,24 @@ impl Link {
         });
     }
 
-    /// Starts an actor of the type `actor` there, with the state that `write` writes; `place` makes its place here.
+    /// Starts an actor of the type `actor` there, with the state that `write` writes; `place` makes its place here. A child's
+    /// state stands behind what it has to know of its supervisor.
     pub(crate) fn spawn<R>(
         &self,
-        actor: TypeId,
-        name: &str,
+        (actor, name): (TypeId, &str),
+        child: bool,
         write: impl Fn(Codec, &mut Vec<u8>) -> Written,
         place: impl FnOnce(&SystemCore, u16, Arc<dyn Carrier>) -> (ActorId, R),
     ) -> Result<R, WireError> {
         let (kind, codec) = self.table.spawn(actor, name)?;
         let border = self.border();
         let write = |handle, out: &mut Vec<u8>| {
-            Head::Spawn { handle, kind, codec: codec.into() }.write(out)?;
+            let head = if child {
+                Head::SpawnChild { handle, kind, codec: codec.into() }
+            } else {
+                Head::Spawn { handle, kind, codec: codec.into() }
+            };
+            head.write(out)?;
             at_border(&border, || write(codec, out))
         };
         self.name_next(write, |core, stage, proxy| place(core, stage, Arc::new(proxy)))

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::LIMIT;
@@ -47,6 +47,7 @@ pub struct Between {
     address: SocketAddr,
     faults: Arc<AtomicUsize>,
     closing: Arc<AtomicBool>,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 /// One connection.
@@ -64,6 +65,8 @@ impl Between {
         let address = listener.local_addr().unwrap();
         let (faults, closing) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (counted, closed) = (Arc::clone(&faults), Arc::clone(&closing));
+        let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+        let opened = Arc::clone(&streams);
         std::thread::spawn(move || {
             let mut random = Random(seed);
             let mut first = true;
@@ -74,6 +77,10 @@ impl Between {
                 let (Ok(from), Ok(to)) = (stream, TcpStream::connect(to)) else { continue };
                 from.set_nodelay(true).unwrap();
                 to.set_nodelay(true).unwrap();
+                opened.lock().unwrap().extend([from.try_clone().unwrap(), to.try_clone().unwrap()]);
+                if closed.load(Ordering::Relaxed) {
+                    return;
+                }
                 let life = match &fault {
                     // The greeting passes, so that something comes of it.
                     Fault::Cut(bytes) => 20_000 + bytes.start + random.below(bytes.end - bytes.start),
@@ -90,7 +97,7 @@ impl Between {
                 }
             }
         });
-        Between { address, faults, closing }
+        Between { address, faults, closing, streams }
     }
 
     pub fn address(&self) -> String {
@@ -104,6 +111,14 @@ impl Between {
 }
 
 impl Between {
+    /// Nothing passes from now on, and nobody is heard.
+    pub fn sever(self) {
+        self.closing.store(true, Ordering::Relaxed);
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
     /// Counts the faults, also when this is gone.
     pub fn counter(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.faults)

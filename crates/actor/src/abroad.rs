@@ -1,0 +1,493 @@
+//! Supervised children in other theaters.
+//!
+//! The child's theater tells the supervisor of a crash by a message ([`ChildReport`]), and holds the child with its mailbox
+//! until the verdict comes ([`Decision`]), which goes the way of the child's mail. The factory stays with the supervisor: a
+//! restart brings the new state along. Each side watches the other: a child whose supervisor is out of reach ends, and a child
+//! whose theater is lost counts as crashed, and is started anew when a theater answers at that address again.
+
+use std::any::{TypeId, type_name};
+use std::error::Error;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use playhouse_executor::{AwayCx, Control, ControlCx, Crash, Cx, Envelope, SystemCore, Undelivered};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::{ActorId, Life, Notify, StopReason, Watch, Watcher};
+use crate::actor_ref::ActorRef;
+use crate::away::{Parcel, Place, Write, guarded, place};
+use crate::context::Context;
+use crate::mail::Start;
+use crate::message::{Handler, Message};
+use crate::spawn::{Placement, spawn_named};
+use crate::supervise::{Child, StartChild, Supervisor};
+use crate::timers::cancel_all;
+use crate::wire::{Codec, Remote, WireError, WireForm};
+use crate::{Actor, remote};
+
+/// Another theater, as a place for children: a `Peer` of `playhouse-theater`.
+pub trait Host: Send + Sync + 'static {
+    /// Starts an actor of the type `actor` there, as a child; what is written is what that theater is to read. Its place here
+    /// is made by `place`.
+    ///
+    /// # Errors
+    /// It cannot be written, or the theater is lost.
+    fn start(
+        &self,
+        actor: TypeId,
+        name: &'static str,
+        write: Write<'_>,
+        place: Place<'_>,
+    ) -> Result<ActorId, WireError>;
+
+    /// Which theater it is, in which of its lives.
+    fn theater(&self) -> u64;
+
+    /// Whether it is lost.
+    fn is_lost(&self) -> bool;
+
+    /// Calls the theater at the same address again, without blocking; `then` is given what is there now, or why there is
+    /// nothing.
+    fn reach(&self, then: Found);
+}
+
+/// Told what answers where a theater was.
+pub type Found = Box<dyn FnOnce(Result<Arc<dyn Host>, WireError>) + Send>;
+
+/// The crash of a supervised child whose theater is lost, or cannot be reached again: for
+/// [`Supervise::on`](crate::Supervise::on).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TheaterLost {
+    /// Why it cannot be reached, where that was tried.
+    pub why: Option<String>,
+}
+
+impl fmt::Display for TheaterLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the theater that the child lived in is lost")?;
+        match &self.why {
+            Some(why) => write!(f, ", and cannot be reached: {why}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for TheaterLost {}
+
+/// What is to become of a crashed child, with what a new state is given by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Decision<S> {
+    /// It starts again.
+    Restart(S),
+    /// It goes on.
+    Resume,
+    /// It ends.
+    GiveUp,
+    /// It ends, and has no supervisor any more that it could tell.
+    Dismiss,
+}
+
+impl<S> Decision<S> {
+    /// The same decision, with the state given by something else.
+    pub fn map<T>(self, f: impl FnOnce(S) -> T) -> Decision<T> {
+        match self {
+            Decision::Restart(state) => Decision::Restart(f(state)),
+            Decision::Resume => Decision::Resume,
+            Decision::GiveUp => Decision::GiveUp,
+            Decision::Dismiss => Decision::Dismiss,
+        }
+    }
+}
+
+/// What actors are that can be children in other theaters.
+pub(crate) trait Portable: Remote + Serialize + DeserializeOwned {}
+impl<A: Remote + Serialize + DeserializeOwned> Portable for A {}
+
+// -- at the supervisor --------------------------------------------------------------------------------------------------
+
+/// Where a child is, as far as its supervisor knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// In its theater.
+    There,
+    /// Its theater is lost, or could not start it.
+    Lost,
+    /// The same, and somebody is calling there.
+    Called,
+}
+
+/// A child in another theater.
+pub(crate) struct Abroad {
+    pub(crate) whereabouts: Whereabouts,
+    pub(crate) host: Arc<dyn Host>,
+    child: Box<dyn Kin>,
+}
+
+/// A child of some type.
+trait Kin: Send {
+    fn start(&mut self, host: &dyn Host, ties: &Ties) -> Result<ActorId, WireError>;
+    fn watch(&self, watcher: Watcher, notify: Notify);
+    fn decide(&mut self, decision: Decision<()>) -> Result<(), Crash>;
+    fn id(&self) -> Option<ActorId>;
+}
+
+struct Issue<A: Actor> {
+    child: Option<ActorRef<A>>,
+    factory: Box<dyn FnMut() -> A + Send>,
+}
+
+/// How such a child is made.
+pub(crate) type Emigrate<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) -> Abroad;
+
+pub(crate) fn emigrate<A: Portable>(host: Arc<dyn Host>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
+    Abroad { whereabouts: Whereabouts::Lost, host, child: Box::new(Issue { child: None, factory }) }
+}
+
+impl Abroad {
+    /// Starts the child with a new state.
+    pub(crate) fn start(
+        &mut self,
+        supervisor: ActorRef<Supervisor>,
+        key: u64,
+        name: &str,
+    ) -> Result<ActorId, WireError> {
+        let ties = Ties { supervisor, key, name: name.to_owned() };
+        let id = self.child.start(&*self.host, &ties)?;
+        self.whereabouts = Whereabouts::There;
+        let lost = Box::new(move |reason| {
+            // Of other ends the child itself tells. Where its place was given up with the link, it is not alive.
+            if let StopReason::TheaterLost | StopReason::NotAlive = reason {
+                supervisor.address.send_urgent(ChildLost { key, id, surely: reason == StopReason::TheaterLost });
+            }
+        });
+        self.child.watch(watcher_of(key), Notify::Call(lost));
+        Ok(id)
+    }
+
+    /// Tells the child. On an error, the factory has crashed.
+    pub(crate) fn decide(&mut self, decision: Decision<()>) -> Result<(), Crash> {
+        if self.whereabouts == Whereabouts::There { self.child.decide(decision) } else { Ok(()) }
+    }
+
+    /// It has no supervisor any more.
+    pub(crate) fn dismiss(&mut self) {
+        // No factory is asked for this.
+        let _ = self.child.decide(Decision::Dismiss);
+    }
+
+    pub(crate) fn id(&self) -> Option<ActorId> {
+        self.child.id()
+    }
+}
+
+/// Who watches for the sake of supervision: another one than an actor that watches for itself.
+fn watcher_of(key: u64) -> Watcher {
+    Watcher::There(u64::MAX, key)
+}
+
+impl<A: Portable> Kin for Issue<A> {
+    fn start(&mut self, host: &dyn Host, ties: &Ties) -> Result<ActorId, WireError> {
+        let actor = catch_unwind(AssertUnwindSafe(&mut self.factory));
+        let actor = actor.map_err(|panic| WireError::new(Crash::Panic(panic).describe()))?;
+        let write = guarded(|codec, out| {
+            Codec::Positional.write(ties, out)?;
+            codec.write(&actor, out)
+        });
+        let place = |system: &SystemCore, stage, carrier| place::<A>(system, stage, carrier).id();
+        let id = host.start(TypeId::of::<A>(), type_name::<A>(), &write, &place)?;
+        self.child = ActorRef::of_id(id);
+        Ok(id)
+    }
+
+    fn watch(&self, watcher: Watcher, notify: Notify) {
+        match self.child {
+            Some(child) => child.address.send_control(Watch::Begin { watcher, notify, who: child.id() }),
+            None => {
+                if let Notify::Call(call) = notify {
+                    call(StopReason::TheaterLost);
+                }
+            }
+        }
+    }
+
+    fn decide(&mut self, decision: Decision<()>) -> Result<(), Crash> {
+        let Some(child) = self.child else { return Ok(()) };
+        let decision = match decision {
+            Decision::Restart(()) => {
+                Decision::Restart(catch_unwind(AssertUnwindSafe(&mut self.factory)).map_err(Crash::Panic)?)
+            }
+            Decision::Resume => Decision::Resume,
+            Decision::GiveUp => Decision::GiveUp,
+            Decision::Dismiss => Decision::Dismiss,
+        };
+        child.address.send_control(decision);
+        Ok(())
+    }
+
+    fn id(&self) -> Option<ActorId> {
+        self.child.map(ActorRef::id)
+    }
+}
+
+/// What a child's theater tells the supervisor.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ChildReport {
+    key: u64,
+    news: News,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum News {
+    /// A handler panicked; the child is held.
+    Panicked(String),
+    /// A handler failed; the child is held.
+    Failed(String),
+    /// It could not be started.
+    NotStarted(String),
+    /// It is no more.
+    Ended,
+}
+
+impl Message for ChildReport {
+    type Reply = ();
+    const WIRE: Option<WireForm<ChildReport>> = Some(WireForm::named("playhouse.ChildReport"));
+}
+
+impl Remote for Supervisor {
+    fn wire_name() -> &'static str {
+        "playhouse.Supervisor"
+    }
+}
+
+remote!(also Supervisor: ChildReport);
+
+/// A crash in another theater: its text is all that has come.
+#[derive(Debug)]
+struct CrashThere(String);
+
+impl fmt::Display for CrashThere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for CrashThere {}
+
+impl Handler<ChildReport> for Supervisor {
+    fn handle(&mut self, report: ChildReport, ctx: &mut Context<Self>) {
+        let ChildReport { key, news } = report;
+        match news {
+            News::Panicked(text) => self.child_crashed(key, Crash::Panic(Box::new(text)), ctx),
+            News::Failed(text) => self.child_crashed(key, Crash::Error(Box::new(CrashThere(text))), ctx),
+            News::NotStarted(why) => {
+                if let Some(abroad) = self.abroad(key) {
+                    abroad.whereabouts = Whereabouts::Lost;
+                    self.child_crashed(key, Crash::Error(Box::new(CrashThere(why))), ctx);
+                }
+            }
+            News::Ended => self.forget(key),
+        }
+    }
+}
+
+/// The theater of a child is lost.
+pub(crate) struct ChildLost {
+    pub(crate) key: u64,
+    pub(crate) id: ActorId,
+    /// Otherwise only if the link is.
+    pub(crate) surely: bool,
+}
+
+impl Envelope<Life<Supervisor>> for ChildLost {
+    fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
+        let mut ctx = Context::new(cx);
+        life.actor.child_lost(self, &mut ctx);
+        ctx.into_cx()
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}
+
+/// Somebody has called where children were lost.
+pub(crate) struct Reached {
+    /// The theater that was there before.
+    pub(crate) theater: u64,
+    pub(crate) found: Result<Arc<dyn Host>, WireError>,
+}
+
+impl Envelope<Life<Supervisor>> for Reached {
+    fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
+        let mut ctx = Context::new(cx);
+        life.actor.reached(self, &mut ctx);
+        ctx.into_cx()
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}
+
+// -- at the child -------------------------------------------------------------------------------------------------------
+
+/// What a child knows of its supervisor when it comes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Ties {
+    supervisor: ActorRef<Supervisor>,
+    key: u64,
+    name: String,
+}
+
+fn report(supervisor: ActorRef<Supervisor>, key: u64, news: News) {
+    supervisor.tell_urgent(ChildReport { key, news });
+}
+
+/// Reads a child that is to be supervised from another theater, and starts it.
+pub(crate) fn start_child<A: Portable>(
+    system: &Arc<SystemCore>,
+    bytes: &[u8],
+    codec: Codec,
+) -> Result<ActorId, WireError> {
+    let ties = postcard::take_from_bytes::<Ties>(bytes).map_err(|error| WireError::new(error.to_string()));
+    let (Ties { supervisor, key, name }, state) = ties?;
+    let started = codec.read::<A>(state).and_then(|actor| {
+        let child = Child::of_elsewhere(supervisor, key);
+        let start = |name| StartChild { name, child };
+        let started = spawn_named(system, Placement::Near, name, actor, start);
+        started.map_err(|error| WireError::new(error.to_string()))
+    });
+    if let Err(error) = &started {
+        report(supervisor, key, News::NotStarted(error.to_string()));
+    }
+    started.map(ActorRef::id)
+}
+
+/// What a child whose supervisor is elsewhere keeps.
+#[derive(Default)]
+pub(crate) struct Minded {
+    /// Why it is held.
+    crash: Option<Crash>,
+}
+
+impl Minded {
+    /// The child crashed: keeps why, and returns how to tell the supervisor.
+    pub(crate) fn crashed(
+        &mut self,
+        crash: Crash,
+        supervisor: ActorRef<Supervisor>,
+        key: u64,
+    ) -> impl FnOnce() + use<> {
+        let news = match &crash {
+            Crash::Panic(_) => News::Panicked(crash.describe()),
+            Crash::Error(_) => News::Failed(crash.describe()),
+        };
+        self.crash = Some(crash);
+        move || report(supervisor, key, news)
+    }
+
+    pub(crate) fn ended(supervisor: ActorRef<Supervisor>, key: u64) {
+        report(supervisor, key, News::Ended);
+        Minded::unwatch(supervisor, key);
+    }
+
+    pub(crate) fn unwatch(supervisor: ActorRef<Supervisor>, key: u64) {
+        supervisor.address.send_control(Watch::End { watcher: watcher_of(key) });
+    }
+
+    pub(crate) fn into_crash(self) -> Option<Crash> {
+        self.crash
+    }
+
+    /// The child is there, and wants to know if its supervisor is not.
+    pub(crate) fn watch<A: Actor>(child: ActorRef<A>, supervisor: ActorRef<Supervisor>, key: u64) {
+        let orphaned = Box::new(move |_| child.address.send_control(Orphaned));
+        let (watcher, notify) = (watcher_of(key), Notify::Call(orphaned));
+        supervisor.address.send_control(Watch::Begin { watcher, notify, who: supervisor.id() });
+    }
+}
+
+/// The supervisor has ended, or is out of reach.
+struct Orphaned;
+
+impl<A: Actor> Control<Life<A>> for Orphaned {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        dismiss(cx);
+    }
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+}
+
+/// The child ends without a supervisor: as crashed, if it is.
+fn dismiss<A: Actor>(cx: &mut ControlCx<Life<A>>) {
+    let child = &mut cx.extra().child;
+    if child.as_mut().and_then(Child::minded).is_none() {
+        return;
+    }
+    match child.take().and_then(Child::unbind) {
+        Some(crash) => cx.give_up(crash),
+        None => cx.stop(),
+    }
+}
+
+impl<A: Portable> Control<Life<A>> for Decision<A> {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        let extra = cx.extra();
+        let Some(child) = &mut extra.child else { return };
+        let (crashed, Some(minded)) = (child.crashed, child.minded()) else { return };
+        match self {
+            Decision::Dismiss => dismiss(cx),
+            Decision::GiveUp => {
+                if let Some(crash) = minded.crash.take() {
+                    cx.give_up(crash);
+                }
+            }
+            Decision::Resume if !crashed => {}
+            Decision::Resume => {
+                minded.crash = None;
+                child.crashed = false;
+                cx.resume();
+            }
+            Decision::Restart(actor) => {
+                minded.crash = None;
+                child.crashed = false;
+                let timers = std::mem::take(&mut extra.timers);
+                cx.interrupt();
+                cancel_all(timers);
+                drop(cx.replace(Life { actor }));
+                cx.resume();
+                cx.run(Start);
+            }
+        }
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        let (actor, name) = (TypeId::of::<A>(), type_name::<A>());
+        let carried = match self {
+            Decision::Restart(state) => {
+                let write = guarded(|codec, out| codec.write(&state, out));
+                let verdict = Decision::Restart(&write as Write<'_>);
+                crate::away::carry(Parcel::Verdict { actor, name, verdict }, cx)
+            }
+            Decision::Resume => crate::away::carry(Parcel::Verdict { actor, name, verdict: Decision::Resume }, cx),
+            Decision::GiveUp => crate::away::carry(Parcel::Verdict { actor, name, verdict: Decision::GiveUp }, cx),
+            Decision::Dismiss => crate::away::carry(Parcel::Verdict { actor, name, verdict: Decision::Dismiss }, cx),
+        };
+        if carried.is_err() {
+            // It must not wait for ever. Where that cannot be said either, its theater is lost.
+            let _ = crate::away::carry(Parcel::Verdict { actor, name, verdict: Decision::GiveUp }, cx);
+        }
+    }
+}
+
+/// Tells a child here, or further on, what was decided elsewhere.
+pub(crate) fn decide<A: Portable>(child: ActorId, decision: Decision<(&[u8], Codec)>) -> Result<(), WireError> {
+    let Some(child) = ActorRef::<A>::of_id(child) else { return Ok(()) };
+    let read = match decision {
+        Decision::Restart((bytes, codec)) => codec.read::<A>(bytes).map(Decision::Restart),
+        Decision::Resume => Ok(Decision::Resume),
+        Decision::GiveUp => Ok(Decision::GiveUp),
+        Decision::Dismiss => Ok(Decision::Dismiss),
+    };
+    let error = read.as_ref().err().cloned();
+    child.address.send_control(read.unwrap_or(Decision::GiveUp));
+    error.map_or(Ok(()), Err)
+}
