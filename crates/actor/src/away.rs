@@ -340,12 +340,12 @@ impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
             return Ok(ActorRef::nowhere());
         }
         let place = |system: &SystemCore, stage, carrier| place::<A>(system, stage, carrier).id();
-        let met = border().and_then(|border| border.meet(name, &place)).map_err(serde::de::Error::custom)?;
+        let met = border().and_then(|border| border.meet(name, &place)).map_err(crate::wire::unreadable)?;
         match met.0.of_type() {
             Some(address) => Ok(ActorRef::new(address)),
             // It may have ended meanwhile: then nobody hears what is sent to it.
             None if met.0.is_stale() => Ok(ActorRef::nowhere()),
-            None => Err(serde::de::Error::custom(format!("{met} is no {}", type_name::<A>()))),
+            None => Err(crate::wire::unreadable(format!("{met} is no {}", type_name::<A>()))),
         }
     }
 }
@@ -384,12 +384,12 @@ impl<'de, M: Message> Deserialize<'de> for Recipient<M> {
             let entry = entry.ok_or_else(unknown)?;
             Ok((border.meet(name, &entry.place)?, entry))
         });
-        let (id, entry) = met.map_err(serde::de::Error::custom)?;
+        let (id, entry) = met.map_err(crate::wire::unreadable)?;
         match (entry.recipient)(id).and_then(|recipient| recipient.downcast::<Recipient<M>>().ok()) {
             Some(recipient) => Ok(*recipient),
             // It may have ended meanwhile: then nobody hears what is sent to it.
             None if id.0.is_stale() => Ok(Recipient::nowhere()),
-            None => Err(serde::de::Error::custom(format!("{id} is no {actor}"))),
+            None => Err(crate::wire::unreadable(format!("{id} is no {actor}"))),
         }
     }
 }
@@ -421,7 +421,7 @@ impl<'de> Deserialize<'de> for AnyActor {
             let id = border.meet(name, &known.place)?;
             known.reference(id).ok_or_else(|| WireError::new(format!("{id} is no {actor}")))
         });
-        met.map_err(serde::de::Error::custom)
+        met.map_err(crate::wire::unreadable)
     }
 }
 

@@ -71,7 +71,11 @@ impl Codec {
     /// Where they are not the value's wire form, or more than that.
     pub fn read<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, WireError> {
         let rest = match self {
-            Codec::Positional => postcard::take_from_bytes(bytes).map_err(|error| WireError(error.to_string())),
+            Codec::Positional => {
+                UNREADABLE.take();
+                let read = postcard::take_from_bytes(bytes);
+                read.map_err(|error| WireError(UNREADABLE.take().unwrap_or_else(|| error.to_string())))
+            }
             Codec::Named => {
                 let mut rest = bytes;
                 let value = rmp_serde::from_read(&mut rest).map_err(|error| WireError(error.to_string()));
@@ -83,6 +87,18 @@ impl Codec {
             (_, rest) => Err(WireError(format!("{} bytes are left behind the value", rest.len()))),
         }
     }
+}
+
+thread_local! {
+    /// What a type of ours has said of what it could not read: the positional codec does not keep it.
+    static UNREADABLE: std::cell::Cell<Option<String>> = const { std::cell::Cell::new(None) };
+}
+
+/// The error of a `Deserialize`.
+pub(crate) fn unreadable<E: serde::de::Error>(why: impl fmt::Display) -> E {
+    let error = E::custom(&why);
+    UNREADABLE.set(Some(why.to_string()));
+    error
 }
 
 /// The wire form of a message and of its answer.
