@@ -7,29 +7,33 @@
 //! counts: it answers [`Reply::Busy`] while it is calling itself, and the other one finds the link when that call is through.
 //! Only who called first calls again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
+use playhouse_executor::SystemCore;
 
-use crate::directory::Directory;
+use crate::directory::{Directory, Identity};
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume};
 use crate::handshake::{self, Opening, PATIENCE};
-use crate::link::Link;
+use crate::link::{Link, Stream};
 use crate::moves::Office;
 use crate::poller::Poller;
 use crate::registry::Registry;
-use crate::tls::Secrecy;
+use crate::simulated::{Heard, Outside};
+use crate::tls::{Cipher, Secrecy};
 
 /// How often the housekeeper looks after the links.
-const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// Ticks without a word from the other end after which the connection counts as broken: 5 s.
 const SILENT_TICKS_MAX: u32 = 100;
 /// Ticks after which something is said if there is nothing to say: 1 s.
@@ -70,11 +74,19 @@ pub(crate) struct House {
     callers: AtomicUsize,
     pub(crate) turns: AtomicU64,
     closing: AtomicBool,
+    /// In simulation: what there is instead of threads and sockets.
+    outside: Option<Arc<Outside>>,
 }
+
+/// Takes the link with a theater, or hears why there is none.
+pub(crate) type TakeLink = Box<dyn FnOnce(Result<Arc<Link>, TheaterError>) + Send>;
+
+/// What the other end has said, and what it was said on.
+type Exchanged = Result<(Reply, (Stream, Option<Cipher>)), TheaterError>;
 
 #[derive(Default)]
 struct Links {
-    by_incarnation: HashMap<u64, Known>,
+    by_incarnation: BTreeMap<u64, Known>,
     calling: HashSet<SocketAddr>,
     /// Other addresses that theaters were called by.
     aliases: HashMap<SocketAddr, u64>,
@@ -96,7 +108,8 @@ struct Known {
     called: bool,
     /// The number of the last connection.
     connection: u64,
-    down_since: Option<Instant>,
+    /// In the system's time.
+    down_since: Option<Duration>,
     calls_again: bool,
 }
 
@@ -107,9 +120,10 @@ impl House {
         listens: Option<SocketAddr>,
         settings: Settings,
         poller: Arc<Poller>,
+        (identity, outside): (Identity, Option<Arc<Outside>>),
     ) -> Arc<House> {
-        let incarnation = rand::random();
-        let directory = Arc::new(Directory::new(system.core(), incarnation));
+        let incarnation = identity.incarnation;
+        let directory = Arc::new(Directory::new(system.core(), identity));
         let house = Arc::new(House {
             system,
             registry: Arc::new(registry),
@@ -123,6 +137,7 @@ impl House {
             callers: AtomicUsize::new(0),
             turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
+            outside,
         });
         house.directory.belongs_to(&house);
         let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
@@ -152,10 +167,88 @@ impl House {
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
         self.changed.notify_all();
-        if let Some(address) = self.listens {
+        if let Some(address) = self.listens.filter(|_| self.outside.is_none()) {
             // So that who waits for callers looks up.
             let _ = TcpStream::connect_timeout(&address, PATIENCE);
         }
+    }
+
+    /// Ends all at once: nothing is handled any more, and nobody is told.
+    pub(crate) fn end(&self) {
+        self.close();
+        for link in self.all_links() {
+            link.lose();
+        }
+        self.poller.tidy();
+        self.system.core().end(Duration::ZERO);
+    }
+
+    // -- time, and what is done meanwhile -----------------------------------------------------------------------------
+
+    /// The system's time: what decisions are made by.
+    pub(crate) fn now(&self) -> Duration {
+        self.system.now()
+    }
+
+    /// The system, if it is a simulated one.
+    pub(crate) fn simulated(&self) -> Option<&Arc<SystemCore>> {
+        self.outside.as_ref().map(|_| self.system.core())
+    }
+
+    /// Has `job` done, which may block. In simulation it must not: the driver does it.
+    pub(crate) fn in_background(&self, name: &str, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        match &self.outside {
+            None => std::thread::Builder::new().name(format!("playhouse-{name}")).spawn(job).map(drop),
+            Some(outside) => {
+                outside.later(Duration::ZERO, Box::new(job));
+                Ok(())
+            }
+        }
+    }
+
+    /// Calls `job` in the background, again and again, with a pause of `every`, until it says that it is done.
+    pub(crate) fn until_done(
+        &self,
+        name: &str,
+        every: Duration,
+        mut job: impl FnMut() -> bool + Send + 'static,
+    ) -> io::Result<()> {
+        let Some(outside) = &self.outside else {
+            return self.in_background(name, move || {
+                while !job() {
+                    std::thread::sleep(every);
+                }
+            });
+        };
+        fn again(outside: Arc<Outside>, every: Duration, mut job: Box<dyn FnMut() -> bool + Send>) {
+            if !job() {
+                let next = Arc::clone(&outside);
+                outside.later(every, Box::new(move || again(next, every, job)));
+            }
+        }
+        let (next, job) = (Arc::clone(outside), Box::new(job));
+        self.in_background(name, move || again(next, every, job))
+    }
+
+    /// Waits for what comes from `from`, until `deadline`.
+    pub(crate) fn receive<T>(&self, from: &Receiver<T>, deadline: Duration) -> Option<T> {
+        let Some(system) = self.simulated() else {
+            return from.recv_timeout(deadline.saturating_sub(self.now())).ok();
+        };
+        let mut received = None;
+        system.block_until(None, &mut || match from.try_recv() {
+            Ok(found) => received.replace(found).is_none(),
+            Err(TryRecvError::Disconnected) => true,
+            Err(TryRecvError::Empty) => self.now() >= deadline,
+        });
+        received
+    }
+
+    /// Waits for some milliseconds.
+    pub(crate) fn pause(&self, time: Duration) {
+        let Some(system) = self.simulated() else { return std::thread::sleep(time) };
+        let until = self.now() + time;
+        system.block_until(None, &mut || self.now() >= until);
     }
 
     fn hello(&self, resumes: Option<Resume>) -> Hello {
@@ -197,7 +290,16 @@ impl House {
         if !self.settings.secrecy.allows(address) {
             return Err(TheaterError::NotLoopback { address: address.to_string() });
         }
-        let deadline = Instant::now() + 2 * PATIENCE;
+        if let Some(system) = self.simulated() {
+            let found = Arc::new(Mutex::new(None));
+            let take = Arc::clone(&found);
+            let found = || found.lock().unwrap_or_else(PoisonError::into_inner);
+            self.reach(address, Box::new(move |link| *take.lock().unwrap_or_else(PoisonError::into_inner) = Some(link)));
+            system.block_until(None, &mut || found().is_some());
+            let link = found().take();
+            return link.expect("somebody hears the caller, or it gives up");
+        }
+        let deadline = self.now() + 2 * PATIENCE;
         let mut links = self.links();
         loop {
             if let Some(link) = links.at(address) {
@@ -209,35 +311,87 @@ impl House {
                 continue;
             }
             drop(links);
-            let called = self.call(address);
+            let called = self.called(address, self.exchange(address, &self.hello(None)));
             links = self.links();
             links.calling.remove(&address);
             self.changed.notify_all();
             match called {
                 Ok(Some(link)) => return Ok(link),
                 // It calls us, or has an older link to forget first.
-                Ok(None) if Instant::now() < deadline => links = self.wait(links),
-                Ok(None) => {
-                    let why = "it says that it is calling this theater, and does not".to_owned();
-                    return Err(TheaterError::Refused { address: address.to_string(), why });
-                }
+                Ok(None) if self.now() < deadline => links = self.wait(links),
+                Ok(None) => return Err(only_busy(address)),
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// As [`House::link_with`], in the background, for who must not wait there in simulation.
+    pub(crate) fn reach(self: &Arc<Self>, address: SocketAddr, take: TakeLink) {
+        match &self.outside {
+            None => take(self.link_with(address)),
+            Some(_) if !self.settings.secrecy.allows(address) => {
+                take(Err(TheaterError::NotLoopback { address: address.to_string() }));
+            }
+            Some(outside) => self.reach_before(self.now() + 2 * PATIENCE, address, outside, take),
+        }
+    }
+
+    /// What [`House::link_with`] does, in pieces.
+    fn reach_before(
+        self: &Arc<Self>,
+        deadline: Duration,
+        address: SocketAddr,
+        outside: &Arc<Outside>,
+        take: TakeLink,
+    ) {
+        let (house, next) = (Arc::clone(self), Arc::clone(outside));
+        let again = move |take| {
+            let there = Arc::clone(&next);
+            next.later(TICK, Box::new(move || house.reach_before(deadline, address, &there, take)));
+        };
+        let mut links = self.links();
+        if let Some(link) = links.at(address).map(Arc::clone) {
+            drop(links);
+            return take(Ok(link));
+        }
+        if !links.calling.insert(address) {
+            drop(links);
+            return again(take);
+        }
+        drop(links);
+        let house = Arc::clone(self);
+        let heard: Heard = Box::new(move |heard| {
+            let called = house.called(address, heard.map(plain));
+            house.links().calling.remove(&address);
+            match called {
+                Ok(Some(link)) => take(Ok(link)),
+                Ok(None) if house.now() < deadline => again(take),
+                Ok(None) => take(Err(only_busy(address))),
+                Err(error) => take(Err(error)),
+            }
+        });
+        outside.call(address, self.hello(None), heard);
+    }
+
+    /// Says `hello` to the theater at `address`, and hears the answer.
+    fn exchange(&self, address: SocketAddr, hello: &Hello) -> Exchanged {
+        let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
+        let reply = handshake::call(&mut opening, hello)?;
+        let line = opening.into_parts().map_err(|error| TheaterError::Io { address: address.to_string(), error })?;
+        Ok((reply, line))
     }
 
     fn wait<'a>(&self, links: MutexGuard<'a, Links>) -> MutexGuard<'a, Links> {
         self.changed.wait_timeout(links, TICK).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Calls for the first time. `None`: the other end is busy.
-    fn call(self: &Arc<Self>, address: SocketAddr) -> Result<Option<Arc<Link>>, TheaterError> {
+    /// Has called for the first time. `None`: the other end is busy.
+    fn called(&self, address: SocketAddr, exchanged: Exchanged) -> Result<Option<Arc<Link>>, TheaterError> {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-        let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
-        let hello = match handshake::call(&mut opening, &self.hello(None))? {
-            Reply::Hello(hello) => hello,
-            Reply::Busy => return Ok(None),
-            Reply::Refused(why) => return Err(TheaterError::Refused { address: address.to_string(), why }),
+        let (hello, (stream, cipher)) = match exchanged? {
+            (Reply::Hello(hello), line) => (hello, line),
+            (Reply::Busy, _) => return Ok(None),
+            (Reply::Refused(why), _) => return Err(TheaterError::Refused { address: address.to_string(), why }),
         };
         let link = {
             let mut links = self.links();
@@ -251,33 +405,41 @@ impl House {
             self.new_link(&mut links, &hello, Some(address))
         };
         link.prepare(1);
-        self.poller.add(&link, opening, 1, 0).map_err(io_error)?;
+        self.poller.add(&link, stream, cipher, 1, 0).map_err(io_error)?;
         Ok(Some(link))
     }
 
     /// Calls again.
-    fn call_again(&self, link: &Arc<Link>, address: SocketAddr, connection: u64) {
+    fn call_again(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr, connection: u64) {
         let received = link.prepare(connection);
-        let resumes = Resume { incarnation: link.incarnation, received, connection };
-        let attempt = || -> Result<(), TheaterError> {
-            let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-            let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
-            match handshake::call(&mut opening, &self.hello(Some(resumes)))? {
-                Reply::Hello(Hello { resumes: Some(theirs), .. }) => {
-                    self.poller.add(link, opening, connection, theirs.received).map_err(io_error)
-                }
-                Reply::Busy => Ok(()),
-                // It does not know the session any more.
-                Reply::Hello(_) | Reply::Refused(_) => {
-                    link.lose();
-                    Ok(())
-                }
-            }
+        let hello = self.hello(Some(Resume { incarnation: link.incarnation, received, connection }));
+        let Some(outside) = &self.outside else {
+            return self.called_again(link, connection, self.exchange(address, &hello));
         };
-        // If it failed it is tried again at the next tick, until the link is given up.
-        let _ = attempt();
+        let (house, link) = (Arc::clone(self), Arc::clone(link));
+        let heard: Heard = Box::new(move |heard| house.called_again(&link, connection, heard.map(plain)));
+        outside.call(address, hello, heard);
+    }
+
+    fn called_again(&self, link: &Arc<Link>, connection: u64, exchanged: Exchanged) {
+        // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
+        let mut reached = false;
+        match exchanged {
+            Ok((Reply::Hello(Hello { resumes: Some(theirs), .. }), (stream, cipher))) => {
+                reached = true;
+                // If it failed ...
+                let _ = self.poller.add(link, stream, cipher, connection, theirs.received);
+            }
+            // ... it is tried again at the next tick, until the link is given up.
+            Ok((Reply::Busy, _)) | Err(_) => {}
+            // It does not know the session any more.
+            Ok((Reply::Hello(_) | Reply::Refused(_), _)) => link.lose(),
+        }
         if let Some(known) = self.links().by_incarnation.get_mut(&link.incarnation) {
             known.calls_again = false;
+            if reached {
+                known.down_since = None;
+            }
         }
     }
 
@@ -324,11 +486,13 @@ impl House {
                 return Err(error);
             }
         };
-        let (reply, go_on) = self.receive(&hello);
+        let (reply, go_on) = self.receive_hello(&hello);
         handshake::reply(&mut opening, &reply)?;
         if let Some((link, connection, received)) = go_on {
             let address = hello.listens.map_or_else(|| "?".to_owned(), |address| address.to_string());
-            let added = self.poller.add(&link, opening, connection, received);
+            let added = opening
+                .into_parts()
+                .and_then(|(stream, cipher)| self.poller.add(&link, stream, cipher, connection, received));
             added.map_err(|error| TheaterError::Io { address, error })?;
             self.changed.notify_all();
         }
@@ -336,7 +500,7 @@ impl House {
     }
 
     /// What is answered to a caller; and the link, the number of its connection, and what the other end has received.
-    fn receive(&self, hello: &Hello) -> (Reply, Option<(Arc<Link>, u64, u64)>) {
+    pub(crate) fn receive_hello(&self, hello: &Hello) -> (Reply, Option<(Arc<Link>, u64, u64)>) {
         let refused = |why: String| (Reply::Refused(why), None);
         if hello.cluster != self.settings.cluster {
             return refused(format!(
@@ -394,9 +558,14 @@ impl House {
     pub(crate) fn keep(self: &Arc<Self>) {
         while !self.is_closing() {
             drop(self.wait(self.links()));
-            self.look_after_links();
-            self.poller.tidy();
+            self.tick();
         }
+    }
+
+    /// What the housekeeper does each time.
+    pub(crate) fn tick(self: &Arc<Self>) {
+        self.look_after_links();
+        self.poller.tidy();
     }
 
     fn look_after_links(self: &Arc<Self>) {
@@ -417,8 +586,9 @@ impl House {
                 link.flush(true);
                 continue;
             }
-            let since = *known.down_since.get_or_insert_with(Instant::now);
-            if since.elapsed() > self.settings.lost_after {
+            let now = self.now();
+            let since = *known.down_since.get_or_insert(now);
+            if now - since > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
             } else if let Some(address) = link.address.filter(|_| known.called && !known.calls_again) {
                 known.calls_again = true;
@@ -434,7 +604,7 @@ impl House {
             let house = Arc::clone(self);
             let theater = link.incarnation;
             let call = move || house.call_again(&link, address, connection);
-            if std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call).is_err()
+            if self.in_background("call", call).is_err()
                 && let Some(known) = self.links().by_incarnation.get_mut(&theater)
             {
                 // No thread can be had: at the next tick.
@@ -442,4 +612,15 @@ impl House {
             }
         }
     }
+}
+
+/// It said "busy" each time.
+fn only_busy(address: SocketAddr) -> TheaterError {
+    let why = "it says that it is calling this theater, and does not".to_owned();
+    TheaterError::Refused { address: address.to_string(), why }
+}
+
+/// What was heard in simulation, where nothing is encrypted.
+fn plain((reply, stream): (Reply, Stream)) -> (Reply, (Stream, Option<Cipher>)) {
+    (reply, (stream, None))
 }

@@ -3,7 +3,7 @@
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
 //! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house`
 //! (connections), `registry` (what can be said to whom), `proxy` and `distant` (places of actors that are elsewhere),
-//! `directory` (their names), `moves` (actors that go from theater to theater).
+//! `directory` (their names), `moves` (actors that go from theater to theater), `simulated` (theaters on one thread, for tests).
 
 #![forbid(unsafe_code)]
 
@@ -23,10 +23,12 @@ mod proxy;
 mod registry;
 mod seal;
 pub mod session;
+mod simulated;
 mod theater;
 mod tls;
 
 pub use answer::{Find, Migration};
 pub use error::{FindError, TheaterError};
+pub use simulated::{Happened, Simulation};
 pub use theater::{Evacuation, Peer, Theater, TheaterBuilder};
 pub use tls::Tls;

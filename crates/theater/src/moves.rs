@@ -50,7 +50,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
 use playhouse_actor::wire::{Agency, Codec, Moves, WireError, Written};
@@ -59,6 +59,7 @@ use rustc_hash::FxHashMap;
 
 use crate::directory::{Far, Turn};
 use crate::distant::Distant;
+use crate::error::TheaterError;
 use crate::house::House;
 use crate::link::{Link, Tell};
 
@@ -112,7 +113,7 @@ impl House {
 
     /// A marker for the mail of the place `id`, for its turn of this number.
     pub(crate) fn marker(self: &Arc<Self>, id: ActorId, turn: u64) -> Marker {
-        let (slot, life) = (id.address().slot(), id.address().life());
+        let (slot, life) = self.directory.place_of(id);
         let house = Arc::downgrade(self);
         let answer = Box::new(move |answer: Result<(Codec, &[u8]), AskError>| {
             let seat = answer.ok().and_then(|(codec, bytes)| codec.read::<Seat>(bytes).ok());
@@ -142,7 +143,7 @@ impl House {
 
     /// The place that has sent this marker, if the actor has come there since and waits for it.
     pub(crate) fn turning_at(&self, (_, slot, life, number): (u64, u64, u64, u64)) -> Option<ActorId> {
-        let id = self.directory.core.find(slot, life).map(ActorId::of)?;
+        let id = self.directory.find(slot, life)?;
         let turn = self.turning().get(&id).copied()?;
         (turn.number == number && turn.antechamber.is_some()).then_some(id)
     }
@@ -157,7 +158,7 @@ impl House {
     ///
     /// Again, until nothing has changed: what was under way meanwhile may have named the actors as this theater's.
     pub(crate) fn take_leave(&self) {
-        let deadline = Instant::now() + LEAVE_MAX;
+        let deadline = self.now() + LEAVE_MAX;
         loop {
             let (turned, counts) = mpsc::channel();
             for link in self.all_links() {
@@ -165,10 +166,10 @@ impl House {
             }
             drop(turned);
             let mut any = false;
-            while let Ok(count) = counts.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            while let Some(count) = self.receive(&counts, deadline) {
                 any |= count > 0;
             }
-            if !any || Instant::now() >= deadline {
+            if !any || self.now() >= deadline {
                 return;
             }
         }
@@ -325,11 +326,12 @@ impl Agency for Office {
             }
         };
         let fail_here = fail.clone();
-        let call = move || match house.link_with(to) {
-            Ok(link) => house.migrate(actor, link, done),
+        let (here, there) = (Arc::clone(&house), Arc::clone(&house));
+        let called = move |link: Result<Arc<Link>, TheaterError>| match link {
+            Ok(link) => there.migrate(actor, link, done),
             Err(error) => fail(MigrateError::Unreachable(error.to_string())),
         };
-        if let Err(error) = std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call) {
+        if let Err(error) = here.in_background("call", move || house.reach(to, Box::new(called))) {
             fail_here(MigrateError::Unreachable(error.to_string()));
         }
     }

@@ -288,11 +288,15 @@ impl Link {
 
     pub(super) fn take_leaving(&self, ask: u64) {
         let (link, Some(house)) = (self.this(), self.house()) else { return };
-        let over_there: Vec<ActorId> = lock(&self.places).handles.keys().copied().collect();
+        let over_there = lock(&self.places).in_order();
+        let house_here = Arc::clone(&house);
+        let mut told = false;
         let wait = move || {
-            over_there.iter().for_each(|id| house.turn(*id));
-            while !link.is_lost() && house.is_any_turning(&over_there) {
-                std::thread::sleep(TURNS_LAST);
+            if !std::mem::replace(&mut told, true) {
+                over_there.iter().for_each(|id| house.turn(*id));
+            }
+            if !link.is_lost() && house.is_any_turning(&over_there) {
+                return false;
             }
             let places = lock(&link.places);
             let turned = over_there.iter().filter(|id| !places.handles.contains_key(id)).count() as u64;
@@ -302,9 +306,10 @@ impl Link {
                 Codec::Positional.write(&turned, out)
             });
             link.flush(false);
+            true
         };
         // If no thread can be had, the other end waits as long as it wants to.
-        let _ = std::thread::Builder::new().name("playhouse-turn".to_owned()).spawn(wait);
+        let _ = house_here.until_done("turn", TURNS_LAST, wait);
     }
 
     /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.
