@@ -218,7 +218,7 @@ impl Moves {
             settle: |id, carrier, antechamber| {
                 if let Some(address) = to::<A>(id) {
                     let antechamber = antechamber.and_then(to::<A>);
-                    address.send_control_behind(Settle { carrier, antechamber });
+                    address.send_control_behind(Settle { carrier, antechamber, again: false });
                 }
             },
             failed: |id, why| {
@@ -457,6 +457,7 @@ impl<A: Mobile> Control<Life<A>> for Pass {
 struct Settle<A: Actor> {
     carrier: Option<Arc<dyn Carrier>>,
     antechamber: Option<Address<Life<A>>>,
+    again: bool,
 }
 
 impl<A: Mobile> Control<Life<A>> for Settle<A> {
@@ -465,6 +466,11 @@ impl<A: Mobile> Control<Life<A>> for Settle<A> {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         if cx.is_frozen() {
             if let Some(antechamber) = self.antechamber {
+                if !self.again {
+                    // What was sent to the antechamber before this in a higher lane (a watch, a stop, an urgent message) may
+                    // not have come out of the inbox yet, and would find nobody there.
+                    return cx.address().send_control_urgently(Settle { again: true, ..self });
+                }
                 cx.admit(antechamber);
             }
             cx.extra().away = None;
