@@ -212,7 +212,7 @@ impl Moves {
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             pass: |id, marker| match to::<A>(id) {
-                Some(address) => address.send_control_in_order(Pass(marker)),
+                Some(address) => address.send_control_in_order(Pass { marker, again: false }),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             settle: |id, carrier, antechamber| {
@@ -438,19 +438,26 @@ impl<A: Mobile> Control<Life<A>> for Turn {
     }
 }
 
-struct Pass(Marker);
+struct Pass {
+    marker: Marker,
+    again: bool,
+}
 
 impl<A: Mobile> Control<Life<A>> for Pass {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
-        (self.0.here)(ActorId(cx.address().raw()), self.0.answer);
+        (self.marker.here)(ActorId(cx.address().raw()), self.marker.answer);
     }
 
     fn bounce(self, _: Undelivered) {
-        (self.0.answer)(Err(AskError::Stopped));
+        (self.marker.answer)(Err(AskError::Stopped));
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        send_marker(Some(self.0), cx.extra());
+        if !self.again {
+            // Urgent messages that came before it may not have come out of the inbox yet: they go on before it.
+            return cx.address().send_control_urgently(Pass { again: true, ..self });
+        }
+        send_marker(Some(self.marker), cx.extra());
     }
 }
 

@@ -14,7 +14,11 @@ use playhouse_theater::{Happened, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
 /// Seeds of each test.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 1_000;
+/// Each so many messages of a writer to a ledger, one is urgent: those have an order of their own, ...
+const URGENT_EVERY: u64 = 4;
+/// ... and are from a writer with this added.
+const URGENT: u32 = 1_000;
 /// So long connections break by chance.
 const STORM: Duration = Duration::from_millis(500);
 /// Longer than chance keeps two theaters apart.
@@ -204,7 +208,13 @@ impl Handler<Write> for Writer {
                 break;
             }
             self.sent[at] += 1;
-            let entry = Entry { from: self.number, number: self.sent[at] };
+            let sent = self.sent[at];
+            if sent.is_multiple_of(URGENT_EVERY) {
+                let from = URGENT + self.number;
+                self.ledgers[at].tell_urgent(Entry { from, number: sent / URGENT_EVERY });
+                continue;
+            }
+            let entry = Entry { from: self.number, number: sent - sent / URGENT_EVERY };
             if self.choices.one_in(4) {
                 self.asked += 1;
                 ctx.ask(self.ledgers[at], entry).then(|writer, answer, _| match answer {
@@ -324,7 +334,9 @@ impl Play {
         for ledger in self.read(from) {
             let ledger = ledger.unwrap();
             assert_eq!(ledger.wrong, vec![], "ledger {}", ledger.id);
-            let all: BTreeMap<u32, u64> = (0..self.writers.len() as u32).map(|writer| (writer, self.total)).collect();
+            let urgent = self.total / URGENT_EVERY;
+            let each = |writer| [(writer, self.total - urgent), (URGENT + writer, urgent)];
+            let all: BTreeMap<u32, u64> = (0..self.writers.len() as u32).flat_map(each).collect();
             assert_eq!((&ledger.last, ledger.gaps), (&all, 0), "ledger {}", ledger.id);
             assert_eq!(ledger.ticks, 1, "ledger {}", ledger.id);
         }
