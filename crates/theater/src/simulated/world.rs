@@ -533,7 +533,6 @@ impl World {
         if acts.is_empty() {
             let alive = || tenants.iter().filter(|tenant| !tenant.is_dead());
             if next_timer.is_none() && awaited == 0 && alive().all(|tenant| tenant.is_settled()) {
-                if std::env::var("SIMDBG").is_ok() { for t in alive() { eprintln!("idle {:?} now {:?} links {:?}", t.house.listens, now, t.house.all_links().iter().map(|l| (l.address, l.is_lost(), l.is_settled(), l.connection().is_some())).collect::<Vec<_>>()); } }
                 return false;
             }
             let next = next_timer.map(|next| next.as_nanos() as u64).into_iter().chain(next_event).min();
