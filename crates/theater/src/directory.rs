@@ -51,6 +51,9 @@ pub(crate) struct Directory {
     /// Actors that were sent away, and of which it is not known yet whether they have come; with those that came back before
     /// that was known.
     pub(crate) leaving: Mutex<FxHashMap<ActorId, Option<Return>>>,
+    /// Actors that have come, and of which the theater that they came from has not said that it has heard so. By the names that
+    /// they were born with.
+    pub(crate) unheard: Mutex<FxHashMap<(u64, u64, u64), Unheard>>,
     /// How often room was made on a link whose window was full.
     pub(crate) room_made: AtomicU64,
     /// In simulation: what actors are called instead of where they lie in memory, which is another place in each run.
@@ -84,6 +87,14 @@ pub(crate) struct Return {
     pub(crate) arrival: crate::link::Arrival,
 }
 
+/// That an actor has come, and the theater that it came from may not know.
+pub(crate) struct Unheard {
+    /// The number of the link with that theater.
+    pub(crate) link: u64,
+    /// Sends the actor on.
+    pub(crate) sends: Option<Box<dyn FnOnce() + Send>>,
+}
+
 /// That the way of a place's mail changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
@@ -114,6 +125,7 @@ impl Directory {
             links: Mutex::default(),
             turning: Mutex::default(),
             leaving: Mutex::default(),
+            unheard: Mutex::default(),
             room_made: AtomicU64::new(0),
             numbers: simulated.then(Mutex::default),
         }

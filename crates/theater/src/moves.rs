@@ -15,7 +15,10 @@
 //! who is only out of reach is decided by `lost_after`: two theaters that are apart for longer than that and both live on may
 //! both go on with an actor that was on its way between them.)
 //!
-//! An actor may leave B for A again before A has heard of 2 (over the same link or another one). That it comes is as good as
+//! From B it is not sent on before A has said that it has heard of 2 ([`Heard`](crate::frame::Head::Heard)), or is lost: if B
+//! were lost in between, A would go on with an actor that lives in a third theater.
+//!
+//! An actor may leave B for A again before A has heard of 2 (where A is only out of reach, or takes leave). That it comes is as good as
 //! the answer; it is let in when that is there as well.
 //!
 //! # Who an actor is

@@ -459,6 +459,7 @@ impl Link {
         for (_, notify) in watches.into_values() {
             notify(StopReason::TheaterLost);
         }
+        self.note_all_heard();
         self.open_gate();
         self.directory.forget(self.incarnation);
         let places = std::mem::take(&mut *lock(&self.places));
