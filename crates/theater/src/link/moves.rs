@@ -132,12 +132,13 @@ impl Link {
             }
             return Ok(());
         }
-        let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
+        // On an error the answer says it, to the actor too. It must not be told twice: it may be on its way again by the time
+        // it hears that it stays, and would go on here and there.
+        let _ = self.ask_with(answer, Lane::Normal, |ask, out| {
             head(ask).write(out)?;
             body(out)
         });
-        // Whoever waits was told by the answer.
-        sent.map(drop).map_err(unwritable)
+        Ok(())
     }
 
     /// The other theater has heard that its actor has come.
