@@ -294,7 +294,10 @@ impl House {
             let found = Arc::new(Mutex::new(None));
             let take = Arc::clone(&found);
             let found = || found.lock().unwrap_or_else(PoisonError::into_inner);
-            self.reach(address, Box::new(move |link| *take.lock().unwrap_or_else(PoisonError::into_inner) = Some(link)));
+            self.reach(
+                address,
+                Box::new(move |link| *take.lock().unwrap_or_else(PoisonError::into_inner) = Some(link)),
+            );
             system.block_until(None, &mut || found().is_some());
             let link = found().take();
             return link.expect("somebody hears the caller, or it gives up");
@@ -337,13 +340,7 @@ impl House {
     }
 
     /// What [`House::link_with`] does, in pieces.
-    fn reach_before(
-        self: &Arc<Self>,
-        deadline: Duration,
-        address: SocketAddr,
-        outside: &Arc<Outside>,
-        take: TakeLink,
-    ) {
+    fn reach_before(self: &Arc<Self>, deadline: Duration, address: SocketAddr, outside: &Arc<Outside>, take: TakeLink) {
         let (house, next) = (Arc::clone(self), Arc::clone(outside));
         let again = move |take| {
             let there = Arc::clone(&next);

@@ -13,8 +13,11 @@ use playhouse_executor::Choices;
 use playhouse_theater::{Happened, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Seeds of each test.
-const SEEDS: u64 = 1_000;
+/// Seeds of each test; more where `SEEDS` says so.
+fn seeds() -> u64 {
+    std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1_000)
+}
+
 /// Each so many messages of a writer to a ledger, one is urgent: those have an order of their own, ...
 const URGENT_EVERY: u64 = 4;
 /// ... and are from a writer with this added.
@@ -383,36 +386,33 @@ impl Sum {
 #[test]
 fn broken_connections_lose_repeat_and_reorder_nothing_under_every_seed() {
     let mut sum = Sum::default();
-    for seed in 0..SEEDS {
+    for seed in 0..seeds() {
         let play = Play::new(seed, (0, 1, 2), 40);
         play.storm();
         play.check_all(seed as usize % 3);
         sum.add(&play);
     }
-    assert!(sum.happened.cuts > 2 * SEEDS && sum.happened.refused > SEEDS / 10, "{sum:?}");
-    println!("{sum:?}");
+    assert!(sum.happened.cuts > 2 * seeds() && sum.happened.refused > seeds() / 10, "{sum:?}");
 }
 
 #[test]
 fn actors_that_move_over_broken_connections_live_once_and_get_each_message_once_under_every_seed() {
     let mut sum = Sum::default();
-    for seed in 0..SEEDS {
+    for seed in 0..seeds() {
         let play = Play::new(seed, (1, 0, 2), 25);
         play.storm();
         play.check_all(seed as usize % 3);
         sum.add(&play);
     }
-    assert!(sum.happened.cuts > SEEDS && sum.moves > 10 * SEEDS, "{sum:?}");
-    println!("{sum:?}");
+    assert!(sum.happened.cuts > seeds() && sum.moves > 10 * seeds(), "{sum:?}");
 }
 
 #[test]
 fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_every_seed() {
     let mut sum = Sum::default();
-    let (mut lost, mut went_on) = (0, 0);
-    for seed in 0..SEEDS {
+    let (mut lost, mut went_on, mut read, mut out_of_touch) = (0, 0, 0, 0);
+    for seed in 0..seeds() {
         let play = Play::new(seed, (2, 1, 1), 24);
-        eprintln!("DBG seed {seed}");
         let net = &play.net;
         net.break_by_chance(Duration::from_millis(20));
         net.run_for(Duration::from_micros(net.choose(60_000) as u64));
@@ -460,7 +460,14 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
                 if !CENSUS.with_borrow_mut(lives_here) {
                     continue;
                 }
-                let read = play.ledgers[at][*ledger as usize].ask(Read).wait().unwrap();
+                // A place whose way led over the killed theater was given up with it, and the actor has come to another one.
+                let known = play.ledgers[at][*ledger as usize];
+                if known.id().address().is_stale() {
+                    out_of_touch += 1;
+                    continue;
+                }
+                read += 1;
+                let read = known.ask(Read).wait().unwrap();
                 assert_eq!(read.wrong, vec![], "ledger {ledger}");
                 // What went over the killed theater is lost with it.
                 if read.tour.is_empty() {
@@ -475,19 +482,20 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         }
         sum.add(&play);
     }
-    assert!(sum.happened.kills == SEEDS && lost > SEEDS as usize && went_on > 0 && sum.stays > 0, "{sum:?}");
-    println!("{sum:?} lost {lost}, went on {went_on}");
+    assert!(sum.happened.kills == seeds() && lost > seeds() as usize && went_on > 0 && sum.stays > 0, "{sum:?}");
+    assert!(read > 10 * out_of_touch, "{out_of_touch} of {read}");
 }
 
 #[test]
 fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_seed() {
     let mut sum = Sum::default();
-    for seed in 0..SEEDS {
+    for seed in 0..seeds() {
         let mut play = Play::new(seed, (0, 2, 1), 20);
         play.net.break_by_chance(Duration::from_millis(20));
         play.net.run_for(Duration::from_micros(play.net.choose(20_000) as u64));
         let leaves = play.theaters[0].clone();
-        let peers: Vec<_> = play.theaters[1..].iter().map(|to| leaves.connect(to.address().unwrap()).unwrap()).collect();
+        let peers: Vec<_> =
+            play.theaters[1..].iter().map(|to| leaves.connect(to.address().unwrap()).unwrap()).collect();
         let evacuation = leaves.evacuate(&peers);
         assert_eq!((evacuation.moved, evacuation.stayed), (2, vec![]));
         play.storm();
@@ -499,8 +507,7 @@ fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_see
         }
         sum.add(&play);
     }
-    assert!(sum.happened.cuts > SEEDS && sum.moves == 2 * SEEDS, "{sum:?}");
-    println!("{sum:?}");
+    assert!(sum.happened.cuts > seeds() && sum.moves == 2 * seeds(), "{sum:?}");
 }
 
 #[test]
