@@ -218,7 +218,7 @@ impl Moves {
             settle: |id, carrier, antechamber| {
                 if let Some(address) = to::<A>(id) {
                     let antechamber = antechamber.and_then(to::<A>);
-                    address.send_control_behind(Settle { carrier, antechamber, again: false });
+                    address.send_control_behind(Settle { carrier, antechamber, deferred: 0 });
                 }
             },
             failed: |id, why| {
@@ -464,7 +464,8 @@ impl<A: Mobile> Control<Life<A>> for Pass {
 struct Settle<A: Actor> {
     carrier: Option<Arc<dyn Carrier>>,
     antechamber: Option<Address<Life<A>>>,
-    again: bool,
+    /// How often it has let others go first.
+    deferred: u8,
 }
 
 impl<A: Mobile> Control<Life<A>> for Settle<A> {
@@ -473,12 +474,16 @@ impl<A: Mobile> Control<Life<A>> for Settle<A> {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         if cx.is_frozen() {
             if let Some(antechamber) = self.antechamber {
-                if !self.again {
+                let later = Settle { deferred: self.deferred + 1, ..self };
+                match self.deferred {
+                    // If the place was turning already, this may have been queued before the actor arrived, and so before
+                    // the actor's own beginning.
+                    0 => return cx.address().send_control_behind(later),
                     // What was sent to the antechamber before this in a higher lane (a watch, a stop, an urgent message) may
                     // not have come out of the inbox yet, and would find nobody there.
-                    return cx.address().send_control_urgently(Settle { again: true, ..self });
+                    1 => return cx.address().send_control_urgently(later),
+                    _ => cx.admit(antechamber),
                 }
-                cx.admit(antechamber);
             }
             cx.extra().away = None;
             cx.thaw();
