@@ -84,7 +84,9 @@
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor};
-pub use playhouse_theater::{Evacuation, Find, FindError, Migration, Peer, Theater, TheaterBuilder, TheaterError, Tls};
+pub use playhouse_theater::{
+    Evacuation, Find, FindError, Happened, Migration, Peer, Simulation, Theater, TheaterBuilder, TheaterError, Tls,
+};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
 ///
