@@ -9,17 +9,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
-use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
-use playhouse_executor::SystemCore;
 
 use crate::directory::{Directory, Identity};
 use crate::error::TheaterError;
@@ -65,7 +62,7 @@ pub(crate) struct House {
     pub(crate) registry: Arc<Registry>,
     pub(crate) incarnation: u64,
     pub(crate) listens: Option<SocketAddr>,
-    settings: Settings,
+    pub(crate) settings: Settings,
     pub(crate) poller: Arc<Poller>,
     pub(crate) directory: Arc<Directory>,
     links: Mutex<Links>,
@@ -75,19 +72,19 @@ pub(crate) struct House {
     pub(crate) turns: AtomicU64,
     closing: AtomicBool,
     /// In simulation: what there is instead of threads and sockets.
-    outside: Option<Arc<Outside>>,
+    pub(crate) outside: Option<Arc<Outside>>,
 }
 
 /// Takes the link with a theater, or hears why there is none.
 pub(crate) type TakeLink = Box<dyn FnOnce(Result<Arc<Link>, TheaterError>) + Send>;
 
 /// What the other end has said, and what it was said on.
-type Exchanged = Result<(Reply, (Stream, Option<Cipher>)), TheaterError>;
+pub(crate) type Exchanged = Result<(Reply, (Stream, Option<Cipher>)), TheaterError>;
 
 #[derive(Default)]
-struct Links {
+pub(crate) struct Links {
     by_incarnation: BTreeMap<u64, Known>,
-    calling: HashSet<SocketAddr>,
+    pub(crate) calling: HashSet<SocketAddr>,
     /// Other addresses that theaters were called by.
     aliases: HashMap<SocketAddr, u64>,
     next_number: u64,
@@ -95,7 +92,7 @@ struct Links {
 
 impl Links {
     /// The link with the theater at `address`.
-    fn at(&self, address: SocketAddr) -> Option<&Arc<Link>> {
+    pub(crate) fn at(&self, address: SocketAddr) -> Option<&Arc<Link>> {
         let alias = self.aliases.get(&address).and_then(|theater| self.by_incarnation.get(theater));
         let known = || self.by_incarnation.values().find(|known| known.link.address == Some(address));
         alias.or_else(known).map(|known| &known.link).filter(|link| !link.is_lost())
@@ -145,7 +142,7 @@ impl House {
         house
     }
 
-    fn links(&self) -> MutexGuard<'_, Links> {
+    pub(crate) fn links(&self) -> MutexGuard<'_, Links> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,75 +180,7 @@ impl House {
         self.system.core().end(Duration::ZERO);
     }
 
-    // -- time, and what is done meanwhile -----------------------------------------------------------------------------
-
-    /// The system's time: what decisions are made by.
-    pub(crate) fn now(&self) -> Duration {
-        self.system.now()
-    }
-
-    /// The system, if it is a simulated one.
-    pub(crate) fn simulated(&self) -> Option<&Arc<SystemCore>> {
-        self.outside.as_ref().map(|_| self.system.core())
-    }
-
-    /// Has `job` done, which may block. In simulation it must not: the driver does it.
-    pub(crate) fn in_background(&self, name: &str, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        match &self.outside {
-            None => std::thread::Builder::new().name(format!("playhouse-{name}")).spawn(job).map(drop),
-            Some(outside) => {
-                outside.later(Duration::ZERO, Box::new(job));
-                Ok(())
-            }
-        }
-    }
-
-    /// Calls `job` in the background, again and again, with a pause of `every`, until it says that it is done.
-    pub(crate) fn until_done(
-        &self,
-        name: &str,
-        every: Duration,
-        mut job: impl FnMut() -> bool + Send + 'static,
-    ) -> io::Result<()> {
-        let Some(outside) = &self.outside else {
-            return self.in_background(name, move || {
-                while !job() {
-                    std::thread::sleep(every);
-                }
-            });
-        };
-        fn again(outside: Arc<Outside>, every: Duration, mut job: Box<dyn FnMut() -> bool + Send>) {
-            if !job() {
-                let next = Arc::clone(&outside);
-                outside.later(every, Box::new(move || again(next, every, job)));
-            }
-        }
-        let (next, job) = (Arc::clone(outside), Box::new(job));
-        self.in_background(name, move || again(next, every, job))
-    }
-
-    /// Waits for what comes from `from`, until `deadline`.
-    pub(crate) fn receive<T>(&self, from: &Receiver<T>, deadline: Duration) -> Option<T> {
-        let Some(system) = self.simulated() else {
-            return from.recv_timeout(deadline.saturating_sub(self.now())).ok();
-        };
-        let mut received = None;
-        system.block_until(None, &mut || match from.try_recv() {
-            Ok(found) => received.replace(found).is_none(),
-            Err(TryRecvError::Disconnected) => true,
-            Err(TryRecvError::Empty) => self.now() >= deadline,
-        });
-        received
-    }
-
-    /// Waits for some milliseconds.
-    pub(crate) fn pause(&self, time: Duration) {
-        let Some(system) = self.simulated() else { return std::thread::sleep(time) };
-        let until = self.now() + time;
-        system.block_until(None, &mut || self.now() >= until);
-    }
-
-    fn hello(&self, resumes: Option<Resume>) -> Hello {
+    pub(crate) fn hello(&self, resumes: Option<Resume>) -> Hello {
         Hello {
             cluster: self.settings.cluster.clone(),
             incarnation: self.incarnation,
@@ -328,48 +257,6 @@ impl House {
         }
     }
 
-    /// As [`House::link_with`], in the background, for who must not wait there in simulation.
-    pub(crate) fn reach(self: &Arc<Self>, address: SocketAddr, take: TakeLink) {
-        match &self.outside {
-            None => take(self.link_with(address)),
-            Some(_) if !self.settings.secrecy.allows(address) => {
-                take(Err(TheaterError::NotLoopback { address: address.to_string() }));
-            }
-            Some(outside) => self.reach_before(self.now() + 2 * PATIENCE, address, outside, take),
-        }
-    }
-
-    /// What [`House::link_with`] does, in pieces.
-    fn reach_before(self: &Arc<Self>, deadline: Duration, address: SocketAddr, outside: &Arc<Outside>, take: TakeLink) {
-        let (house, next) = (Arc::clone(self), Arc::clone(outside));
-        let again = move |take| {
-            let there = Arc::clone(&next);
-            next.later(TICK, Box::new(move || house.reach_before(deadline, address, &there, take)));
-        };
-        let mut links = self.links();
-        if let Some(link) = links.at(address).map(Arc::clone) {
-            drop(links);
-            return take(Ok(link));
-        }
-        if !links.calling.insert(address) {
-            drop(links);
-            return again(take);
-        }
-        drop(links);
-        let house = Arc::clone(self);
-        let heard: Heard = Box::new(move |heard| {
-            let called = house.called(address, heard.map(plain));
-            house.links().calling.remove(&address);
-            match called {
-                Ok(Some(link)) => take(Ok(link)),
-                Ok(None) if house.now() < deadline => again(take),
-                Ok(None) => take(Err(only_busy(address))),
-                Err(error) => take(Err(error)),
-            }
-        });
-        outside.call(address, self.hello(None), heard);
-    }
-
     /// Says `hello` to the theater at `address`, and hears the answer.
     fn exchange(&self, address: SocketAddr, hello: &Hello) -> Exchanged {
         let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
@@ -383,7 +270,7 @@ impl House {
     }
 
     /// Has called for the first time. `None`: the other end is busy.
-    fn called(&self, address: SocketAddr, exchanged: Exchanged) -> Result<Option<Arc<Link>>, TheaterError> {
+    pub(crate) fn called(&self, address: SocketAddr, exchanged: Exchanged) -> Result<Option<Arc<Link>>, TheaterError> {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
         let (hello, (stream, cipher)) = match exchanged? {
             (Reply::Hello(hello), line) => (hello, line),
@@ -612,12 +499,12 @@ impl House {
 }
 
 /// It said "busy" each time.
-fn only_busy(address: SocketAddr) -> TheaterError {
+pub(crate) fn only_busy(address: SocketAddr) -> TheaterError {
     let why = "it says that it is calling this theater, and does not".to_owned();
     TheaterError::Refused { address: address.to_string(), why }
 }
 
 /// What was heard in simulation, where nothing is encrypted.
-fn plain((reply, stream): (Reply, Stream)) -> (Reply, (Stream, Option<Cipher>)) {
+pub(crate) fn plain((reply, stream): (Reply, Stream)) -> (Reply, (Stream, Option<Cipher>)) {
     (reply, (stream, None))
 }

@@ -2,12 +2,13 @@
 //!
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
 //! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house`
-//! (connections), `registry` (what can be said to whom), `proxy` and `distant` (places of actors that are elsewhere),
+//! (connections), `background` (threads and time), `registry` (what can be said to whom), `proxy` and `distant` (places of actors that are elsewhere),
 //! `directory` (their names), `moves` (actors that go from theater to theater), `simulated` (theaters on one thread, for tests).
 
 #![forbid(unsafe_code)]
 
 mod answer;
+mod background;
 mod directory;
 mod distant;
 mod error;

@@ -9,6 +9,7 @@
 //! actors are numbers in simulation, in the order in which they were first named ([`crate::directory`]), and what is gone
 //! through is kept in an order of its own.
 
+mod network;
 mod wire;
 mod world;
 

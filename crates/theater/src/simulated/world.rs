@@ -12,6 +12,7 @@ use playhouse_executor::{Choices, Driver, Steps, SystemCore};
 use rustc_hash::FxHasher;
 
 use super::Happened;
+use super::network::Net;
 use super::wire::{Sign, Wire};
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply};
@@ -23,10 +24,6 @@ use crate::poller::{CATCH_UP, Rest};
 const STEPS_MAX: usize = 8;
 /// How long one step of the driver takes, at most: virtual time passes while there is work, too.
 const STEP_NS_MAX: usize = 20_000;
-/// How long two theaters stay apart, at most, where faults are drawn by chance.
-const APART_MAX: Duration = Duration::from_millis(400);
-/// A call that nobody answers is given up after this, at most.
-const UNANSWERED_MAX: Duration = Duration::from_secs(2);
 
 /// What is told to who has called: the reply, and the connection.
 pub(crate) type Heard = Box<dyn FnOnce(Result<(Reply, Stream), TheaterError>) + Send>;
@@ -127,7 +124,7 @@ pub(super) struct Tenant {
 }
 
 impl Tenant {
-    fn is_dead(&self) -> bool {
+    pub(super) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed) || self.house.is_closing()
     }
 
@@ -136,19 +133,6 @@ impl Tenant {
         let links = self.house.all_links();
         links.iter().all(|link| link.is_lost() || link.is_settled() && link.connection().is_some())
     }
-}
-
-/// Who can reach whom.
-#[derive(Default)]
-struct Net {
-    listen: BTreeMap<SocketAddr, usize>,
-    next_port: u16,
-    /// Theaters that do not reach each other, the lower number first; how often that was wanted.
-    apart: BTreeMap<[usize; 2], usize>,
-    wires: Vec<Weak<Wire>>,
-    next_wire: u64,
-    faults_every: Option<Duration>,
-    happened: Happened,
 }
 
 /// What the driver does next.
@@ -167,18 +151,14 @@ pub(crate) struct World {
     choices: Mutex<Choices>,
     tenants: Mutex<Arc<[Arc<Tenant>]>>,
     events: Mutex<Events>,
-    net: Mutex<Net>,
+    pub(super) net: Mutex<Net>,
     /// Hash of all that has happened.
     trace: AtomicU64,
     running: Mutex<()>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn pair(one: usize, other: usize) -> [usize; 2] {
-    [one.min(other), one.max(other)]
 }
 
 impl World {
@@ -317,126 +297,6 @@ impl World {
         self.note(&[u64::MAX, number as u64], &[]);
     }
 
-    // -- the network --------------------------------------------------------------------------------------------------
-
-    fn reaches(&self, one: usize, other: usize) -> bool {
-        !lock(&self.net).apart.contains_key(&pair(one, other))
-    }
-
-    /// Breaks all connections between two theaters.
-    pub(super) fn break_between(&self, one: usize, other: usize) {
-        let wires = lock(&self.net).wires.clone();
-        for wire in wires.iter().filter_map(Weak::upgrade) {
-            if pair(wire.between[0], wire.between[1]) == pair(one, other) && wire.is_whole() {
-                lock(&self.net).happened.cuts += 1;
-                wire.cut(self);
-            }
-        }
-    }
-
-    pub(super) fn part(&self, one: usize, other: usize) {
-        *lock(&self.net).apart.entry(pair(one, other)).or_default() += 1;
-        self.break_between(one, other);
-    }
-
-    /// Takes back one [`World::part`], or all of them.
-    pub(super) fn heal(&self, one: usize, other: usize, all: bool) {
-        let mut net = lock(&self.net);
-        if let Some(times) = net.apart.get_mut(&pair(one, other)) {
-            *times -= 1;
-            if *times == 0 || all {
-                net.apart.remove(&pair(one, other));
-            }
-        }
-    }
-
-    /// Faults come by chance, so often on average; or none come any more.
-    pub(super) fn set_faults(&self, every: Option<Duration>) {
-        let before = std::mem::replace(&mut lock(&self.net).faults_every, every);
-        if before.is_none() {
-            self.plan_fault();
-        }
-        if every.is_none() {
-            lock(&self.net).apart.clear();
-        }
-    }
-
-    fn plan_fault(&self) {
-        if let Some(every) = lock(&self.net).faults_every {
-            let ns = self.choose(|choices| choices.below(2 * every.as_nanos() as usize + 1));
-            self.plan(Duration::from_nanos(ns as u64), None, Event::Fault);
-        }
-    }
-
-    fn fault(&self) {
-        let wires: Vec<Arc<Wire>> = {
-            let mut net = lock(&self.net);
-            if net.faults_every.is_none() {
-                return;
-            }
-            net.wires.retain(|wire| wire.strong_count() > 0);
-            net.wires.iter().filter_map(Weak::upgrade).filter(|wire| wire.is_whole()).collect()
-        };
-        if !wires.is_empty() {
-            let [one, other] = wires[self.choose(|choices| choices.below(wires.len()))].between;
-            if self.choose(|choices| choices.one_in(2)) {
-                self.part(one, other);
-                let ns = self.choose(|choices| choices.below(APART_MAX.as_nanos() as usize));
-                self.plan(Duration::from_nanos(ns as u64), None, Event::Heal(pair(one, other)));
-            } else {
-                self.break_between(one, other);
-            }
-        }
-        self.plan_fault();
-    }
-
-    /// A call arrives where it was to go.
-    fn ring(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: &Hello, heard: Heard) {
-        let listener = lock(&self.net).listen.get(&address).copied();
-        let listener = listener.filter(|number| !self.tenants()[*number].is_dead());
-        let error = move |kind: ErrorKind| TheaterError::Io { address: address.to_string(), error: kind.into() };
-        let fail = |heard: Heard, after: Duration, kind: ErrorKind| {
-            self.plan_with(after, caller, move |_| heard(Err(error(kind))));
-        };
-        let Some(number) = listener else {
-            lock(&self.net).happened.refused += 1;
-            return fail(heard, self.delay(), ErrorKind::ConnectionRefused);
-        };
-        if !self.reaches(caller, number) {
-            lock(&self.net).happened.refused += 1;
-            let ns = self.choose(|choices| choices.below(UNANSWERED_MAX.as_nanos() as usize));
-            return fail(heard, Duration::from_nanos(ns as u64), ErrorKind::TimedOut);
-        }
-        let tenant = Arc::clone(&self.tenants()[number]);
-        let (reply, go_on) = tenant.house.receive_hello(hello);
-        self.note(&[caller as u64, number as u64, u64::from(go_on.is_some())], &[]);
-        let breaks = lock(&self.net).faults_every.is_some() && self.choose(|choices| choices.one_in(8));
-        if breaks {
-            // Before the reply is out: only the theater that was called knows of this connection.
-            return fail(heard, self.delay(), ErrorKind::ConnectionReset);
-        }
-        let wire_number = {
-            let mut net = lock(&self.net);
-            net.happened.connections += 1;
-            net.next_wire += 1;
-            net.next_wire
-        };
-        let (wire, here, there) = Wire::lay(self, wire_number, [caller, number]);
-        lock(&self.net).wires.push(Arc::downgrade(&wire));
-        // Where the connection is of no use to who was called, its end is dropped.
-        if let Some((link, connection, received)) = go_on {
-            // An error is that of the session, which has ended then: the link is told.
-            let _ = tenant.house.poller.add(&link, Stream::Simulated(there), None, connection, received);
-        }
-        self.plan_with(self.delay(), caller, move |_| {
-            heard(if wire.is_cut() {
-                Err(error(ErrorKind::ConnectionReset))
-            } else {
-                Ok((reply, Stream::Simulated(here)))
-            });
-        });
-    }
-
     // -- what happens when ----------------------------------------------------------------------------------------------
 
     pub(super) fn plan(&self, after: Duration, owner: Option<usize>, event: Event) {
@@ -451,7 +311,7 @@ impl World {
         events.all.insert(key, (owner, event));
     }
 
-    fn plan_with(&self, after: Duration, owner: usize, job: impl FnOnce(&Arc<World>) + Send + 'static) {
+    pub(super) fn plan_with(&self, after: Duration, owner: usize, job: impl FnOnce(&Arc<World>) + Send + 'static) {
         let this = self.this.clone();
         let job = move || {
             if let Some(world) = this.upgrade() {
