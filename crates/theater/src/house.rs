@@ -279,10 +279,13 @@ impl House {
         };
         let link = {
             let mut links = self.links();
-            let known = links.by_incarnation.get(&hello.incarnation);
+            let known = links.by_incarnation.get_mut(&hello.incarnation);
             if let Some(known) = known.filter(|known| !known.link.is_lost()) {
                 // It was called under another address, or has called meanwhile.
                 let link = Arc::clone(&known.link);
+                // If that call did not come through, the other end holds itself for the one that was called, too: then nobody
+                // would call again.
+                known.called |= link.connection().is_none();
                 links.aliases.insert(address, hello.incarnation);
                 return Ok(Some(link));
             }
@@ -422,6 +425,11 @@ impl House {
                 if hello.knows.contains(&self.incarnation) && known.is_some_and(|known| !known.link.is_lost()) {
                     // Now it knows whom it has called.
                     return (Reply::Hello(self.hello(None)), None);
+                }
+                if known.is_some_and(|known| known.called && known.link.connection().is_some()) {
+                    // It called before it was reached by the call that has made this link: if it had given that up, it would not
+                    // be connected.
+                    return (Reply::Busy, None);
                 }
                 if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
                     // The other end has given it up.
