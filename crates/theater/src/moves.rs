@@ -18,8 +18,8 @@
 //! From B it is not sent on before A has said that it has heard of 2 ([`Heard`](crate::frame::Head::Heard)), or is lost: if B
 //! were lost in between, A would go on with an actor that lives in a third theater.
 //!
-//! An actor may leave B for A again before A has heard of 2 (where A is only out of reach, or takes leave). That it comes is as good as
-//! the answer; it is let in when that is there as well.
+//! An actor may leave B for A again before A has heard of 2 (where A is only out of reach, or takes leave). That it comes is
+//! as good as the answer; it is let in when that is there as well.
 //!
 //! # Who an actor is
 //!
@@ -34,7 +34,8 @@
 //! where the actor lives. Then all that was sent the old way has come into the mail of that place, or is on a link to it; so
 //! what waited may follow on a new way. (Where the marker passes a place at which the actor is frozen, it waits as well, and
 //! follows the actor.) If the marker is lost, so is what was sent before it, and has been reported; then the old way is
-//! kept. (Not what had passed the lost theater before, and is on its way from there over a third one: that comes late.) A place turns once at a time, so a sender's messages take one way after the other, and each way keeps order.
+//! kept. (Not what had passed the lost theater before, and is on its way from there over a third one: that comes late.) A
+//! place turns once at a time, so a sender's messages take one way after the other, and each way keeps order.
 //!
 //! When an actor comes to a theater that has a place for it already, that place turns in the same way; but the new way is the
 //! place itself. What waits there (from actors here, and from theaters that send over here) is later than what is still
