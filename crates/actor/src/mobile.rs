@@ -222,13 +222,13 @@ impl Moves {
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             pass: |id, marker| match to::<A>(id) {
-                Some(address) => address.send_control_in_order(Pass(marker)),
+                Some(address) => address.send_control_in_order(Pass { marker, again: false }),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             settle: |id, carrier, antechamber| {
                 if let Some(address) = to::<A>(id) {
                     let antechamber = antechamber.and_then(to::<A>);
-                    address.send_control_behind(Settle { carrier, antechamber });
+                    address.send_control_behind(Settle { carrier, antechamber, deferred: 0 });
                 }
             },
             failed: |id, why| {
@@ -471,25 +471,34 @@ impl<A: Mobile> Control<Life<A>> for Turn {
     }
 }
 
-struct Pass(Marker);
+struct Pass {
+    marker: Marker,
+    again: bool,
+}
 
 impl<A: Mobile> Control<Life<A>> for Pass {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
-        (self.0.here)(ActorId(cx.address().raw()), self.0.answer);
+        (self.marker.here)(ActorId(cx.address().raw()), self.marker.answer);
     }
 
     fn bounce(self, _: Undelivered) {
-        (self.0.answer)(Err(AskError::Stopped));
+        (self.marker.answer)(Err(AskError::Stopped));
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        send_marker(Some(self.0), cx.extra());
+        if !self.again {
+            // Urgent messages that came before it may not have come out of the inbox yet: they go on before it.
+            return cx.address().send_control_urgently(Pass { again: true, ..self });
+        }
+        send_marker(Some(self.marker), cx.extra());
     }
 }
 
 struct Settle<A: Actor> {
     carrier: Option<Arc<dyn Carrier>>,
     antechamber: Option<Address<Life<A>>>,
+    /// How often it has let others go first.
+    deferred: u8,
 }
 
 impl<A: Mobile> Control<Life<A>> for Settle<A> {
@@ -498,7 +507,16 @@ impl<A: Mobile> Control<Life<A>> for Settle<A> {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         if cx.is_frozen() {
             if let Some(antechamber) = self.antechamber {
-                cx.admit(antechamber);
+                let later = Settle { deferred: self.deferred + 1, ..self };
+                match self.deferred {
+                    // If the place was turning already, this may have been queued before the actor arrived, and so before
+                    // the actor's own beginning.
+                    0 => return cx.address().send_control_behind(later),
+                    // What was sent to the antechamber before this in a higher lane (a watch, a stop, an urgent message) may
+                    // not have come out of the inbox yet, and would find nobody there.
+                    1 => return cx.address().send_control_urgently(later),
+                    _ => cx.admit(antechamber),
+                }
             }
             cx.extra().away = None;
             cx.thaw();

@@ -1,7 +1,7 @@
 //! Timers of actors: messages to themselves, later.
 
 use std::any::{TypeId, type_name};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -100,7 +100,8 @@ pub(crate) struct Timer {
     pub(crate) left_at: Option<u64>,
 }
 
-pub(crate) type Timers = HashMap<u64, Timer>;
+/// In an order, in which they are written where their actor moves.
+pub(crate) type Timers = BTreeMap<u64, Timer>;
 
 pub(crate) fn cancel_all(timers: Timers) {
     with_current_system(|system| {

@@ -189,6 +189,13 @@ impl<S: Resident> Address<S> {
         send::post(self.raw, ControlMail(control));
     }
 
+    /// Sends a request to the cell in the urgent lane. From a request that was sent [behind](Address::send_control_behind) what
+    /// is queued, it comes behind all that was sent in any lane before that one: what was sent in a higher lane may have been
+    /// in the inbox still.
+    pub fn send_control_urgently<C: Control<S>>(self, control: C) {
+        send::post_lane(self.raw, Lane::Urgent, ControlMail(control));
+    }
+
     /// Sends a request to the cell behind the messages that were sent to it before, also those that are deferred.
     pub fn send_control_in_order<C: Control<S>>(self, control: C) {
         send::post(self.raw, OrderedMail(control));

@@ -52,6 +52,7 @@ pub use reactor::{Reactor, flush_soon};
 pub use record::INLINE_BYTES_MAX;
 pub use resident::{AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, Undelivered};
 pub use sampling::Sampler;
+pub use simulated::{Choices, Driver, Steps};
 pub use slab::STATE_BYTES_MAX;
 pub use stats::Counters;
 pub use system::{DeadLetterHook, SystemCore};

@@ -6,7 +6,8 @@
 //! their order.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
 
 use crate::config::Stealing;
 use crate::locks::lock;
@@ -14,10 +15,18 @@ use crate::system::SystemCore;
 use crate::worker::Worker;
 
 /// A generator of choices (splitmix64).
-struct Choices(u64);
+#[derive(Clone, Debug)]
+pub struct Choices(u64);
 
 impl Choices {
-    fn next(&mut self) -> u64 {
+    /// The same seed, the same choices.
+    pub fn new(seed: u64) -> Choices {
+        Choices(seed)
+    }
+
+    /// Any number.
+    #[allow(clippy::should_implement_trait, reason = "it has no end")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,23 +34,38 @@ impl Choices {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    /// A number below `n`.
+    ///
+    /// # Panics
+    /// If `n` is 0.
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
-    fn one_in(&mut self, n: u64) -> bool {
+    /// True once in `n` times, about.
+    ///
+    /// # Panics
+    /// If `n` is 0.
+    pub fn one_in(&mut self, n: u64) -> bool {
         self.next().is_multiple_of(n)
     }
+}
+
+/// Who drives several simulated systems at one time: see [`SystemCore::set_driver`].
+pub trait Driver: Send + Sync + 'static {
+    /// Runs all of them until nothing is left to do, or `done`.
+    fn run(&self, done: &mut dyn FnMut() -> bool);
 }
 
 /// The driver's own state.
 pub(crate) struct Simulation {
     choices: Mutex<Choices>,
+    driver: OnceLock<Arc<dyn Driver>>,
 }
 
 impl Simulation {
     pub(crate) fn new(seed: u64) -> Simulation {
-        Simulation { choices: Mutex::new(Choices(seed)) }
+        Simulation { choices: Mutex::new(Choices(seed)), driver: OnceLock::new() }
     }
 
     /// Runs until nothing is left to do, or `done`.
@@ -49,35 +73,116 @@ impl Simulation {
     /// # Panics
     /// From inside an actor of a simulated system.
     pub(crate) fn run(&self, system: &Arc<SystemCore>, done: &mut dyn FnMut() -> bool) {
-        let Ok(mut choices) = self.choices.try_lock() else {
-            panic!("a simulated system was asked to run from inside one of its own actors");
-        };
-        let workers: Vec<Arc<Worker>> = system.posts.iter().filter_map(|post| lock(post).clone()).collect();
-        if workers.is_empty() {
-            return;
+        if let Some(driver) = self.driver.get() {
+            return driver.run(done);
         }
-        loop {
-            if done() {
-                return;
-            }
-            if system.active.load(Ordering::Acquire) == 0 && !workers.iter().any(|worker| worker.office().mail.is_up())
-            {
+        drop(self.choices());
+        let Some(steps) = system.steps() else { return };
+        while !done() {
+            if steps.rests() {
                 // Everybody rests: time moves on to the next timer, if there is one.
-                let next =
-                    workers.iter().filter_map(|worker| worker.with_core(|core| core.wheel.next_ns()).flatten()).min();
-                let Some(next) = next else { return };
-                system.advance_clock(next);
-                for worker in &workers {
-                    worker.enter(|| {
-                        worker.raise();
-                        worker.flush();
-                        worker.fire_timers(system.now_ns());
-                    });
-                }
+                let Some(next) = steps.next_timer() else { return };
+                system.advance_clock(next.as_nanos() as u64);
+                steps.wake();
             }
-            let worker = &workers[choices.below(workers.len())];
-            worker.enter(|| step(worker, &mut choices, system));
+            steps.step();
         }
+    }
+
+    fn choices(&self) -> MutexGuard<'_, Choices> {
+        self.choices.try_lock().unwrap_or_else(|_| {
+            panic!("a simulated system was asked to run from inside one of its own actors");
+        })
+    }
+}
+
+impl SystemCore {
+    /// Has whoever waits for this simulated system (`run_until_idle`, `wait`) run `driver` instead. Once; false: there is one
+    /// already, or the system is not simulated.
+    pub fn set_driver(&self, driver: Arc<dyn Driver>) -> bool {
+        self.simulation.as_ref().is_some_and(|simulation| simulation.driver.set(driver).is_ok())
+    }
+
+    /// A simulated system, for who drives it. None: it is not simulated, or has ended.
+    pub fn steps(self: &Arc<Self>) -> Option<Steps> {
+        self.simulation.as_ref()?;
+        let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
+        (!workers.is_empty()).then(|| Steps { system: Arc::clone(self), workers })
+    }
+}
+
+/// A simulated system, one step at a time. Its choices are drawn from the system's own seed.
+pub struct Steps {
+    system: Arc<SystemCore>,
+    workers: Vec<Arc<Worker>>,
+}
+
+impl Steps {
+    fn simulation(&self) -> &Simulation {
+        self.system.simulation.as_ref().expect("it is simulated")
+    }
+
+    /// Whether nobody has anything to do before the next timer.
+    pub fn rests(&self) -> bool {
+        self.system.active.load(Ordering::Acquire) == 0
+            && !self.workers.iter().any(|worker| worker.office().mail.is_up())
+    }
+
+    /// When the next timer is due, in the system's time.
+    pub fn next_timer(&self) -> Option<Duration> {
+        let next = self.workers.iter().filter_map(|worker| worker.with_core(|core| core.wheel.next_ns()).flatten());
+        next.min().map(Duration::from_nanos)
+    }
+
+    /// It is as late as `now`, unless it is later.
+    pub fn advance_clock(&self, now: Duration) {
+        self.system.advance_clock(now.as_nanos() as u64);
+    }
+
+    /// Fires the timers that are due, with everybody awake.
+    pub fn wake(&self) {
+        for worker in &self.workers {
+            worker.enter(|| {
+                worker.raise();
+                worker.flush();
+                worker.fire_timers(self.system.now_ns());
+            });
+        }
+    }
+
+    /// One step of one worker.
+    ///
+    /// # Panics
+    /// From inside an actor of a simulated system.
+    pub fn step(&self) {
+        let mut choices = self.simulation().choices();
+        let worker = &self.workers[choices.below(self.workers.len())];
+        worker.enter(|| step(worker, &mut choices, &self.system));
+    }
+
+    /// A worker polls the reactor, as one that has nothing to do would, or (if not all rest) one that looks now and then.
+    ///
+    /// # Panics
+    /// From inside an actor of a simulated system.
+    pub fn poll(&self) {
+        let timeout = if self.rests() { None } else { Some(Duration::ZERO) };
+        let mut choices = self.simulation().choices();
+        let worker = &self.workers[choices.below(self.workers.len())];
+        worker.enter(|| {
+            worker.raise();
+            worker.attend();
+            let Some(reactor) = worker.begin_to_poll() else { return };
+            if reactor.wait(timeout) {
+                worker.dispatch(reactor);
+            }
+            worker.end_to_poll();
+        });
+    }
+}
+
+impl std::fmt::Debug for Steps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Steps({:?})", self.system)
     }
 }
 
@@ -85,6 +190,10 @@ impl Simulation {
 fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     worker.raise();
     worker.attend();
+    // Where somebody else drives, time passes while others run.
+    if worker.with_core(|core| core.wheel.next_ns()).flatten().is_some_and(|next| next <= system.now_ns()) {
+        worker.fire_timers(system.now_ns());
+    }
     if cfg!(debug_assertions) && worker.backlog_bytes() < 4096 {
         worker.for_each_queued(|record| {
             // SAFETY: records of the worker's own queue.

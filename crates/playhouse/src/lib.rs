@@ -85,8 +85,8 @@
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor};
 pub use playhouse_theater::{
-    Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Migration, NameAsk, NameError, NameServer,
-    Names, Peer, PutName, RemoveName, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
+    Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Happened, Migration, NameAsk, NameError,
+    NameServer, Names, Peer, PutName, RemoveName, Simulation, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
 };
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.

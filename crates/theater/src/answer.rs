@@ -5,10 +5,16 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use playhouse_executor::SystemCore;
+
+use crate::house::House;
+
 /// An answer to come.
 pub(crate) struct Answer<T> {
     state: Mutex<State<T>>,
     here: Condvar,
+    /// In simulation: the system that is run while somebody waits.
+    runs: Option<Arc<SystemCore>>,
 }
 
 struct State<T> {
@@ -17,8 +23,9 @@ struct State<T> {
 }
 
 impl<T> Answer<T> {
-    pub(crate) fn new() -> Arc<Answer<T>> {
-        Arc::new(Answer { state: Mutex::new(State { found: None, waker: None }), here: Condvar::new() })
+    pub(crate) fn new(house: &House) -> Arc<Answer<T>> {
+        let state = Mutex::new(State { found: None, waker: None });
+        Arc::new(Answer { state, here: Condvar::new(), runs: house.simulated().cloned() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -44,6 +51,11 @@ impl<T> Answer<T> {
             playhouse_executor::with_current_system(|system| system.is_none()),
             "`.wait()` was called inside an actor, whose worker it would hold: `.await` it in an async handler"
         );
+        if let Some(system) = &self.runs {
+            system.block_until(None, &mut || self.lock().found.is_some());
+            let found = self.lock().found.take();
+            return found.expect("nothing is left to do in the simulation that could bring an answer");
+        }
         let mut state = self.lock();
         loop {
             if let Some(found) = state.found.take() {

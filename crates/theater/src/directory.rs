@@ -53,14 +53,48 @@ pub(crate) struct Directory {
     pub(crate) leaving: Mutex<FxHashMap<ActorId, Option<Return>>>,
     /// For who brings together who talks.
     pub(crate) talk: crate::balance::Talk,
+    /// Actors that have come, and of which the theater that they came from has not said that it has heard so. By the names that
+    /// they were born with.
+    pub(crate) unheard: Mutex<FxHashMap<(u64, u64, u64), Unheard>>,
     /// How often room was made on a link whose window was full.
     pub(crate) room_made: AtomicU64,
+    /// In simulation: what actors are called instead of where they lie in memory, which is another place in each run.
+    numbers: Option<Mutex<Numbers>>,
+}
+
+/// Actors by the order in which they were first named.
+#[derive(Default)]
+struct Numbers {
+    by_number: Vec<ActorId>,
+    numbers: FxHashMap<ActorId, u64>,
+}
+
+/// Who a theater is.
+pub(crate) struct Identity {
+    pub(crate) incarnation: u64,
+    pub(crate) seal: Seal,
+    /// It is one of a simulation.
+    pub(crate) simulated: bool,
+}
+
+impl Identity {
+    pub(crate) fn random() -> Identity {
+        Identity { incarnation: rand::random(), seal: Seal::random(), simulated: false }
+    }
 }
 
 /// An actor that has come back before its leaving was known to have succeeded.
 pub(crate) struct Return {
     pub(crate) link: Arc<Link>,
     pub(crate) arrival: crate::link::Arrival,
+}
+
+/// That an actor has come, and the theater that it came from may not know.
+pub(crate) struct Unheard {
+    /// The number of the link with that theater.
+    pub(crate) link: u64,
+    /// Sends the actor on.
+    pub(crate) sends: Option<Box<dyn FnOnce() + Send>>,
 }
 
 /// That the way of a place's mail changes.
@@ -91,18 +125,21 @@ struct Moved {
 }
 
 impl Directory {
-    pub(crate) fn new(core: &Arc<SystemCore>, incarnation: u64) -> Directory {
+    pub(crate) fn new(core: &Arc<SystemCore>, identity: Identity) -> Directory {
+        let Identity { incarnation, seal, simulated } = identity;
         Directory {
             core: Arc::clone(core),
             incarnation,
-            seal: Seal::random(),
+            seal,
             house: OnceLock::new(),
             known: Mutex::default(),
             links: Mutex::default(),
             turning: Mutex::default(),
             leaving: Mutex::default(),
             talk: crate::balance::Talk::default(),
+            unheard: Mutex::default(),
             room_made: AtomicU64::new(0),
+            numbers: simulated.then(Mutex::default),
         }
     }
 
@@ -223,7 +260,34 @@ impl Directory {
 
     /// The actor of this theater that a name is of.
     pub(crate) fn own(&self, slot: u64, life: u64, seal: u64) -> Option<ActorId> {
-        self.seal.is_right(slot, life, seal).then(|| self.core.find(slot, life).map(ActorId::of)).flatten()
+        self.seal.is_right(slot, life, seal).then(|| self.find(slot, life)).flatten()
+    }
+
+    /// Place and life of an actor of this theater, as others are told them.
+    pub(crate) fn place_of(&self, id: ActorId) -> (u64, u64) {
+        let Some(numbers) = &self.numbers else { return (id.address().slot(), id.address().life()) };
+        let Numbers { by_number, numbers } = &mut *numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = numbers.entry(id).or_insert_with(|| {
+            by_number.push(id);
+            by_number.len() as u64
+        });
+        (*number, 1)
+    }
+
+    /// In simulation: puts actors into an order that is the same in each run; those who were never named come last.
+    pub(crate) fn sort(&self, actors: &mut [ActorId]) {
+        if let Some(numbers) = &self.numbers {
+            let numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+            actors.sort_by_key(|id| numbers.numbers.get(id).copied().unwrap_or(u64::MAX));
+        }
+    }
+
+    /// The actor of this theater that was told as this.
+    pub(crate) fn find(&self, slot: u64, life: u64) -> Option<ActorId> {
+        let Some(numbers) = &self.numbers else { return self.core.find(slot, life).map(ActorId::of) };
+        let numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = numbers.by_number.get(usize::try_from(slot).ok()?.checked_sub(1)?);
+        id.copied().filter(|id| !id.address().is_stale())
     }
 
     /// Place, life and seal of an actor of this theater (or of the place of one that is elsewhere).
@@ -235,7 +299,7 @@ impl Directory {
                 "{id} belongs to another system of this process, not to this theater's"
             )));
         }
-        let (slot, life) = (address.slot(), address.life());
+        let (slot, life) = self.place_of(id);
         Ok((slot, life, self.seal.of(slot, life)))
     }
 

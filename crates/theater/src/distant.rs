@@ -95,8 +95,15 @@ impl Distant {
     }
 
     /// Calls the theater, and sends on what was kept.
-    fn call(&self) {
-        let proxy = self.reach();
+    fn call(self: Arc<Self>) {
+        match (self.directory.house(), self.far.address) {
+            (Some(house), Some(address)) => house.reach(address, Box::new(move |link| self.reached(link.ok()))),
+            _ => self.reached(None),
+        }
+    }
+
+    fn reached(&self, link: Option<Arc<Link>>) {
+        let proxy = link.and_then(|link| self.proxy(&link));
         let mut state = self.state();
         let next = match &proxy {
             Some(proxy) => State::There(Arc::clone(proxy)),
@@ -113,8 +120,7 @@ impl Distant {
         }
     }
 
-    fn reach(&self) -> Option<Arc<Proxy>> {
-        let link: Arc<Link> = self.directory.house()?.link_with(self.far.address?).ok()?;
+    fn proxy(&self, link: &Arc<Link>) -> Option<Arc<Proxy>> {
         if link.incarnation != self.far.theater {
             // It was started anew: the actor is no more.
             return None;
@@ -248,8 +254,8 @@ impl Carrier for Distant {
                 drop(state);
                 if first {
                     let this = self.this.upgrade().expect("it is used");
-                    let caller = std::thread::Builder::new().name("playhouse-call".to_owned());
-                    if caller.spawn(move || this.call()).is_err() {
+                    let house = self.directory.house();
+                    if house.is_none_or(|house| house.in_background("call", move || this.call()).is_err()) {
                         // No thread can be had: as if nobody had answered.
                         let State::Waiting { kept, .. } = std::mem::replace(&mut *self.state(), State::Lost) else {
                             return Ok(());

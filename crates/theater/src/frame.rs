@@ -51,6 +51,8 @@ pub(crate) enum Head {
     /// An actor comes: the name that it was born with, what it has besides its state ([`Trunk`]), and its state. A `Seat` or
     /// a text is the answer.
     Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64 },
+    /// The sender has heard that its actor has come to the receiver: who was born with this name may go on from there.
+    Heard { theater: u64, slot: u64, life: u64 },
     /// The receiver's actor that the receiver of this calls `handle` is elsewhere.
     Moved { handle: Handle },
     /// The sender's actors have gone elsewhere: ways to them that lead over the sender are to change. How many did, a `u64`, is

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply};
+use crate::link::Stream;
 use crate::tls::{self, Cipher, Tls};
 
 /// What everything begins with: a name, and the version of the protocol.
@@ -109,9 +110,10 @@ impl Opening {
         while let Ok(1..) = self.patient().read(&mut [0; 4096]) {}
     }
 
-    /// The connection, and what encrypts it.
-    pub(crate) fn into_parts(self) -> (TcpStream, Option<Cipher>) {
-        (self.stream, self.cipher)
+    /// The connection, for the poller, and what encrypts it.
+    pub(crate) fn into_parts(self) -> io::Result<(Stream, Option<Cipher>)> {
+        self.stream.set_nonblocking(true)?;
+        Ok((Stream::Socket(mio::net::TcpStream::from_std(self.stream)), self.cipher))
     }
 
     fn error(&self, error: io::Error) -> TheaterError {

@@ -7,30 +7,31 @@
 //! counts: it answers [`Reply::Busy`] while it is calling itself, and the other one finds the link when that call is through.
 //! Only who called first calls again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
 
 use crate::balance::Meter;
-use crate::directory::Directory;
+use crate::directory::{Directory, Identity};
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume};
 use crate::handshake::{self, Opening, PATIENCE};
-use crate::link::Link;
+use crate::link::{Link, Stream};
 use crate::moves::Office;
 use crate::poller::Poller;
 use crate::registry::Registry;
-use crate::tls::Secrecy;
+use crate::simulated::{Heard, Outside};
+use crate::tls::{Cipher, Secrecy};
 
 /// How often the housekeeper looks after the links.
-const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// Ticks without a word from the other end after which the connection counts as broken: 5 s.
 const SILENT_TICKS_MAX: u32 = 100;
 /// Ticks after which something is said if there is nothing to say: 1 s.
@@ -62,7 +63,7 @@ pub(crate) struct House {
     pub(crate) registry: Arc<Registry>,
     pub(crate) incarnation: u64,
     pub(crate) listens: Option<SocketAddr>,
-    settings: Settings,
+    pub(crate) settings: Settings,
     pub(crate) poller: Arc<Poller>,
     pub(crate) directory: Arc<Directory>,
     links: Mutex<Links>,
@@ -74,12 +75,20 @@ pub(crate) struct House {
     meter: Mutex<Meter>,
     /// The others are told that it ends: no new sessions.
     leaving: AtomicBool,
+    /// In simulation: what there is instead of threads and sockets.
+    pub(crate) outside: Option<Arc<Outside>>,
 }
 
+/// Takes the link with a theater, or hears why there is none.
+pub(crate) type TakeLink = Box<dyn FnOnce(Result<Arc<Link>, TheaterError>) + Send>;
+
+/// What the other end has said, and what it was said on.
+pub(crate) type Exchanged = Result<(Reply, (Stream, Option<Cipher>)), TheaterError>;
+
 #[derive(Default)]
-struct Links {
-    by_incarnation: HashMap<u64, Known>,
-    calling: HashSet<SocketAddr>,
+pub(crate) struct Links {
+    by_incarnation: BTreeMap<u64, Known>,
+    pub(crate) calling: HashSet<SocketAddr>,
     /// Other addresses that theaters were called by.
     aliases: HashMap<SocketAddr, u64>,
     next_number: u64,
@@ -87,7 +96,7 @@ struct Links {
 
 impl Links {
     /// The link with the theater at `address`.
-    fn at(&self, address: SocketAddr) -> Option<&Arc<Link>> {
+    pub(crate) fn at(&self, address: SocketAddr) -> Option<&Arc<Link>> {
         let alias = self.aliases.get(&address).and_then(|theater| self.by_incarnation.get(theater));
         let known = || self.by_incarnation.values().find(|known| known.link.address == Some(address));
         alias.or_else(known).map(|known| &known.link).filter(|link| !link.is_lost())
@@ -100,7 +109,8 @@ struct Known {
     called: bool,
     /// The number of the last connection.
     connection: u64,
-    down_since: Option<Instant>,
+    /// In the system's time.
+    down_since: Option<Duration>,
     calls_again: bool,
 }
 
@@ -111,9 +121,10 @@ impl House {
         listens: Option<SocketAddr>,
         settings: Settings,
         poller: Arc<Poller>,
+        (identity, outside): (Identity, Option<Arc<Outside>>),
     ) -> Arc<House> {
-        let incarnation = rand::random();
-        let directory = Arc::new(Directory::new(system.core(), incarnation));
+        let incarnation = identity.incarnation;
+        let directory = Arc::new(Directory::new(system.core(), identity));
         let house = Arc::new(House {
             system,
             registry: Arc::new(registry),
@@ -129,6 +140,7 @@ impl House {
             closing: AtomicBool::new(false),
             meter: Mutex::new(Meter::new()),
             leaving: AtomicBool::new(false),
+            outside,
         });
         house.directory.belongs_to(&house);
         let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
@@ -136,7 +148,7 @@ impl House {
         house
     }
 
-    fn links(&self) -> MutexGuard<'_, Links> {
+    pub(crate) fn links(&self) -> MutexGuard<'_, Links> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -171,13 +183,23 @@ impl House {
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
         self.changed.notify_all();
-        if let Some(address) = self.listens {
+        if let Some(address) = self.listens.filter(|_| self.outside.is_none()) {
             // So that who waits for callers looks up.
             let _ = TcpStream::connect_timeout(&address, PATIENCE);
         }
     }
 
-    fn hello(&self, resumes: Option<Resume>) -> Hello {
+    /// Ends all at once: nothing is handled any more, and nobody is told.
+    pub(crate) fn end(&self) {
+        self.close();
+        for link in self.all_links() {
+            link.lose();
+        }
+        self.poller.tidy();
+        self.system.core().end(Duration::ZERO);
+    }
+
+    pub(crate) fn hello(&self, resumes: Option<Resume>) -> Hello {
         Hello {
             cluster: self.settings.cluster.clone(),
             incarnation: self.incarnation,
@@ -216,7 +238,19 @@ impl House {
         if !self.settings.secrecy.allows(address) {
             return Err(TheaterError::NotLoopback { address: address.to_string() });
         }
-        let deadline = Instant::now() + 2 * PATIENCE;
+        if let Some(system) = self.simulated() {
+            let found = Arc::new(Mutex::new(None));
+            let take = Arc::clone(&found);
+            let found = || found.lock().unwrap_or_else(PoisonError::into_inner);
+            self.reach(
+                address,
+                Box::new(move |link| *take.lock().unwrap_or_else(PoisonError::into_inner) = Some(link)),
+            );
+            system.block_until(None, &mut || found().is_some());
+            let link = found().take();
+            return link.expect("somebody hears the caller, or it gives up");
+        }
+        let deadline = self.now() + 2 * PATIENCE;
         let mut links = self.links();
         loop {
             if let Some(link) = links.at(address) {
@@ -228,75 +262,90 @@ impl House {
                 continue;
             }
             drop(links);
-            let called = self.call(address);
+            let called = self.called(address, self.exchange(address, &self.hello(None)));
             links = self.links();
             links.calling.remove(&address);
             self.changed.notify_all();
             match called {
                 Ok(Some(link)) => return Ok(link),
                 // It calls us, or has an older link to forget first.
-                Ok(None) if Instant::now() < deadline => links = self.wait(links),
-                Ok(None) => {
-                    let why = "it says that it is calling this theater, and does not".to_owned();
-                    return Err(TheaterError::Refused { address: address.to_string(), why });
-                }
+                Ok(None) if self.now() < deadline => links = self.wait(links),
+                Ok(None) => return Err(only_busy(address)),
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Says `hello` to the theater at `address`, and hears the answer.
+    fn exchange(&self, address: SocketAddr, hello: &Hello) -> Exchanged {
+        let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
+        let reply = handshake::call(&mut opening, hello)?;
+        let line = opening.into_parts().map_err(|error| TheaterError::Io { address: address.to_string(), error })?;
+        Ok((reply, line))
     }
 
     fn wait<'a>(&self, links: MutexGuard<'a, Links>) -> MutexGuard<'a, Links> {
         self.changed.wait_timeout(links, TICK).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Calls for the first time. `None`: the other end is busy.
-    fn call(self: &Arc<Self>, address: SocketAddr) -> Result<Option<Arc<Link>>, TheaterError> {
+    /// Has called for the first time. `None`: the other end is busy.
+    pub(crate) fn called(&self, address: SocketAddr, exchanged: Exchanged) -> Result<Option<Arc<Link>>, TheaterError> {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-        let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
-        let hello = match handshake::call(&mut opening, &self.hello(None))? {
-            Reply::Hello(hello) => hello,
-            Reply::Busy => return Ok(None),
-            Reply::Refused(why) => return Err(TheaterError::Refused { address: address.to_string(), why }),
+        let (hello, (stream, cipher)) = match exchanged? {
+            (Reply::Hello(hello), line) => (hello, line),
+            (Reply::Busy, _) => return Ok(None),
+            (Reply::Refused(why), _) => return Err(TheaterError::Refused { address: address.to_string(), why }),
         };
         let link = {
             let mut links = self.links();
-            let known = links.by_incarnation.get(&hello.incarnation);
+            let known = links.by_incarnation.get_mut(&hello.incarnation);
             if let Some(known) = known.filter(|known| !known.link.is_lost()) {
                 // It was called under another address, or has called meanwhile.
                 let link = Arc::clone(&known.link);
+                // If that call did not come through, the other end holds itself for the one that was called, too: then nobody
+                // would call again.
+                known.called |= link.connection().is_none();
                 links.aliases.insert(address, hello.incarnation);
                 return Ok(Some(link));
             }
             self.new_link(&mut links, &hello, Some(address))
         };
         link.prepare(1);
-        self.poller.add(&link, opening, 1, 0).map_err(io_error)?;
+        self.poller.add(&link, stream, cipher, 1, 0).map_err(io_error)?;
         Ok(Some(link))
     }
 
     /// Calls again.
-    fn call_again(&self, link: &Arc<Link>, address: SocketAddr, connection: u64) {
+    fn call_again(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr, connection: u64) {
         let received = link.prepare(connection);
-        let resumes = Resume { incarnation: link.incarnation, received, connection };
-        let attempt = || -> Result<(), TheaterError> {
-            let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-            let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
-            match handshake::call(&mut opening, &self.hello(Some(resumes)))? {
-                Reply::Hello(Hello { resumes: Some(theirs), .. }) => {
-                    self.poller.add(link, opening, connection, theirs.received).map_err(io_error)
-                }
-                Reply::Busy => Ok(()),
-                // It does not know the session any more.
-                Reply::Hello(_) | Reply::Refused(_) => {
-                    link.lose();
-                    Ok(())
-                }
-            }
+        let hello = self.hello(Some(Resume { incarnation: link.incarnation, received, connection }));
+        let Some(outside) = &self.outside else {
+            return self.called_again(link, connection, self.exchange(address, &hello));
         };
-        // If it failed it is tried again at the next tick, until the link is given up.
-        let _ = attempt();
+        let (house, link) = (Arc::clone(self), Arc::clone(link));
+        let heard: Heard = Box::new(move |heard| house.called_again(&link, connection, heard.map(plain)));
+        outside.call(address, hello, heard);
+    }
+
+    fn called_again(&self, link: &Arc<Link>, connection: u64, exchanged: Exchanged) {
+        // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
+        let mut reached = false;
+        match exchanged {
+            Ok((Reply::Hello(Hello { resumes: Some(theirs), .. }), (stream, cipher))) => {
+                reached = true;
+                // If it failed ...
+                let _ = self.poller.add(link, stream, cipher, connection, theirs.received);
+            }
+            // ... it is tried again at the next tick, until the link is given up.
+            Ok((Reply::Busy, _)) | Err(_) => {}
+            // It does not know the session any more.
+            Ok((Reply::Hello(_) | Reply::Refused(_), _)) => link.lose(),
+        }
         if let Some(known) = self.links().by_incarnation.get_mut(&link.incarnation) {
             known.calls_again = false;
+            if reached {
+                known.down_since = None;
+            }
         }
     }
 
@@ -343,11 +392,13 @@ impl House {
                 return Err(error);
             }
         };
-        let (reply, go_on) = self.receive(&hello);
+        let (reply, go_on) = self.receive_hello(&hello);
         handshake::reply(&mut opening, &reply)?;
         if let Some((link, connection, received)) = go_on {
             let address = hello.listens.map_or_else(|| "?".to_owned(), |address| address.to_string());
-            let added = self.poller.add(&link, opening, connection, received);
+            let added = opening
+                .into_parts()
+                .and_then(|(stream, cipher)| self.poller.add(&link, stream, cipher, connection, received));
             added.map_err(|error| TheaterError::Io { address, error })?;
             self.changed.notify_all();
         }
@@ -355,7 +406,7 @@ impl House {
     }
 
     /// What is answered to a caller; and the link, the number of its connection, and what the other end has received.
-    fn receive(&self, hello: &Hello) -> (Reply, Option<(Arc<Link>, u64, u64)>) {
+    pub(crate) fn receive_hello(&self, hello: &Hello) -> (Reply, Option<(Arc<Link>, u64, u64)>) {
         let refused = |why: String| (Reply::Refused(why), None);
         if hello.cluster != self.settings.cluster {
             return refused(format!(
@@ -395,6 +446,11 @@ impl House {
                     // Now it knows whom it has called.
                     return (Reply::Hello(self.hello(None)), None);
                 }
+                if known.is_some_and(|known| known.called && known.link.connection().is_some()) {
+                    // It called before it was reached by the call that has made this link: if it had given that up, it would not
+                    // be connected.
+                    return (Reply::Busy, None);
+                }
                 if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
                     // The other end has given it up.
                     drop(links);
@@ -414,9 +470,14 @@ impl House {
     pub(crate) fn keep(self: &Arc<Self>) {
         while !self.is_closing() {
             drop(self.wait(self.links()));
-            self.look_after_links();
-            self.poller.tidy();
+            self.tick();
         }
+    }
+
+    /// What the housekeeper does each time.
+    pub(crate) fn tick(self: &Arc<Self>) {
+        self.look_after_links();
+        self.poller.tidy();
     }
 
     fn look_after_links(self: &Arc<Self>) {
@@ -438,8 +499,9 @@ impl House {
                 link.flush(true);
                 continue;
             }
-            let since = *known.down_since.get_or_insert_with(Instant::now);
-            if since.elapsed() > self.settings.lost_after {
+            let now = self.now();
+            let since = *known.down_since.get_or_insert(now);
+            if now - since > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
             } else if let Some(address) = link.address.filter(|_| known.called && !known.calls_again) {
                 known.calls_again = true;
@@ -455,7 +517,7 @@ impl House {
             let house = Arc::clone(self);
             let theater = link.incarnation;
             let call = move || house.call_again(&link, address, connection);
-            if std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call).is_err()
+            if self.in_background("call", call).is_err()
                 && let Some(known) = self.links().by_incarnation.get_mut(&theater)
             {
                 // No thread can be had: at the next tick.
@@ -463,4 +525,15 @@ impl House {
             }
         }
     }
+}
+
+/// It said "busy" each time.
+pub(crate) fn only_busy(address: SocketAddr) -> TheaterError {
+    let why = "it says that it is calling this theater, and does not".to_owned();
+    TheaterError::Refused { address: address.to_string(), why }
+}
+
+/// What was heard in simulation, where nothing is encrypted.
+pub(crate) fn plain((reply, stream): (Reply, Stream)) -> (Reply, (Stream, Option<Cipher>)) {
+    (reply, (stream, None))
 }

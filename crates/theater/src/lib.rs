@@ -2,13 +2,14 @@
 //!
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
 //! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house`
-//! (connections), `registry` (what can be said to whom), `proxy` and `distant` (places of actors that are elsewhere),
-//! `directory` (their names), `moves` (actors that go from theater to theater), `balance` (theaters that send them),
-//! `name_server` (an actor that knows others by names).
+//! (connections), `background` (threads and time), `registry` (what can be said to whom), `proxy` and `distant` (places of
+//! actors that are elsewhere), `directory` (their names), `moves` (actors that go from theater to theater), `balance` (theaters
+//! that send them), `name_server` (an actor that knows others by names), `simulated` (theaters on one thread, for tests).
 
 #![forbid(unsafe_code)]
 
 mod answer;
+mod background;
 mod balance;
 mod directory;
 mod distant;
@@ -26,6 +27,7 @@ mod proxy;
 mod registry;
 mod seal;
 pub mod session;
+mod simulated;
 mod theater;
 mod tls;
 
@@ -33,5 +35,6 @@ pub use answer::{Find, Migration};
 pub use balance::{Balance, Balancing};
 pub use error::{FindError, TheaterError};
 pub use name_server::{CountNames, GetName, NameAsk, NameError, NameServer, Names, PutName, RemoveName, UpdateName};
+pub use simulated::{Happened, Simulation};
 pub use theater::{Evacuation, Peer, Theater, TheaterBuilder};
 pub use tls::Tls;

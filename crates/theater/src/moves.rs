@@ -15,8 +15,11 @@
 //! who is only out of reach is decided by `lost_after`: two theaters that are apart for longer than that and both live on may
 //! both go on with an actor that was on its way between them.)
 //!
-//! An actor may leave B for A again before A has heard of 2 (over the same link or another one). That it comes is as good as
-//! the answer; it is let in when that is there as well.
+//! From B it is not sent on before A has said that it has heard of 2 ([`Heard`](crate::frame::Head::Heard)), or is lost: if B
+//! were lost in between, A would go on with an actor that lives in a third theater.
+//!
+//! An actor may leave B for A again before A has heard of 2 (where A is only out of reach, or takes leave). That it comes is
+//! as good as the answer; it is let in when that is there as well.
 //!
 //! # Who an actor is
 //!
@@ -31,7 +34,8 @@
 //! where the actor lives. Then all that was sent the old way has come into the mail of that place, or is on a link to it; so
 //! what waited may follow on a new way. (Where the marker passes a place at which the actor is frozen, it waits as well, and
 //! follows the actor.) If the marker is lost, so is what was sent before it, and has been reported; then the old way is
-//! kept. A place turns once at a time, so a sender's messages take one way after the other, and each way keeps order.
+//! kept. (Not what had passed the lost theater before, and is on its way from there over a third one: that comes late.) A
+//! place turns once at a time, so a sender's messages take one way after the other, and each way keeps order.
 //!
 //! When an actor comes to a theater that has a place for it already, that place turns in the same way; but the new way is the
 //! place itself. What waits there (from actors here, and from theaters that send over here) is later than what is still
@@ -53,7 +57,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
 use playhouse_actor::wire::{Agency, Codec, Coming, Moves, WireError, Written};
@@ -62,6 +66,7 @@ use rustc_hash::FxHashMap;
 
 use crate::directory::{Far, Turn};
 use crate::distant::Distant;
+use crate::error::TheaterError;
 use crate::house::House;
 use crate::link::{Link, Tell};
 
@@ -115,7 +120,7 @@ impl House {
 
     /// A marker for the mail of the place `id`, for its turn of this number.
     pub(crate) fn marker(self: &Arc<Self>, id: ActorId, turn: u64) -> Marker {
-        let (slot, life) = (id.address().slot(), id.address().life());
+        let (slot, life) = self.directory.place_of(id);
         let house = Arc::downgrade(self);
         let answer = Box::new(move |answer: Result<(Codec, &[u8]), AskError>| {
             let seat = answer.ok().and_then(|(codec, bytes)| codec.read::<Seat>(bytes).ok());
@@ -142,7 +147,7 @@ impl House {
 
     /// The place that has sent this marker, if the actor has come there since and waits for it.
     pub(crate) fn turning_at(&self, (_, slot, life, number): (u64, u64, u64, u64)) -> Option<ActorId> {
-        let id = self.directory.core.find(slot, life).map(ActorId::of)?;
+        let id = self.directory.find(slot, life)?;
         let turn = self.turning().get(&id).copied()?;
         (turn.number == number && turn.antechamber.is_some()).then_some(id)
     }
@@ -157,7 +162,7 @@ impl House {
     ///
     /// Again, until nothing has changed: what was under way meanwhile may have named the actors as this theater's.
     pub(crate) fn take_leave(&self) {
-        let deadline = Instant::now() + LEAVE_MAX;
+        let deadline = self.now() + LEAVE_MAX;
         loop {
             let (turned, counts) = mpsc::channel();
             for link in self.all_links() {
@@ -165,10 +170,10 @@ impl House {
             }
             drop(turned);
             let mut any = false;
-            while let Ok(count) = counts.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            while let Some(count) = self.receive(&counts, deadline) {
                 any |= count > 0;
             }
-            if !any || Instant::now() >= deadline {
+            if !any || self.now() >= deadline {
                 return;
             }
         }
@@ -338,11 +343,12 @@ impl Agency for Office {
             }
         };
         let fail_here = fail.clone();
-        let call = move || match house.link_with(to) {
-            Ok(link) => house.migrate(actor, link, done),
+        let (here, there) = (Arc::clone(&house), Arc::clone(&house));
+        let called = move |link: Result<Arc<Link>, TheaterError>| match link {
+            Ok(link) => there.migrate(actor, link, done),
             Err(error) => fail(MigrateError::Unreachable(error.to_string())),
         };
-        if let Err(error) = std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call) {
+        if let Err(error) = here.in_background("call", move || house.reach(to, Box::new(called))) {
             fail_here(MigrateError::Unreachable(error.to_string()));
         }
     }

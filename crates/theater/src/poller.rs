@@ -9,28 +9,44 @@ use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use playhouse_executor::Reactor;
 use rustc_hash::FxHashMap;
 
-use crate::handshake::Opening;
-use crate::link::{Connection, Link, Progress, flush_all};
+use crate::link::{Connection, Link, Progress, Stream, flush_all};
+use crate::simulated::{Outside, Sign};
+use crate::tls::Cipher;
 
 const WAKER: Token = Token(0);
 /// After so long it is asked again whether who was read for has caught up.
-const CATCH_UP: Duration = Duration::from_millis(1);
+pub(crate) const CATCH_UP: Duration = Duration::from_millis(1);
 
 /// All connections.
 pub(crate) struct Poller {
-    registry: Registry,
-    waker: Waker,
+    source: Source,
     next_token: AtomicUsize,
     connections: Mutex<FxHashMap<Token, Present>>,
     /// Used by the worker that polls.
     turn: Mutex<Turn>,
 }
 
+/// Who tells of the connections.
+enum Source {
+    System { registry: Registry, waker: Waker },
+    Simulated(Arc<Outside>),
+}
+
+/// What the poller has left to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Nothing,
+    More,
+    /// It is to be asked again after [`CATCH_UP`].
+    Waits,
+}
+
 /// A connection and whose it is.
 type Present = (Arc<Link>, Arc<Connection>);
 
 struct Turn {
-    poll: Poll,
+    /// None: simulated.
+    poll: Option<Poll>,
     events: Events,
     ready: Vec<Ready>,
     /// The worker has slept in it, not only looked.
@@ -65,14 +81,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn now(source: &Source) -> Instant {
+    match source {
+        Source::System { .. } => Instant::now(),
+        Source::Simulated(outside) => outside.now(),
+    }
+}
+
 impl Poller {
     pub(crate) fn new() -> io::Result<Poller> {
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let waker = Waker::new(&registry, WAKER)?;
-        Ok(Poller {
-            registry,
-            waker,
+        Ok(Poller::of(Source::System { registry, waker }, Some(poll)))
+    }
+
+    pub(crate) fn simulated(outside: &Arc<Outside>) -> Poller {
+        Poller::of(Source::Simulated(Arc::clone(outside)), None)
+    }
+
+    fn of(source: Source, poll: Option<Poll>) -> Poller {
+        let asked = now(&source);
+        Poller {
+            source,
             next_token: AtomicUsize::new(1),
             connections: Mutex::default(),
             turn: Mutex::new(Turn {
@@ -80,22 +111,32 @@ impl Poller {
                 events: Events::with_capacity(256),
                 ready: Vec::new(),
                 slept: false,
-                asked: Instant::now(),
+                asked,
                 due: false,
             }),
-        })
+        }
     }
 
     /// Has the connection read and written from now on, as the link's present one.
-    pub(crate) fn add(&self, link: &Arc<Link>, opening: Opening, number: u64, received: u64) -> io::Result<()> {
-        let (stream, cipher) = opening.into_parts();
-        stream.set_nonblocking(true)?;
+    pub(crate) fn add(
+        &self,
+        link: &Arc<Link>,
+        mut stream: Stream,
+        cipher: Option<Cipher>,
+        number: u64,
+        received: u64,
+    ) -> io::Result<()> {
         let token = Token(self.next_token.fetch_add(1, Ordering::Relaxed));
-        let mut stream = mio::net::TcpStream::from_std(stream);
         let connection = {
             // The poller may be told of it at once, and is told only once.
             let mut connections = lock(&self.connections);
-            self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+            match (&mut stream, &self.source) {
+                (Stream::Socket(socket), Source::System { registry, .. }) => {
+                    registry.register(socket, token, Interest::READABLE | Interest::WRITABLE)?;
+                }
+                (Stream::Simulated(end), Source::Simulated(outside)) => end.register(outside, token),
+                _ => return Err(io::ErrorKind::Unsupported.into()),
+            }
             let connection = Arc::new(Connection { token, stream, cipher, number, broken: false.into() });
             connections.insert(token, (Arc::clone(link), Arc::clone(&connection)));
             connection
@@ -111,6 +152,16 @@ impl Poller {
             link.disconnect(&connection);
         }
         Ok(())
+    }
+
+    /// What is left to do, for who drives a simulation.
+    pub(crate) fn rest(&self) -> Rest {
+        let ready = &lock(&self.turn).ready;
+        match ready.iter().all(|ready| ready.waits) {
+            true if ready.is_empty() => Rest::Nothing,
+            true => Rest::Waits,
+            false => Rest::More,
+        }
     }
 
     fn remove(&self, token: Token) {
@@ -136,25 +187,31 @@ impl Reactor for Poller {
             false => Some(Duration::ZERO),
         };
         *slept = timeout.is_none_or(|timeout| !timeout.is_zero());
-        // Interrupted: as if the time had passed.
-        if poll.poll(events, timeout).is_ok() {
+        let mut find = |found: Ready| match ready.iter_mut().find(|known| known.token == found.token) {
+            Some(known) => known.join(found),
+            None => ready.push(found),
+        };
+        if let Source::Simulated(outside) = &self.source {
+            for Sign { token, readable, closed, writable } in outside.take_signs() {
+                find(Ready { token, readable, closed, writable, waits: false });
+            }
+        } else if let Some(poll) = poll
+            // Interrupted: as if the time had passed.
+            && poll.poll(events, timeout).is_ok()
+        {
             for event in events.iter().filter(|event| event.token() != WAKER) {
                 let closed = event.is_read_closed() || event.is_error();
-                let found = Ready {
+                find(Ready {
                     token: event.token(),
                     readable: event.is_readable() || closed,
                     closed,
                     writable: event.is_writable(),
                     waits: false,
-                };
-                match ready.iter_mut().find(|known| known.token == found.token) {
-                    Some(known) => known.join(found),
-                    None => ready.push(found),
-                }
+                });
             }
         }
         // Not each time that somebody looks: who waits is no work, and keeps nobody awake.
-        *due = ready.iter().any(|ready| ready.waits) && asked.elapsed() >= CATCH_UP;
+        *due = ready.iter().any(|ready| ready.waits) && now(&self.source) - *asked >= CATCH_UP;
         *due || ready.iter().any(|ready| !ready.waits)
     }
 
@@ -162,7 +219,7 @@ impl Reactor for Poller {
         let mut turn = lock(&self.turn);
         let (ready, slept, due) = (std::mem::take(&mut turn.ready), turn.slept, turn.due);
         if due {
-            turn.asked = Instant::now();
+            turn.asked = now(&self.source);
         }
         for event in ready {
             if event.waits && !due {
@@ -188,8 +245,10 @@ impl Reactor for Poller {
     }
 
     fn wake(&self) {
-        // It can only fail where the system is out of memory; then the worker wakes by its timer or not at all.
-        let _ = self.waker.wake();
+        if let Source::System { waker, .. } = &self.source {
+            // It can only fail where the system is out of memory; then the worker wakes by its timer or not at all.
+            let _ = waker.wake();
+        }
     }
 
     fn flush(&self) {

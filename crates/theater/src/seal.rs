@@ -13,7 +13,11 @@ pub(crate) struct Seal {
 
 impl Seal {
     pub(crate) fn random() -> Seal {
-        Seal { key: rand::random() }
+        Seal::new(rand::random())
+    }
+
+    pub(crate) fn new(key: [u8; 16]) -> Seal {
+        Seal { key }
     }
 
     pub(crate) fn of(&self, slot: u64, life: u64) -> u64 {

@@ -4,8 +4,8 @@ use std::any::{TypeId, type_name};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use playhouse_actor::away::{Found, Host, Place, Write, place};
 use playhouse_actor::wire::{Codec, Remote, WireError};
@@ -16,11 +16,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::answer::{Answer, Find, Migration};
+use crate::directory::Identity;
 use crate::error::{FindError, TheaterError};
 use crate::house::{House, OnStranger, Settings};
 use crate::link::Link;
 use crate::poller::Poller;
 use crate::registry::Registry;
+use crate::seal::Seal;
+use crate::simulated::World;
 use crate::tls::{Secrecy, Tls};
 
 /// Links that have a stage of their own.
@@ -99,8 +102,8 @@ impl TheaterBuilder {
     /// Starts the theater, with its system.
     ///
     /// # Errors
-    /// The system cannot be started (or is a simulated one), the address cannot be listened on, or two actors or messages of
-    /// this program are called alike on the wire.
+    /// The system cannot be started (or is a simulated one: see [`Simulation`](crate::Simulation)), the address cannot be
+    /// listened on, or two actors or messages of this program are called alike on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
         let listener = self.listen.as_deref().map(|address| listen(address, &self.settings.secrecy)).transpose()?;
         let listens = listener.as_ref().and_then(|listener| listener.local_addr().ok());
@@ -108,12 +111,13 @@ impl TheaterBuilder {
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
         if system.core().config().simulated.is_some() {
-            let why = "a simulated system cannot be a theater yet: its time does not pass while others answer";
+            system.core().end(Duration::ZERO);
+            let why = "a simulated system is that of a theater in a `Simulation` only, which starts it";
             return Err(TheaterError::System(why.to_owned()));
         }
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
         let registry = Registry::new().map_err(TheaterError::Names)?;
-        let house = House::new(registry, system, listens, self.settings, poller);
+        let house = House::new(registry, system, listens, self.settings, poller, (Identity::random(), None));
         let thread = |name: &str| std::thread::Builder::new().name(format!("playhouse-{name}"));
         let keeper = Arc::clone(&house);
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
@@ -121,6 +125,37 @@ impl TheaterBuilder {
             let door = Arc::clone(&house);
             thread("door").spawn(move || door.hear_callers(&listener)).map_err(io_error)?;
         }
+        Ok(Theater { house })
+    }
+
+    /// Starts the theater as one of a simulation.
+    pub(crate) fn start_in(self, world: &World) -> Result<Theater, TheaterError> {
+        if self.settings.secrecy.tls().is_some() {
+            let why = "encryption is not simulated: leave the certificates away";
+            return Err(TheaterError::System(why.to_owned()));
+        }
+        let listens = self.listen.as_deref().map(|address| {
+            let resolved = allowed(address, &self.settings.secrecy)?;
+            world.bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
+        });
+        let listens = listens.transpose()?;
+        let registry = Registry::new().map_err(TheaterError::Names)?;
+        let (seed, incarnation, key) =
+            world.choose(|choices| (choices.next(), choices.next(), [choices.next(), choices.next()]));
+        let system = self.system.simulated(seed).links(LINKS).start();
+        let system = system.map_err(|error| TheaterError::System(error.to_string()))?;
+        let steps = world.take_over(system.core()).expect("it is simulated, and has just begun");
+        let outside = world.outside();
+        let poller = Arc::new(Poller::simulated(&outside));
+        system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
+        let mut bytes = [0; 16];
+        for (part, word) in bytes.chunks_exact_mut(8).zip(key) {
+            part.copy_from_slice(&word.to_le_bytes());
+        }
+        let identity = Identity { incarnation, seal: Seal::new(bytes), simulated: true };
+        let inside = (identity, Some(Arc::clone(&outside)));
+        let house = House::new(registry, system, listens, self.settings, poller, inside);
+        world.admit(&house, steps, outside);
         Ok(Theater { house })
     }
 }
@@ -131,11 +166,14 @@ fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     found.next().ok_or_else(|| io_error(std::io::Error::other("the name has no address")))
 }
 
-fn listen(address: &str, secrecy: &Secrecy) -> Result<TcpListener, TheaterError> {
+/// An address that a theater with such links may listen at.
+fn allowed(address: &str, secrecy: &Secrecy) -> Result<SocketAddr, TheaterError> {
     let resolved = resolve(address)?;
-    if !secrecy.allows(resolved) {
-        return Err(TheaterError::NotLoopback { address: address.to_owned() });
-    }
+    if secrecy.allows(resolved) { Ok(resolved) } else { Err(TheaterError::NotLoopback { address: address.to_owned() }) }
+}
+
+fn listen(address: &str, secrecy: &Secrecy) -> Result<TcpListener, TheaterError> {
+    let resolved = allowed(address, secrecy)?;
     TcpListener::bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
 }
 
@@ -193,22 +231,13 @@ impl Host for Peer {
         let (Some(house), Some(address)) = (self.link.house(), self.link.address) else {
             return then(Err(WireError::new("it cannot be called")));
         };
-        // Told by the thread that calls, or here if there is none.
-        let then = Arc::new(Mutex::new(Some(then)));
-        let tell = |then: &Mutex<Option<Found>>, found| {
-            let then = then.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(then) = then {
-                then(found);
-            }
-        };
-        let called = Arc::clone(&then);
-        let call = move || {
-            let found = house.link_with(address).map(|link| Arc::new(Peer { link }) as Arc<dyn Host>);
-            tell(&called, found.map_err(|error| WireError::new(error.to_string())));
-        };
-        if let Err(error) = std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(call) {
-            tell(&then, Err(WireError::new(error.to_string())));
-        }
+        house.reach(
+            address,
+            Box::new(move |found| {
+                let found = found.map(|link| Arc::new(Peer { link }) as Arc<dyn Host>);
+                then(found.map_err(|error| WireError::new(error.to_string())));
+            }),
+        );
     }
 }
 
@@ -278,7 +307,7 @@ impl Theater {
     /// # Cancel safety
     /// Dropping the answer changes nothing.
     pub fn find<A: Remote>(&self, name: &str) -> Find<A> {
-        let answer = Answer::new();
+        let answer = Answer::new(&self.house);
         let find = Find(Arc::clone(&answer));
         let Some((host, actor)) = name.strip_prefix("playhouse://").and_then(|rest| rest.split_once('/')) else {
             answer.give(Err(FindError::Malformed(name.to_owned())));
@@ -293,8 +322,7 @@ impl Theater {
                 let found = house.registry.find(&actor, A::wire_name(), Ok);
                 return answer.give(found.and_then(|id| ActorRef::of_id(id).ok_or(FindError::Unknown(actor))));
             }
-            let link = address.and_then(|address| house.link_with(address));
-            match link {
+            let found = move |link: Result<Arc<Link>, TheaterError>| match link {
                 Err(error) => answer.give(Err(FindError::Unreachable(error.to_string()))),
                 Ok(link) => {
                     let take = Box::new(move |found: Result<(Codec, &[u8]), AskError>| {
@@ -308,10 +336,14 @@ impl Theater {
                     });
                     link.find(&actor, A::wire_name(), take);
                 }
+            };
+            match address {
+                Ok(address) => house.reach(address, Box::new(found)),
+                Err(error) => found(Err(error)),
             }
         };
         // Calling may take a while.
-        if let Err(error) = std::thread::Builder::new().name("playhouse-find".to_owned()).spawn(look_up) {
+        if let Err(error) = self.house.in_background("find", look_up) {
             find.0.give(Err(FindError::Unreachable(error.to_string())));
         }
         find
@@ -346,7 +378,7 @@ impl Theater {
     /// # Cancel safety
     /// Dropping the answer changes nothing.
     pub fn migrate<A: Mobile>(&self, actor: ActorRef<A>, to: &Peer) -> Migration {
-        let answer = Answer::new();
+        let answer = Answer::new(&self.house);
         let migration = Migration(Arc::clone(&answer));
         self.house.migrate(actor.id(), Arc::clone(&to.link), Box::new(move |done| answer.give(done)));
         migration
@@ -372,6 +404,8 @@ impl Theater {
                     leaving.push(id);
                 }
             });
+            // In simulation, in an order that does not depend on where they lie in memory.
+            self.house.directory.sort(&mut leaving);
             if leaving.is_empty() {
                 self.house.take_leave();
                 return evacuation;
@@ -390,7 +424,7 @@ impl Theater {
                 if under_way.len() >= UNDER_WAY_MAX {
                     under_way.pop_front().map(&mut end);
                 }
-                let answer = Answer::new();
+                let answer = Answer::new(&self.house);
                 let migration = Migration(Arc::clone(&answer));
                 self.house.migrate(id, Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
                 under_way.push_back((id, migration));
@@ -405,13 +439,13 @@ impl Theater {
     /// # Errors
     /// As [`System::shutdown`].
     pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
-        let deadline = Instant::now() + limit;
+        let deadline = self.house.now() + limit;
         let settle = |links: &[Arc<Link>]| {
-            while !links.iter().all(|link| link.is_settled()) && Instant::now() < deadline {
+            while !links.iter().all(|link| link.is_settled()) && self.house.now() < deadline {
                 for link in links {
                     link.flush(true);
                 }
-                std::thread::sleep(Duration::from_millis(1));
+                self.house.pause(Duration::from_millis(1));
             }
         };
         self.house.system.core().drain(limit);

@@ -1,14 +1,22 @@
-//! One connection of a link, plain or encrypted.
+//! One connection of a link, plain or encrypted, or simulated.
 
 use std::io::{self, IoSlice, Read, Write};
+use std::net::Shutdown;
 use std::sync::atomic::AtomicBool;
 
+use crate::simulated::End;
 use crate::tls::Cipher;
+
+/// What bytes go over.
+pub(crate) enum Stream {
+    Socket(mio::net::TcpStream),
+    Simulated(End),
+}
 
 /// One connection of a link.
 pub(crate) struct Connection {
     pub(crate) token: mio::Token,
-    pub(crate) stream: mio::net::TcpStream,
+    pub(crate) stream: Stream,
     /// Where it is encrypted.
     pub(crate) cipher: Option<Cipher>,
     /// The how manyth of its session.
@@ -19,22 +27,35 @@ pub(crate) struct Connection {
 impl Connection {
     /// Reads what has come.
     pub(super) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
-        match &self.cipher {
-            None => (&self.stream).read(room),
-            Some(cipher) => cipher.read(&self.stream, room),
+        match (&self.stream, &self.cipher) {
+            (Stream::Socket(socket), None) => { socket }.read(room),
+            (Stream::Socket(socket), Some(cipher)) => cipher.read(socket, room),
+            (Stream::Simulated(end), _) => end.read(room),
         }
     }
 
     /// Writes, or takes over what [`Connection::write_out`] has to write.
     pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        match &self.cipher {
-            None => (&self.stream).write_vectored(slices),
-            Some(cipher) => cipher.take(slices),
+        match (&self.stream, &self.cipher) {
+            (Stream::Socket(socket), None) => { socket }.write_vectored(slices),
+            (Stream::Socket(_), Some(cipher)) => cipher.take(slices),
+            (Stream::Simulated(end), _) => end.write(slices),
         }
     }
 
     /// Writes what was taken over.
     pub(super) fn write_out(&self) -> io::Result<()> {
-        self.cipher.as_ref().map_or(Ok(()), |cipher| cipher.write_out(&self.stream))
+        match (&self.stream, &self.cipher) {
+            (Stream::Socket(socket), Some(cipher)) => cipher.write_out(socket),
+            _ => Ok(()),
+        }
+    }
+
+    /// It is of no use any more, and the other end is to learn that.
+    pub(super) fn shut(&self) {
+        match &self.stream {
+            Stream::Socket(socket) => drop(socket.shutdown(Shutdown::Both)),
+            Stream::Simulated(end) => end.shut(),
+        }
     }
 }

@@ -66,7 +66,7 @@ use crate::registry::{Registry, Table};
 use crate::session::{self, FrameError, Inbound, Outbound};
 pub(crate) use moves::Arrival;
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Connection, Stream};
 
 /// Bytes that may be under way before who sends more is slowed.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
@@ -271,6 +271,14 @@ struct Places {
     by_handle: Vec<ActorId>,
 }
 
+impl Places {
+    /// Whom the handles mean that still mean somebody, in the order of the handles.
+    fn in_order(&self) -> Vec<ActorId> {
+        let present = |(id, handle): (&ActorId, Handle)| (self.handles.get(id) == Some(&handle)).then_some(*id);
+        self.by_handle.iter().zip(0..).filter_map(present).collect()
+    }
+}
+
 /// How reading went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
@@ -450,7 +458,7 @@ impl Link {
     pub(crate) fn disconnect(&self, connection: &Connection) {
         connection.broken.store(true, Ordering::Relaxed);
         // The other end learns it too.
-        let _ = connection.stream.shutdown(std::net::Shutdown::Both);
+        connection.shut();
         let mut out = lock(&self.out);
         if out.connection.as_ref().is_some_and(|present| present.token == connection.token) {
             out.connection = None;
@@ -565,7 +573,7 @@ impl Link {
         };
         if let Some(connection) = connection {
             connection.broken.store(true, Ordering::Relaxed);
-            let _ = connection.stream.shutdown(std::net::Shutdown::Both);
+            connection.shut();
         }
         outbound.drain(|_, frame| {
             if let Ok((Head::Tell { kind, .. }, _)) = Head::read(frame) {
@@ -579,10 +587,11 @@ impl Link {
         for (_, notify) in watches.into_values() {
             notify(StopReason::TheaterLost);
         }
+        self.note_all_heard();
         self.open_gate();
         self.directory.forget(self.incarnation);
         let places = std::mem::take(&mut *lock(&self.places));
-        for id in places.handles.into_keys() {
+        for id in places.in_order() {
             if let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }

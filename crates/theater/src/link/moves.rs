@@ -7,7 +7,7 @@ use playhouse_actor::MigrateError;
 use playhouse_actor::wire::{Install, Luggage, Moves, Pack, Spawns};
 
 use super::*;
-use crate::directory::{Far, Return};
+use crate::directory::{Far, Return, Unheard};
 use crate::frame::{PackedTimer, Trunk};
 use crate::house::House;
 use crate::moves::{Done, Gone};
@@ -50,6 +50,8 @@ impl Link {
             let (kind, codec) = self.table.spawn((entry.actor)(), (entry.actor_name)()).map_err(refused)?;
             let border = self.border();
             let trunk = at_border(&border, || self.trunk(entry, pack)).map_err(unwritable)?;
+            // It is noted under this lock who it is, if it has just come.
+            let _unheard = lock(&self.directory.unheard);
             Ok((kind, codec, border, trunk, self.directory.identity(id).map_err(unwritable)?))
         })();
         let (kind, codec, border, trunk, born) = match written {
@@ -91,6 +93,9 @@ impl Link {
                 let way = Arc::default();
                 link.directory.note_left(id, at, &way);
                 (moves.leave)(id, carrier, way);
+                // It does not matter if it cannot be said: then the other theater hears that the link is lost.
+                let Far { theater, slot, life, .. } = born;
+                let _ = link.send(Lane::Normal, |out| Head::Heard { theater, slot, life }.write(out));
             });
             if let Err(why) = &left {
                 (moves.stay)(id, why.clone());
@@ -100,14 +105,62 @@ impl Link {
             }
             done(left);
         });
-        let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
-            let Far { theater, slot, life, seal, .. } = born;
-            Head::Move { ask, kind, codec: codec.into(), theater, slot, life, seal }.write(out)?;
+        let Far { theater, slot, life, seal, .. } = born;
+        let head = move |ask| Head::Move { ask, kind, codec: codec.into(), theater, slot, life, seal };
+        let body = |out: &mut Vec<u8>| {
             Codec::Positional.write(&trunk, out)?;
             at_border(&border, || (pack.state)(codec, out))
+        };
+        if lock(&self.directory.unheard).contains_key(&born.key()) {
+            let mut bytes = Vec::new();
+            let written = body(&mut bytes);
+            let link = Arc::clone(self);
+            let send = move || {
+                // On an error the answer says it.
+                let _ = link.ask_with(answer, Lane::Normal, |ask, out| {
+                    head(ask).write(out)?;
+                    written?;
+                    out.extend_from_slice(&bytes);
+                    Ok(())
+                });
+            };
+            let mut unheard = lock(&self.directory.unheard);
+            if let Some(unheard) = unheard.get_mut(&born.key()) {
+                unheard.sends = Some(Box::new(send));
+            } else {
+                drop(unheard);
+                send();
+            }
+            return Ok(());
+        }
+        // On an error the answer says it, to the actor too. It must not be told twice: it may be on its way again by the time
+        // it hears that it stays, and would go on here and there.
+        let _ = self.ask_with(answer, Lane::Normal, |ask, out| {
+            head(ask).write(out)?;
+            body(out)
         });
-        // Whoever waits was told by the answer.
-        sent.map(drop).map_err(unwritable)
+        Ok(())
+    }
+
+    /// The other theater has heard that its actor has come.
+    pub(super) fn note_heard(&self, born: (u64, u64, u64)) {
+        let heard = {
+            let mut unheard = lock(&self.directory.unheard);
+            let is_its = unheard.get(&born).is_some_and(|unheard| unheard.link == self.number);
+            is_its.then(|| unheard.remove(&born)).flatten()
+        };
+        if let Some(send) = heard.and_then(|unheard| unheard.sends) {
+            send();
+        }
+    }
+
+    /// The other theater is lost: it goes on with no actor that has come from it.
+    pub(super) fn note_all_heard(&self) {
+        let heard: Vec<(u64, u64, u64)> = {
+            let unheard = lock(&self.directory.unheard);
+            unheard.iter().filter(|(_, unheard)| unheard.link == self.number).map(|(born, _)| *born).collect()
+        };
+        heard.into_iter().for_each(|born| self.note_heard(born));
     }
 
     fn trunk(&self, entry: &Spawns, pack: &Pack<'_>) -> Result<Trunk, WireError> {
@@ -200,6 +253,9 @@ impl Link {
 
     fn install(&self, Arrival { born, moves, install, .. }: Arrival) -> Result<Seat, WireError> {
         let house = self.house().ok_or_else(|| WireError::new("it is closing"))?;
+        // Before it can go on from here.
+        let mut unheard = lock(&self.directory.unheard);
+        let key = born.key();
         let id = match self.place_of(&born) {
             Some(place) => {
                 let coming = house.begin_arrival(place, &moves)?;
@@ -216,6 +272,8 @@ impl Link {
             }
         };
         self.directory.note_moved(id, None);
+        unheard.insert(key, Unheard { link: self.number, sends: None });
+        drop(unheard);
         self.directory.seat(id, house.listens)
     }
 
@@ -289,11 +347,15 @@ impl Link {
 
     pub(super) fn take_leaving(&self, ask: u64) {
         let (link, Some(house)) = (self.this(), self.house()) else { return };
-        let over_there: Vec<ActorId> = lock(&self.places).handles.keys().copied().collect();
+        let over_there = lock(&self.places).in_order();
+        let house_here = Arc::clone(&house);
+        let mut told = false;
         let wait = move || {
-            over_there.iter().for_each(|id| house.turn(*id));
-            while !link.is_lost() && house.is_any_turning(&over_there) {
-                std::thread::sleep(TURNS_LAST);
+            if !std::mem::replace(&mut told, true) {
+                over_there.iter().for_each(|id| house.turn(*id));
+            }
+            if !link.is_lost() && house.is_any_turning(&over_there) {
+                return false;
             }
             let places = lock(&link.places);
             let turned = over_there.iter().filter(|id| !places.handles.contains_key(id)).count() as u64;
@@ -303,9 +365,10 @@ impl Link {
                 Codec::Positional.write(&turned, out)
             });
             link.flush(false);
+            true
         };
         // If no thread can be had, the other end waits as long as it wants to.
-        let _ = std::thread::Builder::new().name("playhouse-turn".to_owned()).spawn(wait);
+        let _ = house_here.until_done("turn", TURNS_LAST, wait);
     }
 
     /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.

@@ -204,6 +204,7 @@ impl Link {
                 self.take_move(ask, (kind, codec.into()), born, rest);
             }
             Head::Moved { handle } => self.take_moved(handle),
+            Head::Heard { theater, slot, life } => self.note_heard((theater, slot, life)),
             Head::Leaving { ask } => self.take_leaving(ask),
             Head::Find { ask, name, actor } => {
                 let found = self.registry.find(&name, &actor, |id| self.name_of(id));

@@ -86,7 +86,7 @@ impl Link {
                 Err(_) => {
                     // Whoever reads finds that out as well.
                     present.broken.store(true, Ordering::Relaxed);
-                    let _ = present.stream.shutdown(std::net::Shutdown::Both);
+                    present.shut();
                     *connection = None;
                     self.bell.notify_all();
                     break;

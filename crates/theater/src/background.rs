@@ -1,0 +1,125 @@
+//! What a theater does in the background, and how it waits: with threads and the system's clock, or in a simulation, where
+//! nothing blocks and the driver does all that.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+use playhouse_executor::SystemCore;
+
+use crate::error::TheaterError;
+use crate::handshake::PATIENCE;
+use crate::house::{House, TICK, TakeLink, only_busy, plain};
+use crate::simulated::{Heard, Outside};
+
+impl House {
+    /// The system's time: what decisions are made by.
+    pub(crate) fn now(&self) -> Duration {
+        self.system.now()
+    }
+
+    /// The system, if it is a simulated one.
+    pub(crate) fn simulated(&self) -> Option<&Arc<SystemCore>> {
+        self.outside.as_ref().map(|_| self.system.core())
+    }
+
+    /// Has `job` done, which may block. In simulation it must not: the driver does it.
+    pub(crate) fn in_background(&self, name: &str, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        match &self.outside {
+            None => std::thread::Builder::new().name(format!("playhouse-{name}")).spawn(job).map(drop),
+            Some(outside) => {
+                outside.later(Duration::ZERO, Box::new(job));
+                Ok(())
+            }
+        }
+    }
+
+    /// Calls `job` in the background, again and again, with a pause of `every`, until it says that it is done.
+    pub(crate) fn until_done(
+        &self,
+        name: &str,
+        every: Duration,
+        mut job: impl FnMut() -> bool + Send + 'static,
+    ) -> io::Result<()> {
+        let Some(outside) = &self.outside else {
+            return self.in_background(name, move || {
+                while !job() {
+                    std::thread::sleep(every);
+                }
+            });
+        };
+        fn again(outside: Arc<Outside>, every: Duration, mut job: Box<dyn FnMut() -> bool + Send>) {
+            if !job() {
+                let next = Arc::clone(&outside);
+                outside.later(every, Box::new(move || again(next, every, job)));
+            }
+        }
+        let (next, job) = (Arc::clone(outside), Box::new(job));
+        self.in_background(name, move || again(next, every, job))
+    }
+
+    /// Waits for what comes from `from`, until `deadline`.
+    pub(crate) fn receive<T>(&self, from: &Receiver<T>, deadline: Duration) -> Option<T> {
+        let Some(system) = self.simulated() else {
+            return from.recv_timeout(deadline.saturating_sub(self.now())).ok();
+        };
+        let mut received = None;
+        system.block_until(None, &mut || match from.try_recv() {
+            Ok(found) => received.replace(found).is_none(),
+            Err(TryRecvError::Disconnected) => true,
+            Err(TryRecvError::Empty) => self.now() >= deadline,
+        });
+        received
+    }
+
+    /// Waits for some milliseconds.
+    pub(crate) fn pause(&self, time: Duration) {
+        let Some(system) = self.simulated() else { return std::thread::sleep(time) };
+        let until = self.now() + time;
+        system.block_until(None, &mut || self.now() >= until);
+    }
+
+    /// As [`House::link_with`], in the background, for who must not wait there in simulation.
+    pub(crate) fn reach(self: &Arc<Self>, address: SocketAddr, take: TakeLink) {
+        match &self.outside {
+            None => take(self.link_with(address)),
+            Some(_) if !self.settings.secrecy.allows(address) => {
+                take(Err(TheaterError::NotLoopback { address: address.to_string() }));
+            }
+            Some(outside) => self.reach_before(self.now() + 2 * PATIENCE, address, outside, take),
+        }
+    }
+
+    /// What [`House::link_with`] does, in pieces.
+    fn reach_before(self: &Arc<Self>, deadline: Duration, address: SocketAddr, outside: &Arc<Outside>, take: TakeLink) {
+        let (house, next) = (Arc::clone(self), Arc::clone(outside));
+        let again = move |take| {
+            let there = Arc::clone(&next);
+            next.later(TICK, Box::new(move || house.reach_before(deadline, address, &there, take)));
+        };
+        let mut links = self.links();
+        if let Some(link) = links.at(address).map(Arc::clone) {
+            drop(links);
+            return take(Ok(link));
+        }
+        if !links.calling.insert(address) {
+            drop(links);
+            return again(take);
+        }
+        drop(links);
+        let house = Arc::clone(self);
+        let heard: Heard = Box::new(move |heard| {
+            let called = house.called(address, heard.map(plain));
+            house.links().calling.remove(&address);
+            match called {
+                Ok(Some(link)) => take(Ok(link)),
+                Ok(None) if house.now() < deadline => again(take),
+                Ok(None) => take(Err(only_busy(address))),
+                Err(error) => take(Err(error)),
+            }
+        });
+        outside.call(address, self.hello(None), heard);
+    }
+}

@@ -1,0 +1,251 @@
+//! A simulated connection: two streams of bytes, each in pieces and late, that break when somebody wants it.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, IoSlice};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use mio::Token;
+
+use super::world::{Event, Outside, World};
+
+/// A connection between two theaters.
+pub(crate) struct Wire {
+    this: Weak<Wire>,
+    world: Weak<World>,
+    /// Which one it is, in the order in which they were made.
+    number: u64,
+    /// The theaters at its ends.
+    pub(super) between: [usize; 2],
+    state: Mutex<State>,
+}
+
+struct State {
+    /// What each end has written.
+    ways: [Way; 2],
+    /// Who is told what happens at each end.
+    readers: [Option<(Arc<Outside>, Token)>; 2],
+    /// What each end writes goes nowhere.
+    cut: bool,
+    /// Each end has found out, or has itself taken leave.
+    broken: [bool; 2],
+}
+
+#[derive(Default)]
+struct Way {
+    under_way: VecDeque<u8>,
+    arrived: VecDeque<u8>,
+    /// Bytes that fit in, as far as the writer is told.
+    room: usize,
+    /// The writer has been told that there is none.
+    wants_room: bool,
+    /// The writer has closed it.
+    shut: bool,
+    /// Something is on its way already.
+    moves: bool,
+}
+
+/// One end of a [`Wire`].
+pub(crate) struct End {
+    wire: Arc<Wire>,
+    side: usize,
+}
+
+/// That there is something to be read, or room to write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sign {
+    pub(crate) token: Token,
+    pub(crate) readable: bool,
+    pub(crate) closed: bool,
+    pub(crate) writable: bool,
+}
+
+impl Wire {
+    /// A connection from the first to the second of `between`.
+    pub(super) fn lay(world: &Arc<World>, number: u64, between: [usize; 2]) -> (Arc<Wire>, End, End) {
+        let room = |world: &World| 1 << world.choose(|choices| 8 + choices.below(10));
+        let way = || Way { room: room(world), ..Way::default() };
+        let state = State { ways: [way(), way()], readers: [None, None], cut: false, broken: [false; 2] };
+        let wire = Arc::new_cyclic(|this| Wire {
+            this: this.clone(),
+            world: Arc::downgrade(world),
+            number,
+            between,
+            state: Mutex::new(state),
+        });
+        let end = |side| End { wire: Arc::clone(&wire), side };
+        (Arc::clone(&wire), end(0), end(1))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something may still come over it.
+    pub(super) fn is_whole(&self) -> bool {
+        let state = self.state();
+        !state.cut && !state.broken.iter().any(|broken| *broken)
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.state().cut
+    }
+
+    /// Sees to it that something of what `side` has written arrives some time.
+    fn set_off(&self, state: &mut State, side: usize) {
+        if state.cut || std::mem::replace(&mut state.ways[side].moves, true) {
+            return;
+        }
+        let (Some(world), Some(this)) = (self.world.upgrade(), self.this.upgrade()) else { return };
+        let after = world.delay();
+        world.plan(after, None, Event::Arrive(this, side));
+    }
+
+    /// Some of what `side` has written arrives.
+    pub(super) fn arrive(&self, world: &World, side: usize) {
+        let mut state = self.state();
+        let way = &mut state.ways[side];
+        way.moves = false;
+        if state.cut {
+            return;
+        }
+        let way = &mut state.ways[side];
+        let bytes = way.under_way.len();
+        let piece = world.choose(|choices| match bytes {
+            0 => 0,
+            _ if choices.one_in(2) => bytes,
+            _ => 1 + choices.below(bytes),
+        });
+        let arrives: Vec<u8> = way.under_way.drain(..piece).collect();
+        world.note(&[self.number, side as u64, piece as u64], &arrives);
+        way.arrived.extend(arrives);
+        way.room += piece;
+        let (more, wants_room) = (!way.under_way.is_empty(), std::mem::take(&mut way.wants_room));
+        let closed = way.shut && !more;
+        // Nobody reads any more what the other end would write.
+        state.broken[1 - side] |= closed;
+        if more {
+            self.set_off(&mut state, side);
+        }
+        tell(&state, 1 - side, |token| Sign { token, readable: true, closed, writable: false });
+        if wants_room {
+            tell(&state, side, |token| Sign { token, readable: false, closed: false, writable: true });
+        }
+    }
+
+    /// Breaks it, at some byte. The ends find out some time later: as if a message of the network told them, or as if none
+    /// did.
+    pub(super) fn cut(&self, world: &World) {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.cut, true) {
+            return;
+        }
+        for way in &mut state.ways {
+            let last = world.choose(|choices| choices.below(way.under_way.len() + 1));
+            let arrives: Vec<u8> = way.under_way.drain(..last).collect();
+            world.note(&[self.number, last as u64], &arrives);
+            way.arrived.extend(arrives);
+            way.under_way.clear();
+        }
+        let Some(this) = self.this.upgrade() else { return };
+        for side in [0, 1] {
+            // Longer than it takes the other end to miss the heartbeats.
+            let silence = Duration::from_secs(6);
+            let after = if world.choose(|choices| choices.one_in(16)) { silence } else { world.delay() };
+            world.plan(after, None, Event::Break(Arc::clone(&this), side));
+        }
+        for side in [0, 1] {
+            tell(&state, side, |token| Sign { token, readable: true, closed: false, writable: false });
+        }
+    }
+
+    /// The end `side` finds out that it is broken.
+    pub(super) fn find_broken(&self, world: &World, side: usize) {
+        let mut state = self.state();
+        state.broken[side] = true;
+        if world.choose(|choices| choices.one_in(2)) {
+            // What has come and was not read may go with it.
+            state.ways[1 - side].arrived.clear();
+        }
+        tell(&state, side, |token| Sign { token, readable: true, closed: true, writable: true });
+    }
+
+    /// The theater at the end `side` is no more.
+    pub(super) fn orphan(&self, side: usize) {
+        let mut state = self.state();
+        state.broken[side] = true;
+        state.readers[side] = None;
+    }
+}
+
+fn tell(state: &State, side: usize, sign: impl FnOnce(Token) -> Sign) {
+    if let Some((outside, token)) = &state.readers[side] {
+        outside.tell(sign(*token));
+    }
+}
+
+impl End {
+    /// From now on `outside` is told what happens here; first, how it is.
+    pub(crate) fn register(&self, outside: &Arc<Outside>, token: Token) {
+        let mut state = self.wire.state();
+        state.readers[self.side] = Some((Arc::clone(outside), token));
+        tell(&state, self.side, |token| Sign { token, readable: true, closed: false, writable: true });
+    }
+
+    pub(crate) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
+        let mut state = self.wire.state();
+        let way = &mut state.ways[1 - self.side];
+        let count = room.len().min(way.arrived.len());
+        if count > 0 {
+            for (slot, byte) in room.iter_mut().zip(way.arrived.drain(..count)) {
+                *slot = byte;
+            }
+            return Ok(count);
+        }
+        if way.shut && way.under_way.is_empty() {
+            return Ok(0);
+        }
+        if state.broken[self.side] { Err(ErrorKind::ConnectionReset.into()) } else { Err(ErrorKind::WouldBlock.into()) }
+    }
+
+    pub(crate) fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut state = self.wire.state();
+        if state.broken[self.side] {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        let Some(world) = self.wire.world.upgrade() else { return Err(ErrorKind::BrokenPipe.into()) };
+        let way = &mut state.ways[self.side];
+        if way.room == 0 {
+            way.wants_room = true;
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let offered: usize = slices.iter().map(|slice| slice.len()).sum();
+        let fits = offered.min(way.room);
+        let taken = world.choose(|choices| if fits > 1 && choices.one_in(8) { 1 + choices.below(fits) } else { fits });
+        let mut left = taken;
+        for slice in slices {
+            let part = left.min(slice.len());
+            way.under_way.extend(&slice[..part]);
+            left -= part;
+        }
+        way.room -= taken;
+        self.wire.set_off(&mut state, self.side);
+        Ok(taken)
+    }
+
+    /// Takes leave.
+    pub(crate) fn shut(&self) {
+        let mut state = self.wire.state();
+        state.broken[self.side] = true;
+        state.readers[self.side] = None;
+        if !std::mem::replace(&mut state.ways[self.side].shut, true) {
+            self.wire.set_off(&mut state, self.side);
+        }
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}

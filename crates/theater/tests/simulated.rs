@@ -1,0 +1,544 @@
+//! Theaters under many seeds: links that break, actors that move, theaters that are killed or evacuated.
+//!
+//! What is counted over all seeds shows that the faults did happen. A failing seed is printed; it fails again each time.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use playhouse_actor::wire::WireForm;
+use playhouse_actor::*;
+use playhouse_executor::Choices;
+use playhouse_theater::{Happened, Simulation, Theater};
+use serde::{Deserialize, Serialize};
+
+/// Seeds of each test; more where `SEEDS` says so.
+fn seeds() -> u64 {
+    std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1_000)
+}
+
+/// Each so many messages of a writer to a ledger, one is urgent: those have an order of their own, ...
+const URGENT_EVERY: u64 = 4;
+/// ... and are from a writer with this added.
+const URGENT: u32 = 1_000;
+/// So long connections break by chance.
+const STORM: Duration = Duration::from_millis(500);
+/// Longer than chance keeps two theaters apart.
+const LOST_AFTER: Duration = Duration::from_secs(10);
+
+macro_rules! remote_message {
+    ($name:ident -> $reply:ty) => {
+        impl Message for $name {
+            type Reply = $reply;
+            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
+        }
+    };
+}
+
+// -- who lives where ----------------------------------------------------------------------------------------------------
+
+/// Where the ledgers are, as they say themselves. A simulation is one thread.
+#[derive(Default)]
+struct Census {
+    /// By ledger: the systems in which it lives. More than one is one too many.
+    lives: BTreeMap<u32, BTreeSet<u16>>,
+    /// By ledger: the system that it was in before it went.
+    left: BTreeMap<u32, u16>,
+    moves: u64,
+    stays: u64,
+    twice: Vec<u32>,
+}
+
+thread_local! {
+    static CENSUS: RefCell<Census> = RefCell::default();
+}
+
+fn here() -> u16 {
+    playhouse_executor::current_system().expect("in an actor").id()
+}
+
+impl Census {
+    fn lives(&mut self, ledger: u32) {
+        let lives = self.lives.entry(ledger).or_default();
+        lives.insert(here());
+        if lives.len() > 1 {
+            self.twice.push(ledger);
+        }
+    }
+}
+
+// -- actors -------------------------------------------------------------------------------------------------------------
+
+/// Keeps what it was told, by whom, in order; and goes elsewhere now and then.
+#[derive(Clone, Serialize, Deserialize)]
+struct Ledger {
+    id: u32,
+    last: BTreeMap<u32, u64>,
+    seen: BTreeSet<(u32, u64)>,
+    /// Came after a later one, or again.
+    late: Vec<(u32, u64)>,
+    again: Vec<(u32, u64)>,
+    /// Numbers that were left out may be lost, not late.
+    gaps: u64,
+    tour: Vec<SocketAddr>,
+    seed: u64,
+    ticks: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    from: u32,
+    number: u64,
+}
+remote_message!(Entry -> u64);
+
+#[derive(Serialize, Deserialize)]
+struct Read;
+remote_message!(Read -> Ledger);
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Tick;
+remote_message!(Tick -> ());
+
+impl Ledger {
+    fn new(id: u32, tour: Vec<SocketAddr>) -> Ledger {
+        Ledger {
+            id,
+            last: BTreeMap::new(),
+            seen: BTreeSet::new(),
+            late: Vec::new(),
+            again: Vec::new(),
+            gaps: 0,
+            tour,
+            seed: u64::from(id),
+            ticks: 0,
+        }
+    }
+}
+
+impl Actor for Ledger {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        CENSUS.with_borrow_mut(|census| census.lives(self.id));
+        ctx.send_after(Duration::from_millis(5), Tick);
+    }
+
+    fn departing(&mut self, _: &mut Context<Self>) {
+        CENSUS.with_borrow_mut(|census| {
+            census.lives.entry(self.id).or_default().remove(&here());
+            census.left.insert(self.id, here());
+        });
+    }
+
+    fn arrived(&mut self, _: &mut Context<Self>) {
+        CENSUS.with_borrow_mut(|census| {
+            census.left.remove(&self.id);
+            census.moves += 1;
+            census.lives(self.id);
+        });
+    }
+
+    fn stayed(&mut self, _: MigrateError, _: &mut Context<Self>) {
+        CENSUS.with_borrow_mut(|census| {
+            census.left.remove(&self.id);
+            census.stays += 1;
+            census.lives(self.id);
+        });
+    }
+}
+impl Handler<Entry> for Ledger {
+    fn handle(&mut self, entry: Entry, ctx: &mut Context<Self>) -> u64 {
+        let last = self.last.entry(entry.from).or_default();
+        if !self.seen.insert((entry.from, entry.number)) {
+            self.again.push((entry.from, entry.number));
+        } else if entry.number < *last {
+            self.late.push((entry.from, entry.number));
+        } else {
+            self.gaps += entry.number - *last - 1;
+            *last = entry.number;
+        }
+        let mut choices = Choices::new(self.seed);
+        self.seed = choices.next();
+        if !self.tour.is_empty() && choices.one_in(6) {
+            ctx.migrate_to(self.tour[choices.below(self.tour.len())]);
+        }
+        entry.number
+    }
+}
+impl Handler<Read> for Ledger {
+    fn handle(&mut self, _: Read, _: &mut Context<Self>) -> Ledger {
+        self.clone()
+    }
+}
+impl Handler<Tick> for Ledger {
+    fn handle(&mut self, _: Tick, _: &mut Context<Self>) {
+        self.ticks += 1;
+    }
+}
+remote!(mobile Ledger: Entry, Read, Tick);
+
+/// Writes into ledgers, now and then as a question.
+struct Writer {
+    number: u32,
+    ledgers: Vec<ActorRef<Ledger>>,
+    sent: Vec<u64>,
+    total: u64,
+    choices: Choices,
+    asked: u64,
+    answered: u64,
+    failed: Vec<AskError>,
+    /// Who has ended, as far as it is told.
+    lost: Vec<(u32, StopReason)>,
+}
+
+impl Actor for Writer {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        for ledger in self.ledgers.clone() {
+            ctx.watch(ledger);
+        }
+    }
+
+    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+        let who = self.ledgers.iter().position(|ledger| ledger.id() == down.who);
+        self.lost.push((who.expect("it is watched") as u32, down.reason));
+    }
+}
+
+struct Write;
+impl Message for Write {
+    type Reply = ();
+}
+
+/// Asked, answered, and what went wrong.
+struct Report;
+type Reported = (u64, u64, Vec<AskError>, Vec<(u32, StopReason)>);
+impl Message for Report {
+    type Reply = Reported;
+}
+
+impl Handler<Write> for Writer {
+    fn handle(&mut self, _: Write, ctx: &mut Context<Self>) {
+        let open: Vec<usize> = (0..self.sent.len()).filter(|at| self.sent[*at] < self.total).collect();
+        if open.is_empty() {
+            return;
+        }
+        let at = open[self.choices.below(open.len())];
+        for _ in 0..1 + self.choices.below(4) {
+            if self.sent[at] == self.total {
+                break;
+            }
+            self.sent[at] += 1;
+            let sent = self.sent[at];
+            if sent.is_multiple_of(URGENT_EVERY) {
+                let from = URGENT + self.number;
+                self.ledgers[at].tell_urgent(Entry { from, number: sent / URGENT_EVERY });
+                continue;
+            }
+            let entry = Entry { from: self.number, number: sent - sent / URGENT_EVERY };
+            if self.choices.one_in(4) {
+                self.asked += 1;
+                ctx.ask(self.ledgers[at], entry).then(|writer, answer, _| match answer {
+                    Ok(_) => writer.answered += 1,
+                    Err(why) => writer.failed.push(why),
+                });
+            } else {
+                self.ledgers[at].tell(entry);
+            }
+        }
+        if self.choices.one_in(2) {
+            ctx.this().tell(Write);
+        } else {
+            ctx.send_after(Duration::from_micros(self.choices.below(4_000) as u64), Write);
+        }
+    }
+}
+impl Handler<Report> for Writer {
+    fn handle(&mut self, _: Report, _: &mut Context<Self>) -> Reported {
+        (self.asked, self.answered, self.failed.clone(), self.lost.clone())
+    }
+}
+
+// -- three theaters -------------------------------------------------------------------------------------------------------
+
+/// Tells which seed it was.
+struct Seed(u64);
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}", self.0);
+        }
+    }
+}
+
+fn start(net: &Simulation, address: impl ToString) -> Theater {
+    let system = System::builder().workers(2).stages(8);
+    let builder = Theater::builder().listen(address.to_string()).system(system);
+    net.theater(builder.lost_after(LOST_AFTER)).unwrap()
+}
+
+/// Three theaters with ledgers and writers: each writer writes into each ledger.
+struct Play {
+    net: Simulation,
+    theaters: Vec<Theater>,
+    /// As each theater knows them.
+    ledgers: Vec<Vec<ActorRef<Ledger>>>,
+    writers: Vec<ActorRef<Writer>>,
+    total: u64,
+    _seed: Seed,
+}
+
+impl Play {
+    /// With so many ledgers that roam, ledgers that stay, and writers in each theater.
+    fn new(seed: u64, (roam, stay, writers): (u32, u32, u32), total: u64) -> Play {
+        CENSUS.take();
+        let net = Simulation::new(seed);
+        let theaters: Vec<Theater> = (0..3).map(|_| start(&net, "127.0.0.1:0")).collect();
+        let tour: Vec<SocketAddr> = theaters.iter().filter_map(Theater::address).collect();
+        let ledgers = roam + stay;
+        let mut known = vec![Vec::new(); 3];
+        for (at, home) in theaters.iter().enumerate() {
+            for nth in 0..ledgers {
+                let id = at as u32 * ledgers + nth;
+                let ledger = home.system().spawn(Ledger::new(id, if nth < roam { tour.clone() } else { Vec::new() }));
+                home.publish(format!("ledger {id}"), ledger);
+                for (theater, known) in theaters.iter().zip(&mut known) {
+                    let name = format!("playhouse://{}/ledger {id}", home.address().unwrap());
+                    known.push(theater.find::<Ledger>(&name).wait().unwrap());
+                }
+            }
+        }
+        let mut all = Vec::new();
+        for (at, theater) in theaters.iter().enumerate() {
+            for nth in 0..writers {
+                let number = at as u32 * writers + nth;
+                let writer = Writer {
+                    number,
+                    ledgers: known[at].clone(),
+                    sent: vec![0; known[at].len()],
+                    total,
+                    choices: Choices::new(seed ^ u64::from(number)),
+                    asked: 0,
+                    answered: 0,
+                    failed: Vec::new(),
+                    lost: Vec::new(),
+                };
+                let writer = theater.system().spawn(writer);
+                writer.tell(Write);
+                all.push(writer);
+            }
+        }
+        Play { net, theaters, ledgers: known, writers: all, total, _seed: Seed(seed) }
+    }
+
+    /// Connections break for some time, and then no more.
+    fn storm(&self) {
+        self.net.break_by_chance(Duration::from_millis(10));
+        self.net.run_for(STORM);
+        self.net.calm();
+        self.net.run_until_idle();
+    }
+
+    /// What the ledgers have been told, each asked from one theater.
+    fn read(&self, from: usize) -> Vec<Result<Ledger, AskError>> {
+        self.ledgers[from].iter().map(|ledger| ledger.ask(Read).wait()).collect()
+    }
+
+    fn reports(&self) -> Vec<Reported> {
+        self.writers.iter().map(|writer| writer.ask(Report).wait().unwrap()).collect()
+    }
+
+    /// Each message was handled once, in order; each question was answered; each ledger is alive once.
+    fn check_all(&self, from: usize) {
+        for ledger in self.read(from) {
+            let ledger = ledger.unwrap();
+            assert_eq!((&ledger.late, &ledger.again), (&vec![], &vec![]), "ledger {}", ledger.id);
+            let urgent = self.total / URGENT_EVERY;
+            let each = |writer| [(writer, self.total - urgent), (URGENT + writer, urgent)];
+            let all: BTreeMap<u32, u64> = (0..self.writers.len() as u32).flat_map(each).collect();
+            assert_eq!((&ledger.last, ledger.gaps), (&all, 0), "ledger {}", ledger.id);
+            assert_eq!(ledger.ticks, 1, "ledger {}", ledger.id);
+        }
+        for (asked, answered, failed, lost) in self.reports() {
+            assert_eq!((asked, failed, lost), (answered, vec![], vec![]));
+        }
+        self.check_census(|_| 1);
+    }
+
+    /// Each ledger is alive so often.
+    fn check_census(&self, expected: impl Fn(u32) -> usize) {
+        CENSUS.with_borrow(|census| {
+            assert_eq!(census.twice, Vec::<u32>::new());
+            for (ledger, lives) in &census.lives {
+                assert_eq!(lives.len(), expected(*ledger), "ledger {ledger}: {lives:?}");
+            }
+        });
+    }
+}
+
+/// What has happened over all seeds.
+#[derive(Debug, Default)]
+struct Sum {
+    happened: Happened,
+    moves: u64,
+    stays: u64,
+}
+
+impl Sum {
+    fn add(&mut self, play: &Play) {
+        let happened = play.net.happened();
+        self.happened.connections += happened.connections;
+        self.happened.cuts += happened.cuts;
+        self.happened.refused += happened.refused;
+        self.happened.kills += happened.kills;
+        CENSUS.with_borrow(|census| {
+            self.moves += census.moves;
+            self.stays += census.stays;
+        });
+    }
+}
+
+#[test]
+fn broken_connections_lose_repeat_and_reorder_nothing_under_every_seed() {
+    let mut sum = Sum::default();
+    for seed in 0..seeds() {
+        let play = Play::new(seed, (0, 1, 2), 40);
+        play.storm();
+        play.check_all(seed as usize % 3);
+        sum.add(&play);
+    }
+    assert!(sum.happened.cuts > 2 * seeds() && sum.happened.refused > seeds() / 10, "{sum:?}");
+}
+
+#[test]
+fn actors_that_move_over_broken_connections_live_once_and_get_each_message_once_under_every_seed() {
+    let mut sum = Sum::default();
+    for seed in 0..seeds() {
+        let play = Play::new(seed, (1, 0, 2), 25);
+        play.storm();
+        play.check_all(seed as usize % 3);
+        sum.add(&play);
+    }
+    assert!(sum.happened.cuts > seeds() && sum.moves > 10 * seeds(), "{sum:?}");
+}
+
+#[test]
+fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_every_seed() {
+    let mut sum = Sum::default();
+    let (mut lost, mut went_on, mut read, mut out_of_touch) = (0, 0, 0, 0);
+    let (mut handled, mut late) = (0, 0);
+    for seed in 0..seeds() {
+        let play = Play::new(seed, (2, 1, 1), 24);
+        let net = &play.net;
+        net.break_by_chance(Duration::from_millis(20));
+        net.run_for(Duration::from_micros(net.choose(60_000) as u64));
+        let killed = net.choose(3);
+        let system = play.theaters[killed].system().core().id();
+        let (there, on_the_way) = CENSUS.with_borrow_mut(|census| {
+            let there = census.lives.iter_mut().filter_map(|(ledger, lives)| lives.remove(&system).then_some(*ledger));
+            let there: BTreeSet<u32> = there.collect();
+            let left = census.left.iter().filter(|(_, from)| **from == system);
+            (there, left.map(|(ledger, _)| *ledger).collect::<BTreeSet<u32>>())
+        });
+        net.kill(&play.theaters[killed]);
+        if net.choose(2) == 0 {
+            // Its successor is another theater.
+            start(net, play.theaters[killed].address().unwrap());
+        }
+        net.run_for(STORM);
+        net.calm();
+        net.run_until_idle();
+
+        // Who was there may have come so lately that the theater that it came from had not heard of that, and went on with
+        // it. Who was leaving may have come through.
+        let (alive, dead): (Vec<u32>, Vec<u32>) = CENSUS.with_borrow(|census| {
+            assert_eq!(census.twice, Vec::<u32>::new());
+            census.lives.keys().partition(|ledger| !census.lives[ledger].is_empty())
+        });
+        for ledger in &dead {
+            assert!(there.contains(ledger) || on_the_way.contains(ledger), "ledger {ledger} was elsewhere");
+        }
+        lost += dead.len();
+        went_on += alive.iter().filter(|ledger| there.contains(ledger) || on_the_way.contains(ledger)).count();
+
+        let survivors: Vec<usize> = (0..3).filter(|at| *at != killed).collect();
+        for at in &survivors {
+            let (asked, answered, failed, down) = play.writers[*at].ask(Report).wait().unwrap();
+            assert_eq!(asked, answered + failed.len() as u64, "a question is open");
+            for ledger in &dead {
+                let told = down.iter().filter(|(who, _)| who == ledger).count();
+                assert_eq!(told, 1, "of ledger {ledger} in theater {at}: {down:?}");
+            }
+        }
+        for (at, theater) in survivors.iter().map(|at| (*at, &play.theaters[*at])) {
+            for ledger in &alive {
+                let lives_here = |census: &mut Census| census.lives[ledger].contains(&theater.system().core().id());
+                if !CENSUS.with_borrow_mut(lives_here) {
+                    continue;
+                }
+                // A place whose way led over the killed theater was given up with it, and the actor has come to another one.
+                let known = play.ledgers[at][*ledger as usize];
+                if known.id().address().is_stale() {
+                    out_of_touch += 1;
+                    continue;
+                }
+                read += 1;
+                let read = known.ask(Read).wait().unwrap();
+                assert_eq!(read.again, vec![], "ledger {ledger}");
+                handled += read.seen.len();
+                late += read.late.len();
+                // What goes over the killed theater is lost with it; what had come through comes late, where the way behind it
+                // is broken at that time.
+                if read.tour.is_empty() {
+                    assert_eq!((read.gaps, read.late), (0, vec![]), "ledger {ledger}");
+                    for writer in survivors.iter().map(|writer| *writer as u32) {
+                        let urgent = play.total / URGENT_EVERY;
+                        let all = (Some(&(play.total - urgent)), Some(&urgent));
+                        assert_eq!((read.last.get(&writer), read.last.get(&(URGENT + writer))), all, "ledger {ledger}");
+                    }
+                }
+            }
+        }
+        sum.add(&play);
+    }
+    assert!(sum.happened.kills == seeds() && lost > seeds() as usize && went_on > 0 && sum.stays > 0, "{sum:?}");
+    assert!(read > 10 * out_of_touch && handled > 200 * late, "{out_of_touch} of {read}, {late} of {handled}");
+}
+
+#[test]
+fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_seed() {
+    let mut sum = Sum::default();
+    for seed in 0..seeds() {
+        let mut play = Play::new(seed, (0, 2, 1), 20);
+        play.net.break_by_chance(Duration::from_millis(20));
+        play.net.run_for(Duration::from_micros(play.net.choose(20_000) as u64));
+        let leaves = play.theaters[0].clone();
+        let peers: Vec<_> =
+            play.theaters[1..].iter().map(|to| leaves.connect(to.address().unwrap()).unwrap()).collect();
+        let evacuation = leaves.evacuate(&peers);
+        assert_eq!((evacuation.moved, evacuation.stayed), (2, vec![]));
+        play.storm();
+        play.check_all(seed as usize % 3);
+        leaves.shutdown().unwrap();
+        play.writers.remove(0);
+        for at in [1, 2] {
+            play.read(at).into_iter().for_each(|ledger| drop(ledger.unwrap()));
+        }
+        sum.add(&play);
+    }
+    assert!(sum.happened.cuts > seeds() && sum.moves == 2 * seeds(), "{sum:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_to_the_last_byte_and_moment() {
+    let run = |seed| {
+        let play = Play::new(seed, (1, 1, 1), 10);
+        play.storm();
+        (play.net.trace(), play.net.now(), play.net.happened())
+    };
+    let first: Vec<_> = (0..100).map(run).collect();
+    let again: Vec<_> = (0..100).rev().map(run).collect();
+    assert_eq!(first, again.into_iter().rev().collect::<Vec<_>>());
+    let different: BTreeSet<u64> = first.iter().map(|(trace, ..)| *trace).collect();
+    assert_eq!(different.len(), first.len());
+}
