@@ -4,7 +4,7 @@ use std::any::{TypeId, type_name};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use playhouse_actor::away::{Found, Host, Place, Write, place};
@@ -231,13 +231,22 @@ impl Host for Peer {
         let (Some(house), Some(address)) = (self.link.house(), self.link.address) else {
             return then(Err(WireError::new("it cannot be called")));
         };
-        house.reach(
-            address,
-            Box::new(move |found| {
-                let found = found.map(|link| Arc::new(Peer { link }) as Arc<dyn Host>);
-                then(found.map_err(|error| WireError::new(error.to_string())));
-            }),
-        );
+        // Told by who calls, or here if nobody can.
+        let then = Arc::new(Mutex::new(Some(then)));
+        let tell = |then: &Mutex<Option<Found>>, found| {
+            let then = then.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(then) = then {
+                then(found);
+            }
+        };
+        let (called, there) = (Arc::clone(&then), Arc::clone(&house));
+        let take = move |found: Result<Arc<Link>, TheaterError>| {
+            let found = found.map(|link| Arc::new(Peer { link }) as Arc<dyn Host>);
+            tell(&called, found.map_err(|error| WireError::new(error.to_string())));
+        };
+        if let Err(error) = house.in_background("call", move || there.reach(address, Box::new(take))) {
+            tell(&then, Err(WireError::new(error.to_string())));
+        }
     }
 }
 
