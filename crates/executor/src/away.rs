@@ -115,7 +115,7 @@ impl Gate {
 /// Whether mail was sent on from the place of an actor since it left: shared by the place and by who lets actors in.
 ///
 /// While nothing was, nothing is under way that an actor who comes back would have to wait for. The worker that runs the
-/// place's stage takes the way for the first message ([`Way::take`]), or who lets the actor in closes it ([`Way::close`]); one
+/// place's stage takes the way for the first message, or who lets the actor in closes it ([`Way::close`]); one
 /// of the two is first. On a closed way nothing is sent on: it waits for the actor.
 #[derive(Debug, Default)]
 pub struct Way(AtomicU8);
