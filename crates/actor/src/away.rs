@@ -15,7 +15,7 @@ use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use crate::abroad::{Decision, Found, Host};
-use crate::actor::{Actor, ActorId, Extra, Life, StopReason, Watcher, dead_letter};
+use crate::actor::{Actor, ActorId, Extra, Life, Notify, StopReason, Watcher, dead_letter};
 use crate::actor_ref::{ActorRef, Recipient};
 use crate::any::{AnyActor, Known};
 use crate::ask::{AskError, ReplyTo};
@@ -106,6 +106,11 @@ pub trait Carrier: Send + Sync + 'static {
     /// # Errors
     /// It has no form on the wire, or the way is closed.
     fn carry(&self, parcel: Parcel<'_>) -> Result<(), WireError>;
+
+    /// The actor has come to the place that this was the carrier of: who watched it over there watches it here.
+    fn take_watchers(&self) -> Vec<(Watcher, Notify)> {
+        Vec::new()
+    }
 
     /// For looking at who it is.
     fn as_any(&self) -> &dyn std::any::Any;

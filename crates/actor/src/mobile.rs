@@ -412,8 +412,9 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
             }
             Coming::Freely(watchers) => {
                 let extra = cx.extra();
-                extra.away = None;
-                extra.watchers.extend(watchers);
+                // It may have left this place only a moment ago: then they were not found when it was let in.
+                let late = extra.away.take().map(|carrier| carrier.take_watchers());
+                extra.watchers.extend(watchers.into_iter().chain(late.unwrap_or_default()));
                 cx.address().send_control_behind(Begin { luggage: self.luggage, at_once: true });
             }
         }

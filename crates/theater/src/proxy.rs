@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use playhouse_actor::away::{Border, Carrier, Parcel};
 use playhouse_actor::wire::Written;
+use playhouse_actor::{Notify, Watcher};
 
 use crate::frame::Handle;
 use crate::link::Link;
@@ -38,6 +39,11 @@ impl Drop for Proxy {
 impl Carrier for Proxy {
     fn carry(&self, parcel: Parcel<'_>) -> Written {
         self.link.carry(self.handle, &self.border, parcel, false)
+    }
+
+    fn take_watchers(&self) -> Vec<(Watcher, Notify)> {
+        let watched = self.link.take_watches(self.handle);
+        watched.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -387,6 +387,7 @@ fn who_watches_an_actor_that_comes_home_is_told_of_its_end_once() {
     let in_b = known_in(b, a, "ledger");
     let (ended, ends) = mpsc::channel();
     let watch = a.system().spawn(Watch(ledger, ended));
+    a.system().run_until_idle();
     // Nobody writes to it from here while it is away.
     a.migrate(ledger, peers[0][1].as_ref().unwrap()).wait().unwrap();
     b.migrate(in_b, peers[1][0].as_ref().unwrap()).wait().unwrap();

@@ -177,7 +177,12 @@ impl Link {
 
     /// This link is not the way to the actor any more. Returns who watched it over that way.
     pub(crate) fn release(&self, id: ActorId) -> Vec<(Watcher, Tell)> {
-        let Some(handle) = lock(&self.places).handles.remove(&id) else { return Vec::new() };
+        let handle = lock(&self.places).handles.remove(&id);
+        handle.map(|handle| self.take_watches(handle)).unwrap_or_default()
+    }
+
+    /// Nobody watches the actor that is called so over this link any more. Returns who did.
+    pub(crate) fn take_watches(&self, handle: Handle) -> Vec<(Watcher, Tell)> {
         let watched: Vec<(Watcher, u64, Tell)> = {
             let mut out = lock(&self.out);
             let of = out.watching.remove(&handle).unwrap_or_default();
