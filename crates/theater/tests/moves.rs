@@ -327,19 +327,20 @@ fn an_actor_moves_while_connections_are_cut() {
     }
 }
 
+/// Tells of the end of a ledger.
+struct Watch(ActorRef<Ledger>, mpsc::Sender<StopReason>);
+impl Actor for Watch {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.watch(self.0);
+    }
+
+    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+        let _ = self.1.send(down.reason);
+    }
+}
+
 #[test]
 fn timers_watchers_and_the_name_move_along() {
-    /// Tells of the end of a ledger.
-    struct Watch(ActorRef<Ledger>, mpsc::Sender<StopReason>);
-    impl Actor for Watch {
-        fn started(&mut self, ctx: &mut Context<Self>) {
-            ctx.watch(self.0);
-        }
-
-        fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-            let _ = self.1.send(down.reason);
-        }
-    }
     let (theaters, peers) = theaters(3);
     let [a, b, c] = &theaters[..] else { unreachable!() };
     let ledger = a.system().spawn_with(SpawnOptions::new().name("main"), Ledger::default());
@@ -370,16 +371,6 @@ fn timers_watchers_and_the_name_move_along() {
 
 #[test]
 fn who_watches_an_actor_that_comes_home_is_told_of_its_end_once() {
-    struct Watch(ActorRef<Ledger>, mpsc::Sender<StopReason>);
-    impl Actor for Watch {
-        fn started(&mut self, ctx: &mut Context<Self>) {
-            ctx.watch(self.0);
-        }
-
-        fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-            let _ = self.1.send(down.reason);
-        }
-    }
     let (theaters, peers) = theaters(2);
     let [a, b] = &theaters[..] else { unreachable!() };
     let ledger = a.system().spawn(Ledger::default());
