@@ -38,6 +38,7 @@ use std::sync::atomic::Ordering;
 
 use crate::address::Lane;
 use crate::config::Stealing;
+use crate::jitter::seam;
 use crate::office::{Inbox, Presence};
 use crate::run::Stop;
 use crate::segment::{COPY_BYTES_MAX, Chain, Segment};
@@ -107,6 +108,7 @@ impl Worker {
     pub(crate) fn attend(&self) {
         self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.near_burst.set(0);
+        seam(2_000);
         self.flush();
         self.write_out_in_time();
         let signal = match self.tenure.signal.get() {
@@ -167,6 +169,7 @@ impl Worker {
             // the inbox still (its giver holds the lock until they are): they come into the queue before anything is run
             // that could send to it directly (point 4 of the proof).
             self.refresh_route();
+            seam(100);
             self.take_mail();
         }
     }

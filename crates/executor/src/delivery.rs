@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::address::{Lane, RawAddress};
 use crate::core::Reason;
+use crate::jitter::seam;
 use crate::muting::load_of;
 use crate::office::{Inbox, Office, Presence};
 use crate::record::{Op, Record};
@@ -23,6 +24,7 @@ impl SystemCore {
         self.call(&mut inbox);
         let first = inbox.first_segment();
         drop(inbox);
+        seam(1_000);
         // After the lock was given back: that would wait for this store to be done.
         office.mail.raise(first);
     }

@@ -16,6 +16,7 @@ mod cell;
 mod config;
 mod core;
 mod delivery;
+mod jitter;
 mod locks;
 mod monitor;
 mod moving;

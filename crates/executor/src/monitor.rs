@@ -40,6 +40,7 @@ use std::time::Duration;
 use crate::address::Lane;
 use crate::cell::Cell;
 use crate::core::{Core, Hold, Reason};
+use crate::jitter::seam;
 use crate::locks::lock;
 use crate::record::Record;
 use crate::segment::{Chain, Segment, for_each_between};
@@ -48,12 +49,12 @@ use crate::system::SystemCore;
 use crate::worker::Worker;
 
 /// How often the monitor looks.
-pub(crate) const TICK: Duration = Duration::from_millis(2);
+pub(crate) const TICK: Duration = if cfg!(jitter) { Duration::from_micros(200) } else { Duration::from_millis(2) };
 /// Ticks without progress after which a worker's work is taken over, while no other handler is stuck; doubles with
 /// each that is, so long computations do not breed threads.
-const STUCK_TICKS: u32 = 5;
+const STUCK_TICKS: u32 = if cfg!(jitter) { 2 } else { 5 };
 /// At most this many doublings: one second and a quarter.
-const STUCK_DOUBLINGS_MAX: u32 = 7;
+const STUCK_DOUBLINGS_MAX: u32 = if cfg!(jitter) { 3 } else { 7 };
 
 /// Whose the worker's work is; under its lock.
 #[derive(Default)]
@@ -123,6 +124,7 @@ impl Worker {
     pub(crate) fn leave_detached(&self) {
         self.flush_detached();
         self.write_out();
+        seam(2);
         let handled = self.handled.replace(0);
         let stages = {
             let mut lease = lock(&self.lease);
@@ -147,6 +149,7 @@ impl Worker {
     fn take_over(&self) -> Option<Takeover> {
         let mut lease = lock(&self.lease);
         let claimed = self.tenure.revoke()?;
+        seam(2);
         // SAFETY: the claimed record stays readable; the core stands still, as the thread asks for the lease before it
         // touches it again.
         if unsafe { (*self.core.get()).is_held(claimed.as_ref().stage()) } {
@@ -170,8 +173,11 @@ impl Worker {
         let mut queue = [const { Chain::new() }; 3];
         let log = &self.logs[self.id as usize];
         let taken_to = log.tail.load(Ordering::Acquire);
+        // SAFETY: the thread has claimed that record last, or now another one behind it, of which it will learn that it was
+        // taken.
+        let behind = unsafe { self.position_behind(claimed) };
         // SAFETY: the thread stands still; records before the tail are whole, and moved out once.
-        self.for_each_from(self.position(), taken_to, &mut |record| unsafe {
+        self.for_each_from(behind, taken_to, &mut |record| unsafe {
             if !record.as_ref().is_buried() {
                 let (lane, size) = (record.as_ref().lane() as usize, record.as_ref().bytes());
                 queue[lane].push_bytes(record.as_ptr().cast(), size, None);
@@ -209,6 +215,7 @@ impl Worker {
                 }
             }
             lease.taken[dest] = tail;
+            seam(2);
             outgoing.push(chain);
         }
         // SAFETY: the claimed record stays readable while its thread runs it; cells are never freed.
@@ -325,6 +332,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         signal.raise(worker.tenure.signal.get() & !Signal::REVOKED);
         inbox.signal = Arc::clone(&signal);
     }
+    seam(2);
     let successor = Arc::new(Worker::new(system, worker.id, signal, takeover.core));
     successor.enter(|| {
         successor.admit(takeover.queue);

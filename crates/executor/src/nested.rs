@@ -26,7 +26,7 @@ const FAMILY_MAX: u32 = 256;
 pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
     let Some(worker) = current() else { return Err(mail) };
     let depth = worker.nested.get();
-    let claimed = worker.tenure.claimed();
+    let Some(claimed) = NonNull::new(worker.tenure.claimed()) else { return Err(mail) };
     // SAFETY: cells are never freed.
     let header = unsafe { to.cell.as_ref() };
     if worker.system_id != to.system()
@@ -35,11 +35,11 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
         || depth == NEST_MAX
         || !worker.tenure.is_user()
         || worker.holding.get()
-        || claimed.is_null()
         // SAFETY: the claimed record stays readable until the next one is claimed.
-        || unsafe { (*claimed).cell } == to.cell
+        || unsafe { claimed.as_ref() }.cell == to.cell
         || worker.nest[..depth].iter().any(|cell| cell.load(Ordering::Relaxed) == to.cell.as_ptr())
-        || !worker.nothing_waits_for(worker.position(), to.cell)
+        // SAFETY: as above; by the thread itself.
+        || !worker.nothing_waits_for(unsafe { worker.position_behind(claimed) }, to.cell)
     {
         return Err(mail);
     }

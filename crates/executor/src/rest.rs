@@ -16,6 +16,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::jitter::seam;
 use crate::office::Presence;
 use crate::reactor::Reactor;
 use crate::worker::Worker;
@@ -67,6 +68,7 @@ impl Worker {
                 }
             }
         }
+        seam(1_000);
         if office.mail.is_up() {
             self.take_mail();
         } else {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::away::may_pass;
 use crate::cell::{Cell, status};
+use crate::jitter::seam;
 use crate::queue::Cursor;
 use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS};
 use crate::resident::{Crash, Ending, Undelivered};
@@ -135,6 +136,7 @@ impl Worker {
                 self.run_at.set(at);
                 return if self.interrupted(record) { Stop::Signal } else { Stop::Detached };
             }
+            seam(10_000);
             left -= 1;
             *done += 1;
             // SAFETY: as above.
@@ -155,6 +157,7 @@ impl Worker {
                     self.deliver_irregular(record)
                 }
             };
+            seam(10_000);
             if outcome != CONTINUE {
                 self.settle(cell, outcome);
             }
@@ -167,16 +170,16 @@ impl Worker {
         self.with_core(|core| core.hold_record(record, &self.pool)).unwrap_or(false)
     }
 
-    /// Where the loop stands: behind the claimed record. In USER, or after it.
-    pub(crate) fn position(&self) -> Cursor {
-        let mut cursor = self.cursor();
-        let claimed = self.tenure.claimed();
-        if !claimed.is_null() {
-            // SAFETY: the claimed record stays readable until the next one is claimed, and lies in the segment that
-            // the cursor is in.
-            cursor.at = unsafe { claimed.cast::<u8>().add((*claimed).bytes()) };
-        }
-        cursor
+    /// The place behind `claimed`, where the loop stands in USER. Whoever is not this thread gives the claim that it
+    /// decided by: the thread may have claimed the next one meanwhile.
+    ///
+    /// # Safety
+    /// That record was claimed last, or was before the present one was.
+    pub(crate) unsafe fn position_behind(&self, claimed: NonNull<Record>) -> Cursor {
+        // SAFETY: a claimed record stays readable while it is in the segment that the cursor is in; that is so until the
+        // thread enters RUNTIME.
+        let at = unsafe { claimed.as_ptr().cast::<u8>().add(claimed.as_ref().bytes()) };
+        Cursor { segment: self.run_segment.get(), at, end: self.run_end.get() }
     }
 
     /// The signal is raised or the bound reached with `record` claimed but not run: gives the claim back. False: this
@@ -270,10 +273,14 @@ impl Worker {
     #[cold]
     fn crashed(&self, panic: Box<dyn Any + Send>) {
         let claimed = self.tenure.claimed();
-        assert!(!claimed.is_null(), "a panic outside of any handler: {:?}", Crash::Panic(panic));
-        self.run_at.set(self.position().at);
+        let Some(claimed) = NonNull::new(claimed) else {
+            panic!("a panic outside of any handler: {:?}", Crash::Panic(panic));
+        };
         // SAFETY: the claimed record stays readable until the next one is claimed.
-        let (cell, life) = unsafe { ((*claimed).cell, (*claimed).tag >> 16) };
+        let (cell, life) = unsafe {
+            self.run_at.set(self.position_behind(claimed).at);
+            (claimed.as_ref().cell, claimed.as_ref().tag >> 16)
+        };
         // SAFETY: cells are never freed.
         if unsafe { cell.as_ref() }.tag() >> 16 != life {
             // Not of the actor that lives there now: the drop of a dead letter panicked, or the end of the former actor.

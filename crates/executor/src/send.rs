@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::address::{Lane, RawAddress};
+use crate::jitter::seam;
 use crate::record::{self, Deliverable, Loose, Op};
 use crate::resident::{Resident, Undelivered};
 use crate::segment::{Chain, Segment};
@@ -97,6 +98,7 @@ impl Worker {
             // multiples of 8.
             unsafe {
                 mail.write_record(tail, to.cell, to.identity());
+                seam(10_000);
                 log.tail.store(tail.add(size), Ordering::Release);
             }
         } else {
@@ -110,8 +112,10 @@ impl Worker {
         if dest != self.id && usize::from(self.id) >= self.system.config.workers {
             return self.post_from_dedicated(dest, to, mail);
         }
+        seam(2_000);
         let in_handler = self.tenure.is_user();
         if in_handler && !self.enter_runtime() {
+            seam(100);
             self.flush_detached();
             return post_outside(&self.system, to, Lane::Normal, mail);
         }
@@ -146,6 +150,7 @@ impl Worker {
                 log.end.store(ptr::null_mut(), Ordering::Relaxed);
             }
         }
+        seam(2_000);
         if in_handler {
             self.leave_runtime();
         }

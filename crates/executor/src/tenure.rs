@@ -66,7 +66,8 @@ impl<T> Tenure<T> {
 
     // -- the monitor's side ---------------------------------------------------------------------------------------------
 
-    /// What was claimed last; for the thread itself, and as a hint for others.
+    /// What was claimed last; for the thread itself. For others a hint only, which may be another one the next moment:
+    /// what [`Tenure::revoke`] has returned is the claim to go by.
     #[inline(always)]
     pub(crate) fn claimed(&self) -> *mut T {
         self.claimed.load(Ordering::Relaxed)

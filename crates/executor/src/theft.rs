@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use crate::address::Lane;
 use crate::config::Stealing;
+use crate::jitter::seam;
 use crate::office::Inbox;
 use crate::segment::Chain;
 use crate::signal::Signal;
@@ -116,6 +117,7 @@ impl Worker {
         } else {
             self.office().mail.raise(std::ptr::null());
         }
+        seam(10);
         self.hand_over(&given, loot, &mut theirs);
         drop(mine);
         self.system.arrived(&self.system.offices[thief as usize], theirs, thief);

@@ -61,6 +61,55 @@ fn what_was_queued_behind_a_blocked_handler_is_handled_in_order() {
     });
 }
 
+/// A worker may be taken for stuck at any message: where its thread goes on just then, too. (Built with `--cfg jitter`,
+/// this happens a hundred times in here.)
+#[test]
+fn nothing_is_lost_or_overtaken_where_a_handler_seems_stuck() {
+    const ALL: u64 = 50_000;
+    struct Sink {
+        next: u64,
+    }
+    impl Actor for Sink {}
+    impl Handler<Increment> for Sink {
+        fn handle(&mut self, Increment(n): Increment, _: &mut Context<Self>) -> u64 {
+            assert_eq!(n, self.next);
+            self.next += 1;
+            let until = Instant::now() + Duration::from_micros(5);
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            self.next
+        }
+    }
+    struct Source {
+        to: ActorRef<Sink>,
+        sent: u64,
+    }
+    impl Actor for Source {}
+    impl Handler<Increment> for Source {
+        fn handle(&mut self, Increment(count): Increment, ctx: &mut Context<Self>) -> u64 {
+            for _ in 0..count.min(ALL - self.sent) {
+                self.to.tell(Increment(self.sent));
+                self.sent += 1;
+            }
+            if self.sent < ALL {
+                ctx.this().tell(Increment(count));
+            }
+            self.sent
+        }
+    }
+    finishes(|| {
+        for apart in [1, 2] {
+            let system = System::builder().workers(2).stages(2).stealing(Stealing::None).start().unwrap();
+            let sink = system.spawn_with(on_stage(0), Sink { next: 0 });
+            system.spawn_with(on_stage(apart % 2), Source { to: sink.clone(), sent: 0 }).tell(Increment(100));
+            system.run_until_idle();
+            assert_eq!(sink.ask(Increment(ALL)).wait(), Ok(ALL + 1));
+            system.shutdown().unwrap();
+        }
+    });
+}
+
 #[test]
 fn several_blocked_handlers_stop_only_themselves() {
     finishes(|| {
