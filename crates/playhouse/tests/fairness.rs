@@ -102,7 +102,7 @@ fn nothing_is_lost_or_overtaken_where_a_handler_seems_stuck() {
         for apart in [1, 2] {
             let system = System::builder().workers(2).stages(2).stealing(Stealing::None).start().unwrap();
             let sink = system.spawn_with(on_stage(0), Sink { next: 0 });
-            system.spawn_with(on_stage(apart % 2), Source { to: sink.clone(), sent: 0 }).tell(Increment(100));
+            system.spawn_with(on_stage(apart % 2), Source { to: sink, sent: 0 }).tell(Increment(100));
             system.run_until_idle();
             assert_eq!(sink.ask(Increment(ALL)).wait(), Ok(ALL + 1));
             system.shutdown().unwrap();
