@@ -17,9 +17,10 @@
 //!    inbox, checked under its lock.
 //! 4. *When S moves* from A to C, A has flushed before; m1 is where T's worker will find it. If that is C itself, m1 is
 //!    in C's inbox before S's records are (the same lock), and C takes its whole inbox at once: m1 is in C's queue
-//!    before X runs there and sends m2. Where it is T that comes to the worker of S, m1 and T's records are in the inbox
-//!    when the route is set, or its giver still holds the inbox's lock; so a worker that takes the route of now takes
-//!    its inbox with it, before it runs anything ([`Worker::flush`]).
+//!    before X runs there and sends m2. Where S is adopted, its records come into C's queue without having been in C's
+//!    inbox; so C takes that, too, before it runs anything. Where it is T that comes to the worker of S, m1 and T's records
+//!    are in the inbox when the route is set, or its giver still holds the inbox's lock; so a worker that takes the route of
+//!    now takes its inbox with it, before it runs anything ([`Worker::flush`]).
 //! 5. Records put aside for a stage go to the front of the queue again before any later one of that stage is run.
 //!
 //! Mutual exclusion (I1): records of S are only in the queue of the worker that the route names, and change hands under
@@ -151,16 +152,15 @@ impl Worker {
     /// Hands over what was written for other workers; then, if stages have moved, takes the route of now and the inbox
     /// that belongs to it. In RUNTIME.
     pub(crate) fn flush(&self) {
+        let mut adopted = false;
         if self.dirty.get() {
             self.dirty.set(false);
             // SAFETY: used by this thread only; `deliver_or_adopt` does not touch the list.
-            let opened = std::mem::take(unsafe { &mut *self.opened.get() });
-            for dest in &opened {
-                let chain = self.logs[*dest as usize].seal();
-                self.deliver_or_adopt(*dest, chain);
+            let mut opened = std::mem::take(unsafe { &mut *self.opened.get() });
+            for dest in opened.drain(..) {
+                let chain = self.logs[dest as usize].seal();
+                adopted |= self.deliver_or_adopt(dest, chain);
             }
-            let mut opened = opened;
-            opened.clear();
             // SAFETY: as above.
             unsafe { *self.opened.get() = opened };
         }
@@ -170,6 +170,9 @@ impl Worker {
             // that could send to it directly (point 4 of the proof).
             self.refresh_route();
             seam(100);
+            self.take_mail();
+        } else if adopted {
+            // What an adopted stage has sent here, from where it was, comes before what it sends from now on (point 4).
             self.take_mail();
         }
     }
@@ -197,20 +200,23 @@ impl Worker {
         self.deliver_with(dest, chain, false);
     }
 
-    fn deliver_or_adopt(&self, dest: u16, chain: Chain) {
-        self.deliver_with(dest, chain, true);
+    /// True: the receivers' stages were adopted, and the mail has to be taken before anything is run.
+    fn deliver_or_adopt(&self, dest: u16, chain: Chain) -> bool {
+        self.deliver_with(dest, chain, true)
     }
 
-    fn deliver_with(&self, dest: u16, chain: Chain, may_adopt: bool) {
+    fn deliver_with(&self, dest: u16, chain: Chain, may_adopt: bool) -> bool {
         if chain.is_empty() {
             // SAFETY: no records.
-            return unsafe { chain.recycle(Some(&self.pool)) };
+            unsafe { chain.recycle(Some(&self.pool)) };
+            return false;
         }
         let office = &self.system.offices[dest as usize];
         let mut inbox = office.lock();
         if self.system.epoch.load(Ordering::Acquire) != self.route_epoch.get() {
             drop(inbox);
-            return self.reroute(chain);
+            self.reroute(chain);
+            return false;
         }
         if may_adopt
             && inbox.presence != Presence::Awake
@@ -218,7 +224,8 @@ impl Worker {
             && self.adopt(&inbox, dest, &chain)
         {
             drop(inbox);
-            return self.enqueue(chain);
+            self.enqueue(chain);
+            return true;
         }
         self.ledger.flushes.add(1);
         let lane = inbox.lane(Lane::Normal);
@@ -235,6 +242,7 @@ impl Worker {
         self.system.arrived(office, inbox, dest);
         // SAFETY: as above: copied or taken.
         unsafe { chain.recycle(Some(&self.pool)) };
+        false
     }
 
     /// The route has changed: each record goes where its stage is now.
@@ -433,7 +441,90 @@ impl Worker {
                 None => self.system.open_less(),
             }
         }
+        seam(50);
         // This may be the last thing before the worker rests (I3).
         self.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use crate::*;
+
+    struct Sender(Address<Receiver>);
+    #[derive(Default)]
+    struct Receiver(Arc<Mutex<Vec<u8>>>);
+
+    impl Resident for Sender {
+        type Extra = ();
+        fn name() -> &'static str {
+            "Sender"
+        }
+        fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+        fn crashed(crash: Crash, _: &mut ControlCx<Self>) {
+            panic!("{crash:?}");
+        }
+    }
+    impl Resident for Receiver {
+        type Extra = ();
+        fn name() -> &'static str {
+            "Receiver"
+        }
+        fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+        fn crashed(crash: Crash, _: &mut ControlCx<Self>) {
+            panic!("{crash:?}");
+        }
+    }
+
+    /// The sender sends it on.
+    struct Number(u8);
+    impl Envelope<Sender> for Number {
+        fn run(self, sender: &mut Sender, cx: Cx<Sender>) -> Cx<Sender> {
+            sender.0.send(self);
+            cx
+        }
+        fn bounce(self, why: Undelivered) {
+            panic!("{why:?}");
+        }
+    }
+    impl Envelope<Receiver> for Number {
+        fn run(self, receiver: &mut Receiver, cx: Cx<Receiver>) -> Cx<Receiver> {
+            receiver.0.lock().unwrap().push(self.0);
+            cx
+        }
+        fn bounce(self, why: Undelivered) {
+            panic!("{why:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_adopted_stage_has_sent_comes_first_though_no_flag_tells_of_it() {
+        let config = Config { workers: 2, stages: 2, simulated: Some(0), ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let [near, far] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
+        let got = Arc::default();
+        let spawn = |stage| StageChoice::At(stage);
+        let receiver = system.spawn(Receiver(Arc::clone(&got)), spawn(0), Number(0)).ok().unwrap();
+        let sender = system.spawn(Sender(receiver), spawn(1), Number(1)).ok().unwrap();
+        near.enter(|| near.turn(1));
+        // The far worker runs the sender, hands over what that has sent, and rests.
+        far.enter(|| {
+            far.turn(1);
+            far.flush();
+            assert!(!far.advance() && far.lower());
+        });
+        near.enter(|| {
+            // The flag is raised after the mail is there: not yet.
+            near.office().mail.lower();
+            sender.send(Number(2));
+            near.flush();
+            assert_eq!(system.counters()[0].adoptions, 1);
+            near.gulp(1);
+        });
+        system.run_until_idle();
+        assert_eq!(*got.lock().unwrap(), [0, 1, 2]);
+        system.end(std::time::Duration::ZERO);
     }
 }
