@@ -1,9 +1,15 @@
-//! Supervised children in other theaters.
+//! Supervised children in other theaters: started there, or gone there.
 //!
 //! The child's theater tells the supervisor of a crash by a message ([`ChildReport`]), and holds the child with its mailbox
 //! until the verdict comes ([`Decision`]), which goes the way of the child's mail. The factory stays with the supervisor: a
 //! restart brings the new state along. Each side watches the other: a child whose supervisor is out of reach ends, and a child
-//! whose theater is lost counts as crashed, and is started anew when a theater answers at that address again.
+//! whose theater is lost counts as crashed, and is started anew: at that address, when a theater answers there again, or at its
+//! supervisor's, if it had gone there itself.
+//!
+//! A child here has its factory with itself. When it is taken to another theater for the first time, it sends the factory to
+//! its supervisor ([`Child::leaves`]) before anything of it is sent over there, and is one of these children from then on, even
+//! if it stays after all. What the supervisor tells it in between does not reach it; the supervisor notices by the count of
+//! what it was told, and tells it again.
 
 use std::any::{TypeId, type_name};
 use std::error::Error;
@@ -11,7 +17,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use playhouse_executor::{AwayCx, Control, ControlCx, Crash, Cx, Envelope, SystemCore, Undelivered};
+use playhouse_executor::{
+    AwayCx, Control, ControlCx, Crash, Cx, Envelope, SystemCore, Undelivered, with_current_system,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +84,18 @@ impl fmt::Display for TheaterLost {
 
 impl Error for TheaterLost {}
 
+impl TheaterLost {
+    /// The crash of a child that could not be started anew.
+    pub(crate) fn again(why: &WireError) -> Crash {
+        Crash::Error(Box::new(TheaterLost { why: Some(why.to_string()) }))
+    }
+
+    /// Whether that is a crash that was not followed by another start.
+    pub(crate) fn is_first(crash: &Crash) -> bool {
+        matches!(crash, Crash::Error(error) if error.downcast_ref::<TheaterLost>().is_some_and(|lost| lost.why.is_none()))
+    }
+}
+
 /// What is to become of a crashed child, with what a new state is given by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision<S> {
@@ -118,16 +138,18 @@ pub(crate) enum Whereabouts {
     Called,
 }
 
-/// A child in another theater.
+/// A child in another theater, or that has been in one.
 pub(crate) struct Abroad {
     pub(crate) whereabouts: Whereabouts,
-    pub(crate) host: Arc<dyn Host>,
+    /// Where it is started; None: here.
+    pub(crate) host: Option<Arc<dyn Host>>,
     child: Box<dyn Kin>,
 }
 
 /// A child of some type.
 trait Kin: Send {
-    fn start(&mut self, host: &dyn Host, ties: &Ties) -> Result<ActorId, WireError>;
+    fn start_at(&mut self, host: &dyn Host, ties: Ties, name: &str) -> Result<ActorId, WireError>;
+    fn start_here(&mut self, placement: Placement, ties: Ties, name: &str) -> Result<ActorId, WireError>;
     fn watch(&self, watcher: Watcher, notify: Notify);
     fn decide(&mut self, decision: Decision<()>) -> Result<(), Crash>;
     fn id(&self) -> Option<ActorId>;
@@ -138,32 +160,60 @@ struct Issue<A: Actor> {
     factory: Box<dyn FnMut() -> A + Send>,
 }
 
+impl<A: Actor> Issue<A> {
+    fn make(&mut self) -> Result<A, WireError> {
+        let made = catch_unwind(AssertUnwindSafe(&mut self.factory));
+        made.map_err(|panic| WireError::new(Crash::Panic(panic).describe()))
+    }
+}
+
 /// How such a child is made.
 pub(crate) type Emigrate<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) -> Abroad;
 
 pub(crate) fn emigrate<A: Portable>(host: Arc<dyn Host>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
-    Abroad { whereabouts: Whereabouts::Lost, host, child: Box::new(Issue { child: None, factory }) }
+    Abroad { whereabouts: Whereabouts::Lost, host: Some(host), child: Box::new(Issue { child: None, factory }) }
 }
 
 impl Abroad {
+    /// A child that leaves this theater.
+    pub(crate) fn that_leaves<A: Portable>(child: ActorRef<A>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
+        let child = Box::new(Issue { child: Some(child), factory });
+        Abroad { whereabouts: Whereabouts::There, host: None, child }
+    }
+
     /// Starts the child with a new state.
     pub(crate) fn start(
         &mut self,
         supervisor: ActorRef<Supervisor>,
         key: u64,
         name: &str,
+        placement: Placement,
     ) -> Result<ActorId, WireError> {
-        let ties = Ties { supervisor, key, name: name.to_owned() };
-        let id = self.child.start(&*self.host, &ties)?;
+        let ties = Ties { supervisor, key };
+        let id = match &self.host {
+            Some(host) => self.child.start_at(&**host, ties, name),
+            None => self.child.start_here(placement, ties, name),
+        }?;
         self.whereabouts = Whereabouts::There;
+        let (watcher, notify) = Abroad::watch_of(supervisor, key, id);
+        self.child.watch(watcher, notify);
+        Ok(id)
+    }
+
+    /// How the supervisor watches the child `id`.
+    pub(crate) fn watch_of(supervisor: ActorRef<Supervisor>, key: u64, id: ActorId) -> (Watcher, Notify) {
         let lost = Box::new(move |reason| {
             // Of other ends the child itself tells. Where its place was given up with the link, it is not alive.
             if let StopReason::TheaterLost | StopReason::NotAlive = reason {
                 supervisor.address.send_urgent(ChildLost { key, id, surely: reason == StopReason::TheaterLost });
             }
         });
-        self.child.watch(watcher_of(key), Notify::Call(lost));
-        Ok(id)
+        (watcher_of(key), Notify::Call(lost))
+    }
+
+    /// The theater that it is started in, in which of its lives; None: this one.
+    pub(crate) fn theater(&self) -> Option<u64> {
+        self.host.as_ref().map(|host| host.theater())
     }
 
     /// Tells the child. On an error, the factory has crashed.
@@ -188,17 +238,28 @@ fn watcher_of(key: u64) -> Watcher {
 }
 
 impl<A: Portable> Kin for Issue<A> {
-    fn start(&mut self, host: &dyn Host, ties: &Ties) -> Result<ActorId, WireError> {
-        let actor = catch_unwind(AssertUnwindSafe(&mut self.factory));
-        let actor = actor.map_err(|panic| WireError::new(Crash::Panic(panic).describe()))?;
+    fn start_at(&mut self, host: &dyn Host, ties: Ties, name: &str) -> Result<ActorId, WireError> {
+        let actor = self.make()?;
         let write = guarded(|codec, out| {
-            Codec::Positional.write(ties, out)?;
+            Codec::Positional.write(&(ties, name), out)?;
             codec.write(&actor, out)
         });
         let place = |system: &SystemCore, stage, carrier| place::<A>(system, stage, carrier).id();
         let id = host.start(TypeId::of::<A>(), type_name::<A>(), &write, &place)?;
         self.child = ActorRef::of_id(id);
         Ok(id)
+    }
+
+    fn start_here(&mut self, placement: Placement, ties: Ties, name: &str) -> Result<ActorId, WireError> {
+        let actor = self.make()?;
+        let start = |name| StartChild { name, child: Child::of_elsewhere(ties) };
+        let started = with_current_system(|system| {
+            let system = system.expect("a handler runs on a worker");
+            spawn_named(system, placement, name.to_owned(), actor, start)
+        });
+        let child = started.map_err(|error| WireError::new(error.to_string()))?;
+        self.child = Some(child);
+        Ok(child.id())
     }
 
     fn watch(&self, watcher: Watcher, notify: Notify) {
@@ -330,15 +391,16 @@ impl Envelope<Life<Supervisor>> for Reached {
 // -- at the child -------------------------------------------------------------------------------------------------------
 
 /// What a child knows of its supervisor when it comes.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Ties {
-    supervisor: ActorRef<Supervisor>,
-    key: u64,
-    name: String,
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Ties {
+    pub(crate) supervisor: ActorRef<Supervisor>,
+    pub(crate) key: u64,
 }
 
-fn report(supervisor: ActorRef<Supervisor>, key: u64, news: News) {
-    supervisor.tell_urgent(ChildReport { key, news });
+impl Ties {
+    fn report(self, news: News) {
+        self.supervisor.tell_urgent(ChildReport { key: self.key, news });
+    }
 }
 
 /// Reads a child that is to be supervised from another theater, and starts it.
@@ -347,16 +409,16 @@ pub(crate) fn start_child<A: Portable>(
     bytes: &[u8],
     codec: Codec,
 ) -> Result<ActorId, WireError> {
-    let ties = postcard::take_from_bytes::<Ties>(bytes).map_err(|error| WireError::new(error.to_string()));
-    let (Ties { supervisor, key, name }, state) = ties?;
+    let read = postcard::take_from_bytes::<(Ties, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
+    let ((ties, name), state) = read?;
     let started = codec.read::<A>(state).and_then(|actor| {
-        let child = Child::of_elsewhere(supervisor, key);
+        let child = Child::of_elsewhere(ties);
         let start = |name| StartChild { name, child };
         let started = spawn_named(system, Placement::Near, name, actor, start);
         started.map_err(|error| WireError::new(error.to_string()))
     });
     if let Err(error) = &started {
-        report(supervisor, key, News::NotStarted(error.to_string()));
+        ties.report(News::NotStarted(error.to_string()));
     }
     started.map(ActorRef::id)
 }
@@ -370,26 +432,21 @@ pub(crate) struct Minded {
 
 impl Minded {
     /// The child crashed: keeps why, and returns how to tell the supervisor.
-    pub(crate) fn crashed(
-        &mut self,
-        crash: Crash,
-        supervisor: ActorRef<Supervisor>,
-        key: u64,
-    ) -> impl FnOnce() + use<> {
+    pub(crate) fn crashed(&mut self, crash: Crash, ties: Ties) -> impl FnOnce() + use<> {
         let news = match &crash {
             Crash::Panic(_) => News::Panicked(crash.describe()),
             Crash::Error(_) => News::Failed(crash.describe()),
         };
         self.crash = Some(crash);
-        move || report(supervisor, key, news)
+        move || ties.report(news)
     }
 
-    pub(crate) fn ended(supervisor: ActorRef<Supervisor>, key: u64) {
-        report(supervisor, key, News::Ended);
-        Minded::unwatch(supervisor, key);
+    pub(crate) fn ended(ties: Ties) {
+        ties.report(News::Ended);
+        Minded::unwatch(ties);
     }
 
-    pub(crate) fn unwatch(supervisor: ActorRef<Supervisor>, key: u64) {
+    pub(crate) fn unwatch(Ties { supervisor, key }: Ties) {
         supervisor.address.send_control(Watch::End { watcher: watcher_of(key) });
     }
 
@@ -398,7 +455,7 @@ impl Minded {
     }
 
     /// The child is there, and wants to know if its supervisor is not.
-    pub(crate) fn watch<A: Actor>(child: ActorRef<A>, supervisor: ActorRef<Supervisor>, key: u64) {
+    pub(crate) fn watch<A: Actor>(child: ActorRef<A>, Ties { supervisor, key }: Ties) {
         let orphaned = Box::new(move |_| child.address.send_control(Orphaned));
         let (watcher, notify) = (watcher_of(key), Notify::Call(orphaned));
         supervisor.address.send_control(Watch::Begin { watcher, notify, who: supervisor.id() });

@@ -13,6 +13,7 @@ use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, Syst
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::abroad::{Minded, Ties};
 use crate::actor::{Actor, ActorId, Extra, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::AskError;
@@ -21,6 +22,7 @@ use crate::context::Context;
 use crate::message::HandledBy;
 use crate::names::Name;
 use crate::spawn::{Placement, spawn_at, take_name};
+use crate::supervise::Child;
 use crate::timers::{Timer, Timers, cancel_all};
 use crate::wire::{Codec, Remote, WireError};
 
@@ -41,8 +43,6 @@ pub enum MigrateError {
     Stopped,
     /// It does not live in this theater: only the theater that it is in can send it away.
     Elsewhere,
-    /// It has a supervisor, which could not start it again in another theater.
-    Supervised,
     /// Its state, or the message of one of its timers, cannot be written: why.
     Unwritable(String),
     /// The other theater does not take it: why.
@@ -59,9 +59,6 @@ impl fmt::Display for MigrateError {
             MigrateError::Stopped => f.write_str("the actor has stopped"),
             MigrateError::Elsewhere => {
                 f.write_str("the actor lives in another theater: only the one that it is in can send it away")
-            }
-            MigrateError::Supervised => {
-                f.write_str("the actor has a supervisor, which could not start it again in another theater")
             }
             MigrateError::Unwritable(why) => write!(f, "the actor cannot be written: {why}"),
             MigrateError::Refused(why) => write!(f, "the other theater does not take the actor: {why}"),
@@ -102,6 +99,8 @@ pub struct Pack<'a> {
     pub state: Write<'a>,
     /// What it is called in reports.
     pub name: Option<&'a str>,
+    /// What it knows of its supervisor, if it has one.
+    pub ties: Option<Ties>,
     /// The number of its last timer.
     pub last_timer: u64,
     /// Its timers.
@@ -132,6 +131,8 @@ pub type Offer = Box<dyn FnOnce(Result<Pack<'_>, MigrateError>) -> Result<(), Mi
 pub struct Luggage {
     /// What it is called in reports.
     pub name: Option<String>,
+    /// What it knows of its supervisor, if it has one.
+    pub ties: Option<Ties>,
     /// The number of its last timer.
     pub last_timer: u64,
     /// Its timers: number, when it fires next, period.
@@ -254,10 +255,6 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
             // Behind the handler that waits, or the crash that is seen to.
             return cx.address().send_control_in_order(self);
         }
-        if cx.extra().child.is_some() {
-            let _ = (self.offer)(Err(MigrateError::Supervised));
-            return cx.run(Stayed(MigrateError::Supervised));
-        }
         cx.run(Departing);
         if cx.is_ending() {
             return drop((self.offer)(Err(MigrateError::Stopped)));
@@ -283,6 +280,10 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
 }
 
 fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), MigrateError> {
+    let who = ActorRef::new(cx.address());
+    let extra = cx.extra();
+    extra.watchers.extend(extra.child.as_mut().and_then(|child| child.leaves(who)));
+    let ties = extra.child.as_ref().map(|child| child.ties());
     let now = playhouse_executor::with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
     let name = cx.extra().name.clone();
     let last_timer = cx.extra().next_timer;
@@ -309,7 +310,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
     let state = crate::away::guarded(|codec, out| codec.write(actor, out));
     let name = name.as_ref().map(|name| name.text());
-    offer(Ok(Pack { state: &state, name, last_timer, timers: &timers }))
+    offer(Ok(Pack { state: &state, name, ties, last_timer, timers: &timers }))
 }
 
 fn forget_leave(timers: &mut Timers) {
@@ -346,6 +347,10 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         let extra = cx.extra();
         extra.away = Some(Arc::clone(&self.0));
         let watchers = std::mem::take(&mut extra.watchers);
+        if let Some(child) = extra.child.take() {
+            // Over there it watches its supervisor already.
+            Minded::unwatch(child.ties());
+        }
         for timer in extra.timers.values() {
             timer.stop();
         }
@@ -563,12 +568,16 @@ struct Arrived(Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let Luggage { name, last_timer, timers } = self.0;
+        let Luggage { name, ties, last_timer, timers } = self.0;
         if let Some(name) = name {
             take_name(&mut cx, Name::new(name));
         }
         let address = cx.address();
         let extra = cx.extra();
+        extra.child = ties.map(Child::of_elsewhere);
+        if let Some(ties) = ties {
+            Minded::watch(ActorRef::new(address), ties);
+        }
         // What has been here before has left no others behind.
         cancel_all(std::mem::take(&mut extra.timers));
         extra.next_timer = last_timer;

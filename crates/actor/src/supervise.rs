@@ -17,8 +17,10 @@ use playhouse_executor::{Control, ControlCx, Crash, Cx, Envelope, Undelivered, w
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::abroad::{Abroad, ChildLost, Decision, Emigrate, Host, Minded, Reached, TheaterLost, Whereabouts, emigrate};
-use crate::actor::{Actor, ActorId, Life, Request};
+use crate::abroad::{
+    Abroad, ChildLost, Decision, Emigrate, Host, Minded, Portable, Reached, TheaterLost, Ties, Whereabouts, emigrate,
+};
+use crate::actor::{Actor, ActorId, Life, Notify, Request, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::context::Context;
 use crate::mail::Start;
@@ -159,18 +161,21 @@ pub struct Supervisor {
 struct Kept {
     key: u64,
     name: String,
+    placement: Placement,
     child: Ward,
 }
 
 enum Ward {
-    Here(Box<dyn Supervisable>),
+    /// Makes its own new states; it was told to so often.
+    Here(Box<dyn Supervisable>, u64),
+    /// In another theater, or has been: its new states are made here.
     There(Abroad),
 }
 
 impl Ward {
     /// If it is a child of that theater, and this is what is known of it.
     fn is_at(&self, theater: u64, whereabouts: Whereabouts) -> bool {
-        matches!(self, Ward::There(child) if child.whereabouts == whereabouts && child.host.theater() == theater)
+        matches!(self, Ward::There(child) if child.whereabouts == whereabouts && child.theater() == Some(theater))
     }
 }
 
@@ -183,7 +188,7 @@ impl fmt::Debug for Kept {
 impl Drop for Kept {
     fn drop(&mut self) {
         match &mut self.child {
-            Ward::Here(child) => child.stop(),
+            Ward::Here(child, _) => child.stop(),
             Ward::There(child) => child.dismiss(),
         }
     }
@@ -253,7 +258,7 @@ impl Supervisor {
         };
         // Those that are lost with it start again with it.
         let lost = match &self.children[at].child {
-            Ward::There(child) if child.whereabouts == Whereabouts::Lost => Some(child.host.theater()),
+            Ward::There(child) if child.whereabouts == Whereabouts::Lost => child.theater(),
             _ => None,
         };
         let mut to_call: Vec<Arc<dyn Host>> = Vec::new();
@@ -264,18 +269,25 @@ impl Supervisor {
                 continue;
             }
             match &mut kept.child {
-                Ward::Here(child) => child.verdict(Verdict::Restart),
-                Ward::There(child) => match child.whereabouts {
-                    Whereabouts::There => {
+                Ward::Here(child, restarts) => {
+                    *restarts += 1;
+                    child.verdict(Verdict::Restart);
+                }
+                Ward::There(child) => match (child.whereabouts, &child.host) {
+                    (Whereabouts::There, _) => {
                         crashed.extend(child.decide(Decision::Restart(())).err().map(|crash| (kept.key, crash)));
                     }
-                    Whereabouts::Lost => {
-                        child.whereabouts = Whereabouts::Called;
-                        if !to_call.iter().any(|host| host.theater() == child.host.theater()) {
-                            to_call.push(Arc::clone(&child.host));
+                    (Whereabouts::Lost, Some(host)) => {
+                        if !to_call.iter().any(|known| known.theater() == host.theater()) {
+                            to_call.push(Arc::clone(host));
                         }
+                        child.whereabouts = Whereabouts::Called;
                     }
-                    Whereabouts::Called => {}
+                    (Whereabouts::Lost, None) => {
+                        let started = child.start(ctx.this(), kept.key, &kept.name, kept.placement);
+                        crashed.extend(started.err().map(|why| (kept.key, TheaterLost::again(&why))));
+                    }
+                    (Whereabouts::Called, _) => {}
                 },
             }
         }
@@ -291,7 +303,7 @@ impl Supervisor {
     fn give_up(&mut self, at: usize, crash: Crash, ctx: &mut Context<Self>) {
         let gave_up = GaveUp { child: self.children[at].name.clone(), cause: crash.describe() };
         // One in another theater is told, like all of them, that it has no supervisor any more.
-        if let Ward::Here(child) = &mut self.children[at].child {
+        if let Ward::Here(child, _) = &mut self.children[at].child {
             child.verdict(Verdict::GiveUp(crash));
         }
         self.children.clear();
@@ -303,8 +315,21 @@ impl Supervisor {
     pub(crate) fn abroad(&mut self, key: u64) -> Option<&mut Abroad> {
         let at = self.position(key)?;
         match &mut self.children[at].child {
-            Ward::Here(_) => None,
+            Ward::Here(..) => None,
             Ward::There(child) => Some(child),
+        }
+    }
+
+    /// A child is about to be taken to another theater, and has been told `restarts` times to start again.
+    fn child_leaves(&mut self, key: u64, mut abroad: Abroad, restarts: u64, ctx: &mut Context<Self>) {
+        // Where it is not known any more, it has been told to stop.
+        let Some(at) = self.position(key) else { return };
+        let Ward::Here(_, told) = self.children[at].child else { return };
+        // What it was told when it had given away its factory.
+        let crash = if told > restarts { abroad.decide(Decision::Restart(())).err() } else { None };
+        self.children[at].child = Ward::There(abroad);
+        if let Some(crash) = crash {
+            self.child_crashed(key, crash, ctx);
         }
     }
 
@@ -316,12 +341,19 @@ impl Supervisor {
     pub(crate) fn child_crashed(&mut self, key: u64, crash: Crash, ctx: &mut Context<Self>) {
         let directive = self.policy.decide(&crash);
         let (Some(at), Some(child)) = (self.position(key), self.abroad(key)) else { return };
-        let (lost, theater) = (child.whereabouts != Whereabouts::There, child.host.theater());
+        let (lost, theater) = (child.whereabouts != Whereabouts::There, child.theater());
         match directive {
+            // It had gone there by itself, and starts again here: nothing that could go wrong again and again.
+            Directive::Restart | Directive::Resume if lost && theater.is_none() && TheaterLost::is_first(&crash) => {
+                self.restart_now(key, ctx);
+            }
             Directive::Restart => self.restart(key, crash, ctx),
             // There is nothing to resume.
             Directive::Resume if lost => self.restart(key, crash, ctx),
-            Directive::Stop if lost => self.children.retain(|kept| !kept.child.is_at(theater, Whereabouts::Lost)),
+            Directive::Stop if lost => {
+                let with_it = |kept: &Kept| theater.is_some_and(|at| kept.child.is_at(at, Whereabouts::Lost));
+                self.children.retain(|kept| kept.key != key && !with_it(kept));
+            }
             Directive::Resume => drop(child.decide(Decision::Resume)),
             Directive::Stop => drop(child.decide(Decision::GiveUp)),
             Directive::Escalate => self.give_up(at, crash, ctx),
@@ -332,12 +364,13 @@ impl Supervisor {
     pub(crate) fn child_lost(&mut self, ChildLost { key, id, surely }: ChildLost, ctx: &mut Context<Self>) {
         let Some(child) = self.abroad(key) else { return };
         let known = child.id() == Some(id) && child.whereabouts == Whereabouts::There;
-        if !known || !(surely || child.host.is_lost()) {
+        if !known || !(surely || child.host.as_ref().is_some_and(|host| host.is_lost())) {
             return;
         }
         child.whereabouts = Whereabouts::Lost;
-        let host = Arc::clone(&child.host);
-        if host.is_lost() {
+        if let Some(host) = child.host.clone()
+            && host.is_lost()
+        {
             for kept in &mut self.children {
                 if kept.child.is_at(host.theater(), Whereabouts::There)
                     && let Ward::There(child) = &mut kept.child
@@ -359,8 +392,8 @@ impl Supervisor {
             child.whereabouts = Whereabouts::Lost;
             let started = match &found {
                 Ok(host) => {
-                    child.host = Arc::clone(host);
-                    child.start(ctx.this(), kept.key, &kept.name).map(drop)
+                    child.host = Some(Arc::clone(host));
+                    child.start(ctx.this(), kept.key, &kept.name, kept.placement).map(drop)
                 }
                 Err(error) => Err(error.clone()),
             };
@@ -432,20 +465,22 @@ impl<A: Actor> Handler<Supervised<A>> for Supervisor {
         let key = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
         if let Some((host, emigrate)) = child.abroad {
             let mut abroad = emigrate(host, child.factory);
-            let started = abroad.start(ctx.this(), key, &child.name);
+            let started = abroad.start(ctx.this(), key, &child.name, child.placement);
             let id = started.map_err(|why| SpawnError::new::<A>(Some(&child.name), why.to_string()))?;
-            self.children.push(Kept { key, name: child.name, child: Ward::There(abroad) });
+            let (name, placement) = (child.name, child.placement);
+            self.children.push(Kept { key, name, placement, child: Ward::There(abroad) });
             return Ok(ActorRef::of_id(id).unwrap_or_else(ActorRef::nowhere));
         }
         let actor = (child.factory)();
-        let restarts = Restarts::Here(child.factory);
+        let restarts = Restarts::Here { factory: child.factory, count: 0 };
         let known = Child { supervisor: ctx.this(), key, crashed: false, restarts };
         let started = with_current_system(|system| {
             let system = system.expect("a handler runs on a worker");
             let start = |name| StartChild { name, child: known };
             spawn_named(system, child.placement, child.name.clone(), actor, start)
         })?;
-        self.children.push(Kept { key, name: child.name, child: Ward::Here(Box::new(started)) });
+        let (name, placement) = (child.name, child.placement);
+        self.children.push(Kept { key, name, placement, child: Ward::Here(Box::new(started), 0) });
         Ok(started)
     }
 }
@@ -477,7 +512,7 @@ impl<A: Actor> Message for FindChild<A> {
 impl<A: Actor> Handler<FindChild<A>> for Supervisor {
     fn handle(&mut self, find: FindChild<A>, _: &mut Context<Self>) -> Option<ActorRef<A>> {
         let id = match &self.children.iter().find(|kept| kept.name == find.name)?.child {
-            Ward::Here(child) => child.id(),
+            Ward::Here(child, _) => child.id(),
             Ward::There(child) => child.id()?,
         };
         ActorRef::of_id(id)
@@ -495,21 +530,44 @@ pub(crate) struct Child<A> {
 
 /// Who makes new states for a child.
 enum Restarts<A> {
-    /// It does.
-    Here(Box<dyn FnMut() -> A + Send>),
+    /// It does, and did so often.
+    Here { factory: Box<dyn FnMut() -> A + Send>, count: u64 },
     /// Its supervisor, which may be in another theater.
     There(Minded),
 }
 
 impl<A: Actor> Child<A> {
     /// A child whose supervisor may be in another theater.
-    pub(crate) fn of_elsewhere(supervisor: ActorRef<Supervisor>, key: u64) -> Child<A> {
+    pub(crate) fn of_elsewhere(Ties { supervisor, key }: Ties) -> Child<A> {
         Child { supervisor, key, crashed: false, restarts: Restarts::There(Minded::default()) }
+    }
+
+    /// What it takes along to another theater.
+    pub(crate) fn ties(&self) -> Ties {
+        Ties { supervisor: self.supervisor, key: self.key }
+    }
+
+    /// It is about to be taken to another theater: from now on its supervisor makes its new states, and wants to be told if
+    /// the theater that it is in is lost.
+    pub(crate) fn leaves(&mut self, child: ActorRef<A>) -> Option<(Watcher, Notify)>
+    where
+        A: Portable,
+    {
+        if self.minded().is_some() {
+            return None;
+        }
+        let here = std::mem::replace(&mut self.restarts, Restarts::There(Minded::default()));
+        let Restarts::Here { factory, count } = here else { return None };
+        let Ties { supervisor, key } = self.ties();
+        // Urgently: before anything that the child's next theater could say.
+        supervisor.address.send_urgent(ChildLeaves { key, abroad: Abroad::that_leaves(child, factory), count });
+        Minded::watch(child, self.ties());
+        Some(Abroad::watch_of(supervisor, key, child.id()))
     }
 
     pub(crate) fn minded(&mut self) -> Option<&mut Minded> {
         match &mut self.restarts {
-            Restarts::Here(_) => None,
+            Restarts::Here { .. } => None,
             Restarts::There(minded) => Some(minded),
         }
     }
@@ -518,19 +576,19 @@ impl<A: Actor> Child<A> {
     pub(crate) fn report(&mut self, crash: Crash, child: ActorRef<A>) -> Box<dyn FnOnce()> {
         let (supervisor, key) = (self.supervisor, self.key);
         match &mut self.restarts {
-            Restarts::Here(_) => Box::new(move || {
+            Restarts::Here { .. } => Box::new(move || {
                 supervisor.address.send_urgent(ChildCrashed { key, crash, child: Box::new(child) });
             }),
-            Restarts::There(minded) => Box::new(minded.crashed(crash, supervisor, key)),
+            Restarts::There(minded) => Box::new(minded.crashed(crash, Ties { supervisor, key })),
         }
     }
 
     /// It has no supervisor any more. Returns why it is held, if it is.
     pub(crate) fn unbind(self) -> Option<Crash> {
         match self.restarts {
-            Restarts::Here(_) => None,
+            Restarts::Here { .. } => None,
             Restarts::There(minded) => {
-                Minded::unwatch(self.supervisor, self.key);
+                Minded::unwatch(Ties { supervisor: self.supervisor, key: self.key });
                 minded.into_crash()
             }
         }
@@ -538,8 +596,8 @@ impl<A: Actor> Child<A> {
 
     pub(crate) fn ended(self) {
         match self.restarts {
-            Restarts::Here(_) => self.supervisor.address.send(ChildEnded { key: self.key }),
-            Restarts::There(_) => Minded::ended(self.supervisor, self.key),
+            Restarts::Here { .. } => self.supervisor.address.send(ChildEnded { key: self.key }),
+            Restarts::There(_) => Minded::ended(self.ties()),
         }
     }
 }
@@ -553,7 +611,7 @@ impl<A: Actor> Envelope<Life<A>> for StartChild<A> {
     fn run(mut self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
         take_name(&mut cx, self.name);
         if self.child.minded().is_some() {
-            Minded::watch(ActorRef::new(cx.address()), self.child.supervisor, self.child.key);
+            Minded::watch(ActorRef::new(cx.address()), self.child.ties());
         }
         cx.extra().child = Some(self.child);
         Start.run(life, cx)
@@ -588,6 +646,24 @@ impl Envelope<Life<Supervisor>> for ChildCrashed {
     fn bounce(self, _: Undelivered) {
         self.child.verdict(Verdict::GiveUp(self.crash));
     }
+}
+
+/// A child is about to be taken to another theater for the first time.
+struct ChildLeaves {
+    key: u64,
+    abroad: Abroad,
+    count: u64,
+}
+
+impl Envelope<Life<Supervisor>> for ChildLeaves {
+    fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
+        let mut ctx = Context::new(cx);
+        life.actor.child_leaves(self.key, self.abroad, self.count, &mut ctx);
+        ctx.into_cx()
+    }
+
+    /// The supervisor is gone, and the child learns that.
+    fn bounce(self, _: Undelivered) {}
 }
 
 struct ChildEnded {
@@ -636,12 +712,19 @@ impl<A: Actor> Control<Life<A>> for Verdict {
             }
             Verdict::GiveUp(crash) => cx.give_up(crash),
             Verdict::Restart => {
+                // One that has given away its factory is told once more, by who has it.
+                if !matches!(cx.extra().child, Some(Child { restarts: Restarts::Here { .. }, .. })) {
+                    return;
+                }
                 cx.interrupt();
                 cancel_all(std::mem::take(&mut cx.extra().timers));
-                let Some(child) = cx.extra().child.as_mut() else { return };
-                let Restarts::Here(factory) = &mut child.restarts else { return };
+                let Some(Child { crashed, restarts: Restarts::Here { factory, count }, .. }) = &mut cx.extra().child
+                else {
+                    return;
+                };
+                *count += 1;
                 let actor = factory();
-                child.crashed = false;
+                *crashed = false;
                 drop(cx.replace(Life { actor }));
                 cx.resume();
                 cx.run(Start);

@@ -12,6 +12,7 @@ use playhouse_executor::{Control, Lane, SystemCore, Undelivered};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use crate::abroad::Ties;
 use crate::abroad::{Decision, decide, start_child};
 use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;

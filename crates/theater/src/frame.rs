@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use playhouse_actor::StopReason;
 use playhouse_actor::away::Decision;
-use playhouse_actor::wire::{Codec, WireError};
+use playhouse_actor::wire::{Codec, Ties, WireError};
 use serde::{Deserialize, Serialize};
 
 /// The number that one end has given to an actor of the other end.
@@ -102,6 +102,8 @@ impl From<Wire> for Codec {
 pub(crate) struct Trunk {
     /// What it is called in reports.
     pub(crate) name: Option<String>,
+    /// What it knows of its supervisor.
+    pub(crate) ties: Option<Ties>,
     pub(crate) last_timer: u64,
     pub(crate) timers: Vec<PackedTimer>,
 }

@@ -416,11 +416,6 @@ fn an_actor_that_cannot_go_stays_as_it_was() {
     assert!(why.contains("it will not"), "{why}");
     assert_eq!(stubborn.ask(Ticks).wait(), Ok(1));
 
-    let supervisor = a.system().spawn(Supervisor::new(Supervise::one_for_one()));
-    let child = supervisor.ask(Supervised::new("child", Ledger::default)).wait().unwrap().unwrap();
-    assert_eq!(a.migrate(child, to_b).wait(), Err(MigrateError::Supervised));
-    assert_eq!(ask(child, Hooks), (0, 0, 1));
-
     let large = a.system().spawn(Ledger { extra: vec![0; 32 << 20], ..Ledger::default() });
     let why = a.migrate(large, to_b).wait().unwrap_err();
     assert!(matches!(&why, MigrateError::Unwritable(why) if why.contains("bytes")), "{why}");

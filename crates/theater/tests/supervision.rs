@@ -1,4 +1,4 @@
-//! Supervised children in other theaters.
+//! Supervised children in other theaters: started there, or gone there.
 
 #[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
@@ -63,7 +63,7 @@ impl Handler<Crash> for Counter {
         panic!("{}", crash.text);
     }
 }
-remote!(spawn Counter: Add, Crash);
+remote!(mobile Counter: Add, Crash);
 
 /// Tells of ends.
 struct Watcher(Sender<(ActorId, StopReason)>);
@@ -414,4 +414,110 @@ fn reports_and_verdicts_cross_broken_connections() {
         }
         assert!(between.faults() > 0, "nothing was cut");
     }
+}
+
+#[test]
+fn a_child_that_moves_is_restarted_wherever_it_is() {
+    let (here, there, peer) = two();
+    let back = there.connect(here.address().unwrap()).unwrap();
+    let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(100, Duration::from_secs(5)));
+    let child = start(supervisor, counter("child"));
+    let found = || there.find::<Counter>(&format!("playhouse://{}/child", here.address().unwrap())).wait().unwrap();
+    here.publish("child", child);
+    let mut life = 1;
+    for _ in 0..5 {
+        assert_eq!(add(child, 3), Ok((life, 3)));
+        here.migrate(child, &peer).wait().unwrap();
+        eventually(|| ((living(&here), living(&there)) == (1, 1)).then_some(()));
+        // It has its state, its mailbox, and its supervisor.
+        assert_eq!(add(child, 1), Ok((life, 4)));
+        child.tell(panic("over there"));
+        for n in 1..=10 {
+            child.tell(Add(n));
+        }
+        life += 1;
+        assert_eq!(add(child, 0), Ok((life, 55)));
+        there.migrate(found(), &back).wait().unwrap();
+        assert_eq!(add(child, 1), Ok((life, 56)));
+        crash(child, panic("here again"));
+        life += 1;
+    }
+    assert_eq!(supervisor.ask(FindChild::new("child")).wait().unwrap(), Some(child));
+    // From a theater that it was started in by its supervisor, too.
+    let abroad = start(supervisor, counter("abroad").at(&peer));
+    assert_eq!(add(abroad, 1), Ok((1, 1)));
+    here.publish("abroad", abroad);
+    let seen = there.find::<Counter>(&format!("playhouse://{}/abroad", here.address().unwrap())).wait().unwrap();
+    there.migrate(seen, &back).wait().unwrap();
+    eventually(|| ((living(&here), living(&there)) == (3, 0)).then_some(()));
+    crash(abroad, panic("at its supervisor's"));
+    assert_eq!(add(abroad, 1), Ok((2, 1)));
+    // It ends where it is, and its supervisor hears of it.
+    here.migrate(child, &peer).wait().unwrap();
+    child.stop();
+    eventually(|| supervisor.ask(FindChild::<Counter>::new("child")).wait().unwrap().is_none().then_some(()));
+    eventually(|| (living(&there) == 0).then_some(()));
+    assert_eq!(here.system().stats().total.dead_letters + there.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn a_child_that_has_moved_ends_with_its_supervisor() {
+    let (here, there, peer) = two();
+    for how in [ActorRef::<Supervisor>::stop, ActorRef::kill] {
+        let supervisor = supervisor(&here, Supervise::one_for_one());
+        let child = start(supervisor, counter("child"));
+        here.migrate(child, &peer).wait().unwrap();
+        let (watcher, ends) = ends(&here);
+        watcher.ask(Look(child)).wait().unwrap();
+        assert_eq!(add(child, 1), Ok((1, 1)));
+        how(supervisor);
+        assert_eq!(end_of(&ends), StopReason::Stopped);
+    }
+    eventually(|| (living(&there) == 0).then_some(()));
+}
+
+#[test]
+fn children_that_have_moved_are_restarted_with_the_others() {
+    let (here, _there, peer) = two();
+    let supervisor = supervisor(&here, Supervise::one_for_all());
+    let children = ["one", "two"].map(|name| start(supervisor, counter(name)));
+    here.migrate(children[0], &peer).wait().unwrap();
+    crash(children[0], panic("over there"));
+    for child in children {
+        eventually(|| (add(child, 0).unwrap().0 == 2).then_some(()));
+    }
+    crash(children[1], panic("here"));
+    for child in children {
+        eventually(|| (add(child, 0).unwrap().0 == 3).then_some(()));
+    }
+}
+
+#[test]
+fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors() {
+    let (here, there, peer) = two();
+    // That would be too many, if it were for them.
+    let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(1, Duration::from_secs(60)));
+    let former = ["a", "b", "c", "d"].map(|name| start(supervisor, counter(name)));
+    for child in former {
+        assert_eq!(add(child, 7), Ok((1, 7)));
+        here.migrate(child, &peer).wait().unwrap();
+    }
+    there.shutdown().unwrap();
+    for (name, former) in ["a", "b", "c", "d"].into_iter().zip(former) {
+        let found = || supervisor.ask(FindChild::<Counter>::new(name)).within(LIMIT).wait().unwrap();
+        let child = eventually(|| found().filter(|child| *child != former));
+        assert_eq!(add(child, 1), Ok((2, 1)));
+        assert!(add(former, 1).is_err());
+    }
+    // They are supervised like the ones before, and may go again.
+    let again = theater();
+    let peer = here.connect(again.address().unwrap()).unwrap();
+    let child = supervisor.ask(FindChild::<Counter>::new("a")).within(LIMIT).wait().unwrap().unwrap();
+    here.migrate(child, &peer).wait().unwrap();
+    crash(child, panic("on purpose"));
+    assert_eq!(add(child, 1), Ok((3, 1)));
+    again.shutdown().unwrap();
+    let found = || supervisor.ask(FindChild::<Counter>::new("a")).within(LIMIT).wait().unwrap();
+    let child = eventually(|| found().filter(|found| *found != child));
+    assert_eq!(add(child, 1), Ok((4, 1)));
 }

@@ -108,8 +108,10 @@ impl Link {
         let Far { theater, slot, life, seal, .. } = born;
         let head = move |ask| Head::Move { ask, kind, codec: codec.into(), theater, slot, life, seal };
         let body = |out: &mut Vec<u8>| {
-            Codec::Positional.write(&trunk, out)?;
-            at_border(&border, || (pack.state)(codec, out))
+            at_border(&border, || {
+                Codec::Positional.write(&trunk, out)?;
+                (pack.state)(codec, out)
+            })
         };
         if lock(&self.directory.unheard).contains_key(&born.key()) {
             let mut bytes = Vec::new();
@@ -172,7 +174,7 @@ impl Link {
             Ok(PackedTimer { id, left, period, kind, codec: codec.into(), message })
         });
         let timers = timers.collect::<Result<_, WireError>>()?;
-        Ok(Trunk { name: pack.name.map(str::to_owned), last_timer: pack.last_timer, timers })
+        Ok(Trunk { name: pack.name.map(str::to_owned), ties: pack.ties, last_timer: pack.last_timer, timers })
     }
 
     /// This link is not the way to the actor any more. Returns who watched it over that way.
@@ -230,14 +232,15 @@ impl Link {
         let entry = self.registry.spawn(kind);
         let moves = entry.and_then(|entry| entry.moves).ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);
-        let (Trunk { name, last_timer, timers }, state) = trunk.map_err(|error| WireError::new(error.to_string()))?;
+        let (Trunk { name, ties, last_timer, timers }, state) =
+            trunk.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
             let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
             let message = (entry.timer)(&timer.message, timer.codec.into())?;
             Ok((timer.id, timer.left, timer.period, message))
         });
         let timers = timers.collect::<Result<Vec<(u64, Duration, Duration, _)>, WireError>>()?;
-        Ok((moves, (moves.read)(state, codec, Luggage { name, last_timer, timers })?))
+        Ok((moves, (moves.read)(state, codec, Luggage { name, ties, last_timer, timers })?))
     }
 
     /// The place here of the actor that was born as `born`.
