@@ -10,15 +10,19 @@
 //! its supervisor ([`Child::leaves`]) before anything of it is sent over there, and is one of these children from then on, even
 //! if it stays after all. What the supervisor tells it in between does not reach it; the supervisor notices by the count of
 //! what it was told, and tells it again.
+//!
+//! Reports and verdicts may be lost with a theater that they pass, while the child lives on in another one. So a child that is
+//! held reports again, every [`REMIND_EVERY`], and is told again what was decided; its crashes have numbers.
 
 use std::any::{TypeId, type_name};
 use std::error::Error;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use playhouse_executor::{
-    AwayCx, Control, ControlCx, Crash, Cx, Envelope, SystemCore, Undelivered, with_current_system,
+    AwayCx, Control, ControlCx, Crash, Cx, Envelope, SystemCore, TimerKey, Undelivered, with_current_system,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -143,6 +147,8 @@ pub(crate) struct Abroad {
     pub(crate) whereabouts: Whereabouts,
     /// Where it is started; None: here.
     pub(crate) host: Option<Arc<dyn Host>>,
+    /// The number of its last crash, and what was decided then.
+    crashed: (u64, Option<Decision<()>>),
     child: Box<dyn Kin>,
 }
 
@@ -171,14 +177,15 @@ impl<A: Actor> Issue<A> {
 pub(crate) type Emigrate<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) -> Abroad;
 
 pub(crate) fn emigrate<A: Portable>(host: Arc<dyn Host>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
-    Abroad { whereabouts: Whereabouts::Lost, host: Some(host), child: Box::new(Issue { child: None, factory }) }
+    let child = Box::new(Issue { child: None, factory });
+    Abroad { whereabouts: Whereabouts::Lost, host: Some(host), crashed: (0, None), child }
 }
 
 impl Abroad {
     /// A child that leaves this theater.
     pub(crate) fn that_leaves<A: Portable>(child: ActorRef<A>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
         let child = Box::new(Issue { child: Some(child), factory });
-        Abroad { whereabouts: Whereabouts::There, host: None, child }
+        Abroad { whereabouts: Whereabouts::There, host: None, crashed: (0, None), child }
     }
 
     /// Starts the child with a new state.
@@ -189,7 +196,8 @@ impl Abroad {
         name: &str,
         placement: Placement,
     ) -> Result<ActorId, WireError> {
-        let ties = Ties { supervisor, key };
+        let ties = Ties { supervisor, key, crashes: 0 };
+        self.crashed = (0, None);
         let id = match &self.host {
             Some(host) => self.child.start_at(&**host, ties, name),
             None => self.child.start_here(placement, ties, name),
@@ -218,7 +226,23 @@ impl Abroad {
 
     /// Tells the child. On an error, the factory has crashed.
     pub(crate) fn decide(&mut self, decision: Decision<()>) -> Result<(), Crash> {
-        if self.whereabouts == Whereabouts::There { self.child.decide(decision) } else { Ok(()) }
+        if self.whereabouts != Whereabouts::There {
+            return Ok(());
+        }
+        self.crashed.1 = Some(decision);
+        self.child.decide(decision)
+    }
+
+    /// The child reports a crash. True: it has before. If it was decided about, it is told again.
+    fn has_reported(&mut self, crash: u64) -> bool {
+        let (known, decided) = self.crashed;
+        if known != crash {
+            self.crashed = (crash, None);
+            return false;
+        }
+        // On an error, the factory has crashed, and is asked again when the child reports again.
+        let _ = decided.map(|decision| self.child.decide(decision));
+        true
     }
 
     /// It has no supervisor any more.
@@ -301,10 +325,10 @@ pub(crate) struct ChildReport {
 
 #[derive(Debug, Serialize, Deserialize)]
 enum News {
-    /// A handler panicked; the child is held.
-    Panicked(String),
+    /// A handler panicked; the child is held. The how manyth crash it is, and the text.
+    Panicked(u64, String),
     /// A handler failed; the child is held.
-    Failed(String),
+    Failed(u64, String),
     /// It could not be started.
     NotStarted(String),
     /// It is no more.
@@ -339,9 +363,14 @@ impl Error for CrashThere {}
 impl Handler<ChildReport> for Supervisor {
     fn handle(&mut self, report: ChildReport, ctx: &mut Context<Self>) {
         let ChildReport { key, news } = report;
+        if let News::Panicked(crash, _) | News::Failed(crash, _) = &news
+            && self.abroad(key).is_none_or(|abroad| abroad.has_reported(*crash))
+        {
+            return;
+        }
         match news {
-            News::Panicked(text) => self.child_crashed(key, Crash::Panic(Box::new(text)), ctx),
-            News::Failed(text) => self.child_crashed(key, Crash::Error(Box::new(CrashThere(text))), ctx),
+            News::Panicked(_, text) => self.child_crashed(key, Crash::Panic(Box::new(text)), ctx),
+            News::Failed(_, text) => self.child_crashed(key, Crash::Error(Box::new(CrashThere(text))), ctx),
             News::NotStarted(why) => {
                 if let Some(abroad) = self.abroad(key) {
                     abroad.whereabouts = Whereabouts::Lost;
@@ -395,6 +424,8 @@ impl Envelope<Life<Supervisor>> for Reached {
 pub struct Ties {
     pub(crate) supervisor: ActorRef<Supervisor>,
     pub(crate) key: u64,
+    /// How often it has crashed.
+    pub(crate) crashes: u64,
 }
 
 impl Ties {
@@ -423,22 +454,73 @@ pub(crate) fn start_child<A: Portable>(
     started.map(ActorRef::id)
 }
 
+/// How often a child that is held says so.
+const REMIND_EVERY: Duration = Duration::from_secs(1);
+
 /// What a child whose supervisor is elsewhere keeps.
-#[derive(Default)]
 pub(crate) struct Minded {
     /// Why it is held.
     crash: Option<Crash>,
+    crashes: u64,
+    /// Reminds its supervisor of that.
+    reminder: Option<TimerKey>,
+}
+
+impl Drop for Minded {
+    fn drop(&mut self) {
+        self.decided();
+    }
 }
 
 impl Minded {
     /// The child crashed: keeps why, and returns how to tell the supervisor.
-    pub(crate) fn crashed(&mut self, crash: Crash, ties: Ties) -> impl FnOnce() + use<> {
-        let news = match &crash {
-            Crash::Panic(_) => News::Panicked(crash.describe()),
-            Crash::Error(_) => News::Failed(crash.describe()),
-        };
+    pub(crate) fn crashed<A: Actor>(&mut self, crash: Crash, ties: Ties, child: ActorRef<A>) -> impl FnOnce() + use<A> {
+        self.decided();
         self.crash = Some(crash);
-        move || ties.report(news)
+        self.crashes += 1;
+        self.reminder = with_current_system(|system| {
+            let remind = Box::new(move || {
+                child.address.send_control(Remind);
+                Some(REMIND_EVERY)
+            });
+            system.map(|system| system.start_timer(REMIND_EVERY, remind))
+        });
+        let news = self.news();
+        move || {
+            if let Some(news) = news {
+                ties.report(news);
+            }
+        }
+    }
+
+    /// What the supervisor is to know, if the child is held.
+    fn news(&self) -> Option<News> {
+        let crash = self.crash.as_ref()?;
+        Some(match crash {
+            Crash::Panic(_) => News::Panicked(self.crashes, crash.describe()),
+            Crash::Error(_) => News::Failed(self.crashes, crash.describe()),
+        })
+    }
+
+    /// It is not held any more. Returns why it was.
+    fn decided(&mut self) -> Option<Crash> {
+        if let Some(reminder) = self.reminder.take() {
+            with_current_system(|system| {
+                if let Some(system) = system {
+                    system.cancel_timer(reminder);
+                }
+            });
+        }
+        self.crash.take()
+    }
+
+    /// Of a child that has crashed so often.
+    pub(crate) fn that_crashed(crashes: u64) -> Minded {
+        Minded { crash: None, crashes, reminder: None }
+    }
+
+    pub(crate) fn crashes(&self) -> u64 {
+        self.crashes
     }
 
     pub(crate) fn ended(ties: Ties) {
@@ -446,20 +528,35 @@ impl Minded {
         Minded::unwatch(ties);
     }
 
-    pub(crate) fn unwatch(Ties { supervisor, key }: Ties) {
+    pub(crate) fn unwatch(Ties { supervisor, key, .. }: Ties) {
         supervisor.address.send_control(Watch::End { watcher: watcher_of(key) });
     }
 
-    pub(crate) fn into_crash(self) -> Option<Crash> {
-        self.crash
+    pub(crate) fn into_crash(mut self) -> Option<Crash> {
+        self.decided()
     }
 
     /// The child is there, and wants to know if its supervisor is not.
-    pub(crate) fn watch<A: Actor>(child: ActorRef<A>, Ties { supervisor, key }: Ties) {
+    pub(crate) fn watch<A: Actor>(child: ActorRef<A>, Ties { supervisor, key, .. }: Ties) {
         let orphaned = Box::new(move |_| child.address.send_control(Orphaned));
         let (watcher, notify) = (watcher_of(key), Notify::Call(orphaned));
         supervisor.address.send_control(Watch::Begin { watcher, notify, who: supervisor.id() });
     }
+}
+
+/// A child that is held says so again.
+struct Remind;
+
+impl<A: Actor> Control<Life<A>> for Remind {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        let Some(child) = &mut cx.extra().child else { return };
+        let ties = child.ties();
+        if let Some(news) = child.minded().and_then(|minded| minded.news()) {
+            ties.report(news);
+        }
+    }
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
 }
 
 /// The supervisor has ended, or is out of reach.
@@ -493,18 +590,18 @@ impl<A: Portable> Control<Life<A>> for Decision<A> {
         match self {
             Decision::Dismiss => dismiss(cx),
             Decision::GiveUp => {
-                if let Some(crash) = minded.crash.take() {
+                if let Some(crash) = minded.decided() {
                     cx.give_up(crash);
                 }
             }
             Decision::Resume if !crashed => {}
             Decision::Resume => {
-                minded.crash = None;
+                minded.decided();
                 child.crashed = false;
                 cx.resume();
             }
             Decision::Restart(actor) => {
-                minded.crash = None;
+                minded.decided();
                 child.crashed = false;
                 let timers = std::mem::take(&mut extra.timers);
                 cx.interrupt();

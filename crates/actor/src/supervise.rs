@@ -284,6 +284,7 @@ impl Supervisor {
                         child.whereabouts = Whereabouts::Called;
                     }
                     (Whereabouts::Lost, None) => {
+                        kept.key = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
                         let started = child.start(ctx.this(), kept.key, &kept.name, kept.placement);
                         crashed.extend(started.err().map(|why| (kept.key, TheaterLost::again(&why))));
                     }
@@ -390,6 +391,8 @@ impl Supervisor {
             }
             let Ward::There(child) = &mut kept.child else { continue };
             child.whereabouts = Whereabouts::Lost;
+            // What comes of the former one, if anything does, is not of this one.
+            kept.key = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
             let started = match &found {
                 Ok(host) => {
                     child.host = Some(Arc::clone(host));
@@ -538,13 +541,17 @@ enum Restarts<A> {
 
 impl<A: Actor> Child<A> {
     /// A child whose supervisor may be in another theater.
-    pub(crate) fn of_elsewhere(Ties { supervisor, key }: Ties) -> Child<A> {
-        Child { supervisor, key, crashed: false, restarts: Restarts::There(Minded::default()) }
+    pub(crate) fn of_elsewhere(Ties { supervisor, key, crashes }: Ties) -> Child<A> {
+        Child { supervisor, key, crashed: false, restarts: Restarts::There(Minded::that_crashed(crashes)) }
     }
 
     /// What it takes along to another theater.
     pub(crate) fn ties(&self) -> Ties {
-        Ties { supervisor: self.supervisor, key: self.key }
+        let crashes = match &self.restarts {
+            Restarts::Here { .. } => 0,
+            Restarts::There(minded) => minded.crashes(),
+        };
+        Ties { supervisor: self.supervisor, key: self.key, crashes }
     }
 
     /// It is about to be taken to another theater: from now on its supervisor makes its new states, and wants to be told if
@@ -556,9 +563,9 @@ impl<A: Actor> Child<A> {
         if self.minded().is_some() {
             return None;
         }
-        let here = std::mem::replace(&mut self.restarts, Restarts::There(Minded::default()));
+        let here = std::mem::replace(&mut self.restarts, Restarts::There(Minded::that_crashed(0)));
         let Restarts::Here { factory, count } = here else { return None };
-        let Ties { supervisor, key } = self.ties();
+        let Ties { supervisor, key, .. } = self.ties();
         // Urgently: before anything that the child's next theater could say.
         supervisor.address.send_urgent(ChildLeaves { key, abroad: Abroad::that_leaves(child, factory), count });
         Minded::watch(child, self.ties());
@@ -574,21 +581,22 @@ impl<A: Actor> Child<A> {
 
     /// Returns how to tell the supervisor of `crash`.
     pub(crate) fn report(&mut self, crash: Crash, child: ActorRef<A>) -> Box<dyn FnOnce()> {
-        let (supervisor, key) = (self.supervisor, self.key);
+        let (supervisor, key, ties) = (self.supervisor, self.key, self.ties());
         match &mut self.restarts {
             Restarts::Here { .. } => Box::new(move || {
                 supervisor.address.send_urgent(ChildCrashed { key, crash, child: Box::new(child) });
             }),
-            Restarts::There(minded) => Box::new(minded.crashed(crash, Ties { supervisor, key })),
+            Restarts::There(minded) => Box::new(minded.crashed(crash, ties, child)),
         }
     }
 
     /// It has no supervisor any more. Returns why it is held, if it is.
     pub(crate) fn unbind(self) -> Option<Crash> {
+        let ties = self.ties();
         match self.restarts {
             Restarts::Here { .. } => None,
             Restarts::There(minded) => {
-                Minded::unwatch(Ties { supervisor: self.supervisor, key: self.key });
+                Minded::unwatch(ties);
                 minded.into_crash()
             }
         }

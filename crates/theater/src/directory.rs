@@ -8,7 +8,7 @@ use playhouse_actor::ActorId;
 use playhouse_actor::away::{RefName, Seat};
 use playhouse_actor::wire::WireError;
 use playhouse_executor::{SystemCore, Way};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::house::House;
 use crate::link::Link;
@@ -180,13 +180,13 @@ impl Directory {
         self.all_links().iter().map(|link| link.incarnation).collect()
     }
 
-    /// `theater` is lost, and all that was known of it.
-    pub(crate) fn forget(&self, theater: u64) {
+    /// `theater` is lost, and all that was known of it, but for who is `sought`.
+    pub(crate) fn forget(&self, theater: u64, sought: &FxHashSet<ActorId>) {
         self.links().remove(&theater);
         let mut known = self.known();
         let Known { met, names, moved } = &mut *known;
-        moved.retain(|_, moved| moved.at.is_none_or(|at| at.theater != theater));
-        names.retain(|id, far| far.theater != theater || moved.contains_key(id));
+        moved.retain(|id, moved| moved.at.is_none_or(|at| at.theater != theater) || sought.contains(id));
+        names.retain(|id, far| far.theater != theater || moved.contains_key(id) || sought.contains(id));
         met.retain(|_, id| names.contains_key(id));
     }
 
@@ -223,6 +223,23 @@ impl Directory {
     /// The actor comes back. True: nothing was sent on from here since it left, and nothing will be.
     pub(crate) fn close_way(&self, id: ActorId) -> bool {
         self.known().moved.get(&id).and_then(|moved| moved.way.as_ref()).is_some_and(|way| way.close())
+    }
+
+    /// Where the actor is that was born with this name, if it is known here: not in the theater `lost`.
+    pub(crate) fn whereabouts(&self, born: &Far, lost: u64) -> Option<Seat> {
+        let known = |id: &ActorId| self.far_name(*id).is_some_and(|name| name.seal == born.seal);
+        let own = || self.own(born.slot, born.life, born.seal).filter(|_| born.theater == self.incarnation);
+        let id = self.known_as(born.key()).filter(known).or_else(own)?;
+        if id.address().is_stale() {
+            return None;
+        }
+        if !self.is_elsewhere(id) {
+            return self.seat(id, self.house()?.listens).ok();
+        }
+        let moved = self.known().moved.get(&id).and_then(|moved| moved.at);
+        let at = moved.or_else(|| self.far_name(id))?;
+        let Far { theater, address, slot, life, seal } = at;
+        (theater != lost).then_some(Seat { theater, address, slot, life, seal })
     }
 
     /// The actor of this place has ended, elsewhere. False: it is not elsewhere, or on its way.

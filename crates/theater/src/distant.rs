@@ -1,4 +1,5 @@
-//! Places of actors of theaters that there is no link with yet: the first message has the theater called.
+//! Places of actors of theaters that there is no link with yet: the first message has the theater called; or of actors that are
+//! sought, since the theater that they were in is lost.
 //!
 //! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order.
 
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use playhouse_actor::away::{Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, StopReason, Watcher};
-use playhouse_executor::Lane;
+use playhouse_executor::{Lane, SystemCore, Undelivered};
 
 use crate::directory::{Directory, Far};
 use crate::link::Link;
@@ -17,11 +18,12 @@ use crate::proxy::Proxy;
 /// What is kept until the theater is reached; what is more becomes dead letters.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
-/// The place of an actor of a theater that may not have been called yet.
+/// The place of an actor of a theater that may not have been called yet, or is not known.
 pub(crate) struct Distant {
     this: Weak<Distant>,
     directory: Arc<Directory>,
-    far: Far,
+    /// Where it is; nothing while it is sought.
+    far: OnceLock<Far>,
     id: OnceLock<ActorId>,
     state: Mutex<State>,
 }
@@ -70,7 +72,16 @@ impl Distant {
 
     /// The way to an actor.
     pub(crate) fn new(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
-        let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called: false };
+        Distant::with(directory, OnceLock::from(far), false)
+    }
+
+    /// The way to an actor that is sought: it waits for [`Distant::found`] or [`Distant::give_up`].
+    pub(crate) fn sought(directory: &Arc<Directory>) -> Arc<Distant> {
+        Distant::with(directory, OnceLock::new(), true)
+    }
+
+    fn with(directory: &Arc<Directory>, far: OnceLock<Far>, called: bool) -> Arc<Distant> {
+        let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called };
         Arc::new_cyclic(|this| Distant {
             this: this.clone(),
             directory: Arc::clone(directory),
@@ -78,6 +89,30 @@ impl Distant {
             id: OnceLock::new(),
             state: Mutex::new(waiting),
         })
+    }
+
+    /// The actor that was sought is there.
+    pub(crate) fn found(self: &Arc<Self>, far: Far) {
+        // Once, by who has sought it.
+        let _ = self.far.set(far);
+        match self.directory.link(far.theater) {
+            Some(link) => self.reached(Some(link)),
+            None => self.call_in_background(),
+        }
+    }
+
+    /// It is nowhere.
+    pub(crate) fn give_up(&self) {
+        self.reached(None);
+    }
+
+    fn call_in_background(self: &Arc<Self>) {
+        let this = Arc::clone(self);
+        let house = self.directory.house();
+        if house.is_none_or(|house| house.in_background("call", move || this.call()).is_err()) {
+            // No thread can be had: as if nobody had answered.
+            self.give_up();
+        }
     }
 
     /// It is the way from the place `id`.
@@ -96,7 +131,7 @@ impl Distant {
 
     /// Calls the theater, and sends on what was kept.
     fn call(self: Arc<Self>) {
-        match (self.directory.house(), self.far.address) {
+        match (self.directory.house(), self.far.get().and_then(|far| far.address)) {
             (Some(house), Some(address)) => house.reach(address, Box::new(move |link| self.reached(link.ok()))),
             _ => self.reached(None),
         }
@@ -115,17 +150,15 @@ impl Distant {
             match &proxy {
                 // On an error who waits for an answer was told; a message is lost with its theater.
                 Some(proxy) => drop(parcel.send(proxy)),
-                None => parcel.fail(),
+                None => parcel.fail(&self.directory.core),
             }
         }
     }
 
     fn proxy(&self, link: &Arc<Link>) -> Option<Arc<Proxy>> {
-        if link.incarnation != self.far.theater {
-            // It was started anew: the actor is no more.
-            return None;
-        }
-        link.adopt(*self.id.get()?, &self.far).ok().map(Arc::new)
+        // Another one: it was started anew, and the actor is no more.
+        let far = self.far.get().filter(|far| link.incarnation == far.theater)?;
+        link.adopt(*self.id.get()?, far).ok().map(Arc::new)
     }
 
     fn keep(&self, parcel: Parcel<'_>) -> Result<(Kept, usize), WireError> {
@@ -208,13 +241,22 @@ impl Kept {
         }
     }
 
-    fn fail(self) {
+    /// It was kept, and does not arrive.
+    fn fail(self, core: &SystemCore) {
+        if let Kept::Tell { name, .. } = self {
+            return core.dead_letter("an actor of a theater that is lost", name, Undelivered::Unreachable);
+        }
+        self.refuse();
+    }
+
+    /// It is not kept; of a message, its sender's side tells.
+    fn refuse(self) {
         match self {
             Kept::Request { answer, .. } | Kept::Marker(Marker { answer, .. }) => {
-                answer(Err(AskError::TheaterLost { may_have_run: false }))
+                answer(Err(AskError::TheaterLost { may_have_run: false }));
             }
             Kept::Watch { notify, .. } => notify(StopReason::TheaterLost),
-            _ => {}
+            Kept::Tell { .. } | Kept::Stop { .. } | Kept::Kill | Kept::Verdict { .. } | Kept::Unwatch { .. } => {}
         }
     }
 }
@@ -239,12 +281,12 @@ impl Carrier for Distant {
             }
             State::Lost => {
                 drop(state);
-                parcel.fail();
+                parcel.refuse();
                 Err(Self::lost())
             }
             State::Waiting { bytes, .. } if *bytes + size > KEPT_BYTES_MAX => {
                 drop(state);
-                parcel.fail();
+                parcel.refuse();
                 Err(WireError::new("too much was sent before the theater was reached"))
             }
             State::Waiting { kept, bytes, called } => {
@@ -253,15 +295,7 @@ impl Carrier for Distant {
                 let first = !std::mem::replace(called, true);
                 drop(state);
                 if first {
-                    let this = self.this.upgrade().expect("it is used");
-                    let house = self.directory.house();
-                    if house.is_none_or(|house| house.in_background("call", move || this.call()).is_err()) {
-                        // No thread can be had: as if nobody had answered.
-                        let State::Waiting { kept, .. } = std::mem::replace(&mut *self.state(), State::Lost) else {
-                            return Ok(());
-                        };
-                        kept.into_iter().for_each(Kept::fail);
-                    }
+                    self.this.upgrade().expect("it is used").call_in_background();
                 }
                 Ok(())
             }

@@ -64,6 +64,9 @@ pub(crate) enum Head {
     Release { ask: u64, handles: Vec<Handle> },
     /// The receiver's actors that the receiver calls so have ended.
     Ended { handles: Vec<Handle> },
+    /// The theater `lost` is lost to the sender: does the receiver know where these actors are, who were there or had been? By
+    /// the names that they were born with: theater, slot, life, seal. As many `Option<Seat>`s are the answer.
+    Seek { ask: u64, lost: u64, actors: Vec<(u64, u64, u64, u64)> },
     /// How busy is the receiver? A number from 0 to 1 is the answer.
     Load { ask: u64 },
     /// The sender is still there.

@@ -56,7 +56,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
 use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
@@ -64,11 +64,12 @@ use playhouse_actor::wire::{Agency, Codec, Coming, Moves, WireError, Written};
 use playhouse_actor::{ActorId, AskError, MigrateError, Notify, StopReason, Watcher};
 use rustc_hash::FxHashMap;
 
-use crate::directory::{Far, Turn};
+use crate::directory::{Directory, Far, Turn};
 use crate::distant::Distant;
 use crate::error::TheaterError;
 use crate::house::House;
 use crate::link::{Link, Tell};
+use crate::registry::Registry;
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
 const LEAVE_MAX: Duration = Duration::from_secs(10);
@@ -291,6 +292,113 @@ impl House {
         let distant = Distant::new(&self.directory, *far);
         distant.is_at(id);
         Some(distant)
+    }
+}
+
+/// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
+pub(crate) struct Sought {
+    pub(crate) id: ActorId,
+    /// The name that it was born with.
+    pub(crate) born: Far,
+    pub(crate) watchers: Vec<(Watcher, Tell)>,
+}
+
+/// Some that are sought.
+struct Search {
+    open: Mutex<Open>,
+    directory: Arc<Directory>,
+    registry: Arc<Registry>,
+}
+
+impl Sought {
+    /// Asks all other theaters where these are. Their mail waits meanwhile; whom nobody knows was lost with the theater.
+    pub(crate) fn seek(sought: Vec<Sought>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
+        /// In one frame.
+        const TOGETHER: usize = 4_096;
+        let links = directory.all_links();
+        let mut sought = sought.into_iter();
+        loop {
+            let some: Vec<Sought> = sought.by_ref().take(TOGETHER).collect();
+            if some.is_empty() {
+                return;
+            }
+            let names: Vec<Far> = some.iter().map(|sought| sought.born).collect();
+            let ways = some.into_iter().map(|Sought { id, watchers, .. }| {
+                let way = Distant::sought(directory);
+                way.is_at(id);
+                for (watcher, notify) in watchers {
+                    // It keeps it, or tells it.
+                    let _ = way.carry(Parcel::Watch { watcher, notify });
+                }
+                if let Some((moves, _)) = registry.moves(id) {
+                    (moves.settle)(id, Some(Arc::clone(&way) as Arc<dyn Carrier>), None);
+                }
+                Some((id, way))
+            });
+            let open = Mutex::new(Open { sought: ways.collect(), to_answer: links.len() });
+            let search = Arc::new(Search { open, directory: Arc::clone(directory), registry: Arc::clone(registry) });
+            for link in &links {
+                let search = Arc::clone(&search);
+                let answer: TakeAnswer = Box::new(move |answer| {
+                    let known = answer.ok().and_then(|(codec, bytes)| codec.read::<Vec<Option<Seat>>>(bytes).ok());
+                    search.told(known.unwrap_or_default());
+                });
+                link.seek(lost, &names, answer);
+            }
+            if links.is_empty() {
+                search.close();
+            }
+        }
+    }
+}
+
+struct Open {
+    /// Those who are not found yet, with the ways where their mail waits.
+    sought: Vec<Option<(ActorId, Arc<Distant>)>>,
+    /// Theaters that have not yet said whom they know.
+    to_answer: usize,
+}
+
+impl Search {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more theater has said whom it knows.
+    fn told(&self, known: Vec<Option<Seat>>) {
+        let (found, all) = {
+            let mut open = self.open();
+            open.to_answer -= 1;
+            let known = open.sought.iter_mut().zip(known);
+            let found = known.filter_map(|(sought, seat)| seat.and_then(|seat| Some((sought.take()?, seat))));
+            (found.collect::<Vec<_>>(), open.to_answer == 0)
+        };
+        for ((id, way), seat) in found {
+            let far = Far::from(seat);
+            if far.theater == self.directory.incarnation || !self.directory.is_elsewhere(id) {
+                // It has come here meanwhile.
+                way.give_up();
+                continue;
+            }
+            self.directory.note_moved(id, Some(far));
+            way.found(far);
+        }
+        if all {
+            self.close();
+        }
+    }
+
+    /// Nobody knows the others.
+    fn close(&self) {
+        let sought = std::mem::take(&mut self.open().sought);
+        for (id, way) in sought.into_iter().flatten() {
+            way.give_up();
+            if self.directory.forget_actor(id)
+                && let Some(controls) = self.registry.controls(id)
+            {
+                (controls.forget)(id);
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use playhouse_actor::wire::WireForm;
@@ -502,6 +503,7 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         sum.add(&play);
     }
     assert!(sum.happened.kills == seeds() && lost > seeds() as usize && went_on > 0 && sum.stays > 0, "{sum:?}");
+    eprintln!("{out_of_touch} of {read}, {late} of {handled}");
     assert!(read > 10 * out_of_touch && handled > 200 * late, "{out_of_touch} of {read}, {late} of {handled}");
 }
 
@@ -541,4 +543,155 @@ fn the_same_seed_gives_the_same_run_to_the_last_byte_and_moment() {
     assert_eq!(first, again.into_iter().rev().collect::<Vec<_>>());
     let different: BTreeSet<u64> = first.iter().map(|(trace, ..)| *trace).collect();
     assert_eq!(different.len(), first.len());
+}
+
+// -- supervised actors that roam --------------------------------------------------------------------------------------------
+
+/// Goes elsewhere and fails now and then.
+#[derive(Serialize, Deserialize)]
+struct Roamer {
+    id: u32,
+    life: u64,
+    tour: Vec<SocketAddr>,
+    seed: u64,
+    steps: u32,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Step;
+remote_message!(Step -> ());
+
+/// Answered with the how manyth life it is.
+#[derive(Serialize, Deserialize)]
+struct WhichLife;
+remote_message!(WhichLife -> u64);
+
+/// Its steps in one life.
+const STEPS: u32 = 12;
+
+impl Roamer {
+    fn lives(&self) {
+        CENSUS.with_borrow_mut(|census| census.lives(self.id));
+    }
+}
+
+impl Actor for Roamer {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.lives();
+        ctx.send_after(Duration::from_millis(3), Step);
+    }
+
+    fn stopped(&mut self, _: &mut Context<Self>) {
+        CENSUS.with_borrow_mut(|census| census.lives.entry(self.id).or_default().remove(&here()));
+    }
+
+    fn departing(&mut self, _: &mut Context<Self>) {
+        CENSUS.with_borrow_mut(|census| census.lives.entry(self.id).or_default().remove(&here()));
+    }
+
+    fn arrived(&mut self, _: &mut Context<Self>) {
+        CENSUS.with_borrow_mut(|census| census.moves += 1);
+        self.lives();
+    }
+
+    fn stayed(&mut self, _: MigrateError, _: &mut Context<Self>) {
+        CENSUS.with_borrow_mut(|census| census.stays += 1);
+        self.lives();
+    }
+}
+impl Handler<Step> for Roamer {
+    fn handle(&mut self, _: Step, ctx: &mut Context<Self>) {
+        let mut choices = Choices::new(self.seed);
+        self.seed = choices.next();
+        self.steps += 1;
+        if self.steps < STEPS {
+            ctx.send_after(Duration::from_millis(3), Step);
+        }
+        if choices.one_in(4) {
+            ctx.migrate_to(self.tour[choices.below(self.tour.len())]);
+        } else if choices.one_in(6) {
+            ctx.fail(std::io::Error::other("on purpose"));
+        }
+    }
+}
+impl Handler<WhichLife> for Roamer {
+    fn handle(&mut self, _: WhichLife, _: &mut Context<Self>) -> u64 {
+        self.life
+    }
+}
+remote!(mobile Roamer: Step, WhichLife);
+
+#[test]
+fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_under_every_seed() {
+    const CHILDREN: u32 = 3;
+    let (mut restarts, mut moves, mut stays, mut lost) = (0, 0, 0, 0);
+    for seed in 0..seeds() {
+        CENSUS.take();
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        let theaters: Vec<Theater> = (0..3).map(|_| start(&net, "127.0.0.1:0")).collect();
+        let tour: Vec<SocketAddr> = theaters.iter().filter_map(Theater::address).collect();
+        let policy = if seed.is_multiple_of(2) { Supervise::one_for_one() } else { Supervise::one_for_all() };
+        let policy = policy.max_restarts(usize::MAX, Duration::from_secs(1));
+        let supervisor = theaters[0].system().spawn(Supervisor::new(policy));
+        let made = Arc::new(Mutex::new([0; CHILDREN as usize]));
+        let first: Vec<ActorRef<Roamer>> = (0..CHILDREN)
+            .map(|id| {
+                let (made, tour) = (Arc::clone(&made), tour.clone());
+                let child = Supervised::new(id.to_string(), move || {
+                    let mut made = made.lock().unwrap();
+                    let life = &mut made[id as usize];
+                    *life += 1;
+                    Roamer { id, life: *life, tour: tour.clone(), seed: seed ^ u64::from(id) << 32 ^ *life, steps: 0 }
+                });
+                supervisor.ask(child).wait().unwrap().unwrap()
+            })
+            .collect();
+        net.break_by_chance(Duration::from_millis(20));
+        let killed = (net.choose(2) == 0).then(|| 1 + net.choose(2));
+        if let Some(killed) = killed {
+            net.run_for(Duration::from_micros(net.choose(80_000) as u64));
+            let system = theaters[killed].system().core().id();
+            CENSUS
+                .with_borrow_mut(|census| census.lives.values_mut().for_each(|lives| lives.retain(|at| *at != system)));
+            net.kill(&theaters[killed]);
+        }
+        net.run_for(STORM);
+        net.calm();
+        net.run_for(3 * LOST_AFTER);
+        let made = made.lock().unwrap().map(|made: u64| made);
+        CENSUS.with_borrow(|c| {
+            eprintln!(
+                "killed {killed:?} lives {:?} twice {:?} made {made:?} systems {:?}",
+                c.lives,
+                c.twice,
+                theaters.iter().map(|t| t.system().core().id()).collect::<Vec<_>>()
+            )
+        });
+        for (id, first) in (0..CHILDREN).zip(first) {
+            let child = supervisor.ask(FindChild::<Roamer>::new(id.to_string())).wait().unwrap();
+            let child = child.unwrap_or_else(|| panic!("child {id} is no more"));
+            assert_eq!(child.ask(WhichLife).wait(), Ok(made[id as usize]), "child {id}");
+            restarts += made[id as usize] - 1;
+            if killed.is_none() {
+                assert_eq!(child, first, "child {id}");
+            }
+            lost += u64::from(child != first);
+        }
+        CENSUS.with_borrow(|census| {
+            assert_eq!(census.twice, Vec::<u32>::new());
+            for (child, lives) in &census.lives {
+                assert_eq!(lives.len(), 1, "child {child}: {lives:?}");
+            }
+            moves += census.moves;
+            stays += census.stays;
+        });
+        supervisor.stop();
+        net.run_for(LOST_AFTER);
+        CENSUS.with_borrow(|census| assert!(census.lives.values().all(BTreeSet::is_empty), "{:?}", census.lives));
+    }
+    assert!(
+        restarts > 5 * seeds() && moves > 5 * seeds() && stays > 0 && lost > seeds() / 10,
+        "{restarts} {moves} {stays} {lost}"
+    );
 }

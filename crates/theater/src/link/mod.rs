@@ -57,10 +57,11 @@ use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, flush_soon, pause_stage};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::directory::Directory;
 use crate::frame::{Handle, Head, Kind};
+use crate::moves::Sought;
 use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
 use crate::session::{self, FrameError, Inbound, Outbound};
@@ -561,12 +562,12 @@ impl Link {
         if self.lost.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (outbound, asks, watches, connection) = {
+        let (outbound, asks, mut watching, mut watches, connection) = {
             let mut out = lock(&self.out);
-            out.watching.clear();
             (
                 std::mem::replace(&mut out.outbound, Outbound::new(FRAME_BYTES_MAX)),
                 std::mem::take(&mut out.asks),
+                std::mem::take(&mut out.watching),
                 std::mem::take(&mut out.watches),
                 out.connection.take(),
             )
@@ -584,17 +585,31 @@ impl Link {
         for answer in asks.into_values() {
             answer(Err(AskError::TheaterLost { may_have_run: true }));
         }
+        let places = std::mem::take(&mut *lock(&self.places));
+        let mut sought = Vec::new();
+        for id in places.in_order() {
+            // Who moves may have gone on from there.
+            if self.registry.moves(id).is_some()
+                && self.directory.is_elsewhere(id)
+                && let Ok(born) = self.directory.identity(id)
+            {
+                let of = places.handles.get(&id).and_then(|handle| watching.remove(handle)).unwrap_or_default();
+                let of = of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watches.remove(&watch)?.1)));
+                sought.push(Sought { id, born, watchers: of.collect() });
+            }
+        }
         for (_, notify) in watches.into_values() {
             notify(StopReason::TheaterLost);
         }
         self.note_all_heard();
         self.open_gate();
-        self.directory.forget(self.incarnation);
-        let places = std::mem::take(&mut *lock(&self.places));
-        for id in places.in_order() {
+        let ids: FxHashSet<ActorId> = sought.iter().map(|sought| sought.id).collect();
+        self.directory.forget(self.incarnation, &ids);
+        for id in places.in_order().into_iter().filter(|id| !ids.contains(id)) {
             if let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }
         }
+        Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
     }
 }

@@ -217,6 +217,16 @@ impl Link {
                 TARGETS.with_borrow_mut(|targets| handles.into_iter().for_each(|handle| targets.release(handle)));
                 let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
             }
+            Head::Seek { ask, lost, actors } => {
+                let known = actors.into_iter().map(|(theater, slot, life, seal)| {
+                    self.directory.whereabouts(&Far { theater, address: None, slot, life, seal }, lost)
+                });
+                let known: Vec<Option<Seat>> = known.collect();
+                let _ = self.send(Lane::Normal, |out| {
+                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
+                    Codec::Positional.write(&known, out)
+                });
+            }
             Head::Load { ask } => {
                 let load = self.house().map_or(1.0, |house| house.load());
                 let _ = self.send(Lane::Normal, |out| {

@@ -3,6 +3,7 @@
 use playhouse_actor::away::Decision;
 
 use super::*;
+use crate::directory::Far;
 
 impl Link {
     /// Whether a message can be sent, and as what.
@@ -251,6 +252,13 @@ impl Link {
     pub(crate) fn ask_load(&self, answer: TakeAnswer) {
         // On an error, the answer says it.
         let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Load { ask }.write(out));
+    }
+
+    /// Asks where these actors are, who were in the theater `lost`, or had been.
+    pub(crate) fn seek(&self, lost: u64, actors: &[Far], answer: TakeAnswer) {
+        let actors = actors.iter().map(|far| (far.theater, far.slot, far.life, far.seal)).collect();
+        // On an error, the answer says it.
+        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Seek { ask, lost, actors }.write(out));
     }
 
     /// Asks who is published as `name`.
