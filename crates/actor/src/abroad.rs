@@ -147,8 +147,8 @@ pub(crate) struct Abroad {
     pub(crate) whereabouts: Whereabouts,
     /// Where it is started; None: here.
     pub(crate) host: Option<Arc<dyn Host>>,
-    /// The number of its last crash, and what was decided then.
-    crashed: (u64, Option<Decision<()>>),
+    /// The number of its last crash; what was decided about that, and when it was told so last.
+    crashed: (u64, Option<(Decision<()>, Duration)>),
     child: Box<dyn Kin>,
 }
 
@@ -157,7 +157,7 @@ trait Kin: Send {
     fn start_at(&mut self, host: &dyn Host, ties: Ties, name: &str) -> Result<ActorId, WireError>;
     fn start_here(&mut self, placement: Placement, ties: Ties, name: &str) -> Result<ActorId, WireError>;
     fn watch(&self, watcher: Watcher, notify: Notify);
-    fn decide(&mut self, decision: Decision<()>) -> Result<(), Crash>;
+    fn decide(&mut self, crash: u64, decision: Decision<()>) -> Result<(), Crash>;
     fn id(&self) -> Option<ActorId>;
 }
 
@@ -225,30 +225,40 @@ impl Abroad {
     }
 
     /// Tells the child. On an error, the factory has crashed.
-    pub(crate) fn decide(&mut self, decision: Decision<()>) -> Result<(), Crash> {
+    pub(crate) fn decide(&mut self, decision: Decision<()>, now: Duration) -> Result<(), Crash> {
         if self.whereabouts != Whereabouts::There {
             return Ok(());
         }
-        self.crashed.1 = Some(decision);
-        self.child.decide(decision)
+        match &mut self.crashed {
+            (crash, decided @ None) if *crash > 0 => {
+                *decided = Some((decision, now));
+                self.child.decide(*crash, decision)
+            }
+            // It is not held, as far as is known here.
+            _ => self.child.decide(0, decision),
+        }
     }
 
     /// The child reports a crash. True: it has before. If it was decided about, it is told again.
-    fn has_reported(&mut self, crash: u64) -> bool {
-        let (known, decided) = self.crashed;
-        if known != crash {
+    fn has_reported(&mut self, crash: u64, now: Duration) -> bool {
+        if self.crashed.0 != crash {
             self.crashed = (crash, None);
             return false;
         }
-        // On an error, the factory has crashed, and is asked again when the child reports again.
-        let _ = decided.map(|decision| self.child.decide(decision));
+        if let Some((decision, told)) = &mut self.crashed.1
+            && now.saturating_sub(*told) >= REMIND_EVERY
+        {
+            *told = now;
+            // On an error, the factory has crashed, and is asked again when the child reports again.
+            let _ = self.child.decide(crash, *decision);
+        }
         true
     }
 
     /// It has no supervisor any more.
     pub(crate) fn dismiss(&mut self) {
         // No factory is asked for this.
-        let _ = self.child.decide(Decision::Dismiss);
+        let _ = self.child.decide(0, Decision::Dismiss);
     }
 
     pub(crate) fn id(&self) -> Option<ActorId> {
@@ -297,7 +307,7 @@ impl<A: Portable> Kin for Issue<A> {
         }
     }
 
-    fn decide(&mut self, decision: Decision<()>) -> Result<(), Crash> {
+    fn decide(&mut self, crash: u64, decision: Decision<()>) -> Result<(), Crash> {
         let Some(child) = self.child else { return Ok(()) };
         let decision = match decision {
             Decision::Restart(()) => {
@@ -307,7 +317,7 @@ impl<A: Portable> Kin for Issue<A> {
             Decision::GiveUp => Decision::GiveUp,
             Decision::Dismiss => Decision::Dismiss,
         };
-        child.address.send_control(decision);
+        child.address.send_control(Verdict { crash, decision });
         Ok(())
     }
 
@@ -364,7 +374,7 @@ impl Handler<ChildReport> for Supervisor {
     fn handle(&mut self, report: ChildReport, ctx: &mut Context<Self>) {
         let ChildReport { key, news } = report;
         if let News::Panicked(crash, _) | News::Failed(crash, _) = &news
-            && self.abroad(key).is_none_or(|abroad| abroad.has_reported(*crash))
+            && self.abroad(key).is_none_or(|abroad| abroad.has_reported(*crash, ctx.now()))
         {
             return;
         }
@@ -582,12 +592,22 @@ fn dismiss<A: Actor>(cx: &mut ControlCx<Life<A>>) {
     }
 }
 
-impl<A: Portable> Control<Life<A>> for Decision<A> {
+/// What was decided about a child: where it is about a crash, about the how manyth; else 0.
+struct Verdict<A> {
+    crash: u64,
+    decision: Decision<A>,
+}
+
+impl<A: Portable> Control<Life<A>> for Verdict<A> {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         let extra = cx.extra();
         let Some(child) = &mut extra.child else { return };
         let (crashed, Some(minded)) = (child.crashed, child.minded()) else { return };
-        match self {
+        if self.crash != 0 && !(crashed && self.crash == minded.crashes) {
+            // It was told before.
+            return;
+        }
+        match self.decision {
             Decision::Dismiss => dismiss(cx),
             Decision::GiveUp => {
                 if let Some(crash) = minded.decided() {
@@ -614,26 +634,36 @@ impl<A: Portable> Control<Life<A>> for Decision<A> {
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        let (actor, name) = (TypeId::of::<A>(), type_name::<A>());
-        let carried = match self {
+        fn carry<A: Actor>(
+            crash: u64,
+            verdict: Decision<Write<'_>>,
+            cx: &mut AwayCx<Life<A>>,
+        ) -> Result<(), WireError> {
+            let (actor, name) = (TypeId::of::<A>(), type_name::<A>());
+            crate::away::carry(Parcel::Verdict { actor, name, crash, verdict }, cx)
+        }
+        let carried = match self.decision {
             Decision::Restart(state) => {
                 let write = guarded(|codec, out| codec.write(&state, out));
-                let verdict = Decision::Restart(&write as Write<'_>);
-                crate::away::carry(Parcel::Verdict { actor, name, verdict }, cx)
+                carry(self.crash, Decision::Restart(&write), cx)
             }
-            Decision::Resume => crate::away::carry(Parcel::Verdict { actor, name, verdict: Decision::Resume }, cx),
-            Decision::GiveUp => crate::away::carry(Parcel::Verdict { actor, name, verdict: Decision::GiveUp }, cx),
-            Decision::Dismiss => crate::away::carry(Parcel::Verdict { actor, name, verdict: Decision::Dismiss }, cx),
+            Decision::Resume => carry(self.crash, Decision::Resume, cx),
+            Decision::GiveUp => carry(self.crash, Decision::GiveUp, cx),
+            Decision::Dismiss => carry(self.crash, Decision::Dismiss, cx),
         };
         if carried.is_err() {
             // It must not wait for ever. Where that cannot be said either, its theater is lost.
-            let _ = crate::away::carry(Parcel::Verdict { actor, name, verdict: Decision::GiveUp }, cx);
+            let _ = carry(self.crash, Decision::GiveUp, cx);
         }
     }
 }
 
 /// Tells a child here, or further on, what was decided elsewhere.
-pub(crate) fn decide<A: Portable>(child: ActorId, decision: Decision<(&[u8], Codec)>) -> Result<(), WireError> {
+pub(crate) fn decide<A: Portable>(
+    child: ActorId,
+    crash: u64,
+    decision: Decision<(&[u8], Codec)>,
+) -> Result<(), WireError> {
     let Some(child) = ActorRef::<A>::of_id(child) else { return Ok(()) };
     let read = match decision {
         Decision::Restart((bytes, codec)) => codec.read::<A>(bytes).map(Decision::Restart),
@@ -642,6 +672,6 @@ pub(crate) fn decide<A: Portable>(child: ActorId, decision: Decision<(&[u8], Cod
         Decision::Dismiss => Ok(Decision::Dismiss),
     };
     let error = read.as_ref().err().cloned();
-    child.address.send_control(read.unwrap_or(Decision::GiveUp));
+    child.address.send_control(Verdict { crash, decision: read.unwrap_or(Decision::GiveUp) });
     error.map_or(Ok(()), Err)
 }

@@ -69,6 +69,8 @@ pub enum Parcel<'a> {
         actor: TypeId,
         /// What that is called in reports.
         name: &'static str,
+        /// About the how manyth of its crashes; 0: about none.
+        crash: u64,
         /// What is to become of it.
         verdict: Decision<Write<'a>>,
     },

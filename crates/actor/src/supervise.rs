@@ -261,6 +261,7 @@ impl Supervisor {
             Ward::There(child) if child.whereabouts == Whereabouts::Lost => child.theater(),
             _ => None,
         };
+        let now = ctx.now();
         let mut to_call: Vec<Arc<dyn Host>> = Vec::new();
         let mut crashed = Vec::new();
         for (index, kept) in self.children.iter_mut().enumerate() {
@@ -275,7 +276,7 @@ impl Supervisor {
                 }
                 Ward::There(child) => match (child.whereabouts, &child.host) {
                     (Whereabouts::There, _) => {
-                        crashed.extend(child.decide(Decision::Restart(())).err().map(|crash| (kept.key, crash)));
+                        crashed.extend(child.decide(Decision::Restart(()), now).err().map(|crash| (kept.key, crash)));
                     }
                     (Whereabouts::Lost, Some(host)) => {
                         if !to_call.iter().any(|known| known.theater() == host.theater()) {
@@ -327,7 +328,7 @@ impl Supervisor {
         let Some(at) = self.position(key) else { return };
         let Ward::Here(_, told) = self.children[at].child else { return };
         // What it was told when it had given away its factory.
-        let crash = if told > restarts { abroad.decide(Decision::Restart(())).err() } else { None };
+        let crash = if told > restarts { abroad.decide(Decision::Restart(()), ctx.now()).err() } else { None };
         self.children[at].child = Ward::There(abroad);
         if let Some(crash) = crash {
             self.child_crashed(key, crash, ctx);
@@ -355,8 +356,8 @@ impl Supervisor {
                 let with_it = |kept: &Kept| theater.is_some_and(|at| kept.child.is_at(at, Whereabouts::Lost));
                 self.children.retain(|kept| kept.key != key && !with_it(kept));
             }
-            Directive::Resume => drop(child.decide(Decision::Resume)),
-            Directive::Stop => drop(child.decide(Decision::GiveUp)),
+            Directive::Resume => drop(child.decide(Decision::Resume, ctx.now())),
+            Directive::Stop => drop(child.decide(Decision::GiveUp, ctx.now())),
             Directive::Escalate => self.give_up(at, crash, ctx),
         }
     }

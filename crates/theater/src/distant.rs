@@ -40,7 +40,7 @@ enum Kept {
     Request { actor: TypeId, message: TypeId, name: &'static str, bytes: Vec<u8>, answer: TakeAnswer },
     Stop { drain: bool },
     Kill,
-    Verdict { actor: TypeId, name: &'static str, verdict: Decision<Vec<u8>> },
+    Verdict { actor: TypeId, name: &'static str, crash: u64, verdict: Decision<Vec<u8>> },
     Watch { watcher: Watcher, notify: Box<dyn FnOnce(StopReason) + Send> },
     Unwatch { watcher: Watcher },
     Marker(Marker),
@@ -180,14 +180,14 @@ impl Distant {
             },
             Parcel::Stop { drain } => Kept::Stop { drain },
             Parcel::Kill => Kept::Kill,
-            Parcel::Verdict { actor, name, verdict } => {
+            Parcel::Verdict { actor, name, crash, verdict } => {
                 let verdict = match verdict {
                     Decision::Restart(write) => Decision::Restart(written(write)?),
                     Decision::Resume => Decision::Resume,
                     Decision::GiveUp => Decision::GiveUp,
                     Decision::Dismiss => Decision::Dismiss,
                 };
-                Kept::Verdict { actor, name, verdict }
+                Kept::Verdict { actor, name, crash, verdict }
             }
             Parcel::Watch { watcher, notify } => Kept::Watch { watcher, notify },
             Parcel::Unwatch { watcher } => Kept::Unwatch { watcher },
@@ -225,7 +225,7 @@ impl Kept {
             }
             Kept::Stop { drain } => to.carry(Parcel::Stop { drain }),
             Kept::Kill => to.carry(Parcel::Kill),
-            Kept::Verdict { actor, name, verdict } => {
+            Kept::Verdict { actor, name, crash, verdict } => {
                 let write = verdict.map(ready);
                 let verdict = match &write {
                     Decision::Restart(write) => Decision::Restart(write as Write<'_>),
@@ -233,7 +233,7 @@ impl Kept {
                     Decision::GiveUp => Decision::GiveUp,
                     Decision::Dismiss => Decision::Dismiss,
                 };
-                to.carry_named(Parcel::Verdict { actor, name, verdict })
+                to.carry_named(Parcel::Verdict { actor, name, crash, verdict })
             }
             Kept::Watch { watcher, notify } => to.carry(Parcel::Watch { watcher, notify }),
             Kept::Unwatch { watcher } => to.carry(Parcel::Unwatch { watcher }),

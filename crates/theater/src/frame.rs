@@ -33,8 +33,8 @@ pub(crate) enum Head {
     Named { handle: Handle, slot: u64, life: u64, seal: u64 },
     /// As `Spawn`, for a child of a supervisor of the sender's: who that is goes before the state.
     SpawnChild { handle: Handle, kind: u32, codec: Wire },
-    /// What the supervisor of the actor has decided; a new state may follow. The kind is that of its start.
-    Verdict { to: Handle, kind: u32, codec: Wire, verdict: Decision<()> },
+    /// What the supervisor of the actor has decided, about the how manyth crash (0: about none); a new state may follow. The kind is that of its start.
+    Verdict { to: Handle, kind: u32, codec: Wire, crash: u64, verdict: Decision<()> },
     /// The actor is to stop.
     Stop { to: Handle },
     /// The actor is to end without its hook.

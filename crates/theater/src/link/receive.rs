@@ -163,10 +163,10 @@ impl Link {
                 let entry = self.registry.spawn(kind);
                 self.bind_started(handle, entry.map(|entry| (entry.spawn_child)(&self.core, rest, codec.into())));
             }
-            Head::Verdict { to, kind, codec, verdict } => {
+            Head::Verdict { to, kind, codec, crash, verdict } => {
                 if let (Some(id), Some(entry)) = (target(to), self.registry.spawn(kind)) {
                     // A child whose new state cannot be read ends.
-                    let _ = (entry.decide)(id, verdict.map(|()| (rest, codec.into())));
+                    let _ = (entry.decide)(id, crash, verdict.map(|()| (rest, codec.into())));
                 }
             }
             Head::Named { handle, slot, life, seal } => {

@@ -134,10 +134,10 @@ impl Link {
                 self.send(lane, |out| Head::Stop { to }.write(out)).map(drop)
             }
             Parcel::Kill => self.send(Lane::System, |out| Head::Kill { to }.write(out)).map(drop),
-            Parcel::Verdict { actor, name, verdict } => {
+            Parcel::Verdict { actor, name, crash, verdict } => {
                 let (kind, codec) = self.table.spawn(actor, name)?;
                 let codec = if named { Codec::Named } else { codec };
-                let head = Head::Verdict { to, kind, codec: codec.into(), verdict: verdict.map(drop) };
+                let head = Head::Verdict { to, kind, codec: codec.into(), crash, verdict: verdict.map(drop) };
                 let full = self.send(Lane::System, |out| {
                     head.write(out)?;
                     match verdict {
