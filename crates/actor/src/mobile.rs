@@ -223,7 +223,9 @@ impl Moves {
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             pass: |id, marker| match to::<A>(id) {
-                Some(address) => address.send_control_in_order(Pass { marker, again: false }),
+                // Past a handler that waits, or a crash that is seen to: what came before it waits there too, in its order, and
+                // who sees to the crash may be waiting for the answer.
+                Some(address) => address.send_control_behind(Pass { marker, again: false }),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             settle: |id, carrier, antechamber| {

@@ -396,11 +396,63 @@ impl Worker {
             rest.append(cold.deferred.take());
             cold.deferred = rest;
         }
+        self.settle_deferred(cell, outcome, panic);
+        // SAFETY: this thread runs the cell's stage.
+        unsafe { self.run_waiting_requests(cell) };
+    }
+
+    fn settle_deferred(&self, cell: NonNull<Cell>, outcome: Outcome, panic: Option<Box<dyn Any + Send>>) {
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
         match panic {
             // It was a message on its way that panicked, and is lost by that; those behind it are not.
             Some(_) if header.has_status(status::AWAY) => self.run_deferred(cell),
             Some(panic) => self.crash(cell, Crash::Panic(panic)),
             None => self.settle(cell, outcome),
+        }
+    }
+
+    /// Requests that waited while the cell was frozen do not wait for a handler that was suspended since, or for who sees to
+    /// its crash: as those that come now do not.
+    ///
+    /// # Safety
+    /// This thread runs the cell's stage.
+    unsafe fn run_waiting_requests(&self, cell: NonNull<Cell>) {
+        loop {
+            // SAFETY: cells are never freed; by the contract, and the reference to the cold part is short.
+            let (header, deferred) =
+                unsafe { (cell.as_ref(), Cell::cold(cell).as_mut().map(|cold| &mut cold.deferred)) };
+            let waits = header.has_status(status::SUSPENDED) && !header.has_status(status::FROZEN | status::VACANT);
+            let Some(deferred) = deferred.filter(|deferred| waits && !deferred.is_empty()) else { return };
+            let mut requests = 0;
+            // SAFETY: whole records.
+            deferred.for_each(|record| requests += usize::from(unsafe { record.as_ref() }.is_control()));
+            if requests == 0 {
+                return;
+            }
+            let (mut chain, mut rest, mut request) = (deferred.take(), Chain::new(), None);
+            // SAFETY: the chain owns the records; each is moved once, but for the first request, which is consumed below, before
+            // its segment is given back.
+            chain.for_each(|record| unsafe {
+                if record.as_ref().is_control() && request.is_none() {
+                    request = Some(record);
+                } else {
+                    rest.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+                }
+            });
+            // SAFETY: as above.
+            unsafe { Cell::cold_mut(cell) }.deferred = rest;
+            let request = request.expect("one was counted");
+            // SAFETY: as for running it when it comes.
+            let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (request.as_ref().thunk)(request, Op::Run) }));
+            chain.bytes = 0;
+            // SAFETY: every record was consumed or moved.
+            unsafe { chain.recycle(Some(&self.pool)) };
+            self.handled.set(self.handled.get().wrapping_add(1));
+            match outcome {
+                Ok(outcome) => self.settle(cell, outcome),
+                Err(panic) => self.crash(cell, Crash::Panic(panic)),
+            }
         }
     }
 }
