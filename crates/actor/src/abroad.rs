@@ -211,10 +211,13 @@ impl Abroad {
     /// How the supervisor watches the child `id`.
     pub(crate) fn watch_of(supervisor: ActorRef<Supervisor>, key: u64, id: ActorId) -> (Watcher, Notify) {
         let lost = Box::new(move |reason| {
-            // Of other ends the child itself tells. Where its place was given up with the link, it is not alive.
-            if let StopReason::TheaterLost | StopReason::NotAlive = reason {
-                supervisor.address.send_urgent(ChildLost { key, id, surely: reason == StopReason::TheaterLost });
-            }
+            // Of its end the child itself tells as well. Where its place was given up with the link, it is not alive.
+            let end = match reason {
+                StopReason::TheaterLost => End::Lost,
+                StopReason::NotAlive => End::NotAlive,
+                _ => End::Other,
+            };
+            supervisor.address.send_urgent(ChildIsNoMore { key, id, end });
         });
         (watcher_of(key), Notify::Call(lost))
     }
@@ -392,18 +395,28 @@ impl Handler<ChildReport> for Supervisor {
     }
 }
 
-/// The theater of a child is lost.
-pub(crate) struct ChildLost {
+/// A child is no more, as far as can be seen from here.
+pub(crate) struct ChildIsNoMore {
     pub(crate) key: u64,
     pub(crate) id: ActorId,
-    /// Otherwise only if the link is.
-    pub(crate) surely: bool,
+    pub(crate) end: End,
 }
 
-impl Envelope<Life<Supervisor>> for ChildLost {
+/// How that is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its theater is lost.
+    Lost,
+    /// It was not there any more. Its theater is lost if the link is; else it tells of its end itself.
+    NotAlive,
+    /// It has ended.
+    Other,
+}
+
+impl Envelope<Life<Supervisor>> for ChildIsNoMore {
     fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
         let mut ctx = Context::new(cx);
-        life.actor.child_lost(self, &mut ctx);
+        life.actor.child_is_no_more(self, &mut ctx);
         ctx.into_cx()
     }
 

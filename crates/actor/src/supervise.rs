@@ -18,7 +18,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::abroad::{
-    Abroad, ChildLost, Decision, Emigrate, Host, Minded, Portable, Reached, TheaterLost, Ties, Whereabouts, emigrate,
+    Abroad, ChildIsNoMore, Decision, Emigrate, End, Host, Minded, Portable, Reached, TheaterLost, Ties, Whereabouts,
+    emigrate,
 };
 use crate::actor::{Actor, ActorId, Life, Notify, Request, Watcher};
 use crate::actor_ref::ActorRef;
@@ -362,12 +363,17 @@ impl Supervisor {
         }
     }
 
-    /// The theater that a child lived in is lost: one crash, of all children there.
-    pub(crate) fn child_lost(&mut self, ChildLost { key, id, surely }: ChildLost, ctx: &mut Context<Self>) {
+    /// A child in another theater is no more. Where that theater is lost, it is one crash, of all children there.
+    pub(crate) fn child_is_no_more(&mut self, ChildIsNoMore { key, id, end }: ChildIsNoMore, ctx: &mut Context<Self>) {
         let Some(child) = self.abroad(key) else { return };
-        let known = child.id() == Some(id) && child.whereabouts == Whereabouts::There;
-        if !known || !(surely || child.host.as_ref().is_some_and(|host| host.is_lost())) {
+        if child.id() != Some(id) || child.whereabouts != Whereabouts::There {
             return;
+        }
+        match end {
+            End::Lost => {}
+            End::NotAlive if child.host.as_ref().is_some_and(|host| host.is_lost()) => {}
+            End::NotAlive => return,
+            End::Other => return self.forget(key),
         }
         child.whereabouts = Whereabouts::Lost;
         if let Some(host) = child.host.clone()

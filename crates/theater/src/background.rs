@@ -60,6 +60,17 @@ impl House {
         self.in_background(name, move || again(next, every, job))
     }
 
+    /// Does `job` after some time, from something that is done in the background.
+    pub(crate) fn later(&self, time: Duration, job: impl FnOnce() + Send + 'static) {
+        match &self.outside {
+            None => {
+                std::thread::sleep(time);
+                job();
+            }
+            Some(outside) => outside.later(time, Box::new(job)),
+        }
+    }
+
     /// Waits for what comes from `from`, until `deadline`.
     pub(crate) fn receive<T>(&self, from: &Receiver<T>, deadline: Duration) -> Option<T> {
         let Some(system) = self.simulated() else {

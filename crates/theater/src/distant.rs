@@ -5,6 +5,7 @@
 
 use std::any::{Any, TypeId};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use playhouse_actor::away::{Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
@@ -12,11 +13,15 @@ use playhouse_actor::{ActorId, AskError, StopReason, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
 
 use crate::directory::{Directory, Far};
+use crate::error::TheaterError;
+use crate::house::House;
 use crate::link::Link;
 use crate::proxy::Proxy;
 
 /// What is kept until the theater is reached; what is more becomes dead letters.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
+/// A theater that is out of reach is called so often.
+const CALL_EVERY: Duration = Duration::from_millis(100);
 
 /// The place of an actor of a theater that may not have been called yet, or is not known.
 pub(crate) struct Distant {
@@ -109,7 +114,11 @@ impl Distant {
     fn call_in_background(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let house = self.directory.house();
-        if house.is_none_or(|house| house.in_background("call", move || this.call()).is_err()) {
+        let call = |house: Arc<House>| {
+            let since = house.now();
+            house.in_background("call", move || this.call(since)).is_err()
+        };
+        if house.is_none_or(call) {
             // No thread can be had: as if nobody had answered.
             self.give_up();
         }
@@ -129,12 +138,19 @@ impl Distant {
         WireError::new("the theater is lost, or cannot be reached")
     }
 
-    /// Calls the theater, and sends on what was kept.
-    fn call(self: Arc<Self>) {
-        match (self.directory.house(), self.far.get().and_then(|far| far.address)) {
-            (Some(house), Some(address)) => house.reach(address, Box::new(move |link| self.reached(link.ok()))),
-            _ => self.reached(None),
-        }
+    /// Calls the theater, again and again for as long as one that there was a link with would be, and sends on what was kept.
+    fn call(self: Arc<Self>, since: Duration) {
+        let (Some(house), Some(address)) = (self.directory.house(), self.far.get().and_then(|far| far.address)) else {
+            return self.reached(None);
+        };
+        let again = Arc::clone(&house);
+        let called = move |link: Result<Arc<Link>, TheaterError>| match link {
+            Err(TheaterError::Io { .. }) if again.now() - since < again.settings.lost_after => {
+                again.later(CALL_EVERY, move || self.call(since));
+            }
+            link => self.reached(link.ok()),
+        };
+        house.reach(address, Box::new(called));
     }
 
     fn reached(&self, link: Option<Arc<Link>>) {
