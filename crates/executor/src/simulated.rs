@@ -118,6 +118,10 @@ pub struct Steps {
 }
 
 impl Steps {
+    pub(crate) fn workers(&self) -> &[Arc<Worker>] {
+        &self.workers
+    }
+
     fn simulation(&self) -> &Simulation {
         self.system.simulation.as_ref().expect("it is simulated")
     }
