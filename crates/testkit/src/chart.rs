@@ -44,11 +44,14 @@ impl Chart {
 
     /// The chart as a picture: an SVG document.
     pub fn svg(&self) -> String {
-        const COLUMN: usize = 150;
         const ROW: usize = 28;
         const TOP: usize = 46;
-        let (width, height) = (COLUMN * self.actors.len().max(1), TOP + ROW * (self.arrows.len() + 1));
-        let x = |actor: usize| COLUMN / 2 + COLUMN * actor;
+        /// Of a letter, at most; most are narrower.
+        const WIDTH: usize = 7;
+        let texts = self.actors.iter().chain(self.arrows.iter().map(|arrow| &arrow.label));
+        let column = texts.map(|text| text.chars().count() * WIDTH + 30).max().unwrap_or(0).max(100);
+        let (width, height) = (column * self.actors.len().max(1), TOP + ROW * (self.arrows.len() + 1));
+        let x = |actor: usize| column / 2 + column * actor;
         let mut svg = String::new();
         let mut line = |text: fmt::Arguments<'_>| {
             writeln!(svg, "{text}").expect("a string takes what is written to it");
@@ -65,8 +68,8 @@ impl Chart {
             line(format_args!(r##"<path d="M{x} 30V{height}" stroke="#999" stroke-dasharray="3 3"/>"##));
             line(format_args!(
                 r##"<rect x="{}" y="6" width="{}" height="24" fill="#eef" stroke="#336"/>"##,
-                x - COLUMN / 2 + 5,
-                COLUMN - 10
+                x - column / 2 + 5,
+                column - 10
             ));
             line(format_args!(r##"<text x="{x}" y="22">{}</text>"##, Escaped(name)));
         }
@@ -74,6 +77,10 @@ impl Chart {
             let y = TOP + ROW * row + ROW / 2;
             let (from, to) = (x(arrow.from), x(arrow.to));
             let colour = if arrow.wrong.is_some() { "#c00" } else { "#000" };
+            line(format_args!("<g>"));
+            if let Some(wrong) = &arrow.wrong {
+                line(format_args!(r##"<title>{}</title>"##, Escaped(wrong)));
+            }
             let dashes = if arrow.is_answer { r##" stroke-dasharray="5 3""## } else { "" };
             if arrow.from == arrow.to {
                 line(format_args!(
@@ -97,9 +104,7 @@ impl Chart {
                     Escaped(&arrow.label)
                 ));
             }
-            if let Some(wrong) = &arrow.wrong {
-                line(format_args!(r##"<title>{}</title>"##, Escaped(wrong)));
-            }
+            line(format_args!("</g>"));
         }
         line(format_args!("</svg>"));
         svg

@@ -147,7 +147,13 @@ impl Checker {
             }
             match ran.ended {
                 Ended::GivenUp => report.given_up += 1,
-                _ => {
+                Ended::Endless => {
+                    // What is behind it would be as long.
+                    report.schedules += 1;
+                    report.failure = Some(Failure::of(&ran, ran.steps.len(), Violation::Endless));
+                    return report;
+                }
+                Ended::Returned(_) | Ended::Panicked(_) => {
                     report.schedules += 1;
                     if self.counts {
                         report.orders = report.orders.saturating_add(Causality::of(&ran.steps).orders());
@@ -322,8 +328,15 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.violation)?;
+        /// Of many deliveries, the first and the last so many are shown.
+        const SHOWN: usize = 50;
+        let all = self.deliveries.len();
         for (nth, sent) in self.deliveries.iter().enumerate() {
-            writeln!(f, "{:>5}. {sent}", nth + 1)?;
+            if nth < SHOWN || nth + SHOWN >= all {
+                writeln!(f, "{:>5}. {sent}", nth + 1)?;
+            } else if nth == SHOWN {
+                writeln!(f, "       .. {} more ..", all - 2 * SHOWN)?;
+            }
         }
         write!(f, "to repeat it: Checker::replay of the schedule \"{}\"", self.schedule)
     }

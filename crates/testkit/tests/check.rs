@@ -210,7 +210,10 @@ impl Restless {
 #[test]
 fn a_program_that_never_ends_is_found() {
     let report = Checker::new().run(|system| system.spawn(Restless).tell(GoOn));
-    assert_eq!(report.failure().unwrap().violation, Violation::Endless);
+    let failure = report.failure().unwrap();
+    assert_eq!(failure.violation, Violation::Endless);
+    let text = failure.to_string();
+    assert!(text.contains("Restless #0 -> Restless #0: GoOn") && text.lines().count() < 110, "{text}");
 }
 
 #[test]
