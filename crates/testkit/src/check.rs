@@ -7,8 +7,9 @@ use playhouse::System;
 
 use crate::causality::Causality;
 use crate::explorer::Explorer;
-use crate::run::{Cast, Choose, DELIVERIES_MAX, Ended, MessageId, Ran, Step, Wrong, lock, run};
+use crate::run::{Choose, DELIVERIES_MAX, Ended, Ran, lock, run};
 use crate::schedule::{ByName, Schedule, Sent, sent};
+use crate::step::{Cast, MessageId, Step, Wrong};
 
 /// Schedules that are tried at most, where nothing else is asked for.
 const SCHEDULES_MAX: u64 = 100_000;

@@ -18,7 +18,8 @@
 //! its end races with its beginning, and what lies between comes after the one and before the other.
 
 use crate::causality::Causality;
-use crate::run::{Choose, MessageId, Step};
+use crate::run::Choose;
+use crate::step::{MessageId, Step};
 
 /// A state along the present run.
 struct Node {
@@ -165,7 +166,8 @@ mod tests {
 
     use super::Explorer;
     use crate::causality::Causality;
-    use crate::run::{Cast, Choose, Ended, MessageId, Step, Who, lock, run};
+    use crate::run::{Choose, Ended, lock, run};
+    use crate::step::{Cast, MessageId, Step, Who};
 
     struct Shared(Arc<Mutex<Explorer>>);
 

@@ -5,7 +5,8 @@
 //! - [`simulate`] runs a larger one under many seeds, and [`replay()`] under one, with a message sequence chart.
 //! - [`Machine`] verifies a state machine, and draws it.
 //!
-//! Several theaters on one thread, with a network that breaks, are [`playhouse::Simulation`].
+//! Several theaters on one thread, with a network that breaks, are [`playhouse::Simulation`]; [`under_seeds`] runs them under
+//! many seeds.
 
 #![forbid(unsafe_code)]
 
@@ -16,15 +17,17 @@ mod explorer;
 mod kit;
 mod machine;
 pub mod programs;
+mod quiet;
 mod replay;
 mod run;
 mod schedule;
+mod step;
 
 pub use chart::Chart;
 pub use check::{Checker, Failure, Report, Violation, check};
 pub use kit::{Kit, Probe};
 pub use machine::{Flaw, Flaws, Machine};
-pub use replay::{Replay, commit, replay, simulate};
+pub use replay::{Replay, commit, replay, simulate, under_seeds};
 pub use schedule::{NoSchedule, Schedule, Sent};
 
 /// The programs of the guide, compiled and run.

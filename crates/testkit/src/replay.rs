@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
 use playhouse::System;
@@ -9,8 +10,10 @@ use playhouse_executor::Choices;
 
 use crate::chart::Chart;
 use crate::check::{Checker, Failure};
-use crate::run::{Choose, Ended, MessageId, Step, run};
+use crate::quiet::text_of;
+use crate::run::{Choose, Ended, run};
 use crate::schedule::{Sent, sent};
+use crate::step::{MessageId, Step};
 
 /// Runs `program` once, in an order that is drawn from `seed`: the same seed gives the same run, to the last message.
 ///
@@ -42,6 +45,21 @@ pub fn simulate(seeds: Range<u64>, program: impl Fn(&System)) {
                 "under seed {seed} (commit {}): {failure}\nor playhouse_testkit::replay({seed}, ..), which has a chart of it",
                 commit()
             );
+        }
+    }
+}
+
+/// Calls `test` with each of these seeds: for what draws its order in another way, a system with
+/// [`simulated(seed)`](playhouse::SystemBuilder::simulated) or theaters in a [`playhouse::Simulation`]. Where it panics, the seed
+/// and the commit are said.
+///
+/// # Panics
+/// With the first seed under which `test` does.
+#[track_caller]
+pub fn under_seeds(seeds: Range<u64>, test: impl Fn(u64)) {
+    for seed in seeds {
+        if let Err(thrown) = catch_unwind(AssertUnwindSafe(|| test(seed))) {
+            panic!("under seed {seed} (commit {}): {}", commit(), text_of(&*thrown));
         }
     }
 }

@@ -7,80 +7,20 @@
 //! Actors and messages have names that are the same in every run in which the same has happened before: an actor is the
 //! so-manyth that its creator started, a message the so-manyth that its sender sent to its receiver.
 
-use std::any::Any;
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use playhouse::{ActorId, ShortType, System, name_of};
-use playhouse_executor::{Deliveries, Delivery, Driver, Lane, MailKind, RawAddress};
+use playhouse_executor::{Deliveries, Delivery, Driver, MailKind, RawAddress};
 
+use crate::quiet::{Quiet, take_panic, text_of};
 use crate::schedule::{Sent, sender, shown, waits};
+use crate::step::{Cast, Channel, MessageId, Origin, Step, Who, Wrong};
 
 /// A run that has come so far is taken for one that never ends.
 pub(crate) const DELIVERIES_MAX: usize = 10_000;
-
-/// Who sends or receives: the same in every run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Who {
-    /// The program itself, which is no actor.
-    Program,
-    /// Timers.
-    Clock,
-    /// The actor with this number in the [`Cast`].
-    Actor(u32),
-}
-
-/// Which messages keep their order among each other: those of one sender to one receiver in one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Channel {
-    System,
-    Urgent,
-    Normal,
-    /// Wake-ups pass by messages that wait for the handler that they wake.
-    WakeUp,
-}
-
-/// Which message: the same in every run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct MessageId {
-    pub(crate) from: Who,
-    pub(crate) to: Who,
-    channel: Channel,
-    nth: u32,
-}
-
-impl MessageId {
-    /// Whether the order of the two is fixed.
-    pub(crate) fn is_in_channel_of(self, other: MessageId) -> bool {
-        (self.from, self.to, self.channel) == (other.from, other.to, other.channel)
-    }
-}
-
-/// Who has a part in any run of a program.
-#[derive(Default)]
-pub(crate) struct Cast {
-    by_birth: HashMap<(Who, u32), u32>,
-}
-
-impl Cast {
-    fn born(&mut self, creator: Who, nth: u32) -> Who {
-        let next = self.by_birth.len() as u32;
-        Who::Actor(*self.by_birth.entry((creator, nth)).or_insert(next))
-    }
-}
-
-/// What a message needs to have happened before.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Origin {
-    /// All steps before this one: it was sent when nothing else was left to do.
-    pub(crate) all_before: usize,
-    /// These steps.
-    pub(crate) steps: Vec<usize>,
-}
 
 /// A message that waits.
 #[derive(Clone, Debug)]
@@ -88,55 +28,6 @@ pub(crate) struct Waiting {
     pub(crate) id: MessageId,
     delivery: Delivery,
     origin: Origin,
-}
-
-/// A delivery.
-#[derive(Clone, Debug)]
-pub(crate) struct Step {
-    pub(crate) id: MessageId,
-    pub(crate) kind: MailKind,
-    pub(crate) may_wait: bool,
-    pub(crate) is_control: bool,
-    pub(crate) message: &'static str,
-    /// Which one it was of those that were enabled.
-    pub(crate) choice: usize,
-    pub(crate) origin: Origin,
-    /// Whether the receiver was in a handler that waits.
-    pub(crate) was_suspended: bool,
-    /// Whether the receiver took ordinary messages.
-    pub(crate) was_open: bool,
-    /// Whose handlers it has woken.
-    pub(crate) woke: Vec<Who>,
-    /// Who was asked, where the asker waits for the answer.
-    pub(crate) asked: Vec<Who>,
-    /// Whether the receiver was in a handler that waits for an answer which has not come.
-    pub(crate) gives_up_asks: bool,
-    /// When, in the system's time.
-    pub(crate) at: Duration,
-    /// What went wrong in it.
-    pub(crate) wrong: Option<Wrong>,
-}
-
-/// What can go wrong in a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
-    Crash(String),
-    DeadLetter(String),
-}
-
-impl Step {
-    /// Whether the order of the two steps can make a difference.
-    ///
-    /// A handler works on its own actor and sends messages, so steps of different actors commute, but for what the runtime
-    /// itself shares between them: an answer that is looked at when its asker wakes up for another reason, a request that is
-    /// taken back, and the search for cycles of asks.
-    pub(crate) fn depends_on(&self, other: &Step) -> bool {
-        let one_way = |a: &Step, b: &Step| {
-            b.was_suspended && (a.woke.contains(&b.id.to) || a.kind == MailKind::Request && a.id.from == b.id.to)
-                || b.may_wait && (a.asked.contains(&b.id.to) || a.gives_up_asks)
-        };
-        self.id.to == other.id.to || one_way(self, other) || one_way(other, self)
-    }
 }
 
 /// Says what is delivered next.
@@ -194,12 +85,7 @@ impl Run {
                 Some(known) => *known,
                 None => self.enter(from, &delivery),
             };
-            let channel = match (delivery.kind, delivery.lane) {
-                (MailKind::WakeUp, _) => Channel::WakeUp,
-                (_, Lane::System) => Channel::System,
-                (_, Lane::Urgent) => Channel::Urgent,
-                (_, Lane::Normal) => Channel::Normal,
-            };
+            let channel = Channel::of(&delivery);
             let nth = self.sent.entry((from, to, channel)).or_default();
             let id = MessageId { from, to, channel, nth: *nth };
             *nth += 1;
@@ -562,64 +448,4 @@ fn stuck(run: &Run) -> Vec<String> {
         format!("{name} waits in its handler of {handles}{behind}")
     };
     stuck.iter().map(say).collect()
-}
-
-fn text_of(thrown: &(dyn Any + Send)) -> String {
-    let text = thrown.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| thrown.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
-}
-
-thread_local! {
-    /// While runs are made on this thread: the first panic that was not asked for.
-    static PANIC: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
-}
-
-/// The first panic of this run since it was asked for.
-fn take_panic() -> Option<String> {
-    PANIC.with_borrow_mut(|panic| panic.as_mut().and_then(Option::take))
-}
-
-/// Panics on this thread are kept, not printed: a search meets the same ones again and again, and reports one.
-struct Quiet;
-
-impl Quiet {
-    fn begin() -> Quiet {
-        static HOOK: Once = Once::new();
-        HOOK.call_once(|| {
-            let others = std::panic::take_hook();
-            std::panic::set_hook(Box::new(move |info| {
-                let kept = PANIC.try_with(|panic| match &mut *panic.borrow_mut() {
-                    Some(first) => {
-                        first.get_or_insert_with(|| Said(info).to_string());
-                        true
-                    }
-                    None => false,
-                });
-                if kept != Ok(true) {
-                    others(info);
-                }
-            }));
-        });
-        PANIC.set(Some(None));
-        Quiet
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        PANIC.set(None);
-    }
-}
-
-/// A panic in one line: what it said, and where.
-struct Said<'a, 'b>(&'a std::panic::PanicHookInfo<'b>);
-
-impl fmt::Display for Said<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = text_of(self.0.payload());
-        match self.0.location() {
-            Some(location) => write!(f, "{text} ({}:{})", location.file(), location.line()),
-            None => f.write_str(&text),
-        }
-    }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use playhouse::ShortType;
 use playhouse_executor::MailKind;
 
-use crate::run::{Choose, MessageId, Ran, Step, Who, Wrong};
+use crate::run::{Choose, Ran};
+use crate::step::{MessageId, Step, Who, Wrong};
 
 /// A message on its way from its sender to its receiver, in the order of delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]

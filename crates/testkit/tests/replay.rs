@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse::prelude::*;
 use playhouse_testkit::programs::{PROGRAMS, named};
-use playhouse_testkit::{Chart, commit, replay, simulate};
+use playhouse_testkit::{Chart, commit, replay, simulate, under_seeds};
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_others_give_others() {
@@ -122,4 +123,45 @@ fn a_failure_prints_seed_and_commit_and_can_be_repeated() {
     simulate(0..20, |system| {
         named("commit").unwrap().right()(system);
     });
+}
+
+#[actor(remote)]
+impl Till {
+    #[message]
+    fn count(&mut self) -> u64 {
+        self.0 += 1;
+        self.0
+    }
+}
+
+struct Till(u64);
+
+#[test]
+fn theaters_run_under_many_seeds_and_a_failure_says_which() {
+    let connections = AtomicU64::new(0);
+    let theaters = |seed: u64| {
+        let net = playhouse::Simulation::new(seed);
+        let here = net.theater(Theater::builder()).unwrap();
+        let there = net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap();
+        there.publish("till", there.system().spawn(Till(0)));
+        let address = there.address().unwrap().to_string();
+        let till = here.find::<Till>(&format!("playhouse://{address}/till")).wait().unwrap();
+        net.break_by_chance(Duration::from_millis(5));
+        for n in 1..=5 {
+            assert_eq!(till.ask(Count).wait(), Ok(n));
+            net.run_for(Duration::from_millis(5));
+        }
+        connections.fetch_max(net.happened().connections, Ordering::Relaxed);
+    };
+    under_seeds(0..10, theaters);
+    assert!(connections.load(Ordering::Relaxed) > 1, "under some seed, the network broke");
+    let thrown = catch_unwind(AssertUnwindSafe(|| {
+        under_seeds(0..10, |seed| {
+            theaters(seed);
+            assert_ne!(seed, 7, "not seven");
+        });
+    }));
+    let thrown = thrown.expect_err("seven comes");
+    let text = thrown.downcast_ref::<String>().unwrap();
+    assert!(text.starts_with(&format!("under seed 7 (commit {}): ", commit())) && text.contains("not seven"), "{text}");
 }
