@@ -46,6 +46,8 @@ pub struct Delivery {
 
 /// What waits in a simulated system with one worker. Dropped, it gives back what still waits: the system may then run on by
 /// itself, and has to be shut down by others.
+///
+/// INVARIANT: the worker is touched only with [`Steps::alone`] held, so by one thread at a time, and by no handler's caller.
 pub struct Deliveries {
     steps: Steps,
     held: BTreeMap<u64, Held>,
@@ -83,9 +85,13 @@ impl Deliveries {
     }
 
     /// Takes what was sent since this was called last; in each lane in the order of sending.
+    ///
+    /// # Panics
+    /// From inside an actor of a simulated system.
     pub fn collect(&mut self) -> Vec<Delivery> {
         let worker = Arc::clone(self.worker());
         let mut found = Vec::new();
+        let _alone = self.steps.alone();
         worker.enter(|| {
             worker.raise();
             worker.attend();
@@ -153,8 +159,9 @@ impl Deliveries {
     /// Delivers the message, and nothing else.
     ///
     /// # Panics
-    /// If it does not wait.
+    /// If it does not wait, or from inside an actor of a simulated system.
     pub fn deliver(&mut self, number: u64) {
+        let _alone = self.steps.alone();
         let held = self.held.remove(&number).unwrap_or_else(|| panic!("message {number} does not wait"));
         let worker = self.worker();
         worker.enter(|| {
@@ -173,9 +180,18 @@ impl Deliveries {
         });
     }
 
+    /// Whether a timer runs.
+    pub fn has_timers(&self) -> bool {
+        self.steps.next_timer().is_some()
+    }
+
     /// Lets time pass to the next timer, if there is one, and fires all that are due then; but not beyond `until`, in the
     /// system's time. False: no timer fires until then, and it is then.
+    ///
+    /// # Panics
+    /// From inside an actor of a simulated system.
     pub fn let_time_pass(&mut self, until: Option<Duration>) -> bool {
+        let _alone = self.steps.alone();
         match self.steps.next_timer().filter(|next| until.is_none_or(|until| *next <= until)) {
             Some(next) => {
                 self.steps.advance_clock(next);
@@ -198,6 +214,8 @@ impl Deliveries {
 
 impl Drop for Deliveries {
     fn drop(&mut self) {
+        // Where somebody else runs the system meanwhile, what is held is lost.
+        let Some(_alone) = self.steps.try_alone() else { return };
         let mut chain = Chain::new();
         for held in std::mem::take(&mut self.held).into_values() {
             // SAFETY: a whole record, which is given up.

@@ -7,7 +7,7 @@ use playhouse::System;
 
 use crate::causality::Causality;
 use crate::explorer::Explorer;
-use crate::run::{Choose, DELIVERIES_MAX, Ended, Ran, lock, run};
+use crate::run::{Choose, DELIVERIES_MAX, Ended, Ran, Time, lock, run};
 use crate::schedule::{ByName, Schedule, Sent, sent};
 use crate::step::{Cast, MessageId, Step, Wrong};
 
@@ -75,7 +75,7 @@ pub fn check<R: PartialEq + fmt::Debug>(program: impl Fn(&System) -> R) -> Repor
 ///
 /// It knows of two steps whether they commute by whom they are for. What actors share in another way than by messages (a
 /// lock, a counter) it does not see, and may miss orders that make a difference there. Timers fire when nothing else is left
-/// to do, and never before. The lanes have no order among each other: an urgent message may come before or after an earlier
+/// to do ([`Checker::any_time`] changes that). The lanes have no order among each other: an urgent message may come before or after an earlier
 /// one.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -83,6 +83,7 @@ pub struct Checker {
     schedules_max: u64,
     reduces: bool,
     counts: bool,
+    time: Time,
     dead_letters: bool,
     crashes: bool,
 }
@@ -96,7 +97,14 @@ impl Default for Checker {
 impl Checker {
     /// As [`check`] is.
     pub fn new() -> Checker {
-        Checker { schedules_max: SCHEDULES_MAX, reduces: true, counts: false, dead_letters: false, crashes: false }
+        Checker {
+            schedules_max: SCHEDULES_MAX,
+            reduces: true,
+            counts: false,
+            time: Time::AtRest,
+            dead_letters: false,
+            crashes: false,
+        }
     }
 
     /// How many schedules are tried at most. Default: 100,000.
@@ -114,6 +122,13 @@ impl Checker {
     /// Counts the orders that there would be without reduction: [`Report::orders`]. It takes time where much commutes.
     pub fn count_orders(mut self) -> Self {
         self.counts = true;
+        self
+    }
+
+    /// Timers may fire at any moment, the next one first: also while messages wait, as where a machine is slow. It takes many
+    /// more schedules, since when time passes makes a difference to everything.
+    pub fn any_time(mut self) -> Self {
+        self.time = Time::AnyTime;
         self
     }
 
@@ -140,7 +155,7 @@ impl Checker {
         let mut shortest: Option<(Vec<MessageId>, Violation)> = None;
         loop {
             lock(&explorer).begin();
-            let ran = run(&program, &cast, Box::new(Shared(Arc::clone(&explorer))));
+            let ran = run(&program, &cast, Box::new(Shared(Arc::clone(&explorer))), self.time);
             report.deliveries += ran.steps.len() as u64;
             if lock(&explorer).strayed {
                 report.failure = Some(Failure::of(&ran, ran.steps.len(), Violation::NotRepeatable));
@@ -181,7 +196,7 @@ impl Checker {
         }
         if let Some((ids, found)) = shortest {
             // Once more, without what it does not need.
-            let ran = run(&program, &cast, Box::new(ByName(ids)));
+            let ran = run(&program, &cast, Box::new(ByName(ids)), self.time);
             let (at, violation) = self.violation(&ran, first.as_ref()).unwrap_or((ran.steps.len(), found));
             report.failure = Some(Failure::of(&ran, at, violation));
         }
@@ -195,11 +210,11 @@ impl Checker {
         schedule: &Schedule,
         program: impl Fn(&System) -> R,
     ) -> Option<Failure> {
-        let first = match run(&program, &Arc::default(), Schedule::default().chooser()).ended {
+        let first = match run(&program, &Arc::default(), Schedule::default().chooser(), self.time).ended {
             Ended::Returned(result) => Some(result),
             _ => None,
         };
-        let ran = run(&program, &Arc::default(), schedule.chooser());
+        let ran = run(&program, &Arc::default(), schedule.chooser(), self.time);
         let (at, violation) = self.violation(&ran, first.as_ref())?;
         Some(Failure::of(&ran, at, violation))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use playhouse::{Actor, ActorRef, Context, Handler, Message, Recipient, ShortType, System};
 
-use crate::run::{Session, lock};
+use crate::run::{Purpose, Session, lock};
 use crate::schedule::{Schedule, Sent};
 
 /// A private simulated system for tests of one actor, or of a few: with virtual time, with [probes](Probe) for others to send
@@ -70,7 +70,7 @@ impl fmt::Debug for Kit {
 impl Kit {
     /// A system without actors.
     pub fn new() -> Kit {
-        Kit { session: Arc::new(Session::start(&Arc::default(), Schedule::default().chooser(), false)) }
+        Kit { session: Arc::new(Session::start(&Arc::default(), Schedule::default().chooser(), Purpose::Kit)) }
     }
 
     /// The system: to start the actors in that are tested. An `ask(..).wait()` runs it until the answer is there.

@@ -11,7 +11,7 @@ use playhouse_executor::Choices;
 use crate::chart::Chart;
 use crate::check::{Checker, Failure};
 use crate::quiet::text_of;
-use crate::run::{Choose, Ended, run};
+use crate::run::{Choose, Ended, Time, run};
 use crate::schedule::{Sent, sent};
 use crate::step::{MessageId, Step};
 
@@ -19,7 +19,7 @@ use crate::step::{MessageId, Step};
 ///
 /// The program is one as for [`check`](crate::check()): it has to do the same each time.
 pub fn replay<R: PartialEq + fmt::Debug>(seed: u64, program: impl FnOnce(&System) -> R) -> Replay<R> {
-    let ran = run(program, &std::sync::Arc::default(), Box::new(Drawn(Choices::new(seed))));
+    let ran = run(program, &std::sync::Arc::default(), Box::new(Drawn(Choices::new(seed))), Time::AtRest);
     let failure = Checker::new().failure_of(&ran);
     let deliveries = sent(&ran);
     let result = match ran.ended {

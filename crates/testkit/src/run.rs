@@ -46,6 +46,24 @@ struct Part {
     creator: (Who, u32),
 }
 
+/// When timers fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Time {
+    /// When nothing else is left to do.
+    AtRest,
+    /// When it is chosen.
+    AnyTime,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A test drives it.
+    Kit,
+    /// It is one of many, and may be given up.
+    Search(Time),
+}
+
 /// A run under way.
 struct Run {
     deliveries: Deliveries,
@@ -68,8 +86,9 @@ struct Run {
     crashes: u64,
     wrong: Arc<Mutex<Vec<Wrong>>>,
     system: System,
-    /// It is one of many, and may be given up.
-    is_search: bool,
+    purpose: Purpose,
+    /// How often time was chosen to pass.
+    times: u32,
     endless: bool,
 }
 
@@ -135,7 +154,11 @@ impl Run {
         let before = self.steps.len();
         while !done() {
             let enabled = self.enabled();
-            if enabled.is_empty() {
+            let mut ids: Vec<MessageId> = enabled.iter().map(|at| self.waiting[*at].id).collect();
+            if self.purpose == Purpose::Search(Time::AnyTime) && self.deliveries.has_timers() {
+                ids.push(MessageId::of_time(self.times));
+            }
+            if ids.is_empty() {
                 let all = Origin { all_before: self.steps.len(), steps: Vec::new() };
                 if !self.deliveries.let_time_pass(self.until) {
                     self.program = all;
@@ -144,14 +167,17 @@ impl Run {
                 self.take_in(Who::Clock, &all);
                 continue;
             }
-            if self.steps.len() - if self.is_search { 0 } else { before } >= DELIVERIES_MAX {
-                assert!(self.is_search, "this never ends: {DELIVERIES_MAX} deliveries were made, and more wait");
+            let is_search = self.purpose != Purpose::Kit;
+            if self.steps.len() - if is_search { 0 } else { before } >= DELIVERIES_MAX {
+                assert!(is_search, "this never ends: {DELIVERIES_MAX} deliveries were made, and more wait");
                 self.endless = true;
                 resume_unwind(Box::new(GivenUp));
             }
-            let ids: Vec<MessageId> = enabled.iter().map(|at| self.waiting[*at].id).collect();
             match self.choose.choose(&self.steps, &ids) {
-                Some(choice) => self.step(enabled[choice], choice),
+                Some(choice) => match enabled.get(choice) {
+                    Some(place) => self.step(*place, choice),
+                    None => self.let_time_pass(choice),
+                },
                 None => resume_unwind(Box::new(GivenUp)),
             }
         }
@@ -159,6 +185,33 @@ impl Run {
             // What it has waited for was done by the last step.
             self.program.steps.push(self.steps.len() - 1);
         }
+    }
+
+    /// Time passes until some timer fires: a step of its own.
+    fn let_time_pass(&mut self, choice: usize) {
+        let id = MessageId::of_time(self.times);
+        self.times += 1;
+        let fired = |run: &Run| run.system.stats().total.timers_fired;
+        let before = fired(self);
+        while fired(self) == before && self.deliveries.let_time_pass(None) {}
+        self.take_in(Who::Clock, &Origin { all_before: 0, steps: vec![self.steps.len()] });
+        let wrong = self.what_went_wrong();
+        self.steps.push(Step {
+            id,
+            kind: MailKind::Timer,
+            may_wait: false,
+            is_control: true,
+            message: "time passes",
+            choice,
+            origin: Origin::default(),
+            was_suspended: false,
+            was_open: true,
+            woke: Vec::new(),
+            asked: Vec::new(),
+            gives_up_asks: false,
+            at: self.system.now(),
+            wrong,
+        });
     }
 
     fn step(&mut self, place: usize, choice: usize) {
@@ -292,7 +345,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn start(cast: &Arc<Mutex<Cast>>, choose: Box<dyn Choose>, is_search: bool) -> Session {
+    pub(crate) fn start(cast: &Arc<Mutex<Cast>>, choose: Box<dyn Choose>, purpose: Purpose) -> Session {
         let system = System::builder()
             .workers(1)
             .stages(1)
@@ -320,7 +373,8 @@ impl Session {
             crashes: 0,
             wrong,
             system: system.clone(),
-            is_search,
+            purpose,
+            times: 0,
             endless: false,
         }))));
         system.core().set_driver(Arc::clone(&conductor) as Arc<dyn Driver>);
@@ -401,8 +455,13 @@ impl Session {
 }
 
 /// Runs `program` in a system of its own, and then until nothing is left to do.
-pub(crate) fn run<R>(program: impl FnOnce(&System) -> R, cast: &Arc<Mutex<Cast>>, choose: Box<dyn Choose>) -> Ran<R> {
-    let session = Session::start(cast, choose, true);
+pub(crate) fn run<R>(
+    program: impl FnOnce(&System) -> R,
+    cast: &Arc<Mutex<Cast>>,
+    choose: Box<dyn Choose>,
+    time: Time,
+) -> Ran<R> {
+    let session = Session::start(cast, choose, Purpose::Search(time));
     let quiet = Quiet::begin();
     let returned = catch_unwind(AssertUnwindSafe(|| {
         let result = program(&session.system);

@@ -47,6 +47,11 @@ pub(crate) struct MessageId {
 }
 
 impl MessageId {
+    /// That time passes for the so-manyth time: a step like a delivery, which depends on all others.
+    pub(crate) fn of_time(nth: u32) -> MessageId {
+        MessageId { from: Who::Clock, to: Who::Clock, channel: Channel::System, nth }
+    }
+
     /// Whether the order of the two is fixed.
     pub(crate) fn is_in_channel_of(self, other: MessageId) -> bool {
         (self.from, self.to, self.channel) == (other.from, other.to, other.channel)
@@ -120,6 +125,11 @@ impl Step {
             b.was_suspended && (a.woke.contains(&b.id.to) || a.kind == MailKind::Request && a.id.from == b.id.to)
                 || b.may_wait && (a.asked.contains(&b.id.to) || a.gives_up_asks)
         };
-        self.id.to == other.id.to || one_way(self, other) || one_way(other, self)
+        let lets_time_pass = |step: &Step| step.id.to == Who::Clock;
+        self.id.to == other.id.to
+            || lets_time_pass(self)
+            || lets_time_pass(other)
+            || one_way(self, other)
+            || one_way(other, self)
     }
 }

@@ -302,6 +302,64 @@ fn who_waits_for_ever_is_named_and_nothing_is_left_behind() {
     assert_eq!(Arc::strong_count(&kept), 1);
 }
 
+/// Asks for a number, and ends when it has it, or after a second.
+struct Impatient(ActorRef<List>);
+
+#[actor]
+impl Impatient {
+    #[started]
+    fn ask(&mut self, ctx: &mut Context<Self>) {
+        ctx.send_after(Duration::from_secs(1), GiveUp);
+        self.0.tell(Tell(ctx.this()));
+    }
+    #[message]
+    fn answer(&mut self, ctx: &mut Context<Self>) {
+        ctx.stop();
+    }
+    #[message]
+    fn give_up(&mut self, ctx: &mut Context<Self>) {
+        ctx.stop();
+    }
+}
+
+#[derive(Message)]
+struct Tell(ActorRef<Impatient>);
+
+impl Handler<Tell> for List {
+    fn handle(&mut self, who: Tell, _: &mut Context<Self>) {
+        who.0.tell(Answer);
+    }
+}
+
+#[test]
+fn a_timer_that_fires_early_is_found_where_any_time_is_asked_for() {
+    let program = |system: &System| {
+        let list = system.spawn(List::default());
+        system.spawn(Impatient(list));
+        system.run_until_idle();
+    };
+    let at_rest = Checker::new().run(program);
+    assert!(at_rest.is_passed() && at_rest.schedules() == 1, "{at_rest}");
+    let report = Checker::new().any_time().run(program);
+    let failure = report.failure().expect("the answer may come when the second is over");
+    assert_eq!(failure.violation, Violation::DeadLetter("Answer for Impatient: the actor has stopped".to_owned()));
+    assert!(failure.to_string().contains("clock -> clock: time passes"), "{failure}");
+    let again = Checker::new().any_time().replay(&failure.schedule, program).unwrap();
+    assert_eq!(again.deliveries, failure.deliveries);
+}
+
+#[test]
+fn a_program_may_shut_its_system_down() {
+    let report = check(|system| {
+        let list = system.spawn(List::default());
+        system.spawn(Giver(list, vec![1, 2]));
+        system.spawn(Giver(list, vec![3]));
+        let end = system.clone().shutdown().unwrap();
+        assert_eq!((end.actors_stopped, end.undelivered), (3, 0));
+    });
+    assert_eq!(report.schedules(), 3);
+}
+
 #[test]
 fn a_text_that_is_no_schedule_is_refused() {
     assert_eq!("0.2.1".parse::<Schedule>().unwrap().to_string(), "0.2.1");
