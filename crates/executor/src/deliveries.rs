@@ -47,7 +47,7 @@ pub struct Delivery {
 /// What waits in a simulated system with one worker. Dropped, it gives back what still waits: the system may then run on by
 /// itself, and has to be shut down by others.
 ///
-/// INVARIANT: the worker is touched only with [`Steps::alone`] held, so by one thread at a time, and by no handler's caller.
+/// INVARIANT: the worker is touched only with `Steps::alone` held, so by one thread at a time, and by no handler's caller.
 pub struct Deliveries {
     steps: Steps,
     held: BTreeMap<u64, Held>,
