@@ -61,7 +61,8 @@ impl Causality {
         this
     }
 
-    fn known_to(&self, origin: &Origin) -> Steps {
+    /// What comes before something with this origin.
+    pub(crate) fn known_to(&self, origin: &Origin) -> Steps {
         let mut known = Steps::default();
         (0..origin.all_before).for_each(|step| known.insert(step));
         for step in &origin.steps {

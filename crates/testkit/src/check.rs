@@ -176,8 +176,8 @@ impl Checker {
                     }
                 }
             }
-            if let Some((at, violation)) = self.violation(&ran, first.as_ref()) {
-                let ids = needed_for(&ran.steps, at);
+            for (at, violation) in self.violations(&ran, first.as_ref()) {
+                let ids = needed_for(&ran, at);
                 if shortest.as_ref().is_none_or(|(known, _)| ids.len() < known.len()) {
                     shortest = Some((ids, violation));
                 }
@@ -227,39 +227,43 @@ impl Checker {
 
     /// What went wrong first in a run, and by which step; or behind the last one.
     fn violation<R: PartialEq + fmt::Debug>(&self, ran: &Ran<R>, first: Option<&R>) -> Option<(usize, Violation)> {
-        for (at, step) in ran.steps.iter().enumerate() {
-            match &step.wrong {
-                Some(Wrong::Crash(why)) if !self.crashes => {
-                    return Some((at, Violation::Crash { actor: ran.name(step.id.to), why: why.clone() }));
-                }
-                Some(Wrong::DeadLetter(what)) if !self.dead_letters => {
-                    return Some((at, Violation::DeadLetter(what.clone())));
-                }
-                _ => {}
+        self.violations(ran, first).into_iter().next()
+    }
+
+    /// All that went wrong in a run.
+    fn violations<R: PartialEq + fmt::Debug>(&self, ran: &Ran<R>, first: Option<&R>) -> Vec<(usize, Violation)> {
+        let in_step = |(at, step): (usize, &Step)| match &step.wrong {
+            Some(Wrong::Crash(why)) if !self.crashes => {
+                Some((at, Violation::Crash { actor: ran.name(step.id.to), why: why.clone() }))
             }
-        }
-        let violation = match &ran.ended {
-            Ended::GivenUp => return None,
-            Ended::Panicked(why) => Violation::Panic(why.clone()),
-            Ended::Endless => Violation::Endless,
-            Ended::Returned(_) if !ran.stuck.is_empty() => Violation::Deadlock(ran.stuck.clone()),
-            Ended::Returned(result) => {
-                let first = first.filter(|first| *first != result)?;
-                Violation::OtherResult { this: format!("{result:?}"), first: format!("{first:?}") }
-            }
+            Some(Wrong::DeadLetter(what)) if !self.dead_letters => Some((at, Violation::DeadLetter(what.clone()))),
+            _ => None,
         };
-        Some((ran.steps.len(), violation))
+        let mut violations: Vec<(usize, Violation)> = ran.steps.iter().enumerate().filter_map(in_step).collect();
+        let at_end = match &ran.ended {
+            Ended::GivenUp => None,
+            Ended::Panicked(why) => Some(Violation::Panic(why.clone())),
+            Ended::Endless => Some(Violation::Endless),
+            Ended::Returned(_) if !ran.stuck.is_empty() => Some(Violation::Deadlock(ran.stuck.clone())),
+            Ended::Returned(result) => first
+                .filter(|first| *first != result)
+                .map(|first| Violation::OtherResult { this: format!("{result:?}"), first: format!("{first:?}") }),
+        };
+        violations.extend(at_end.map(|violation| (ran.steps.len(), violation)));
+        violations
     }
 }
 
-/// The messages that have to be delivered for what goes wrong in step `at`, or behind the last one.
-fn needed_for(steps: &[Step], at: usize) -> Vec<MessageId> {
-    if at == steps.len() {
-        return steps.iter().map(|step| step.id).collect();
-    }
-    let causality = Causality::of(&steps[..=at]);
-    let past = causality.past(at);
-    (0..=at).filter(|step| *step == at || past.contains(*step)).map(|step| steps[step].id).collect()
+/// The messages that have to be delivered for what goes wrong in step `at`, or behind the last one: what comes before it, and
+/// for a panic of the program what the program has waited for.
+fn needed_for<R>(ran: &Ran<R>, at: usize) -> Vec<MessageId> {
+    let causality = Causality::of(&ran.steps);
+    let needed = |step: &usize| match &ran.ended {
+        _ if at < ran.steps.len() => *step == at || causality.past(at).contains(*step),
+        Ended::Panicked(_) => causality.known_to(&ran.program).contains(*step),
+        _ => true,
+    };
+    (0..ran.steps.len()).filter(needed).map(|step| ran.steps[step].id).collect()
 }
 
 /// The explorer outlives each run.

@@ -310,6 +310,8 @@ pub(crate) enum Ended<R> {
 pub(crate) struct Ran<R> {
     pub(crate) ended: Ended<R>,
     pub(crate) steps: Vec<Step>,
+    /// What the program has waited for.
+    pub(crate) program: Origin,
     people: HashMap<Who, Part>,
     /// Whose handlers wait for something that nobody will do, with what waits for them.
     pub(crate) stuck: Vec<String>,
@@ -476,10 +478,10 @@ pub(crate) fn run<R>(
         Err(thrown) => Ended::Panicked(take_panic().unwrap_or_else(|| text_of(&*thrown))),
     };
     let stuck = if matches!(ended, Ended::Returned(_)) { stuck(&run) } else { Vec::new() };
-    let Run { deliveries, people, steps, system, .. } = run;
+    let Run { deliveries, people, steps, program, system, .. } = run;
     end(deliveries, system);
     drop(quiet);
-    Ran { ended, steps, people, stuck }
+    Ran { ended, steps, program, people, stuck }
 }
 
 /// Ends the system: what is left in it is ended unseen.

@@ -153,6 +153,38 @@ fn the_shortest_schedule_leaves_out_what_has_nothing_to_do_with_it() {
 }
 
 #[test]
+fn of_a_panic_of_the_program_only_what_it_has_waited_for_is_shown() {
+    let report = Checker::new().run(|system| {
+        let list = system.spawn(List::default());
+        system.spawn(Giver(list, vec![7]));
+        let other = system.spawn(List::default());
+        system.spawn(Giver(other, vec![1, 2, 3]));
+        assert_eq!(list.ask(Get).wait(), Ok(vec![]), "it is empty at first");
+    });
+    let failure = report.failure().expect("there is an order in which 7 comes first");
+    assert!(matches!(&failure.violation, Violation::Panic(why) if why.contains("it is empty at first")), "{failure}");
+    let messages: Vec<&str> = failure.deliveries.iter().map(|sent| sent.message.as_str()).collect();
+    assert_eq!(messages, ["start", "start", "Push", "Get"], "{failure}");
+}
+
+#[test]
+fn a_crash_with_a_shorter_way_to_it_is_shown_before_one_that_comes_first() {
+    let report = Checker::new().run(|system| {
+        let list = system.spawn(List::default());
+        for n in 1..4 {
+            list.tell(Push(n));
+        }
+        list.tell(PushUnless(0, 1));
+        let other = system.spawn(List::default());
+        other.tell(PushUnless(1, 1));
+        other.tell(PushUnless(1, 1));
+    });
+    let failure = report.failure().unwrap();
+    assert_eq!(failure.deliveries.len(), 3, "{failure}");
+    assert!(failure.to_string().contains("List #1 crashed: 1 is taken"), "{failure}");
+}
+
+#[test]
 fn an_order_that_changes_the_result_is_found() {
     let report = Checker::new().run(|system| givers(system, &[&[1], &[2]]));
     let failure = report.failure().unwrap();
