@@ -320,16 +320,20 @@ impl Machine {
 
     /// The machine as a picture: an SVG document. States that are never reached are red.
     pub fn svg(&self) -> String {
-        const COLUMN: usize = 210;
         const ROW: usize = 110;
-        const HALF: usize = 50;
+        /// Of a letter, at most; most are narrower.
+        const WIDTH: usize = 7;
+        let letters = self.states.iter().map(|state| state.chars().count()).max().unwrap_or(0);
+        let half = (letters * WIDTH / 2 + 16).max(50);
+        let between = self.edges().iter().map(|(_, _, events)| events.chars().count() * WIDTH + 30).max().unwrap_or(0);
+        let column_width = 2 * half + between.max(110);
         let columns = self.columns();
         let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
-        let (width, height) = (COLUMN * columns.len().max(1), ROW * rows.max(1) + 30);
+        let (width, height) = (column_width * columns.len().max(1), ROW * rows.max(1) + 30);
         let place = |state: &str| {
             columns.iter().enumerate().find_map(|(x, column)| {
                 let y = column.iter().position(|other| *other == state)?;
-                Some((COLUMN / 2 + COLUMN * x, 30 + ROW / 2 + ROW * y + (rows - column.len()) * ROW / 2))
+                Some((column_width / 2 + column_width * x, 30 + ROW / 2 + ROW * y + (rows - column.len()) * ROW / 2))
             })
         };
         let reached = self.closure(&self.initial, |transition| (&transition.from, &transition.to));
@@ -360,9 +364,9 @@ impl Machine {
                     fy - 18
                 )
             } else if tx > fx {
-                format!("M{} {} Q{} {} {} {}", fx + HALF, fy, (fx + tx) / 2, fy.midpoint(ty) - 12, tx - HALF, ty)
+                format!("M{} {} Q{} {} {} {}", fx + half, fy, (fx + tx) / 2, fy.midpoint(ty) - 12, tx - half, ty)
             } else if tx < fx {
-                format!("M{} {} Q{} {} {} {}", fx - HALF, fy, (fx + tx) / 2, fy.midpoint(ty) + 40, tx + HALF, ty)
+                format!("M{} {} Q{} {} {} {}", fx - half, fy, (fx + tx) / 2, fy.midpoint(ty) + 40, tx + half, ty)
             } else if ty > fy {
                 format!("M{} {} Q{} {} {} {}", fx - 8, fy + 18, fx - 30, fy.midpoint(ty), tx - 8, ty - 18)
             } else {
@@ -385,20 +389,20 @@ impl Machine {
             let colour = if reached.contains(state.as_str()) { "#336" } else { "#c00" };
             line(format_args!(
                 r##"<rect x="{}" y="{}" width="{}" height="36" rx="18" fill="#eef" stroke="{colour}"/>"##,
-                x - HALF,
+                x - half,
                 y - 18,
-                2 * HALF
+                2 * half
             ));
             if self.finals.contains(state) {
                 line(format_args!(
                     r##"<rect x="{}" y="{}" width="{}" height="28" rx="14" fill="none" stroke="{colour}"/>"##,
-                    x - HALF + 4,
+                    x - half + 4,
                     y - 14,
-                    2 * HALF - 8
+                    2 * half - 8
                 ));
             }
             if self.initial.contains(state) {
-                line(format_args!(r##"<path d="M{} {y}h18" stroke="#336" marker-end="url(#head)"/>"##, x - HALF - 18));
+                line(format_args!(r##"<path d="M{} {y}h18" stroke="#336" marker-end="url(#head)"/>"##, x - half - 18));
             }
             line(format_args!(r##"<text x="{x}" y="{}">{}</text>"##, y + 4, Escaped(state)));
         }

@@ -261,7 +261,10 @@ impl Run {
         let crashes = self.system.stats().total.crashes;
         let letters = std::mem::take(&mut *lock(&self.wrong));
         if std::mem::replace(&mut self.crashes, crashes) < crashes {
-            let why = take_panic().unwrap_or_else(|| "it called `ctx.fail`".to_owned());
+            // In a kit, panics are printed as ever, and not kept.
+            let unknown =
+                if self.purpose == Purpose::Kit { "it panicked, or called `ctx.fail`" } else { "it called `ctx.fail`" };
+            let why = take_panic().unwrap_or_else(|| unknown.to_owned());
             return Some(Wrong::Crash(why));
         }
         letters.into_iter().next()

@@ -152,6 +152,27 @@ fn the_shortest_schedule_leaves_out_what_has_nothing_to_do_with_it() {
     assert!(failure.to_string().contains("Giver #1 -> List #0: Push"), "{failure}");
 }
 
+/// Cannot do anything.
+struct Broken;
+
+#[derive(Message)]
+struct Try;
+
+impl Actor for Broken {}
+
+impl Handler<Try> for Broken {
+    fn handle(&mut self, _: Try, ctx: &mut Context<Self>) {
+        ctx.fail(std::fmt::Error);
+    }
+}
+
+#[test]
+fn an_actor_that_fails_has_crashed() {
+    let report = Checker::new().run(|system| system.spawn(Broken).tell(Try));
+    let crash = Violation::Crash { actor: "Broken #0".to_owned(), why: "it called `ctx.fail`".to_owned() };
+    assert_eq!(report.failure().unwrap().violation, crash);
+}
+
 #[test]
 fn of_a_panic_of_the_program_only_what_it_has_waited_for_is_shown() {
     let report = Checker::new().run(|system| {
