@@ -5,6 +5,13 @@ use std::path::{Path, PathBuf};
 
 const DOCUMENTS: [&str; 5] = ["README.md", "ARCHITECTURE.md", "GUARANTEES.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
+/// Those, and the pages of the guide.
+fn documents() -> Vec<String> {
+    let pages = fs::read_dir(root().join("guide")).unwrap();
+    let pages = pages.map(|page| format!("guide/{}", page.unwrap().file_name().into_string().unwrap()));
+    DOCUMENTS.map(str::to_owned).into_iter().chain(pages).collect()
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
@@ -38,25 +45,30 @@ fn slug(heading: &str) -> String {
 
 #[test]
 fn links_lead_somewhere() {
-    for document in DOCUMENTS {
-        let text = read(document);
-        let headings: Vec<String> =
-            text.lines().filter(|line| line.starts_with('#')).map(|line| slug(line.trim_start_matches('#'))).collect();
-        for link in between(&text, "](", ")") {
-            if let Some(heading) = link.strip_prefix('#') {
-                assert!(headings.iter().any(|known| known == heading), "{document}: no heading for {link}");
-            } else if !link.starts_with("https://") {
-                assert!(root().join(link).exists(), "{document}: {link} is not there");
+    let headings = |path: &Path| -> Vec<String> {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        text.lines().filter(|line| line.starts_with('#')).map(|line| slug(line.trim_start_matches('#'))).collect()
+    };
+    for document in documents() {
+        let path = root().join(&document);
+        for link in between(&read(&document), "](", ")") {
+            if link.starts_with("https://") {
+                continue;
             }
+            let (file, heading) = link.split_once('#').map_or((link, None), |(file, heading)| (file, Some(heading)));
+            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(target.exists(), "{document}: {link} is not there");
+            let is_there = heading.is_none_or(|heading| headings(&target).iter().any(|known| known == heading));
+            assert!(is_there, "{document}: no heading for {link}");
         }
     }
 }
 
 #[test]
 fn paths_exist() {
-    let folders = ["crates/", "bench/", "examples/", "scenarios/", ".ci/"];
-    for document in DOCUMENTS {
-        for part in code(&read(document)) {
+    let folders = ["crates/", "bench/", "examples/", "guide/", "scenarios/", ".ci/"];
+    for document in documents() {
+        for part in code(&read(&document)) {
             let is_path = folders.iter().any(|folder| part.starts_with(folder)) && !part.contains(['*', '{', ' ']);
             let path = part.split("::").next().unwrap_or(&part);
             assert!(!is_path || root().join(path).exists(), "{document}: {part} is not there");
@@ -119,7 +131,7 @@ fn each_promise_names_a_test() {
 #[test]
 fn each_module_is_in_the_architecture() {
     let text = read("ARCHITECTURE.md");
-    for folder in ["crates/executor/src", "crates/actor/src", "crates/theater/src"] {
+    for folder in ["crates/executor/src", "crates/actor/src", "crates/theater/src", "crates/testkit/src"] {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let path = format!("{folder}/{name}");

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use playhouse_executor::{
-    AwayCx, Control, ControlCx, Crash, Cx, Ending, Lane, Port, RawAddress, Resident, Undelivered,
+    AwayCx, Control, ControlCx, Crash, Cx, Ending, Lane, MailKind, Port, RawAddress, Resident, Undelivered,
 };
 use serde::{Deserialize, Serialize};
 
@@ -254,6 +254,10 @@ impl<A: Actor> Control<Life<A>> for Request {
         }
     }
 
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, if matches!(self, Request::Stop) { "stop" } else { "kill" })
+    }
+
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         let parcel = match self {
             Request::Stop => Parcel::Stop { drain: cx.lane() != Lane::System },
@@ -320,6 +324,10 @@ impl<A: Actor> Control<Life<A>> for Watch {
         if let Watch::Begin { notify, who, .. } = self {
             notify.tell(Down { who, name: None, reason: StopReason::NotAlive });
         }
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, if matches!(self, Watch::Begin { .. }) { "watch" } else { "unwatch" })
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {

@@ -1,8 +1,9 @@
 //! The envelopes that actors' messages travel in.
 
+use std::any::type_name;
 use std::sync::Arc;
 
-use playhouse_executor::{AsyncEnvelope, AwayCx, Cx, Envelope, Undelivered};
+use playhouse_executor::{AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, Undelivered};
 
 use crate::actor::{Actor, Down, Extra, Life, dead_letter};
 use crate::ask::{AskError, ReplyTo};
@@ -23,6 +24,10 @@ impl<A: Actor> Envelope<Life<A>> for Start {
         ctx.into_cx()
     }
 
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Start, "start")
+    }
+
     fn bounce(self, _: Undelivered) {}
 }
 
@@ -36,6 +41,10 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
         let mut ctx = Context::new(cx);
         let _unasked = life.actor.handle(self.0, &mut ctx);
         ctx.into_cx()
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Message, type_name::<M>())
     }
 
     fn bounce(self, why: Undelivered) {
@@ -58,6 +67,10 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
             let _unasked = life.actor.handle(self.0, &mut ctx).await;
             ctx.into_cx()
         })
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Message, type_name::<M>())
     }
 
     fn bounce(self, why: Undelivered) {
@@ -84,6 +97,10 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for AskMail<M> {
         let answer = life.actor.handle(self.message, &mut ctx);
         self.reply.send(ctx.unless_failed(answer));
         ctx.into_cx()
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Request, type_name::<M>())
     }
 
     fn bounce(self, why: Undelivered) {
@@ -113,6 +130,10 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> 
         })
     }
 
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Request, type_name::<M>())
+    }
+
     fn bounce(self, why: Undelivered) {
         self.reply.send(Err(AskError::undelivered(why)));
     }
@@ -138,6 +159,10 @@ where
         let mut ctx = Context::new(cx);
         (self.then)(&mut life.actor, self.answer, &mut ctx);
         ctx.into_cx()
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Answer, type_name::<R>())
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -173,6 +198,10 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
         }
     }
 
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Timer, type_name::<M>())
+    }
+
     fn bounce(self, _: Undelivered) {}
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
@@ -198,6 +227,10 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
         })
     }
 
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Timer, type_name::<M>())
+    }
+
     fn bounce(self, _: Undelivered) {}
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
@@ -215,6 +248,10 @@ impl<A: Actor> Envelope<Life<A>> for DownMail {
         let mut ctx = Context::new(cx);
         life.actor.terminated(self.0, &mut ctx);
         ctx.into_cx()
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, "terminated")
     }
 
     fn bounce(self, _: Undelivered) {}

@@ -17,7 +17,7 @@ fn names_mut() -> RwLockWriteGuard<'static, BTreeMap<ActorId, Arc<str>>> {
 }
 
 /// The name of the actor `id`, if it has one and lives.
-pub(crate) fn name_of(id: ActorId) -> Option<Arc<str>> {
+pub fn name_of(id: ActorId) -> Option<Arc<str>> {
     NAMES.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
 }
 
@@ -55,7 +55,8 @@ impl Drop for Name {
 }
 
 /// A type without the modules it is in: `Cache<String>` for `shop::Cache<alloc::string::String>`.
-pub(crate) struct ShortType(pub(crate) &'static str);
+#[derive(Clone, Copy, Debug)]
+pub struct ShortType(pub &'static str);
 
 impl fmt::Display for ShortType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

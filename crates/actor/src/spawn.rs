@@ -4,7 +4,7 @@ use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
 
-use playhouse_executor::{Cx, Envelope, StageChoice, SystemCore, Undelivered};
+use playhouse_executor::{Cx, Envelope, MailKind, StageChoice, SystemCore, Undelivered};
 
 use crate::actor::{Actor, ActorId, Life};
 use crate::actor_ref::ActorRef;
@@ -108,6 +108,10 @@ impl<A: Actor> Envelope<Life<A>> for Named {
     fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
         take_name(&mut cx, self.0);
         Start.run(life, cx)
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Start, "start")
     }
 
     fn bounce(self, _: Undelivered) {}

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use playhouse_executor::{Control, ControlCx, Crash, Cx, Envelope, Undelivered, with_current_system};
+use playhouse_executor::{Control, ControlCx, Crash, Cx, Envelope, MailKind, Undelivered, with_current_system};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -632,6 +632,10 @@ impl<A: Actor> Envelope<Life<A>> for StartChild<A> {
         Start.run(life, cx)
     }
 
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Start, "start")
+    }
+
     fn bounce(self, _: Undelivered) {}
 }
 
@@ -655,6 +659,10 @@ impl Envelope<Life<Supervisor>> for ChildCrashed {
             },
         }
         ctx.into_cx()
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, "crashed")
     }
 
     /// The supervisor is gone: nobody will restart the child.
@@ -691,6 +699,10 @@ impl Envelope<Life<Supervisor>> for ChildEnded {
         cx
     }
 
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, "ended")
+    }
+
     fn bounce(self, _: Undelivered) {}
 }
 
@@ -717,6 +729,15 @@ enum Verdict {
 }
 
 impl<A: Actor> Control<Life<A>> for Verdict {
+    fn describe(&self) -> (MailKind, &'static str) {
+        let name = match self {
+            Verdict::Restart => "restart",
+            Verdict::Resume => "resume",
+            Verdict::GiveUp(_) => "give up",
+        };
+        (MailKind::Control, name)
+    }
+
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         match self {
             Verdict::Resume => {

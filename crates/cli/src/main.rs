@@ -1,4 +1,4 @@
-//! The `playhouse` program: the ChatApp demonstration, the benchmarks, a theater to be joined, and
+//! The `playhouse` program: the ChatApp demonstration, the benchmarks, a theater to be joined, runs to be repeated, and
 //! certificates.
 
 mod bench;
@@ -7,6 +7,7 @@ mod demo;
 mod interrupt;
 mod output;
 mod progress;
+mod replay;
 mod scenarios;
 mod theater;
 
@@ -34,6 +35,8 @@ enum Command {
     Bench(bench::Args),
     /// Host a theater that others reach, until Ctrl-C
     Theater(theater::Args),
+    /// Repeat a run from its seed, and show who sends what to whom
+    Replay(replay::Args),
     /// Make certificates for development, with which theaters encrypt their links
     Certificates(certificates::Args),
 }
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Scenario(args)) => scenarios::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Theater(args)) => theater::run(&args),
         Some(Command::Certificates(args)) => certificates::run(&args),
     }

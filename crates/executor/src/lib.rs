@@ -6,7 +6,7 @@
 //! Where things are: [`Address`] and `worker` (the message path), `boundary` (what happens between gulps, and the proof
 //! that order is kept), `rest`, `theft`, `muting`, `monitor` (stuck handlers), `office` (what others
 //! see), `delivery`, `segment`, `record`, `cell`,
-//! `slab` (memory), `suspend` (async handlers), `timers`, `simulated`.
+//! `slab` (memory), `suspend` (async handlers), `timers`, `simulated`, `deliveries` (one message at a time).
 
 mod address;
 mod away;
@@ -15,6 +15,7 @@ mod boundary;
 mod cell;
 mod config;
 mod core;
+mod deliveries;
 mod delivery;
 mod jitter;
 mod locks;
@@ -49,9 +50,10 @@ mod worker;
 pub use address::{Address, Lane, Port, RawAddress, Sends};
 pub use away::{AwayCx, Gate, Way, pause_stage};
 pub use config::{Config, StageChoice, Stealing, limits};
+pub use deliveries::{Deliveries, Delivery};
 pub use reactor::{Reactor, flush_soon};
 pub use record::INLINE_BYTES_MAX;
-pub use resident::{AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, Undelivered};
+pub use resident::{AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, MailKind, Resident, Undelivered};
 pub use sampling::Sampler;
 pub use simulated::{Choices, Driver, Steps};
 pub use slab::STATE_BYTES_MAX;

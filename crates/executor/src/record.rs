@@ -1,5 +1,6 @@
 //! Records: a message in its envelope, as it lies in a segment.
 
+use std::cell::Cell as StdCell;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
@@ -7,7 +8,7 @@ use std::ptr::{self, NonNull};
 use crate::address::Lane;
 use crate::away::AwayCx;
 use crate::cell::{Cell, Cold, Kind, status};
-use crate::resident::{AsyncEnvelope, Control, ControlCx, Cx, Envelope, Resident, Undelivered};
+use crate::resident::{AsyncEnvelope, Control, ControlCx, Cx, Envelope, MailKind, Resident, Undelivered};
 use crate::suspend;
 
 /// What a thunk is asked to do with its record.
@@ -22,6 +23,41 @@ pub(crate) enum Op {
     Away,
     /// For control mail: as `Run` or `Away` if it passes a frozen cell; if not, return `WAITS` and consume nothing.
     Frozen,
+    /// Say what it is ([`described`]); return `WAITS` and consume nothing.
+    Describe,
+}
+
+thread_local! {
+    /// What the last record that was asked is, and whom it is for. Not an argument of the thunks: those are called for each
+    /// message, and this is asked only where messages are delivered one at a time.
+    static DESCRIBED: StdCell<Option<Described>> = const { StdCell::new(None) };
+}
+
+/// What a record is, and the type that it is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Described {
+    pub(crate) actor: &'static str,
+    pub(crate) kind: MailKind,
+    pub(crate) name: &'static str,
+    /// Whether its handler may wait.
+    pub(crate) may_wait: bool,
+}
+
+impl Described {
+    fn note<S: Resident>((kind, name): (MailKind, &'static str), may_wait: bool) -> Outcome {
+        DESCRIBED.set(Some(Described { actor: S::name(), kind, name, may_wait }));
+        WAITS
+    }
+}
+
+/// What `record` is.
+///
+/// # Safety
+/// A whole record whose payload was not consumed.
+pub(crate) unsafe fn described(record: NonNull<Record>) -> Described {
+    // SAFETY: by the contract; nothing is consumed.
+    unsafe { (record.as_ref().thunk)(record, Op::Describe) };
+    DESCRIBED.take().expect("every record that is not buried says what it is")
 }
 
 /// What the worker has to do after a thunk returned. Zero is the common case.
@@ -160,6 +196,15 @@ unsafe fn write<E: Send>(target: *mut u8, thunk: Thunk, cell: NonNull<Cell>, ide
     }
 }
 
+/// The envelope in its record.
+///
+/// # Safety
+/// As [`unwrap`]; the record is not consumed while the reference is used.
+unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a E {
+    // SAFETY: by the contract.
+    unsafe { if is_inline::<E>() { &*payload::<E>(record) } else { &*payload::<Box<E>>(record) } }
+}
+
 /// Moves the envelope out of its record.
 ///
 /// # Safety
@@ -249,6 +294,10 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
 #[cold]
 #[inline(never)]
 unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
+    if op == Op::Describe {
+        // SAFETY: by the contract.
+        return Described::note::<S>(unsafe { peek::<E>(record) }.describe(), false);
+    }
     // SAFETY: by the contract.
     let envelope = unsafe { unwrap::<E>(record) };
     match op {
@@ -267,6 +316,9 @@ unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, 
 unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract.
     unsafe {
+        if op == Op::Describe {
+            return Described::note::<S>((MailKind::Start, peek::<E>(record).describe().1), false);
+        }
         let cell = record.as_ref().cell;
         if op == Op::Run {
             cell.as_ref().set_status(status::NEW, false);
@@ -290,18 +342,18 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
 unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract.
     unsafe {
-        let envelope = unwrap::<E>(record);
         match op {
-            Op::Run => suspend::start::<S, E>(record.as_ref().cell, envelope),
+            Op::Run => suspend::start::<S, E>(record.as_ref().cell, unwrap::<E>(record)),
             Op::Bounce(why) => {
-                envelope.bounce(why);
+                unwrap::<E>(record).bounce(why);
                 CONTINUE
             }
             Op::Away | Op::Frozen => {
                 let mut cx = AwayCx::<S>::new(record);
-                envelope.send_on(&mut cx);
+                unwrap::<E>(record).send_on(&mut cx);
                 cx.outcome()
             }
+            Op::Describe => Described::note::<S>(peek::<E>(record).describe(), true),
         }
     }
 }
@@ -316,15 +368,14 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
             Op::Frozen if !C::PASSES => return WAITS,
             Op::Frozen if away => Op::Away,
             Op::Frozen => Op::Run,
+            Op::Describe => {
+                let about = peek::<C>(record).describe();
+                return Described::note::<S>(about, about.0 == MailKind::WakeUp);
+            }
             op => op,
         };
         let control = unwrap::<C>(record);
         match op {
-            Op::Run | Op::Frozen => {
-                let mut cx = ControlCx::<S>::new(record.as_ref().cell);
-                control.run(&mut cx);
-                cx.outcome()
-            }
             Op::Bounce(why) => {
                 control.bounce(why);
                 CONTINUE
@@ -332,6 +383,11 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
             Op::Away => {
                 let mut cx = AwayCx::<S>::new(record);
                 control.send_on(&mut cx);
+                cx.outcome()
+            }
+            _ => {
+                let mut cx = ControlCx::<S>::new(record.as_ref().cell);
+                control.run(&mut cx);
                 cx.outcome()
             }
         }

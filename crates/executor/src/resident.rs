@@ -81,12 +81,36 @@ pub trait Resident: Send + Sized + 'static {
     fn crashed(crash: Crash, cx: &mut ControlCx<Self>);
 }
 
+/// What an envelope is, for who looks at what waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum MailKind {
+    /// The first message of an actor: its start.
+    Start,
+    /// A message.
+    Message,
+    /// A message whose sender waits for an answer.
+    Request,
+    /// The answer to a request, for a continuation.
+    Answer,
+    /// A message that a timer has sent.
+    Timer,
+    /// Something that a handler waits for has happened.
+    WakeUp,
+    /// Anything else: stop, watch, the notice that an actor has ended, ...
+    Control,
+}
+
 /// A message on its way to an `S`, whose handler runs to completion.
 pub trait Envelope<S: Resident>: Send + Sized + 'static {
     /// Runs the handler. Called at most once, by the worker that runs the cell's stage.
     fn run(self, state: &mut S, cx: Cx<S>) -> Cx<S>;
     /// The message could not be delivered.
     fn bounce(self, why: Undelivered);
+    /// What it is, and what its message is called in reports.
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Message, std::any::type_name::<Self>())
+    }
     /// The actor is elsewhere: sends the message there, if it can.
     fn send_on(self, _cx: &mut AwayCx<S>) {
         self.bounce(Undelivered::Stopped);
@@ -100,6 +124,10 @@ pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
     fn run<'a>(self, state: &'a mut S, cx: Cx<S>) -> impl Future<Output = Cx<S>> + Send + 'a;
     /// The message could not be delivered.
     fn bounce(self, why: Undelivered);
+    /// What it is, and what its message is called in reports.
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Message, std::any::type_name::<Self>())
+    }
     /// The actor is elsewhere: sends the message there, if it can.
     fn send_on(self, _cx: &mut AwayCx<S>) {
         self.bounce(Undelivered::Stopped);
@@ -114,6 +142,10 @@ pub trait Control<S: Resident>: Send + Sized + 'static {
     fn run(self, cx: &mut ControlCx<S>);
     /// The actor is gone.
     fn bounce(self, _why: Undelivered) {}
+    /// What it is, and what it is called in reports.
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, std::any::type_name::<Self>())
+    }
     /// The actor is elsewhere: sends the request there, if it can.
     fn send_on(self, _cx: &mut AwayCx<S>) {
         self.bounce(Undelivered::Stopped);
@@ -337,6 +369,10 @@ impl<S: Resident> ControlCx<S> {
 pub(crate) struct Poll;
 
 impl<S: Resident> Control<S> for Poll {
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::WakeUp, "wake-up")
+    }
+
     fn run(self, cx: &mut ControlCx<S>) {
         crate::suspend::poll(cx.cell(), &mut |outcome| cx.set_outcome(outcome));
     }

@@ -118,6 +118,23 @@ pub struct Steps {
 }
 
 impl Steps {
+    pub(crate) fn workers(&self) -> &[Arc<Worker>] {
+        &self.workers
+    }
+
+    /// Keeps everybody else from running the workers.
+    ///
+    /// # Panics
+    /// From inside an actor of a simulated system.
+    pub(crate) fn alone(&self) -> MutexGuard<'_, Choices> {
+        self.simulation().choices()
+    }
+
+    /// As [`Steps::alone`]. None: somebody else runs them.
+    pub(crate) fn try_alone(&self) -> Option<MutexGuard<'_, Choices>> {
+        self.simulation().choices.try_lock().ok()
+    }
+
     fn simulation(&self) -> &Simulation {
         self.system.simulation.as_ref().expect("it is simulated")
     }

@@ -183,7 +183,7 @@ impl Wake for WakeTarget {
 
     fn wake_by_ref(self: &Arc<Self>) {
         // AcqRel: what was written before the wake is seen by the poll that follows (pairs with the swap in `poll`).
-        if !self.queued.swap(true, Ordering::AcqRel) {
+        if !self.queued.swap(true, Ordering::AcqRel) || worker::runs_single_deliveries() {
             (self.send)(self.address);
         }
     }

@@ -48,6 +48,12 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
     unsafe { worker.as_ref() }
 }
 
+/// Whether this thread delivers one message at a time (`deliveries.rs`): then each wake-up is one of its own, so that it can
+/// be told who sent it.
+pub(crate) fn runs_single_deliveries() -> bool {
+    current().is_some_and(|worker| worker.nested.get() == NEST_MAX)
+}
+
 /// The system that this thread works for, if it is a worker.
 pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
     current().map(|worker| Arc::clone(&worker.system))

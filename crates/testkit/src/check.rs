@@ -1,0 +1,425 @@
+//! Model checking: a program under all orders of its messages.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use playhouse::System;
+
+use crate::causality::Causality;
+use crate::explorer::Explorer;
+use crate::run::{Choose, DELIVERIES_MAX, Ended, Ran, Time, lock, run};
+use crate::schedule::{ByName, Schedule, Sent, sent};
+use crate::step::{Cast, MessageId, Step, Wrong};
+
+/// Schedules that are tried at most, where nothing else is asked for.
+const SCHEDULES_MAX: u64 = 100_000;
+
+/// Runs `program` under all orders of its messages, and panics with the shortest schedule in which something goes wrong:
+/// where the program or an actor panics, an actor calls `ctx.fail`, a message becomes a dead letter, an async handler waits for
+/// ever, or the program returns something else than under another order. [`Checker`] has settings, and a report.
+///
+/// The program is run again and again, each time from its beginning in a new simulated system. It sends what it likes, waits
+/// ([`System::run_until_idle`], `ask(..).wait()`), asserts, and returns what is to be the same under all orders. It has to do
+/// the same each time: no randomness, no clock but the system's, nothing left over from the run before.
+///
+/// # Examples
+///
+/// Two actors write to a third. Each pair keeps its order; between the two, there are six.
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::check;
+///
+/// #[derive(Default)]
+/// struct Sum(u64);
+///
+/// #[actor]
+/// impl Sum {
+///     #[message]
+///     fn add(&mut self, n: u64) { self.0 += n }
+///     #[message]
+///     fn get(&self) -> u64 { self.0 }
+/// }
+///
+/// struct Giver(ActorRef<Sum>);
+///
+/// #[actor]
+/// impl Giver {
+///     #[started]
+///     fn give(&mut self) {
+///         self.0.tell(Add(1));
+///         self.0.tell(Add(2));
+///     }
+/// }
+///
+/// let report = check(|system| {
+///     let sum = system.spawn(Sum::default());
+///     system.spawn(Giver(sum));
+///     system.spawn(Giver(sum));
+///     system.run_until_idle();
+///     sum.ask(Get).wait()
+/// });
+/// assert_eq!(report.schedules(), 6);
+/// ```
+///
+/// # Panics
+/// With what went wrong, and how. Also where the orders are too many (100,000), or the program does not do the same again.
+#[track_caller]
+pub fn check<R: PartialEq + fmt::Debug>(program: impl Fn(&System) -> R) -> Report {
+    let report = Checker::new().run(program);
+    assert!(report.is_passed(), "{report}");
+    report
+}
+
+/// A search over all orders of a program's messages: [`check`] with settings.
+///
+/// It knows of two steps whether they commute by whom they are for. What actors share in another way than by messages (a
+/// lock, a counter) it does not see, and may miss orders that make a difference there. Timers fire when nothing else is left
+/// to do ([`Checker::any_time`] changes that). The lanes have no order among each other: an urgent message may come before or after an earlier
+/// one.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Checker {
+    schedules_max: u64,
+    reduces: bool,
+    counts: bool,
+    time: Time,
+    dead_letters: bool,
+    crashes: bool,
+}
+
+impl Default for Checker {
+    fn default() -> Self {
+        Checker::new()
+    }
+}
+
+impl Checker {
+    /// As [`check`] is.
+    pub fn new() -> Checker {
+        Checker {
+            schedules_max: SCHEDULES_MAX,
+            reduces: true,
+            counts: false,
+            time: Time::AtRest,
+            dead_letters: false,
+            crashes: false,
+        }
+    }
+
+    /// How many schedules are tried at most. Default: 100,000.
+    pub fn limit(mut self, schedules: u64) -> Self {
+        self.schedules_max = schedules;
+        self
+    }
+
+    /// Tries each and every order, also those that differ only in what commutes: to see what the reduction saves.
+    pub fn without_reduction(mut self) -> Self {
+        self.reduces = false;
+        self
+    }
+
+    /// Counts the orders that there would be without reduction: [`Report::orders`]. It takes time where much commutes.
+    pub fn count_orders(mut self) -> Self {
+        self.counts = true;
+        self
+    }
+
+    /// Timers may fire at any moment, the next one first: also while messages wait, as where a machine is slow. It takes many
+    /// more schedules, since when time passes makes a difference to everything.
+    pub fn any_time(mut self) -> Self {
+        self.time = Time::AnyTime;
+        self
+    }
+
+    /// A message that reaches nobody is nothing wrong.
+    pub fn allow_dead_letters(mut self) -> Self {
+        self.dead_letters = true;
+        self
+    }
+
+    /// An actor that crashes is nothing wrong: its supervisor sees to that.
+    pub fn allow_crashes(mut self) -> Self {
+        self.crashes = true;
+        self
+    }
+
+    /// Runs `program` under all orders. Where something goes wrong, the search goes on to its end, and the shortest schedule
+    /// of all in which something does is reported: steps that have nothing to do with it are left out.
+    pub fn run<R: PartialEq + fmt::Debug>(&self, program: impl Fn(&System) -> R) -> Report {
+        let cast: Arc<Mutex<Cast>> = Arc::default();
+        let explorer = Arc::new(Mutex::new(Explorer::new(self.reduces)));
+        let mut report =
+            Report { schedules: 0, given_up: 0, deliveries: 0, orders: 0, is_complete: false, failure: None };
+        let mut first: Option<R> = None;
+        let mut shortest: Option<(Vec<MessageId>, Violation)> = None;
+        loop {
+            lock(&explorer).begin();
+            let ran = run(&program, &cast, Box::new(Shared(Arc::clone(&explorer))), self.time);
+            report.deliveries += ran.steps.len() as u64;
+            if lock(&explorer).strayed {
+                report.failure = Some(Failure::of(&ran, ran.steps.len(), Violation::NotRepeatable));
+                return report;
+            }
+            match ran.ended {
+                Ended::GivenUp => report.given_up += 1,
+                Ended::Endless => {
+                    // What is behind it would be as long.
+                    report.schedules += 1;
+                    report.failure = Some(Failure::of(&ran, ran.steps.len(), Violation::Endless));
+                    return report;
+                }
+                Ended::Returned(_) | Ended::Panicked(_) => {
+                    report.schedules += 1;
+                    if self.counts {
+                        report.orders = report.orders.saturating_add(Causality::of(&ran.steps).orders());
+                    }
+                }
+            }
+            for (at, violation) in self.violations(&ran, first.as_ref()) {
+                let ids = needed_for(&ran, at);
+                if shortest.as_ref().is_none_or(|(known, _)| ids.len() < known.len()) {
+                    shortest = Some((ids, violation));
+                }
+            }
+            let Ran { ended, steps, .. } = ran;
+            if let (None, Ended::Returned(result)) = (&first, ended) {
+                first = Some(result);
+            }
+            if !lock(&explorer).next(&steps) {
+                report.is_complete = true;
+                break;
+            }
+            if report.schedules + report.given_up >= self.schedules_max {
+                break;
+            }
+        }
+        if let Some((ids, found)) = shortest {
+            // Once more, without what it does not need.
+            let ran = run(&program, &cast, Box::new(ByName(ids)), self.time);
+            let (at, violation) = self.violation(&ran, first.as_ref()).unwrap_or((ran.steps.len(), found));
+            report.failure = Some(Failure::of(&ran, at, violation));
+        }
+        report
+    }
+
+    /// Runs `program` in the order of a schedule that a report has shown (and once in the order of sending, to compare the
+    /// results). What goes wrong, if it does.
+    pub fn replay<R: PartialEq + fmt::Debug>(
+        &self,
+        schedule: &Schedule,
+        program: impl Fn(&System) -> R,
+    ) -> Option<Failure> {
+        let first = match run(&program, &Arc::default(), Schedule::default().chooser(), self.time).ended {
+            Ended::Returned(result) => Some(result),
+            _ => None,
+        };
+        let ran = run(&program, &Arc::default(), schedule.chooser(), self.time);
+        let (at, violation) = self.violation(&ran, first.as_ref())?;
+        Some(Failure::of(&ran, at, violation))
+    }
+
+    /// What went wrong in a run whose result is not compared.
+    pub(crate) fn failure_of<R: PartialEq + fmt::Debug>(&self, ran: &Ran<R>) -> Option<Failure> {
+        let (at, violation) = self.violation(ran, None)?;
+        Some(Failure::of(ran, at, violation))
+    }
+
+    /// What went wrong first in a run, and by which step; or behind the last one.
+    fn violation<R: PartialEq + fmt::Debug>(&self, ran: &Ran<R>, first: Option<&R>) -> Option<(usize, Violation)> {
+        self.violations(ran, first).into_iter().next()
+    }
+
+    /// All that went wrong in a run.
+    fn violations<R: PartialEq + fmt::Debug>(&self, ran: &Ran<R>, first: Option<&R>) -> Vec<(usize, Violation)> {
+        let in_step = |(at, step): (usize, &Step)| match &step.wrong {
+            Some(Wrong::Crash(why)) if !self.crashes => {
+                Some((at, Violation::Crash { actor: ran.name(step.id.to), why: why.clone() }))
+            }
+            Some(Wrong::DeadLetter(what)) if !self.dead_letters => Some((at, Violation::DeadLetter(what.clone()))),
+            _ => None,
+        };
+        let mut violations: Vec<(usize, Violation)> = ran.steps.iter().enumerate().filter_map(in_step).collect();
+        let at_end = match &ran.ended {
+            Ended::GivenUp => None,
+            Ended::Panicked(why) => Some(Violation::Panic(why.clone())),
+            Ended::Endless => Some(Violation::Endless),
+            Ended::Returned(_) if !ran.stuck.is_empty() => Some(Violation::Deadlock(ran.stuck.clone())),
+            Ended::Returned(result) => first
+                .filter(|first| *first != result)
+                .map(|first| Violation::OtherResult { this: format!("{result:?}"), first: format!("{first:?}") }),
+        };
+        violations.extend(at_end.map(|violation| (ran.steps.len(), violation)));
+        violations
+    }
+}
+
+/// The messages that have to be delivered for what goes wrong in step `at`, or behind the last one: what comes before it, and
+/// for a panic of the program what the program has waited for.
+fn needed_for<R>(ran: &Ran<R>, at: usize) -> Vec<MessageId> {
+    let causality = Causality::of(&ran.steps);
+    let needed = |step: &usize| match &ran.ended {
+        _ if at < ran.steps.len() => *step == at || causality.past(at).contains(*step),
+        Ended::Panicked(_) => causality.known_to(&ran.program).contains(*step),
+        _ => true,
+    };
+    (0..ran.steps.len()).filter(needed).map(|step| ran.steps[step].id).collect()
+}
+
+/// The explorer outlives each run.
+struct Shared(Arc<Mutex<Explorer>>);
+
+impl Choose for Shared {
+    fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
+        lock(&self.0).choose(steps, enabled)
+    }
+}
+
+/// What can go wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Violation {
+    /// The program panicked: what it said, and where.
+    Panic(String),
+    /// An actor crashed.
+    Crash {
+        /// Who.
+        actor: String,
+        /// What the panic said, and where.
+        why: String,
+    },
+    /// A message reached nobody.
+    DeadLetter(String),
+    /// Nothing is left to do, and these wait in handlers.
+    Deadlock(Vec<String>),
+    /// The program returned something else than under another order.
+    OtherResult {
+        /// What it returned.
+        this: String,
+        /// What it returned under the order that was tried first.
+        first: String,
+    },
+    /// After 10,000 deliveries there were more to be made.
+    Endless,
+    /// The program did not do the same again, though the same messages had been delivered.
+    NotRepeatable,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Panic(why) => write!(f, "the program panicked: {why}"),
+            Violation::Crash { actor, why } => write!(f, "{actor} crashed: {why}"),
+            Violation::DeadLetter(what) => write!(f, "dead letter: {what}"),
+            Violation::Deadlock(who) => write!(f, "deadlock: {}", who.join("; ")),
+            Violation::OtherResult { this, first } => {
+                write!(f, "the result depends on the order: {this} here, {first} in the order of sending")
+            }
+            Violation::Endless => write!(f, "it never ends: {DELIVERIES_MAX} deliveries, and more wait"),
+            Violation::NotRepeatable => f.write_str(
+                "the program does not repeat itself: after the same deliveries, other messages waited than before. \
+                 It must not draw numbers, look at a clock or at memory addresses, or keep something from one run to the next",
+            ),
+        }
+    }
+}
+
+/// Something that went wrong, and how.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Failure {
+    /// What.
+    pub violation: Violation,
+    /// The order to repeat it: [`Checker::replay`].
+    pub schedule: Schedule,
+    /// What was delivered, to the end.
+    pub deliveries: Vec<Sent>,
+}
+
+impl Failure {
+    fn of<R>(ran: &Ran<R>, at: usize, violation: Violation) -> Failure {
+        let upto = (at + 1).min(ran.steps.len());
+        let mut deliveries = sent(ran);
+        deliveries.truncate(upto);
+        Failure { violation, schedule: Schedule::of(&ran.steps[..upto]), deliveries }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.violation)?;
+        /// Of many deliveries, the first and the last so many are shown.
+        const SHOWN: usize = 50;
+        let all = self.deliveries.len();
+        for (nth, sent) in self.deliveries.iter().enumerate() {
+            if nth < SHOWN || nth + SHOWN >= all {
+                writeln!(f, "{:>5}. {sent}", nth + 1)?;
+            } else if nth == SHOWN {
+                writeln!(f, "       .. {} more ..", all - 2 * SHOWN)?;
+            }
+        }
+        write!(f, "to repeat it: Checker::replay of the schedule \"{}\"", self.schedule)
+    }
+}
+
+/// What a search has come to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    schedules: u64,
+    given_up: u64,
+    deliveries: u64,
+    orders: u128,
+    is_complete: bool,
+    failure: Option<Failure>,
+}
+
+impl Report {
+    /// Runs that were made to their end: with reduction, each in an order that differs from all others in more than in what
+    /// commutes.
+    pub fn schedules(&self) -> u64 {
+        self.schedules
+    }
+
+    /// Runs that were begun and turned out to lead to nothing new.
+    pub fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// The orders that the tried schedules stand for: of each, in how many orders its deliveries can be put without changing
+    /// that of two which do not commute. 0 where [`Checker::count_orders`] was not asked for.
+    pub fn orders(&self) -> u128 {
+        self.orders
+    }
+
+    /// Messages that were delivered, over all runs.
+    pub fn deliveries(&self) -> u64 {
+        self.deliveries
+    }
+
+    /// Whether all orders were tried. If not: the limit was reached.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// The shortest schedule in which something goes wrong, if it does in any.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// Whether all orders were tried, and nothing went wrong in any.
+    pub fn is_passed(&self) -> bool {
+        self.is_complete && self.failure.is_none()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tried = if self.is_complete { "all orders were tried" } else { "the limit was reached" };
+        writeln!(f, "{} schedules, {tried}", self.schedules)?;
+        match &self.failure {
+            Some(failure) => write!(f, "{failure}"),
+            None if self.is_complete => f.write_str("nothing went wrong"),
+            None => f.write_str("nothing went wrong so far: make the program smaller, or the limit larger"),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Actors in a system of their own, driven by a test.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use playhouse::{Actor, ActorRef, Context, Handler, Message, Recipient, ShortType, System};
+
+use crate::run::{Purpose, Session, lock};
+use crate::schedule::{Schedule, Sent};
+
+/// A private simulated system for tests of one actor, or of a few: with virtual time, with [probes](Probe) for others to send
+/// to, and with a look at who sent what.
+///
+/// It runs while it is asked to, on the thread of the test, and in the order of sending. Panics of actors are theirs: they are
+/// seen by their supervisors and watchers, and in [`Kit::sent_by`].
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::Kit;
+/// use std::time::Duration;
+///
+/// #[derive(Message, Debug, PartialEq)]
+/// struct Tick(u32);
+///
+/// struct Metronome(Recipient<Tick>, u32);
+///
+/// #[actor]
+/// impl Metronome {
+///     #[started]
+///     fn wind_up(&mut self, ctx: &mut Context<Self>) {
+///         ctx.send_after(Duration::from_secs(1), Swing);
+///     }
+///     #[message]
+///     fn swing(&mut self, ctx: &mut Context<Self>) {
+///         self.1 += 1;
+///         self.0.tell(Tick(self.1));
+///         self.wind_up(ctx);
+///     }
+/// }
+///
+/// let kit = Kit::new();
+/// let ear = kit.probe::<Tick>();
+/// kit.system().spawn(Metronome(ear.recipient(), 0));
+/// ear.expect_none();                                      // no time has passed
+/// let soon = ear.within(Duration::from_secs(1));
+/// assert_eq!(soon.expect(), Tick(1));
+/// assert_eq!(soon.expect(), Tick(2));
+/// ear.within(Duration::from_millis(999)).expect_none();
+/// ```
+pub struct Kit {
+    session: Arc<Session>,
+}
+
+impl Default for Kit {
+    fn default() -> Self {
+        Kit::new()
+    }
+}
+
+impl fmt::Debug for Kit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kit({:?})", self.session.system())
+    }
+}
+
+impl Kit {
+    /// A system without actors.
+    pub fn new() -> Kit {
+        Kit { session: Arc::new(Session::start(&Arc::default(), Schedule::default().chooser(), Purpose::Kit)) }
+    }
+
+    /// The system: to start the actors in that are tested. An `ask(..).wait()` runs it until the answer is there.
+    pub fn system(&self) -> &System {
+        self.session.system()
+    }
+
+    /// An actor that keeps what it is sent, for the test to look at.
+    pub fn probe<M: Message<Reply = ()>>(&self) -> Probe<M> {
+        let seen: Arc<Mutex<VecDeque<M>>> = Arc::default();
+        let recipient = self.system().spawn(Ear(Arc::clone(&seen))).recipient();
+        Probe { session: Arc::clone(&self.session), recipient, seen, window: Duration::ZERO }
+    }
+
+    /// Has all handled that can be without time passing.
+    pub fn settle(&self) {
+        self.run_for(Duration::ZERO);
+    }
+
+    /// Lets so much virtual time pass, with all that is to be done in it.
+    pub fn run_for(&self, time: Duration) {
+        self.session.run(self.system().now() + time, &mut || false);
+    }
+
+    /// Delivers no message to `actor` until it is [released](Kit::release): a child or a peer that does nothing, so that the
+    /// test can play its part. Its start is held too. Stops, kills and watches reach it.
+    pub fn hold<A: Actor>(&self, actor: ActorRef<A>) {
+        self.session.hold(actor.id(), true);
+    }
+
+    /// Delivers again to `actor`, first what was held.
+    pub fn release<A: Actor>(&self, actor: ActorRef<A>) {
+        self.session.hold(actor.id(), false);
+    }
+
+    /// The actors of type `B` that `parent` has started, in order; those that have ended are not among them.
+    pub fn children<B: Actor>(&self, parent: ActorRef<impl Actor>) -> Vec<ActorRef<B>> {
+        self.session.children(parent.id()).into_iter().filter_map(ActorRef::of_id).collect()
+    }
+
+    /// All that `actor` has sent, to whomever: in the order of delivery, and then what waits.
+    pub fn sent_by(&self, actor: ActorRef<impl Actor>) -> Vec<Sent> {
+        let sent = self.session.sent().into_iter();
+        sent.filter(|(from, _)| *from == Some(actor.id())).map(|(_, sent)| sent).collect()
+    }
+}
+
+impl Drop for Kit {
+    /// Ends the system with all that is in it. Its probes keep what they have.
+    fn drop(&mut self) {
+        self.session.end();
+    }
+}
+
+/// Keeps what it is sent.
+struct Ear<M>(Arc<Mutex<VecDeque<M>>>);
+
+impl<M: Message> Actor for Ear<M> {}
+
+impl<M: Message<Reply = ()>> Handler<M> for Ear<M> {
+    fn handle(&mut self, message: M, _: &mut Context<Self>) {
+        lock(&self.0).push_back(message);
+    }
+}
+
+/// A recipient of messages for a test to look at: [`Kit::probe`].
+pub struct Probe<M> {
+    session: Arc<Session>,
+    recipient: Recipient<M>,
+    seen: Arc<Mutex<VecDeque<M>>>,
+    window: Duration,
+}
+
+impl<M> fmt::Debug for Probe<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Probe<{}>", ShortType(std::any::type_name::<M>()))
+    }
+}
+
+impl<M: Message<Reply = ()>> Probe<M> {
+    /// What to give to the actor that is tested.
+    pub fn recipient(&self) -> Recipient<M> {
+        self.recipient
+    }
+
+    /// The same probe, for which so much virtual time may pass in each [`expect`](Probe::expect), and passes in each
+    /// [`expect_none`](Probe::expect_none). Otherwise none does.
+    pub fn within(&self, time: Duration) -> Probe<M> {
+        let Probe { session, recipient, seen, .. } = self;
+        Probe { session: Arc::clone(session), recipient: *recipient, seen: Arc::clone(seen), window: time }
+    }
+
+    /// The next message; runs the system until it is there.
+    ///
+    /// # Panics
+    /// If none comes in the time there is.
+    #[track_caller]
+    pub fn expect(&self) -> M {
+        self.run(&mut || !lock(&self.seen).is_empty());
+        let next = lock(&self.seen).pop_front();
+        next.unwrap_or_else(|| {
+            panic!(
+                "a {} was expected within {:?}, and none came: nothing is left to do in that time",
+                ShortType(std::any::type_name::<M>()),
+                self.window
+            )
+        })
+    }
+
+    /// Runs the system for the time there is.
+    ///
+    /// # Panics
+    /// If a message comes, or was there.
+    #[track_caller]
+    pub fn expect_none(&self) {
+        self.run(&mut || false);
+        let seen = lock(&self.seen).len();
+        assert!(
+            seen == 0,
+            "no {} was expected within {:?}, and {seen} came",
+            ShortType(std::any::type_name::<M>()),
+            self.window
+        );
+    }
+
+    fn run(&self, done: &mut dyn FnMut() -> bool) {
+        self.session.run(self.session.system().now() + self.window, done);
+    }
+}

@@ -1,0 +1,36 @@
+//! Tests of actors.
+//!
+//! - [`Kit`] drives one actor, or a few, with probes and virtual time.
+//! - [`check()`] runs a small program under all orders of its messages.
+//! - [`simulate`] runs a larger one under many seeds, and [`replay()`] under one, with a message sequence chart.
+//! - [`Machine`] verifies a state machine, and draws it.
+//!
+//! Several theaters on one thread, with a network that breaks, are [`playhouse::Simulation`]; [`under_seeds`] runs them under
+//! many seeds.
+
+#![forbid(unsafe_code)]
+
+mod causality;
+mod chart;
+mod check;
+mod explorer;
+mod kit;
+mod machine;
+pub mod programs;
+mod quiet;
+mod replay;
+mod run;
+mod schedule;
+mod step;
+
+pub use chart::Chart;
+pub use check::{Checker, Failure, Report, Violation, check};
+pub use kit::{Kit, Probe};
+pub use machine::{Flaw, Flaws, Machine};
+pub use replay::{Replay, commit, replay, simulate, under_seeds};
+pub use schedule::{NoSchedule, Schedule, Sent};
+
+/// The programs of the guide, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../guide/testing.md")]
+mod guide {}

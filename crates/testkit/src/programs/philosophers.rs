@@ -1,0 +1,130 @@
+//! Dining philosophers.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context as PollContext, Poll, Waker};
+
+use playhouse::prelude::*;
+
+use crate::run::lock;
+
+const PHILOSOPHERS: usize = 3;
+
+/// Comes when it is one's turn.
+#[derive(Clone, Default)]
+struct Turn(Arc<Mutex<(bool, Option<Waker>)>>);
+
+impl Turn {
+    fn come(&self) {
+        let waker = {
+            let mut turn = lock(&self.0);
+            turn.0 = true;
+            turn.1.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Future for Turn {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<()> {
+        let mut turn = lock(&self.0);
+        turn.1 = Some(cx.waker().clone());
+        if turn.0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+#[derive(Default)]
+struct Fork {
+    taken: bool,
+    waiting: VecDeque<Turn>,
+}
+
+/// Answered at once; the turn may come later.
+#[derive(Message)]
+#[message(reply = Turn)]
+struct Take;
+
+#[derive(Message)]
+struct Put;
+
+impl Actor for Fork {}
+
+impl Handler<Take> for Fork {
+    fn handle(&mut self, _: Take, _: &mut Context<Self>) -> Turn {
+        let turn = Turn::default();
+        if self.taken {
+            self.waiting.push_back(turn.clone());
+        } else {
+            self.taken = true;
+            turn.come();
+        }
+        turn
+    }
+}
+
+impl Handler<Put> for Fork {
+    fn handle(&mut self, _: Put, _: &mut Context<Self>) {
+        match self.waiting.pop_front() {
+            Some(next) => next.come(),
+            None => self.taken = false,
+        }
+    }
+}
+
+struct Philosopher {
+    first: ActorRef<Fork>,
+    second: ActorRef<Fork>,
+    meals: u64,
+}
+
+#[derive(Message)]
+struct Dine;
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Meals;
+
+impl Actor for Philosopher {}
+
+impl AsyncHandler<Dine> for Philosopher {
+    async fn handle(&mut self, _: Dine, _: &mut Context<Self>) {
+        for fork in [self.first, self.second] {
+            fork.ask(Take).await.expect("forks do not end").await;
+        }
+        self.meals += 1;
+        self.first.tell(Put);
+        self.second.tell(Put);
+    }
+}
+
+impl Handler<Meals> for Philosopher {
+    fn handle(&mut self, _: Meals, _: &mut Context<Self>) -> u64 {
+        self.meals
+    }
+}
+
+pub(super) fn dine(system: &System, bug: bool) -> u64 {
+    let forks: Vec<_> = (0..PHILOSOPHERS)
+        .map(|n| system.spawn_with(SpawnOptions::new().name(format!("{n}")), Fork::default()))
+        .collect();
+    let philosophers: Vec<_> = (0..PHILOSOPHERS)
+        .map(|n| {
+            let (left, right) = (forks[n], forks[(n + 1) % PHILOSOPHERS]);
+            let swapped = n == PHILOSOPHERS - 1 && !bug;
+            let (first, second) = if swapped { (right, left) } else { (left, right) };
+            let name = SpawnOptions::new().name(format!("{n}"));
+            system.spawn_with(name, Philosopher { first, second, meals: 0 })
+        })
+        .collect();
+    for philosopher in &philosophers {
+        philosopher.tell(Dine);
+    }
+    system.run_until_idle();
+    // Who is stuck does not answer: that is reported as the deadlock that it is.
+    philosophers.iter().map(|philosopher| philosopher.ask(Meals).wait().unwrap_or(0)).sum()
+}

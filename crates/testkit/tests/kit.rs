@@ -1,0 +1,187 @@
+//! One actor, or a few, in a system of their own: probes, virtual time, and a look at what is sent.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use playhouse::prelude::*;
+use playhouse_testkit::Kit;
+
+#[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
+struct Line(u32);
+
+/// Hands each line on after a while.
+struct Slow {
+    to: Recipient<Line>,
+    delay: Duration,
+}
+
+#[actor]
+impl Slow {
+    #[message]
+    fn take(&mut self, n: u32, ctx: &mut Context<Self>) {
+        if self.delay.is_zero() {
+            self.to.tell(Line(n));
+        } else {
+            ctx.send_after(self.delay, HandOn(n));
+        }
+    }
+    #[message]
+    fn hand_on(&mut self, n: u32) {
+        self.to.tell(Line(n));
+    }
+    #[message]
+    fn delay_ms(&self) -> u64 {
+        self.delay.as_millis() as u64
+    }
+}
+
+fn message_of(thrown: Box<dyn std::any::Any + Send>) -> String {
+    thrown.downcast_ref::<String>().expect("a panic with a text").clone()
+}
+
+#[test]
+fn a_probe_gets_what_it_is_sent_in_order() {
+    let kit = Kit::new();
+    let probe = kit.probe::<Line>();
+    let slow = kit.system().spawn(Slow { to: probe.recipient(), delay: Duration::ZERO });
+    slow.tell(Take(1));
+    slow.tell(Take(2));
+    assert_eq!(probe.expect(), Line(1));
+    assert_eq!(probe.expect(), Line(2));
+    probe.expect_none();
+    assert_eq!(slow.ask(DelayMs).wait(), Ok(0));
+}
+
+#[test]
+fn time_passes_only_within_what_is_given() {
+    let kit = Kit::new();
+    let probe = kit.probe::<Line>();
+    let slow = kit.system().spawn(Slow { to: probe.recipient(), delay: Duration::from_secs(10) });
+    slow.tell(Take(1));
+    probe.expect_none();
+    assert_eq!(kit.system().now(), Duration::ZERO);
+    probe.within(Duration::from_secs(9)).expect_none();
+    assert_eq!(kit.system().now(), Duration::from_secs(9));
+    // It stops as soon as the message is there.
+    assert_eq!(probe.within(Duration::from_secs(60)).expect(), Line(1));
+    assert_eq!(kit.system().now(), Duration::from_secs(10));
+    kit.run_for(Duration::from_secs(1));
+    assert_eq!(kit.system().now(), Duration::from_secs(11));
+}
+
+#[test]
+fn what_does_not_come_or_should_not_is_reported() {
+    let kit = Kit::new();
+    let probe = kit.probe::<Line>();
+    let slow = kit.system().spawn(Slow { to: probe.recipient(), delay: Duration::from_secs(1) });
+    slow.tell(Take(1));
+    let short = probe.within(Duration::from_millis(500));
+    let why = message_of(catch_unwind(AssertUnwindSafe(|| short.expect())).unwrap_err());
+    assert_eq!(why, "a Line was expected within 500ms, and none came: nothing is left to do in that time");
+    let why = message_of(catch_unwind(AssertUnwindSafe(|| short.expect_none())).unwrap_err());
+    assert_eq!(why, "no Line was expected within 500ms, and 1 came");
+}
+
+/// Has a child do its work, and starts another one if that ends.
+struct Parent {
+    to: Recipient<Line>,
+}
+
+struct Child(ActorRef<Parent>);
+
+#[actor]
+impl Parent {
+    #[started]
+    fn hire(&mut self, ctx: &mut Context<Self>) {
+        let child = Child(ctx.this());
+        let child = ctx.spawn_with(SpawnOptions::new().name("worker"), child);
+        ctx.watch(child);
+        child.tell(Work(7));
+    }
+    #[message]
+    fn done(&mut self, n: u32) {
+        self.to.tell(Line(n));
+    }
+    #[terminated]
+    fn again(&mut self, _: Down, ctx: &mut Context<Self>) {
+        self.hire(ctx);
+    }
+}
+
+#[actor]
+impl Child {
+    #[message]
+    fn work(&mut self, n: u32) {
+        self.0.tell(Done(n * 6));
+    }
+}
+
+#[test]
+fn a_test_plays_the_part_of_a_child() {
+    let kit = Kit::new();
+    let probe = kit.probe::<Line>();
+    let parent = kit.system().spawn(Parent { to: probe.recipient() });
+    kit.hold(parent);
+    kit.settle();
+    assert!(kit.children::<Child>(parent).is_empty(), "it was not started");
+    kit.release(parent);
+    // Until its start is over, it has no child to hold; then the child has had its mail. So the next one.
+    assert_eq!(probe.expect(), Line(42));
+    let [first] = kit.children::<Child>(parent)[..] else { panic!("one child") };
+    first.kill();
+    kit.settle();
+    let [second] = kit.children::<Child>(parent)[..] else { panic!("one child: the first has ended") };
+    assert_ne!(first, second);
+    assert_eq!(probe.expect(), Line(42));
+    kit.hold(second);
+    second.tell(Work(1));
+    probe.expect_none();
+    parent.tell(Done(5));
+    assert_eq!(probe.expect(), Line(5));
+    kit.release(second);
+    assert_eq!(probe.expect(), Line(6));
+}
+
+#[test]
+fn what_an_actor_sends_is_seen() {
+    let kit = Kit::new();
+    let probe = kit.probe::<Line>();
+    let parent = kit.system().spawn_with(SpawnOptions::new().name("boss"), Parent { to: probe.recipient() });
+    kit.settle();
+    let sent: Vec<String> = kit.sent_by(parent).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        sent,
+        [
+            "Parent \"boss\" -> Child \"worker\": watch",
+            "Parent \"boss\" -> Child \"worker\": start",
+            "Parent \"boss\" -> Child \"worker\": Work",
+            "Parent \"boss\" -> Ear<Line> #0: Line",
+        ]
+    );
+    // What waits, too.
+    kit.hold(parent);
+    let [child] = kit.children::<Child>(parent)[..] else { panic!("one child") };
+    child.tell(Work(1));
+    kit.settle();
+    let sent = kit.sent_by(child);
+    assert_eq!(sent.len(), 2);
+    assert_eq!(sent[1].to_string(), "Child \"worker\" -> Parent \"boss\": Done");
+}
+
+struct Restless;
+
+#[actor]
+impl Restless {
+    #[message]
+    fn go_on(&mut self, ctx: &mut Context<Self>) {
+        ctx.this().tell(GoOn);
+    }
+}
+
+#[test]
+#[should_panic(expected = "this never ends")]
+fn what_never_ends_is_reported() {
+    let kit = Kit::new();
+    kit.system().spawn(Restless).tell(GoOn);
+    kit.settle();
+}
