@@ -12,3 +12,4 @@ mod block;
 mod keeper;
 mod pipe;
 pub mod router;
+pub mod topic;
