@@ -11,5 +11,6 @@ pub mod asks;
 mod block;
 mod keeper;
 mod pipe;
+pub mod receptionist;
 pub mod router;
 pub mod topic;
