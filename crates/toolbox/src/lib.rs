@@ -12,5 +12,6 @@ mod block;
 mod keeper;
 mod pipe;
 pub mod receptionist;
+pub mod resource;
 pub mod router;
 pub mod topic;
