@@ -88,7 +88,7 @@ pub use playhouse_theater::{
     Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Happened, Migration, NameAsk, NameError,
     NameServer, Names, Peer, PutName, RemoveName, Simulation, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
 };
-pub use playhouse_toolbox::{asks, receptionist, resource, router, topic};
+pub use playhouse_toolbox::{asks, receptionist, resource, router, shutdown, topic};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
 ///

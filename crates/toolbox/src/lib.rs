@@ -14,4 +14,5 @@ mod pipe;
 pub mod receptionist;
 pub mod resource;
 pub mod router;
+pub mod shutdown;
 pub mod topic;
