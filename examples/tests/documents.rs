@@ -5,6 +5,13 @@ use std::path::{Path, PathBuf};
 
 const DOCUMENTS: [&str; 5] = ["README.md", "ARCHITECTURE.md", "GUARANTEES.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
+/// All documents, those of the guide too.
+fn documents() -> Vec<String> {
+    let guide = fs::read_dir(root().join("guide")).unwrap();
+    let guide = guide.map(|page| format!("guide/{}", page.unwrap().file_name().into_string().unwrap()));
+    DOCUMENTS.iter().map(|document| (*document).to_owned()).chain(guide).collect()
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
@@ -38,15 +45,17 @@ fn slug(heading: &str) -> String {
 
 #[test]
 fn links_lead_somewhere() {
-    for document in DOCUMENTS {
-        let text = read(document);
+    for document in documents() {
+        let text = read(&document);
+        let folder = root().join(&document).parent().unwrap().to_owned();
         let headings: Vec<String> =
             text.lines().filter(|line| line.starts_with('#')).map(|line| slug(line.trim_start_matches('#'))).collect();
         for link in between(&text, "](", ")") {
             if let Some(heading) = link.strip_prefix('#') {
                 assert!(headings.iter().any(|known| known == heading), "{document}: no heading for {link}");
             } else if !link.starts_with("https://") {
-                assert!(root().join(link).exists(), "{document}: {link} is not there");
+                let file = link.split('#').next().unwrap_or(link);
+                assert!(folder.join(file).exists(), "{document}: {link} is not there");
             }
         }
     }
@@ -55,8 +64,8 @@ fn links_lead_somewhere() {
 #[test]
 fn paths_exist() {
     let folders = ["crates/", "bench/", "examples/", "scenarios/", ".ci/"];
-    for document in DOCUMENTS {
-        for part in code(&read(document)) {
+    for document in documents() {
+        for part in code(&read(&document)) {
             let is_path = folders.iter().any(|folder| part.starts_with(folder)) && !part.contains(['*', '{', ' ']);
             let path = part.split("::").next().unwrap_or(&part);
             assert!(!is_path || root().join(path).exists(), "{document}: {part} is not there");
@@ -92,6 +101,16 @@ fn has_test(source: &str, name: &str) -> bool {
     })
 }
 
+/// The programs of a page are compiled and run where `examples/src/lib.rs` includes it.
+#[test]
+fn each_page_of_the_guide_is_tested_and_found() {
+    let (tested, readme) = (read("examples/src/lib.rs"), read("README.md"));
+    for page in documents().iter().filter(|document| document.starts_with("guide/")) {
+        assert!(tested.contains(&format!("include_str!(\"../../{page}\")")), "{page} is not in examples/src/lib.rs");
+        assert!(readme.contains(&format!("]({page})")), "{page} is not linked in README.md");
+    }
+}
+
 #[test]
 fn each_test_named_in_the_guarantees_exists() {
     let named = tests_named_in(&read("GUARANTEES.md"));
@@ -119,7 +138,7 @@ fn each_promise_names_a_test() {
 #[test]
 fn each_module_is_in_the_architecture() {
     let text = read("ARCHITECTURE.md");
-    for folder in ["crates/executor/src", "crates/actor/src", "crates/theater/src"] {
+    for folder in ["crates/executor/src", "crates/actor/src", "crates/theater/src", "crates/toolbox/src"] {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let path = format!("{folder}/{name}");
