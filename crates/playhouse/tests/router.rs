@@ -11,10 +11,13 @@ use playhouse::prelude::*;
 use playhouse::router::{Pool, Router, Routing};
 use support::{Adder, Do, Increment, Log, Puppet, finishes, on_stage, quiet_panics, simulated, threads};
 
-/// Logs who was sent what, and answers what it is asked only after some time.
+/// Who had which job.
+type Jobs = Log<(u64, u64)>;
+
+/// Logs which jobs it gets.
 struct Member {
     number: u64,
-    log: Log<(u64, u64)>,
+    log: Jobs,
 }
 
 impl Actor for Member {}
@@ -37,7 +40,7 @@ impl Handler<End> for Member {
     }
 }
 
-fn group(system: &System, routing: Routing, members: u64) -> (Router<Member>, Vec<ActorRef<Member>>, Log<(u64, u64)>) {
+fn group(system: &System, routing: Routing, members: u64) -> (Router<Member>, Vec<ActorRef<Member>>, Jobs) {
     let log = Log::new();
     let router = Router::new(system, routing);
     let members: Vec<_> = (0..members).map(|number| system.spawn(Member { number, log: log.clone() })).collect();
@@ -46,7 +49,7 @@ fn group(system: &System, routing: Routing, members: u64) -> (Router<Member>, Ve
 }
 
 /// How many jobs each has had.
-fn shares(log: &Log<(u64, u64)>) -> BTreeMap<u64, usize> {
+fn shares(log: &Jobs) -> BTreeMap<u64, usize> {
     let mut shares = BTreeMap::new();
     for (member, _) in log.take() {
         *shares.entry(member).or_default() += 1;
@@ -300,7 +303,7 @@ impl Handler<Again> for Slow {
 
 // -- pools --------------------------------------------------------------------------------------------------------------
 
-fn pool(system: &System, size: usize) -> (Pool<Member>, Arc<AtomicUsize>, Log<(u64, u64)>) {
+fn pool(system: &System, size: usize) -> (Pool<Member>, Arc<AtomicUsize>, Jobs) {
     let (made, log) = (Arc::<AtomicUsize>::default(), Log::new());
     let factory = {
         let (made, log) = (Arc::clone(&made), log.clone());

@@ -214,11 +214,14 @@ impl<A: Actor> Handler<Find<A>> for Receptionist {
     }
 }
 
+/// Has the receptionist watch an actor, whose type is known to who subscribes it.
+type Watch = Box<dyn FnOnce(&mut Context<Receptionist>) + Send>;
+
 /// Has an actor get a [`Listing`] now, and again whenever it has changed. It ends with the subscriber, or by [`Unsubscribe`].
 pub struct Subscribe<A: Actor> {
     key: String,
     to: Recipient<Listing<A>>,
-    watch: Box<dyn FnOnce(&mut Context<Receptionist>) + Send>,
+    watch: Watch,
 }
 
 impl<A: Actor> Subscribe<A> {

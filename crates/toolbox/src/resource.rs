@@ -59,9 +59,12 @@ struct State {
 struct Entry {
     number: u64,
     token: CancelToken,
-    /// Does the work, unless it is said why not; returns how to tell of it.
-    work: Box<dyn FnOnce(Result<CancelToken, JobError>) -> Box<dyn FnOnce()> + Send>,
+    work: Work,
 }
+
+/// Does the work, unless it is said why not; returns how to tell of it.
+type Work = Box<dyn FnOnce(Result<CancelToken, JobError>) -> Tell + Send>;
+type Tell = Box<dyn FnOnce()>;
 
 /// Says to work under way that nobody waits for it any more.
 #[derive(Clone, Debug)]
@@ -286,7 +289,7 @@ impl Shared {
             let result = go.and_then(|token| {
                 catch_unwind(AssertUnwindSafe(|| work(&token))).map_err(|panic| JobError::Panicked(describe(&*panic)))
             });
-            Box::new(move || fill(&filled, result)) as Box<dyn FnOnce()>
+            Box::new(move || fill(&filled, result)) as Tell
         };
         let number = state.next;
         state.next += 1;
