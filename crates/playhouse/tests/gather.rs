@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use playhouse::asks::{AnswerCache, IdempotencyKey, Retry, RetryError, ask_many};
 use playhouse::prelude::*;
+use playhouse::wire::Codec;
 use support::{Do, Log, Puppet, finishes, quiet_panics, simulated, threads};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -351,4 +352,11 @@ fn an_answer_cache_forgets_the_oldest_first() {
     assert_eq!([1, 2, 3].map(|number| cache.get(key(number))), [None, Some("two"), Some("three")]);
     assert_ne!(IdempotencyKey::random(), IdempotencyKey::random());
     assert_eq!(key(255).to_string(), "000000000000000000000000000000ff");
+    assert_eq!(key(1 << 64).to_string(), "00000000000000010000000000000000");
+    // In a message to another theater, too.
+    for codec in [Codec::Positional, Codec::Named] {
+        let mut bytes = Vec::new();
+        codec.write(&key(u128::MAX - 1), &mut bytes).unwrap();
+        assert_eq!(codec.read::<IdempotencyKey>(&bytes), Ok(key(u128::MAX - 1)));
+    }
 }

@@ -195,6 +195,8 @@ impl ResourcePool {
 
     /// Has `work` done by one of the threads, and waits while there is no room for it: in an `async` handler, or in any async
     /// code, by `.await`; in a thread outside by `.wait()`. An actor that waits is slowed down by it.
+    ///
+    /// An actor that is killed while it waits cancels the work. One that is stopped goes on to the end of its handler, as ever.
     pub fn run<R, F>(&self, work: F) -> Run<R, F>
     where
         R: Send + 'static,

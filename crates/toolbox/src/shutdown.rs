@@ -179,13 +179,14 @@ impl Signal {
         use signal_hook::consts::{SIGINT, SIGTERM};
         use signal_hook::flag;
 
+        let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
         let again = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // In this order: the first signal only sets the flag.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
             flag::register(signal, Arc::clone(&again))?;
         }
-        Ok(Signal { signals: signal_hook::iterator::Signals::new([SIGINT, SIGTERM])? })
+        Ok(Signal { signals })
     }
 
     /// Blocks this thread until one has come, also if it came before.

@@ -17,6 +17,8 @@ pub type EachAnswer<A, R> = Vec<(ActorRef<A>, Result<R, AskError>)>;
 pub type Enough<A, R> = Result<Vec<(ActorRef<A>, R)>, TooFewAnswers<A, R>>;
 
 /// Asks each of `targets` with a clone of `message`.
+///
+/// Whenever an answer comes, all that wait are looked at: this is for tens or hundreds of actors.
 pub fn ask_many<A: Actor, M, Mode>(targets: impl IntoIterator<Item = ActorRef<A>>, message: M) -> AskMany<A, M>
 where
     M: HandledBy<A, Mode> + Clone,

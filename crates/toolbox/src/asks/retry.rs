@@ -162,25 +162,28 @@ impl<A: Actor, M: Message> IntoFuture for RetryAsk<A, M> {
 ///
 /// The best key is one that the request has anyway, such as the number of an order: `IdempotencyKey::from(number)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct IdempotencyKey(u128);
+pub struct IdempotencyKey {
+    high: u64,
+    low: u64,
+}
 
 impl IdempotencyKey {
     /// A key that no other request has, by chance. It differs from run to run, in a simulated system too.
     pub fn random() -> IdempotencyKey {
-        let half = || u128::from(RandomState::new().hash_one(0));
-        IdempotencyKey(half() << 64 | half())
+        let half = || RandomState::new().hash_one(0);
+        IdempotencyKey { high: half(), low: half() }
     }
 }
 
 impl From<u128> for IdempotencyKey {
     fn from(number: u128) -> IdempotencyKey {
-        IdempotencyKey(number)
+        IdempotencyKey { high: (number >> 64) as u64, low: number as u64 }
     }
 }
 
 impl fmt::Display for IdempotencyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        write!(f, "{:016x}{:016x}", self.high, self.low)
     }
 }
 
