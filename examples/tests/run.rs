@@ -455,3 +455,20 @@ goodbye
         );
     }
 }
+
+/// The bakery is drained and the stoker is waited for when the second signal comes.
+#[cfg(unix)]
+#[test]
+fn graceful_shutdown_ends_at_once_by_a_second_signal() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let (mut process, mut out) = open_shop();
+        let send =
+            || assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
+        send();
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert_eq!(line, "the doors are closed, a hundred orders are left\n");
+        send();
+        assert_eq!(process.wait().unwrap().code(), Some(code));
+    }
+}

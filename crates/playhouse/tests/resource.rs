@@ -280,23 +280,43 @@ fn the_bound_holds_and_nothing_accepted_is_lost_under_every_seed() {
 
 #[test]
 fn who_waits_for_room_gets_it_whoever_gives_up_under_every_seed() {
-    for seed in 0..200 {
-        let system = System::builder().workers(3).simulated(seed).start().unwrap();
+    for seed in 0..300 {
+        let system = System::builder().workers(3).stages(12).simulated(seed).start().unwrap();
         let pool = ResourcePool::start(&system, 1, seed as usize % 2).unwrap();
         let log = Log::new();
         let disks: Vec<_> = (0..12).map(|_| system.spawn(Disk { pool: pool.clone(), log: log.clone() })).collect();
-        let killed = Dice(seed).below(12);
-        let (first, victim) = (disks.clone(), disks[killed]);
-        system.spawn(Puppet).tell(Do::this(move |_| {
-            first.iter().zip(0..).for_each(|(disk, number)| disk.tell(Read(number)));
-            victim.kill();
-        }));
+        disks.iter().zip(0..).for_each(|(disk, number)| disk.tell(Read(number)));
+        // Some are killed at some moment: before they wait, while they do, or when they were woken.
+        let mut dice = Dice(seed);
+        let killed: Vec<_> = (0..6).map(|_| dice.below(12)).collect();
+        for victim in &killed {
+            let victim = disks[*victim];
+            let hops = dice.below(8);
+            system.spawn(Killer).tell(Kill(victim, hops));
+        }
         system.run_until_idle();
         let mut done = log.take();
         done.sort_unstable();
-        done.retain(|number| *number != killed as u64);
-        let others: Vec<_> = (0..12).filter(|number| *number != killed as u64).collect();
+        done.retain(|number| !killed.contains(&(*number as usize)));
+        let others: Vec<_> = (0..12).filter(|number| !killed.contains(&(*number as usize))).collect();
         assert_eq!(done, others, "seed {seed}");
+    }
+}
+
+/// Kills somebody, some messages later.
+struct Killer;
+
+impl Actor for Killer {}
+
+#[derive(Message)]
+struct Kill(ActorRef<Disk>, usize);
+
+impl Handler<Kill> for Killer {
+    fn handle(&mut self, Kill(victim, hops): Kill, ctx: &mut Context<Self>) {
+        match hops {
+            0 => victim.kill(),
+            _ => ctx.this().tell(Kill(victim, hops - 1)),
+        }
     }
 }
 

@@ -429,7 +429,7 @@ impl Drop for Load {
 /// after a pause that grows from 10 ms to 1 s. What was queued for it is dead letters. Where members are to keep their mailbox
 /// over a crash, have them started by a [`Supervisor`](playhouse_actor::Supervisor), and add them to a router.
 ///
-/// When the last handle to its router is dropped, members are drained.
+/// When the last handle to its router is dropped, members are drained. (A member that has a handle in its state keeps it.)
 pub struct Pool<A: Actor> {
     router: Router<A>,
 }
