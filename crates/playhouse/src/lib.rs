@@ -82,6 +82,13 @@
 //! }
 //! ```
 
+//!
+//! # The toolbox
+//!
+//! What many programs need is built already: [`router`] (routers and pools of actors), [`asks`] (to many, and again),
+//! [`topic`] (publish and subscribe), [`receptionist`] (who is there), [`resource`] (blocking work) and [`shutdown`]
+//! (in phases).
+
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor};
 pub use playhouse_theater::{

@@ -132,6 +132,27 @@ fn nobody_to_ask_is_said_at_once() {
     assert_eq!(log.take(), [], "what cannot succeed is not begun");
 }
 
+#[test]
+fn what_came_is_there_also_where_a_simulated_system_has_nothing_left_to_do() {
+    let system = simulated(1);
+    let (voters, _) = voters(&system, 2);
+    let asker = voters.clone();
+    voters[1].kill();
+    let stopped = Err(AskError::Stopped);
+    assert_eq!(ask_many(voters, Vote).all().wait(), [(asker[0], Ok(1)), (asker[1], stopped)]);
+    let clocks = [0, 1].map(|_| system.spawn(Clock));
+    let each = clocks.map(|clock| (clock, Err(AskError::Stopped)));
+    assert_eq!(ask_many(clocks, Wait).all().wait(), each);
+    let error = ask_many(clocks, Wait).first(1).wait().unwrap_err();
+    assert_eq!((error.answers.len(), error.errors.len()), (0, 2));
+    // After the end of the system, too.
+    let ended = simulated(2);
+    let clock = ended.spawn(Clock);
+    ended.shutdown().unwrap();
+    assert_eq!(ask_many([clock], Wait).all().wait(), [(clock, Err(AskError::Shutdown))]);
+    assert_eq!(ask_many([clock], Wait).first(1).wait().unwrap_err().errors, [(clock, AskError::Shutdown)]);
+}
+
 /// Gathers in both kinds of handlers.
 #[derive(Default)]
 struct Chair {

@@ -27,6 +27,8 @@ type TaskError = Box<dyn std::error::Error + Send + Sync>;
 pub struct CoordinatedShutdown {
     system: System,
     plan: Arc<Mutex<Plan>>,
+    /// Held by who goes through the phases.
+    turn: Arc<Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -73,7 +75,7 @@ impl std::error::Error for TooLate {}
 impl CoordinatedShutdown {
     /// A plan without phases.
     pub fn new(system: &System) -> CoordinatedShutdown {
-        CoordinatedShutdown { system: system.clone(), plan: Arc::default() }
+        CoordinatedShutdown { system: system.clone(), plan: Arc::default(), turn: Arc::default() }
     }
 
     /// Another phase, behind those that there are. Its tasks have `within` together.
@@ -83,7 +85,8 @@ impl CoordinatedShutdown {
         Phase { plan: Arc::clone(&self.plan), number: plan.phases.len() - 1 }
     }
 
-    /// Goes through the phases that have not been gone through, and blocks meanwhile. A phase without tasks takes no time.
+    /// Goes through the phases that have not been gone through, and blocks meanwhile, also while another thread does. A phase
+    /// without tasks takes no time.
     ///
     /// In a simulated system, closures are run on this thread, one after the other, and deadlines are in virtual time.
     ///
@@ -94,6 +97,7 @@ impl CoordinatedShutdown {
             playhouse_executor::with_current_system(|system| system.is_none()),
             "a coordinated shutdown was run inside an actor, whose worker it would hold: run it in the main thread"
         );
+        let _turn = lock(&self.turn);
         let mut phases = Vec::new();
         loop {
             let next = {

@@ -139,6 +139,30 @@ impl<A: Actor, M: Message> Gather<A, M> {
     fn first_target(&self) -> Option<ActorRef<A>> {
         self.request.as_ref().and_then(|request| request.targets.first().copied())
     }
+
+    /// Those that wait have failed; those that were not asked yet, too.
+    fn fail_rest(&mut self, error: &AskError) {
+        if let Some(request) = self.request.take() {
+            self.failed.extend(0..request.targets.len());
+            self.asked.extend(request.targets.into_iter().map(|target| (target, Asked::Over(Err(error.clone())))));
+        }
+        for (number, (_, asked)) in self.asked.iter_mut().enumerate() {
+            if matches!(asked, Asked::Waiting(_)) {
+                *asked = Asked::Over(Err(error.clone()));
+                self.failed.push(number);
+            }
+        }
+    }
+}
+
+/// Blocks this thread until `future`, a request to `first` and others, is ready; or says why it will not be.
+fn wait_for<A: Actor, F: Future + Unpin>(first: Option<ActorRef<A>>, future: &mut F) -> Result<F::Output, AskError> {
+    match first.map(|first| system_of(first.id())) {
+        None => Err(AskError::Stopped),
+        Some(None) => Err(AskError::Shutdown),
+        // Only a simulated system returns without an answer: nothing is left to do in it that could bring one.
+        Some(Some(system)) => block_on(&system, future).ok_or(AskError::Stopped),
+    }
 }
 
 /// Each of those that were asked with its answer, in the order in which they were given: what [`AskMany::all`] waits for.
@@ -154,26 +178,25 @@ impl<A: Actor, M: Message> Future for AllAnswers<A, M> {
     type Output = EachAnswer<A, M::Reply>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
-        let gather = &mut self.gather;
-        gather
-            .poll(cx, |gather| gather.answered.len() + gather.failed.len() == gather.asked.len())
-            .map(|()| (0..gather.asked.len()).map(|number| gather.take(number)).collect())
+        let decided = |gather: &Gather<A, M>| gather.answered.len() + gather.failed.len() == gather.asked.len();
+        self.gather.poll(cx, decided).map(|()| self.finish())
     }
 }
 
 impl<A: Actor, M: Message> AllAnswers<A, M> {
+    fn finish(&mut self) -> EachAnswer<A, M::Reply> {
+        (0..self.gather.asked.len()).map(|number| self.gather.take(number)).collect()
+    }
+
     /// Blocks this thread until all have answered or failed.
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
-    pub fn wait(self) -> EachAnswer<A, M::Reply> {
-        let targets = self.gather.request.as_ref().map_or_else(Vec::new, |request| request.targets.clone());
-        let system = targets.first().and_then(|target| system_of(target.id()));
-        match system {
-            Some(system) => block_on(&system, self),
-            None => None,
-        }
-        .unwrap_or_else(|| targets.into_iter().map(|target| (target, Err(AskError::Shutdown))).collect())
+    pub fn wait(mut self) -> EachAnswer<A, M::Reply> {
+        wait_for(self.gather.first_target(), &mut self).unwrap_or_else(|error| {
+            self.gather.fail_rest(&error);
+            self.finish()
+        })
     }
 
     /// Sends the requests; `then` is called with the answers as a message of this actor, not at all if it has ended.
@@ -204,29 +227,31 @@ impl<A: Actor, M: Message> Future for FirstAnswers<A, M> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
         let wanted = self.wanted;
-        let gather = &mut self.gather;
         let decided = |gather: &Gather<A, M>| {
             gather.answered.len() >= wanted || gather.asked.len() - gather.failed.len() < wanted
         };
-        gather.poll(cx, decided).map(|()| {
-            let mut answers = Vec::new();
-            for number in std::mem::take(&mut gather.answered) {
-                let (actor, answer) = gather.take(number);
-                answers.extend(answer.ok().map(|answer| (actor, answer)));
-            }
-            let mut errors = Vec::new();
-            for number in std::mem::take(&mut gather.failed) {
-                let (actor, answer) = gather.take(number);
-                errors.extend(answer.err().map(|error| (actor, error)));
-            }
-            // Those that still wait are taken back here, and not when the future is dropped.
-            let asked = std::mem::take(&mut gather.asked).len();
-            if answers.len() >= wanted { Ok(answers) } else { Err(TooFewAnswers { wanted, asked, answers, errors }) }
-        })
+        self.gather.poll(cx, decided).map(|()| self.finish())
     }
 }
 
 impl<A: Actor, M: Message> FirstAnswers<A, M> {
+    fn finish(&mut self) -> Enough<A, M::Reply> {
+        let (wanted, gather) = (self.wanted, &mut self.gather);
+        let mut answers = Vec::new();
+        for number in std::mem::take(&mut gather.answered) {
+            let (actor, answer) = gather.take(number);
+            answers.extend(answer.ok().map(|answer| (actor, answer)));
+        }
+        let mut errors = Vec::new();
+        for number in std::mem::take(&mut gather.failed) {
+            let (actor, answer) = gather.take(number);
+            errors.extend(answer.err().map(|error| (actor, error)));
+        }
+        // Those that still wait are taken back here, and not when the future is dropped.
+        let asked = std::mem::take(&mut gather.asked).len();
+        if answers.len() >= wanted { Ok(answers) } else { Err(TooFewAnswers { wanted, asked, answers, errors }) }
+    }
+
     /// Blocks this thread until the answers are there, or cannot come any more.
     ///
     /// # Errors
@@ -234,15 +259,11 @@ impl<A: Actor, M: Message> FirstAnswers<A, M> {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
-    pub fn wait(self) -> Enough<A, M::Reply> {
-        let wanted = self.wanted;
-        let asked = self.gather.request.as_ref().map_or(0, |request| request.targets.len());
-        let none = || Err(TooFewAnswers { wanted, asked, answers: Vec::new(), errors: Vec::new() });
-        match self.gather.first_target() {
-            None if wanted == 0 => Ok(Vec::new()),
-            None => none(),
-            Some(target) => system_of(target.id()).and_then(|system| block_on(&system, self)).unwrap_or_else(none),
-        }
+    pub fn wait(mut self) -> Enough<A, M::Reply> {
+        wait_for(self.gather.first_target(), &mut self).unwrap_or_else(|error| {
+            self.gather.fail_rest(&error);
+            self.finish()
+        })
     }
 
     /// Sends the requests; `then` is called with the answers as a message of this actor, not at all if it has ended.
