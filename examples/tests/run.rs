@@ -360,7 +360,7 @@ replica 2 did not answer in time
 replica 3: 3
 replica 4: 4
 all five: one did not
-the reader had an answer in time: no
+the reader is free again, and has 4 answers
 paid: 10
 the sum is 10
 "

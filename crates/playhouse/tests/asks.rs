@@ -449,13 +449,14 @@ fn a_deadline_goes_along_the_chain_of_asks() {
             let system = simulated(seed);
             let log = Log::new();
             let start = system.now();
-            assert_eq!(chain(&system, &log).ask(Pass(longer)).within(second).wait(), running());
+            // An answer that comes at the last moment may be in time.
+            let answer = chain(&system, &log).ask(Pass(longer)).within(second).wait();
+            assert!(answer == running() || answer == Ok(1), "seed {seed}: {answer:?}");
             system.run_until_idle();
             let ends = log.take();
             assert_eq!(ends.len(), 3, "seed {seed}: {ends:?}");
             for (at, answer) in ends {
                 assert!(at - start >= second && at - start < second * 2, "seed {seed}: {at:?}");
-                // Who waited for an answer that came at the same moment may have it.
                 assert!(answer == running() || answer == Ok(1), "seed {seed}: {answer:?}");
             }
         }
