@@ -3,6 +3,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
@@ -213,6 +214,42 @@ fn a_slow_subscriber_is_treated_as_its_subscription_says() {
         // Up to its end, it has missed nothing.
         assert_eq!(left, (0..left.len() as u64).collect::<Vec<_>>());
         assert_eq!(sent, (quick.len() + dropped_log.len() + left.len()) as u64);
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn a_publisher_that_is_slowed_loses_nothing() {
+    finishes(|| {
+        const NUMBERS: u64 = 30_000;
+        let system = threads(2);
+        let topic = Topic::new(&system);
+        let (gate, turnstile) = Gate::new();
+        let log = Log::new();
+        let alone = SpawnOptions::new().placement(Placement::Dedicated);
+        let sleeper = system.spawn_with(alone, Sleeper { gate: Some(turnstile), log: log.clone() });
+        let subscription = topic.subscribe(sleeper, SlowPublisher);
+        let published = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..NUMBERS {
+                    assert_eq!(topic.publish(Large(number, [0; 24])).sent, 1);
+                    published.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            gate.wait_entered();
+            // More than this would not be taken: the publisher cannot come to its end before the gate is open.
+            while sleeper.try_tell(Large(NUMBERS, [0; 24])).is_ok() {
+                std::thread::yield_now();
+            }
+            assert!(published.load(Ordering::Relaxed) < NUMBERS);
+            gate.open();
+        });
+        system.run_until_idle();
+        let mut got = log.take();
+        got.retain(|number| *number < NUMBERS);
+        assert_eq!(got, (0..NUMBERS).collect::<Vec<_>>());
+        assert_eq!(subscription.dropped(), 0);
         system.shutdown().unwrap();
     });
 }
