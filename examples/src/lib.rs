@@ -5,6 +5,23 @@
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
+/// The programs of the guide.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../../guide/routers.md")]
+    mod routers {}
+    #[doc = include_str!("../../guide/asks.md")]
+    mod asks {}
+    #[doc = include_str!("../../guide/topics.md")]
+    mod topics {}
+    #[doc = include_str!("../../guide/receptionist.md")]
+    mod receptionist {}
+    #[doc = include_str!("../../guide/blocking-work.md")]
+    mod blocking_work {}
+    #[doc = include_str!("../../guide/shutdown.md")]
+    mod shutdown {}
+}
+
 /// The state of an actor is not reached through its reference, and not kept by who spawned it.
 ///
 /// ```compile_fail,E0609

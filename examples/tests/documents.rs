@@ -104,6 +104,17 @@ fn has_test(source: &str, name: &str) -> bool {
     })
 }
 
+/// The programs of a page are compiled and run where one of these files includes it.
+#[test]
+fn each_page_of_the_guide_is_tested_and_found() {
+    let tested = ["examples/src/lib.rs", "crates/testkit/src/lib.rs"].map(read).concat();
+    let readme = read("README.md");
+    for page in documents().iter().filter(|document| document.starts_with("guide/")) {
+        assert!(tested.contains(&format!("../{page}\")]")), "the programs of {page} are not tested");
+        assert!(readme.contains(&format!("]({page})")), "{page} is not linked in README.md");
+    }
+}
+
 #[test]
 fn each_test_named_in_the_guarantees_exists() {
     let named = tests_named_in(&read("GUARANTEES.md"));
@@ -131,7 +142,9 @@ fn each_promise_names_a_test() {
 #[test]
 fn each_module_is_in_the_architecture() {
     let text = read("ARCHITECTURE.md");
-    for folder in ["crates/executor/src", "crates/actor/src", "crates/theater/src", "crates/testkit/src"] {
+    for folder in
+        ["crates/executor/src", "crates/actor/src", "crates/theater/src", "crates/toolbox/src", "crates/testkit/src"]
+    {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let path = format!("{folder}/{name}");

@@ -10,6 +10,13 @@ const SUPERVISION: &str = env!("CARGO_BIN_EXE_supervision");
 const WORDCOUNT: &str = env!("CARGO_BIN_EXE_wordcount");
 const BLOCKING: &str = env!("CARGO_BIN_EXE_blocking");
 const TWO_THEATERS: &str = env!("CARGO_BIN_EXE_two_theaters");
+const ROUTER: &str = env!("CARGO_BIN_EXE_router");
+const GATHER: &str = env!("CARGO_BIN_EXE_gather");
+const TOPIC: &str = env!("CARGO_BIN_EXE_topic");
+const RECEPTIONIST: &str = env!("CARGO_BIN_EXE_receptionist");
+const RESOURCE_POOL: &str = env!("CARGO_BIN_EXE_resource_pool");
+#[cfg(unix)]
+const GRACEFUL_SHUTDOWN: &str = env!("CARGO_BIN_EXE_graceful_shutdown");
 
 /// Runs a program to its end: its exit code, what it printed, and what it said on standard error.
 fn run(program: &str, arguments: &[&str]) -> (i32, String, String) {
@@ -317,5 +324,151 @@ fn two_theaters_explain_their_arguments() {
         let (code, out, errors) = run(TWO_THEATERS, arguments);
         assert_eq!((code, &*out), (2, ""), "{arguments:?}: {errors}");
         assert!(errors.starts_with(error) && errors.contains("usage: two_theaters"), "{errors}");
+    }
+}
+
+// -- the toolbox --------------------------------------------------------------------------------------------------------
+
+#[test]
+fn router_shares_work_and_replaces_who_goes() {
+    let (code, out, errors) = run(ROUTER, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(
+        out,
+        "\
+9 customers were served by 3 clerks
+Ada is served by the same clerk: yes
+5 clerks take turns now
+one went home; there are 5 clerks again
+1 clerk answered first
+the pool has no Clerk to send to: it was resized to 0
+"
+    );
+}
+
+#[test]
+fn gather_takes_what_answers_and_pays_once() {
+    let (code, out, errors) = run(GATHER, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(
+        out,
+        "\
+3 of 5 replicas are enough
+replica 0: 0
+replica 1: 1
+replica 2 did not answer in time
+replica 3: 3
+replica 4: 4
+all five: one did not
+the reader is free again, and has 4 answers
+paid: 10
+the sum is 10
+"
+    );
+}
+
+#[test]
+fn topic_tells_those_whose_pattern_fits() {
+    let (code, out, errors) = run(TOPIC, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(
+        out,
+        "\
+weather.north.sea: 4 degrees, for 3 readers
+weather.north.hills.top: -7 degrees, for 2 readers
+weather.south.sea: 19 degrees, for 2 readers
+weather.south.town: 23 degrees, for 1 readers
+all: 4 measurements, -7 to 23
+the north: 2 measurements, -7 to 4
+the sea: 2 measurements, 4 to 19
+the reader in the north has ended, and its subscription too
+\"weather..sea\" is no subject: there must be something before, between and behind its dots
+"
+    );
+}
+
+#[test]
+fn receptionist_knows_who_is_there() {
+    let (code, out, errors) = run(RECEPTIONIST, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(
+        out,
+        "\
+the north wall is painted
+the south wall is painted
+the east wall is painted
+one painter went; there are 2
+the north wall is painted
+the south wall is painted
+the foreman has had 5 listings
+"
+    );
+}
+
+#[test]
+fn resource_pool_works_within_its_bounds_and_cancels() {
+    let (code, out, errors) = run(RESOURCE_POOL, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(
+        out,
+        "\
+there are 1229 primes below 10000
+the resource pool is full: all its threads are busy, and its queue has no room
+the search was cancelled
+what waited behind it is done: 1
+the resource pool was stopped before the work was begun
+"
+    );
+}
+
+/// A shop that is open, in a process of its own.
+#[cfg(unix)]
+fn open_shop() -> (Child, BufReader<ChildStdout>) {
+    let mut process = Command::new(GRACEFUL_SHUTDOWN).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(process.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "open, until a signal comes\n");
+    (process, out)
+}
+
+#[cfg(unix)]
+#[test]
+fn graceful_shutdown_ends_in_order_by_either_signal() {
+    use std::io::Read;
+    for signal in ["-INT", "-TERM"] {
+        let (mut process, mut out) = open_shop();
+        assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).unwrap();
+        assert_eq!(process.wait().unwrap().code(), Some(0), "{rest}");
+        assert_eq!(
+            rest,
+            "\
+the doors are closed, a hundred orders are left
+the bakery has baked 100 loaves
+goodbye
+3 of 4 shutdown tasks finished
+\"finish the work\": \"stoker\" did not finish in time
+",
+            "{signal}"
+        );
+    }
+}
+
+/// The bakery is drained and the stoker is waited for when the second signal comes.
+#[cfg(unix)]
+#[test]
+fn graceful_shutdown_ends_at_once_by_a_second_signal() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let (mut process, mut out) = open_shop();
+        let send =
+            || assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
+        send();
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert_eq!(line, "the doors are closed, a hundred orders are left\n");
+        send();
+        assert_eq!(process.wait().unwrap().code(), Some(code));
     }
 }

@@ -10,6 +10,7 @@ use playhouse_executor::{Address, Port, RawAddress, Sends, SystemCore, Undeliver
 
 use crate::actor::{Actor, ActorId, Life, Request, dead_letter};
 use crate::ask::Ask;
+use crate::mail::Mark;
 use crate::message::{HandledBy, Message};
 use crate::names::{Label, ShortType, name_of};
 
@@ -206,6 +207,13 @@ impl<A: Actor> ActorRef<A> {
     /// interrupted.
     pub fn kill(self) {
         self.address.send_control(Request::Kill);
+    }
+
+    /// Drops `mark` when the actor has handled what was sent to it before, or will not. Of one in another theater: when
+    /// that is on its way.
+    #[doc(hidden)]
+    pub fn mark(self, mark: impl Send + 'static) {
+        self.address.send_request(Mark(mark));
     }
 
     /// The reference to the actor with this identity, if it is an `A` and lives.

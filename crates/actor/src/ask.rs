@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Life};
 use crate::actor_ref::ActorRef;
+use crate::deadline::{Due, cap};
 use crate::message::Message;
 use crate::names::Label;
-use crate::waiting::{Attempt, Waiting};
+use crate::waiting::{Attempt, Waiting, polled};
 
 /// How far a request had come when its deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +102,14 @@ struct SlotState<R> {
     thread: Option<Thread>,
     /// That an actor waits for this answer: noted until the answer is here, not until the actor has seen it.
     edge: Option<Waiting>,
+    /// When the asker gives up.
+    due: Option<Due>,
+}
+
+/// What a request is handled under.
+pub(crate) struct Begun {
+    /// When the asker gives up.
+    pub(crate) due: Option<Due>,
 }
 
 enum Progress<R> {
@@ -127,7 +136,13 @@ impl<R> Progress<R> {
 impl<R> Slot<R> {
     fn new() -> Arc<Slot<R>> {
         Arc::new(Slot {
-            state: Mutex::new(SlotState { progress: Progress::Queued, waker: None, thread: None, edge: None }),
+            state: Mutex::new(SlotState {
+                progress: Progress::Queued,
+                waker: None,
+                thread: None,
+                edge: None,
+                due: None,
+            }),
         })
     }
 
@@ -135,15 +150,15 @@ impl<R> Slot<R> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The request is going to be handled; false if nobody waits for its answer any more.
-    fn begin(&self) -> bool {
+    /// The request is going to be handled; none if nobody waits for its answer any more.
+    fn begin(&self) -> Option<Begun> {
         let mut state = self.lock();
         match state.progress {
             Progress::Queued => {
                 state.progress = Progress::Running;
-                true
+                Some(Begun { due: state.due })
             }
-            _ => false,
+            _ => None,
         }
     }
 
@@ -231,6 +246,7 @@ pub(crate) struct Timed<R> {
 struct TimedState<R> {
     then: Option<Then<R>>,
     running: bool,
+    due: Due,
     timer: Option<(Arc<SystemCore>, TimerKey)>,
 }
 
@@ -256,7 +272,9 @@ impl<R: Send + 'static> ReplyTo<R> {
 
     /// A continuation with a deadline, set on `system`.
     pub(crate) fn timed(then: Then<R>, within: Duration, system: &Arc<SystemCore>) -> ReplyTo<R> {
-        let timed = Arc::new(Timed { state: Mutex::new(TimedState { then: Some(then), running: false, timer: None }) });
+        let due = Due::new(system, within);
+        let timed =
+            Arc::new(Timed { state: Mutex::new(TimedState { then: Some(then), running: false, due, timer: None }) });
         let expiring = Arc::clone(&timed);
         let key = system.start_timer(
             within,
@@ -271,17 +289,17 @@ impl<R: Send + 'static> ReplyTo<R> {
         ReplyTo { to: Some(Target::Timed(timed)) }
     }
 
-    /// The request is going to be handled; false if nobody waits for its answer any more.
-    pub(crate) fn begin(&self) -> bool {
+    /// The request is going to be handled; none if nobody waits for its answer any more.
+    pub(crate) fn begin(&self) -> Option<Begun> {
         match &self.to {
             Some(Target::Slot(slot)) => slot.begin(),
             Some(Target::Timed(timed)) => {
                 let mut state = timed.state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.running = true;
-                state.then.is_some()
+                state.then.is_some().then_some(Begun { due: Some(state.due) })
             }
-            Some(Target::Then(_)) => true,
-            None => false,
+            Some(Target::Then(_)) => Some(Begun { due: None }),
+            None => None,
         }
     }
 
@@ -346,6 +364,9 @@ impl<A: Actor, M: Message> Ask<A, M> {
     }
 
     /// Fails with [`AskError::Deadline`] if the answer takes longer. Millisecond resolution.
+    ///
+    /// An ask that is awaited by a handler that answers an ask itself also ends with what is left of that one's deadline, if
+    /// both are in this process.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self
@@ -367,7 +388,11 @@ impl<A: Actor, M: Message> Ask<A, M> {
         );
         let Some(system) = SystemCore::by_id(self.to.address.raw().system()) else { return Err(AskError::Shutdown) };
         let slot = Slot::new();
-        slot.lock().thread = Some(std::thread::current());
+        {
+            let mut state = slot.lock();
+            state.thread = Some(std::thread::current());
+            state.due = self.within.map(|within| Due::new(&system, within));
+        }
         let _timer = self.within.map(|within| Deadline::start(&system, within, &slot));
         (self.post)(self.message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, None);
         let mut answer = None;
@@ -434,6 +459,11 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
     fn send(&mut self, request: Ask<A, M>) -> Option<Result<M::Reply, AskError>> {
         let Ask { to, message, within, post } = request;
         let slot = &self.slot;
+        let timed =
+            cap(polled(), within).and_then(|within| Some((within, SystemCore::by_id(to.address.raw().system())?)));
+        if let Some((within, system)) = &timed {
+            slot.lock().due = Some(Due::new(system, *within));
+        }
         let reply = ReplyTo { to: Some(Target::Slot(Arc::clone(slot))) };
         let attempt = Attempt::begin(Label::of::<A>(to.id()));
         let mut noted = false;
@@ -457,7 +487,7 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
         if let Some(answer) = slot.take() {
             return Some(answer);
         }
-        if let (Some(within), Some(system)) = (within, SystemCore::by_id(to.address.raw().system())) {
+        if let Some((within, system)) = timed {
             self.timer = Some(Deadline::start(&system, within, &self.slot));
         }
         None

@@ -168,7 +168,7 @@ pub(crate) fn send_on<A: Actor, M: Message>(message: &M, cx: &mut AwayCx<Life<A>
 
 /// Sends a request on.
 pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>, cx: &mut AwayCx<Life<A>>) {
-    if !reply.begin() {
+    if reply.begin().is_none() {
         return;
     }
     let answer = move |answer: Result<(Codec, &[u8]), AskError>| {

@@ -12,6 +12,7 @@ mod any;
 mod ask;
 pub mod away;
 mod context;
+mod deadline;
 mod mail;
 mod message;
 mod mobile;

@@ -9,6 +9,7 @@ use crate::actor::{Actor, Down, Extra, Life, dead_letter};
 use crate::ask::{AskError, ReplyTo};
 use crate::away;
 use crate::context::Context;
+use crate::deadline::as_answering;
 use crate::message::{AsyncHandler, Handler, Message};
 use crate::timers::Clock;
 use crate::waiting;
@@ -90,7 +91,7 @@ pub(crate) struct AskMail<M: Message> {
 
 impl<A: Handler<M>, M: Message> Envelope<Life<A>> for AskMail<M> {
     fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        if !self.reply.begin() {
+        if self.reply.begin().is_none() {
             return cx;
         }
         let mut ctx = Context::new(cx);
@@ -121,8 +122,10 @@ pub(crate) struct AsyncAskMail<M: Message> {
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> {
     fn run<'a>(self, life: &'a mut Life<A>, cx: Cx<Life<A>>) -> impl Future<Output = Cx<Life<A>>> + Send + 'a {
         let mut ctx = Context::new(cx);
-        waiting::as_actor(ctx.id(), async move {
-            if self.reply.begin() {
+        let begun = self.reply.begin();
+        let due = begun.as_ref().and_then(|begun| begun.due);
+        as_answering(ctx.id(), due, async move {
+            if begun.is_some() {
                 let answer = life.actor.handle(self.message, &mut ctx).await;
                 self.reply.send(ctx.unless_failed(answer));
             }
@@ -252,6 +255,17 @@ impl<A: Actor> Envelope<Life<A>> for DownMail {
 
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::Control, "terminated")
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}
+
+/// Is dropped when the actor has handled what was sent to it before, or will not.
+pub(crate) struct Mark<T>(pub(crate) T);
+
+impl<A: Actor, T: Send + 'static> Envelope<Life<A>> for Mark<T> {
+    fn run(self, _: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
+        cx
     }
 
     fn bounce(self, _: Undelivered) {}

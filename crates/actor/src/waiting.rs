@@ -39,10 +39,20 @@ thread_local! {
 pub(crate) async fn as_actor<F: Future>(actor: ActorId, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(move |cx| {
-        let _restore = Restore(POLLED.replace(Some(actor)));
+        let _polled = polling(actor);
         future.as_mut().poll(cx)
     })
     .await
+}
+
+/// While what is returned lives, this thread polls `actor`'s handler.
+pub(crate) fn polling(actor: ActorId) -> impl Drop {
+    Restore(POLLED.replace(Some(actor)))
+}
+
+/// The actor whose async handler this thread polls.
+pub(crate) fn polled() -> Option<ActorId> {
+    POLLED.get()
 }
 
 struct Restore(Option<ActorId>);

@@ -81,6 +81,12 @@
 //!     Ok(())
 //! }
 //! ```
+//!
+//! # The toolbox
+//!
+//! What many programs need is built already: [`router`] (routers and pools of actors), [`asks`] (to many, and again),
+//! [`topic`] (publish and subscribe), [`receptionist`] (who is there), [`resource`] (blocking work) and [`shutdown`]
+//! (in phases).
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor};
@@ -88,6 +94,7 @@ pub use playhouse_theater::{
     Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Happened, Migration, NameAsk, NameError,
     NameServer, Names, Peer, PutName, RemoveName, Simulation, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
 };
+pub use playhouse_toolbox::{asks, receptionist, resource, router, shutdown, topic};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
 ///

@@ -392,3 +392,90 @@ fn who_asked_a_handler_that_fails_gets_no_answer() {
         assert_eq!(system.stats().total.crashes, 4, "a stop after a failure ends the actor by its own wish");
     }
 }
+
+/// Takes some time for its answer, and says how long it was given.
+struct Relay {
+    next: Option<ActorRef<Relay>>,
+    log: Log<(Duration, Result<u64, AskError>)>,
+}
+
+impl Actor for Relay {}
+
+/// Answers when the next one has, which is asked with this deadline; the last one never answers.
+#[derive(Message, Clone, Copy)]
+#[message(reply = u64)]
+struct Pass(Option<Duration>);
+
+impl AsyncHandler<Pass> for Relay {
+    async fn handle(&mut self, Pass(within): Pass, ctx: &mut Context<Self>) -> u64 {
+        let Some(next) = self.next else { return std::future::pending().await };
+        let ask = next.ask(Pass(within));
+        let answer = if let Some(within) = within { ask.within(within).await } else { ask.await };
+        self.log.push((ctx.now(), answer));
+        1
+    }
+}
+
+/// Starts a chain of asks for itself, and answers at once.
+#[derive(Message)]
+#[message(reply = u64)]
+struct Begin;
+
+impl Handler<Begin> for Relay {
+    fn handle(&mut self, _: Begin, ctx: &mut Context<Self>) -> u64 {
+        let next = self.next.expect("it is not the last");
+        ctx.ask(next, Pass(None)).within(Duration::from_secs(60)).then(|this, answer, ctx| {
+            this.log.push((ctx.now(), answer));
+        });
+        1
+    }
+}
+
+fn chain(system: &System, log: &Log<(Duration, Result<u64, AskError>)>) -> ActorRef<Relay> {
+    let mut next = None;
+    for _ in 0..4 {
+        next = Some(system.spawn(Relay { next, log: log.clone() }));
+    }
+    next.expect("four were started")
+}
+
+#[test]
+fn a_deadline_goes_along_the_chain_of_asks() {
+    let second = Duration::from_secs(1);
+    let running = || Err(AskError::Deadline { phase: Phase::Running });
+    for seed in 0..50 {
+        // Nobody downstream has a deadline, or a longer one: the first one's is that of all.
+        for longer in [None, Some(second * 60)] {
+            let system = simulated(seed);
+            let log = Log::new();
+            let start = system.now();
+            // An answer that comes at the last moment may be in time.
+            let answer = chain(&system, &log).ask(Pass(longer)).within(second).wait();
+            assert!(answer == running() || answer == Ok(1), "seed {seed}: {answer:?}");
+            system.run_until_idle();
+            let ends = log.take();
+            assert_eq!(ends.len(), 3, "seed {seed}: {ends:?}");
+            for (at, answer) in ends {
+                assert!(at - start >= second && at - start < second * 2, "seed {seed}: {at:?}");
+                assert!(answer == running() || answer == Ok(1), "seed {seed}: {answer:?}");
+            }
+        }
+        // A shorter one stays as it is.
+        let system = simulated(seed);
+        let log = Log::new();
+        assert_eq!(chain(&system, &log).ask(Pass(Some(second / 10))).within(second).wait(), Ok(1));
+        assert!(system.now() < second);
+    }
+}
+
+#[test]
+fn what_an_actor_asks_for_itself_keeps_its_own_deadline() {
+    for seed in 0..20 {
+        let system = simulated(seed);
+        let log = Log::new();
+        let (start, minute) = (system.now(), Duration::from_secs(60));
+        assert_eq!(chain(&system, &log).ask(Begin).within(Duration::from_secs(1)).wait(), Ok(1));
+        system.run_until_idle();
+        assert!(log.take().iter().all(|(at, _)| *at - start >= minute), "seed {seed}");
+    }
+}

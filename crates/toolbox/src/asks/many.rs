@@ -1,0 +1,325 @@
+//! One request to many.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context as PollContext, Poll};
+use std::time::Duration;
+
+use playhouse_actor::{Actor, ActorRef, Ask, AskError, AskFuture, Context, HandledBy, Message};
+
+use crate::block::{block_on, system_of};
+use crate::pipe::pipe;
+
+/// Each of those that were asked with its answer.
+pub type EachAnswer<A, R> = Vec<(ActorRef<A>, Result<R, AskError>)>;
+
+/// Who has answered, in that order, with the answers; or that there are too few.
+pub type Enough<A, R> = Result<Vec<(ActorRef<A>, R)>, TooFewAnswers<A, R>>;
+
+/// Asks each of `targets` with a clone of `message`.
+///
+/// Whenever an answer comes, all that wait are looked at: this is for tens or hundreds of actors.
+pub fn ask_many<A: Actor, M, Mode>(targets: impl IntoIterator<Item = ActorRef<A>>, message: M) -> AskMany<A, M>
+where
+    M: HandledBy<A, Mode> + Clone,
+{
+    AskMany {
+        targets: targets.into_iter().collect(),
+        message,
+        within: None,
+        ask: |to, message| to.ask(message),
+        clone: M::clone,
+    }
+}
+
+/// A request to several actors, before it is said which answers are waited for: see [`ask_many`].
+#[must_use = "nothing is sent before it is said which answers are waited for, and those are awaited"]
+pub struct AskMany<A: Actor, M: Message> {
+    targets: Vec<ActorRef<A>>,
+    message: M,
+    within: Option<Duration>,
+    ask: fn(ActorRef<A>, M) -> Ask<A, M>,
+    clone: fn(&M) -> M,
+}
+
+impl<A: Actor, M: Message> AskMany<A, M> {
+    /// One deadline for all: who has not answered by then has failed with [`AskError::Deadline`]. Millisecond resolution.
+    /// Default: none.
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.within = Some(deadline);
+        self
+    }
+
+    /// Waits for all: each has answered or failed in the end.
+    pub fn all(self) -> AllAnswers<A, M> {
+        AllAnswers { gather: Gather::new(self) }
+    }
+
+    /// Waits for the first `n` answers, and takes the other requests back that are not handled yet.
+    ///
+    /// It fails as soon as so many have failed that there cannot be `n` answers.
+    pub fn first(self, n: usize) -> FirstAnswers<A, M> {
+        FirstAnswers { wanted: n, gather: Gather::new(self) }
+    }
+
+    /// Waits for the answers of a majority: of more than half of those that are asked.
+    pub fn quorum(self) -> FirstAnswers<A, M> {
+        let n = self.targets.len() / 2 + 1;
+        self.first(n)
+    }
+}
+
+impl<A: Actor, M: Message> fmt::Debug for AskMany<A, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AskMany").field("targets", &self.targets).field("within", &self.within).finish_non_exhaustive()
+    }
+}
+
+/// One of those that are asked.
+enum Asked<A: Actor, M: Message> {
+    Waiting(Box<AskFuture<A, M>>),
+    Over(Result<M::Reply, AskError>),
+    Taken,
+}
+
+/// The requests under way.
+struct Gather<A: Actor, M: Message> {
+    request: Option<AskMany<A, M>>,
+    asked: Vec<(ActorRef<A>, Asked<A, M>)>,
+    /// In the order in which they came.
+    answered: Vec<usize>,
+    failed: Vec<usize>,
+}
+
+// No field is ever pinned.
+impl<A: Actor, M: Message> Unpin for Gather<A, M> {}
+
+impl<A: Actor, M: Message> Gather<A, M> {
+    fn new(request: AskMany<A, M>) -> Self {
+        Gather { request: Some(request), asked: Vec::new(), answered: Vec::new(), failed: Vec::new() }
+    }
+
+    fn send(&mut self) {
+        let Some(AskMany { targets, message, within, ask, clone }) = self.request.take() else { return };
+        let mut message = Some(message);
+        let last = targets.len().saturating_sub(1);
+        for (number, target) in targets.into_iter().enumerate() {
+            let message = if number == last { message.take() } else { message.as_ref().map(clone) };
+            let ask = ask(target, message.expect("the last one takes it"));
+            let ask = if let Some(within) = within { ask.within(within) } else { ask };
+            self.asked.push((target, Asked::Waiting(Box::new(ask.into_future()))));
+        }
+    }
+
+    /// Looks who has answered, until `enough`.
+    fn poll(&mut self, cx: &mut PollContext<'_>, enough: impl Fn(&Self) -> bool) -> Poll<()> {
+        self.send();
+        for number in 0..self.asked.len() {
+            if enough(self) {
+                break;
+            }
+            let Asked::Waiting(ask) = &mut self.asked[number].1 else { continue };
+            if let Poll::Ready(answer) = Pin::new(ask.as_mut()).poll(cx) {
+                let list = if answer.is_ok() { &mut self.answered } else { &mut self.failed };
+                list.push(number);
+                self.asked[number].1 = Asked::Over(answer);
+            }
+        }
+        if enough(self) { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn take(&mut self, number: usize) -> (ActorRef<A>, Result<M::Reply, AskError>) {
+        let (actor, asked) = &mut self.asked[number];
+        match std::mem::replace(asked, Asked::Taken) {
+            Asked::Over(answer) => (*actor, answer),
+            Asked::Waiting(_) | Asked::Taken => unreachable!("only what is over is taken, and once"),
+        }
+    }
+
+    fn first_target(&self) -> Option<ActorRef<A>> {
+        self.request.as_ref().and_then(|request| request.targets.first().copied())
+    }
+
+    /// Those that wait have failed; those that were not asked yet, too.
+    fn fail_rest(&mut self, error: &AskError) {
+        if let Some(request) = self.request.take() {
+            self.failed.extend(0..request.targets.len());
+            self.asked.extend(request.targets.into_iter().map(|target| (target, Asked::Over(Err(error.clone())))));
+        }
+        for (number, (_, asked)) in self.asked.iter_mut().enumerate() {
+            if matches!(asked, Asked::Waiting(_)) {
+                *asked = Asked::Over(Err(error.clone()));
+                self.failed.push(number);
+            }
+        }
+    }
+}
+
+/// Blocks this thread until `future`, a request to `first` and others, is ready; or says why it will not be.
+fn wait_for<A: Actor, F: Future + Unpin>(first: Option<ActorRef<A>>, future: &mut F) -> Result<F::Output, AskError> {
+    match first.map(|first| system_of(first.id())) {
+        None => Err(AskError::Stopped),
+        Some(None) => Err(AskError::Shutdown),
+        // Only a simulated system returns without an answer: nothing is left to do in it that could bring one.
+        Some(Some(system)) => block_on(&system, future).ok_or(AskError::Stopped),
+    }
+}
+
+/// Each of those that were asked with its answer, in the order in which they were given: what [`AskMany::all`] waits for.
+///
+/// # Cancel safety
+/// Dropping it takes back what is not handled yet; answers that were there are lost.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct AllAnswers<A: Actor, M: Message> {
+    gather: Gather<A, M>,
+}
+
+impl<A: Actor, M: Message> Future for AllAnswers<A, M> {
+    type Output = EachAnswer<A, M::Reply>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
+        let decided = |gather: &Gather<A, M>| gather.answered.len() + gather.failed.len() == gather.asked.len();
+        self.gather.poll(cx, decided).map(|()| self.finish())
+    }
+}
+
+impl<A: Actor, M: Message> AllAnswers<A, M> {
+    fn finish(&mut self) -> EachAnswer<A, M::Reply> {
+        (0..self.gather.asked.len()).map(|number| self.gather.take(number)).collect()
+    }
+
+    /// Blocks this thread until all have answered or failed.
+    ///
+    /// # Panics
+    /// Inside an actor: it would hold the worker.
+    pub fn wait(mut self) -> EachAnswer<A, M::Reply> {
+        wait_for(self.gather.first_target(), &mut self).unwrap_or_else(|error| {
+            self.gather.fail_rest(&error);
+            self.finish()
+        })
+    }
+
+    /// Sends the requests; `then` is called with the answers as a message of this actor, not at all if it has ended.
+    pub fn then<T: Actor>(
+        self,
+        ctx: &mut Context<T>,
+        then: impl FnOnce(&mut T, EachAnswer<A, M::Reply>, &mut Context<T>) + Send + 'static,
+    ) {
+        pipe(ctx, self, then);
+    }
+}
+
+/// The first answers that come, with who gave them: what [`AskMany::first`] and [`AskMany::quorum`] wait for.
+///
+/// # Errors
+/// There are [too few](TooFewAnswers).
+///
+/// # Cancel safety
+/// Dropping it takes back what is not handled yet; answers that were there are lost.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct FirstAnswers<A: Actor, M: Message> {
+    wanted: usize,
+    gather: Gather<A, M>,
+}
+
+impl<A: Actor, M: Message> Future for FirstAnswers<A, M> {
+    type Output = Enough<A, M::Reply>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
+        let wanted = self.wanted;
+        let decided = |gather: &Gather<A, M>| {
+            gather.answered.len() >= wanted || gather.asked.len() - gather.failed.len() < wanted
+        };
+        self.gather.poll(cx, decided).map(|()| self.finish())
+    }
+}
+
+impl<A: Actor, M: Message> FirstAnswers<A, M> {
+    fn finish(&mut self) -> Enough<A, M::Reply> {
+        let (wanted, gather) = (self.wanted, &mut self.gather);
+        let mut answers = Vec::new();
+        for number in std::mem::take(&mut gather.answered) {
+            let (actor, answer) = gather.take(number);
+            answers.extend(answer.ok().map(|answer| (actor, answer)));
+        }
+        let mut errors = Vec::new();
+        for number in std::mem::take(&mut gather.failed) {
+            let (actor, answer) = gather.take(number);
+            errors.extend(answer.err().map(|error| (actor, error)));
+        }
+        // Those that still wait are taken back here, and not when the future is dropped.
+        let asked = std::mem::take(&mut gather.asked).len();
+        if answers.len() >= wanted { Ok(answers) } else { Err(TooFewAnswers { wanted, asked, answers, errors }) }
+    }
+
+    /// Blocks this thread until the answers are there, or cannot come any more.
+    ///
+    /// # Errors
+    /// There are too few.
+    ///
+    /// # Panics
+    /// Inside an actor: it would hold the worker.
+    pub fn wait(mut self) -> Enough<A, M::Reply> {
+        wait_for(self.gather.first_target(), &mut self).unwrap_or_else(|error| {
+            self.gather.fail_rest(&error);
+            self.finish()
+        })
+    }
+
+    /// Sends the requests; `then` is called with the answers as a message of this actor, not at all if it has ended.
+    pub fn then<T: Actor>(
+        self,
+        ctx: &mut Context<T>,
+        then: impl FnOnce(&mut T, Enough<A, M::Reply>, &mut Context<T>) + Send + 'static,
+    ) {
+        pipe(ctx, self, then);
+    }
+}
+
+impl<A: Actor, M: Message> fmt::Debug for AllAnswers<A, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AllAnswers").field("asked", &self.gather.asked.len()).finish_non_exhaustive()
+    }
+}
+
+impl<A: Actor, M: Message> fmt::Debug for FirstAnswers<A, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FirstAnswers").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
+
+/// Too many have failed. What has come is in here.
+pub struct TooFewAnswers<A: Actor, R> {
+    /// How many answers were wanted.
+    pub wanted: usize,
+    /// How many actors were asked.
+    pub asked: usize,
+    /// The answers that have come, in the order in which they came.
+    pub answers: Vec<(ActorRef<A>, R)>,
+    /// Who has failed, and why.
+    pub errors: Vec<(ActorRef<A>, AskError)>,
+}
+
+impl<A: Actor, R> fmt::Display for TooFewAnswers<A, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooFewAnswers { wanted, asked, answers, errors } = self;
+        write!(f, "{wanted} answers were wanted of {asked} actors, and {} came", answers.len())?;
+        for (actor, error) in errors {
+            write!(f, "; {actor}: {error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl<A: Actor, R> fmt::Debug for TooFewAnswers<A, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TooFewAnswers")
+            .field("wanted", &self.wanted)
+            .field("asked", &self.asked)
+            .field("answers", &self.answers.len())
+            .field("errors", &self.errors)
+            .finish()
+    }
+}
+
+impl<A: Actor, R> std::error::Error for TooFewAnswers<A, R> {}

@@ -1,0 +1,222 @@
+//! Asks that are tried again.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Message};
+use serde::{Deserialize, Serialize};
+
+use crate::block::{Sleep, block_on, system_of};
+use crate::pipe::pipe;
+
+/// How an ask is tried again: after [`AskError::Deadline`] and [`AskError::Panicked`], for which another try may help. Any
+/// other error ends it at once.
+///
+/// A request whose deadline has passed may have been handled, and so may one whose handler has crashed: let the message carry
+/// an [`IdempotencyKey`], and the receiver keep an [`AnswerCache`], where that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Retry {
+    attempts: u32,
+    within: Option<Duration>,
+    backoff: (Duration, Duration),
+}
+
+impl Retry {
+    /// At most `attempts` attempts, one at least.
+    pub fn attempts(attempts: u32) -> Retry {
+        Retry { attempts: attempts.max(1), within: None, backoff: (Duration::ZERO, Duration::ZERO) }
+    }
+
+    /// The deadline of each attempt. Default: none, so that only crashes are tried again.
+    pub fn within(mut self, each: Duration) -> Self {
+        self.within = Some(each);
+        self
+    }
+
+    /// Waits before another attempt: `first`, then twice as long each time, at most `most`. Default: not at all.
+    pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
+        self.backoff = (first, most);
+        self
+    }
+
+    /// Asks `to` with a clone of `message` in each attempt.
+    pub fn ask<A: Actor, M, Mode>(self, to: ActorRef<A>, message: M) -> RetryAsk<A, M>
+    where
+        M: HandledBy<A, Mode> + Clone,
+    {
+        RetryAsk { retry: self, to, message, ask: |to, message| to.ask(message.clone()) }
+    }
+
+    /// The pause behind attempt number `attempt`, from 1.
+    fn pause(self, attempt: u32) -> Duration {
+        let (first, most) = self.backoff;
+        first.saturating_mul(1 << (attempt - 1).min(31)).min(most)
+    }
+}
+
+/// An ask that is tried again: see [`Retry::ask`]. `.await` it, or `.wait()`, or `.then(ctx, ..)`.
+///
+/// # Cancel safety
+/// Dropping its future takes the request back if it is not handled yet, and there is no other attempt.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct RetryAsk<A: Actor, M: Message> {
+    retry: Retry,
+    to: ActorRef<A>,
+    message: M,
+    ask: fn(ActorRef<A>, &M) -> Ask<A, M>,
+}
+
+impl<A: Actor, M: Message> fmt::Debug for RetryAsk<A, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RetryAsk({:?}, {:?})", self.to, self.retry)
+    }
+}
+
+/// All attempts have failed, or one has in a way that no other attempt would change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RetryError {
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// Why the last one failed.
+    pub last: AskError,
+}
+
+impl fmt::Display for RetryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.attempts {
+            1 => write!(f, "asked once: {}", self.last),
+            attempts => write!(f, "asked {attempts} times, the last time: {}", self.last),
+        }
+    }
+}
+
+impl std::error::Error for RetryError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.last)
+    }
+}
+
+impl<A: Actor, M: Message> RetryAsk<A, M> {
+    async fn run(self) -> Result<M::Reply, RetryError> {
+        let RetryAsk { retry, to, message, ask } = self;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let request = ask(to, &message);
+            let request = if let Some(within) = retry.within { request.within(within) } else { request };
+            let last = match request.await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let may_help = matches!(last, AskError::Deadline { .. } | AskError::Panicked);
+            let Some(system) = system_of(to.id()).filter(|_| may_help && attempts < retry.attempts) else {
+                return Err(RetryError { attempts, last });
+            };
+            let pause = retry.pause(attempts);
+            if !pause.is_zero() {
+                Sleep::new(&system, pause).await;
+            }
+        }
+    }
+
+    /// Blocks this thread until there is an answer, or no other attempt.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    ///
+    /// # Panics
+    /// Inside an actor: it would hold the worker.
+    pub fn wait(self) -> Result<M::Reply, RetryError> {
+        match system_of(self.to.id()) {
+            None => Err(RetryError { attempts: 1, last: AskError::Shutdown }),
+            Some(system) => {
+                block_on(&system, self.run()).unwrap_or(Err(RetryError { attempts: 1, last: AskError::Stopped }))
+            }
+        }
+    }
+
+    /// Asks; `then` is called with the answer as a message of this actor, not at all if it has ended.
+    pub fn then<T: Actor>(
+        self,
+        ctx: &mut Context<T>,
+        then: impl FnOnce(&mut T, Result<M::Reply, RetryError>, &mut Context<T>) + Send + 'static,
+    ) {
+        pipe(ctx, self.run(), then);
+    }
+}
+
+impl<A: Actor, M: Message> IntoFuture for RetryAsk<A, M> {
+    type Output = Result<M::Reply, RetryError>;
+    type IntoFuture = std::pin::Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// What a request is known by, however often it is sent: 128 bits.
+///
+/// The best key is one that the request has anyway, such as the number of an order: `IdempotencyKey::from(number)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct IdempotencyKey {
+    high: u64,
+    low: u64,
+}
+
+impl IdempotencyKey {
+    /// A key that no other request has, by chance. It differs from run to run, in a simulated system too.
+    pub fn random() -> IdempotencyKey {
+        let half = || RandomState::new().hash_one(0);
+        IdempotencyKey { high: half(), low: half() }
+    }
+}
+
+impl From<u128> for IdempotencyKey {
+    fn from(number: u128) -> IdempotencyKey {
+        IdempotencyKey { high: (number >> 64) as u64, low: number as u64 }
+    }
+}
+
+impl fmt::Display for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}{:016x}", self.high, self.low)
+    }
+}
+
+/// The answers that an actor has given, by the keys of the requests: part of its state.
+///
+/// It keeps as many as it was told, and forgets the oldest first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AnswerCache<R> {
+    answers: HashMap<IdempotencyKey, R>,
+    order: VecDeque<IdempotencyKey>,
+    most: usize,
+}
+
+impl<R: Clone> AnswerCache<R> {
+    /// One that keeps the last `most` answers, one at least.
+    pub fn with_room_for(most: usize) -> AnswerCache<R> {
+        AnswerCache { answers: HashMap::new(), order: VecDeque::new(), most: most.max(1) }
+    }
+
+    /// The answer that was given to the request with this key, if it is still known.
+    pub fn get(&self, key: IdempotencyKey) -> Option<R> {
+        self.answers.get(&key).cloned()
+    }
+
+    /// Keeps an answer; that to an earlier request with the same key is replaced.
+    pub fn put(&mut self, key: IdempotencyKey, answer: R) {
+        if self.answers.insert(key, answer).is_none() {
+            self.order.push_back(key);
+            if self.order.len() > self.most
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.answers.remove(&oldest);
+            }
+        }
+    }
+}

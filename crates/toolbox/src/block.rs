@@ -1,0 +1,114 @@
+//! How a thread outside waits for a future, and a future for time.
+
+use std::any::Any;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use playhouse_actor::ActorId;
+use playhouse_executor::{SystemCore, TimerKey};
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The message of a panic.
+pub(crate) fn describe(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
+}
+
+/// The system that this actor, or the place of it, is in; none after its end.
+pub(crate) fn system_of(actor: ActorId) -> Option<Arc<SystemCore>> {
+    SystemCore::by_id(actor.address().system())
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Blocks this thread until `future` is ready; in a simulated system, runs it meanwhile. None: there is nothing left to do
+/// in a simulated system that could make it ready.
+///
+/// # Panics
+/// Inside an actor.
+pub(crate) fn block_on<F: Future>(system: &Arc<SystemCore>, future: F) -> Option<F::Output> {
+    assert!(
+        playhouse_executor::with_current_system(|system| system.is_none()),
+        "`.wait()` was called inside an actor, whose worker it would hold: `.await` it in an async handler, or use `.then(ctx, ..)`"
+    );
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    let mut output = None;
+    system.block_until(None, &mut || {
+        if output.is_none()
+            && let Poll::Ready(ready) = future.as_mut().poll(&mut Context::from_waker(&waker))
+        {
+            output = Some(ready);
+        }
+        output.is_some()
+    });
+    output
+}
+
+/// Ready after some time of a system, which is virtual in simulation.
+pub(crate) struct Sleep {
+    system: Arc<SystemCore>,
+    delay: Duration,
+    key: Option<TimerKey>,
+    alarm: Arc<Mutex<Alarm>>,
+}
+
+#[derive(Default)]
+struct Alarm {
+    rung: bool,
+    waker: Option<Waker>,
+}
+
+impl Sleep {
+    pub(crate) fn new(system: &Arc<SystemCore>, delay: Duration) -> Sleep {
+        Sleep { system: Arc::clone(system), delay, key: None, alarm: Arc::default() }
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        {
+            let mut alarm = lock(&self.alarm);
+            if alarm.rung {
+                return Poll::Ready(());
+            }
+            alarm.waker = Some(cx.waker().clone());
+        }
+        if self.key.is_none() {
+            let alarm = Arc::clone(&self.alarm);
+            let ring = move || {
+                let waker = {
+                    let mut alarm = lock(&alarm);
+                    alarm.rung = true;
+                    alarm.waker.take()
+                };
+                waker.inspect(Waker::wake_by_ref);
+                None
+            };
+            self.key = Some(self.system.start_timer(self.delay, Box::new(ring)));
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.system.cancel_timer(key);
+        }
+    }
+}
