@@ -422,8 +422,8 @@ impl Worker {
             // SAFETY: cells are never freed; by the contract, and the reference to the cold part is short.
             let (header, deferred) =
                 unsafe { (cell.as_ref(), Cell::cold(cell).as_mut().map(|cold| &mut cold.deferred)) };
-            let waits = header.has_status(status::SUSPENDED) && !header.has_status(status::FROZEN | status::VACANT);
-            let Some(deferred) = deferred.filter(|deferred| waits && !deferred.is_empty()) else { return };
+            let runs = !header.has_status(status::FROZEN | status::AWAY | status::VACANT);
+            let Some(deferred) = deferred.filter(|deferred| runs && !deferred.is_empty()) else { return };
             let mut requests = 0;
             // SAFETY: whole records.
             deferred.for_each(|record| requests += usize::from(unsafe { record.as_ref() }.is_control()));
