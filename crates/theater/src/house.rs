@@ -32,6 +32,8 @@ use crate::tls::{Cipher, Secrecy};
 
 /// How often the housekeeper looks after the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
+/// Who has made a link, and was not heard of in it, is called when it has not called again for so long.
+const UNHEARD_MAX: Duration = Duration::from_secs(1);
 /// Ticks without a word from the other end after which the connection counts as broken: 5 s.
 const SILENT_TICKS_MAX: u32 = 100;
 /// Ticks after which something is said if there is nothing to say: 1 s.
@@ -331,6 +333,24 @@ impl House {
         outside.call(address, hello, heard);
     }
 
+    /// Calls who made a link, was not heard of in it, and does not call again: the answer to its call may not have come
+    /// through, so that it does not know of the link. Then it makes one as well, and is called again in it.
+    fn call_anew(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr) {
+        let (house, theater) = (Arc::clone(self), link.incarnation);
+        let called = move |exchanged: Exchanged| {
+            // If it failed, it is tried again.
+            let _ = house.called(address, exchanged);
+            if let Some(known) = house.links().by_incarnation.get_mut(&theater) {
+                known.calls_again = false;
+            }
+        };
+        let hello = self.hello(None);
+        match &self.outside {
+            None => called(self.exchange(address, &hello)),
+            Some(outside) => outside.call(address, hello, Box::new(move |heard| called(heard.map(plain)))),
+        }
+    }
+
     fn called_again(&self, link: &Arc<Link>, connection: u64, exchanged: Exchanged) {
         // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
         let mut reached = false;
@@ -518,10 +538,15 @@ impl House {
             let since = *known.down_since.get_or_insert(now);
             if now - since > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
-            } else if let Some(address) = link.address.filter(|_| known.called && !known.calls_again) {
-                known.calls_again = true;
-                known.connection += 1;
-                again.push((Arc::clone(link), address, known.connection));
+            } else if let Some(address) = link.address.filter(|_| !known.calls_again) {
+                if known.called {
+                    known.calls_again = true;
+                    known.connection += 1;
+                    again.push((Arc::clone(link), address, Some(known.connection)));
+                } else if !link.has_heard() && now - since > UNHEARD_MAX {
+                    known.calls_again = true;
+                    again.push((Arc::clone(link), address, None));
+                }
             }
         }
         drop(links);
@@ -531,7 +556,10 @@ impl House {
         for (link, address, connection) in again {
             let house = Arc::clone(self);
             let theater = link.incarnation;
-            let call = move || house.call_again(&link, address, connection);
+            let call = move || match connection {
+                Some(connection) => house.call_again(&link, address, connection),
+                None => house.call_anew(&link, address),
+            };
             if self.in_background("call", call).is_err()
                 && let Some(known) = self.links().by_incarnation.get_mut(&theater)
             {

@@ -681,7 +681,14 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
         });
         supervisor.stop();
         net.run_for(LOST_AFTER);
-        CENSUS.with_borrow(|census| assert!(census.lives.values().all(BTreeSet::is_empty), "killed {killed:?}: {:?} of {:?}", census.lives, theaters.iter().map(|theater| theater.system().core().id()).collect::<Vec<_>>()));
+        CENSUS.with_borrow(|census| {
+            assert!(
+                census.lives.values().all(BTreeSet::is_empty),
+                "killed {killed:?}: {:?} of {:?}",
+                census.lives,
+                theaters.iter().map(|theater| theater.system().core().id()).collect::<Vec<_>>()
+            )
+        });
     }
     assert!(
         restarts > 5 * seeds() && moves > 5 * seeds() && stays > 0 && lost > seeds() / 10,

@@ -467,6 +467,11 @@ impl Link {
         }
     }
 
+    /// Whether anything was ever received.
+    pub(crate) fn has_heard(&self) -> bool {
+        lock(&self.inn).inbound.received() > 0
+    }
+
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
     }
