@@ -593,14 +593,21 @@ impl Link {
         let places = std::mem::take(&mut *lock(&self.places));
         let mut sought = Vec::new();
         for id in places.in_order() {
-            // Who moves may have gone on from there.
-            if self.registry.moves(id).is_some()
-                && self.directory.is_elsewhere(id)
-                && let Ok(born) = self.directory.identity(id)
-            {
-                let of = places.handles.get(&id).and_then(|handle| watching.remove(handle)).unwrap_or_default();
-                let of = of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watches.remove(&watch)?.1)));
-                sought.push(Sought { id, born, watchers: of.collect() });
+            if self.registry.moves(id).is_none() {
+                continue;
+            }
+            let of = places.handles.get(&id).and_then(|handle| watching.remove(handle)).unwrap_or_default();
+            let watchers = of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watches.remove(&watch)?.1)));
+            if !self.directory.is_elsewhere(id) {
+                // It has come from there, and is watched here from now on.
+                if let Some(controls) = self.registry.controls(id) {
+                    for (watcher, tell) in watchers {
+                        (controls.watch)(id, watcher, Notify::Call(tell));
+                    }
+                }
+            } else if let Ok(born) = self.directory.identity(id) {
+                // Who moves may have gone on from there.
+                sought.push(Sought { id, born, watchers: watchers.collect() });
             }
         }
         for (_, notify) in watches.into_values() {
