@@ -50,9 +50,19 @@
 //! Who has never sent to an actor learns nothing in this way. So when a theater was evacuated, all places that the others have
 //! for its actors turn ([`Leaving`](crate::frame::Head::Leaving)): after that, nobody needs it.
 //!
+//! # Where a theater on the way is lost
+//!
+//! Who was there may have gone on before. So the places whose ways led there ask all other theaters for their actors, by the
+//! names that those were born with ([`Seek`](crate::frame::Head::Seek)), and keep the mail meanwhile. Whom nobody knows was
+//! lost. (An actor that is still on its way from the lost theater to a third one when that is asked is not found: what a dead
+//! theater has sent is read long before `lost_after` has passed.)
+//!
+//! # Why nothing waits for ever
+//!
 //! A marker never waits for another: at an antechamber it is answered at once, and a place that is turning holds it back
 //! only until its own has been answered, which lies before it on the way to the actor. Ways lead to where the actor went
-//! later, so there are no circles.
+//! later, so there are no circles. Nor does it wait for a handler of the actor that awaits something, or for who sees to its
+//! crash: what came before it is in the actor's mail.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;

@@ -503,7 +503,7 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         sum.add(&play);
     }
     assert!(sum.happened.kills == seeds() && lost > seeds() as usize && went_on > 0 && sum.stays > 0, "{sum:?}");
-    assert!(read > 10 * out_of_touch && handled > 200 * late, "{out_of_touch} of {read}, {late} of {handled}");
+    assert!(out_of_touch == 0 && handled > 1_000 * late, "{out_of_touch} of {read}, {late} of {handled}");
 }
 
 #[test]
