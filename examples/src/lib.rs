@@ -1,4 +1,7 @@
-//! Small programs to copy: they are in `src/bin`, and `tests/run.rs` runs them.
+//! Small programs to copy: they are in `src/bin`, and `tests/run.rs` runs them. Those of [`safe_messages`] show how data goes
+//! into messages.
+
+pub mod safe_messages;
 
 /// The programs of the README, compiled and run.
 #[cfg(doctest)]

@@ -1,0 +1,274 @@
+//! How an argument goes into a message, and the account of it.
+//!
+//! A send site says `receiver.tell(Sort(pass(list)))`. While a program is counted, each site writes down what it did; while it
+//! is timed with deep copies, what is passed is copied with all it owns and the original is dropped, as a runtime does that
+//! cannot tell whether the sender still uses it. Otherwise `pass` is the identity, and `share` a clone of an `Arc`.
+
+use std::collections::BTreeMap;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use playhouse::prelude::*;
+
+/// What can be an argument: it knows how to copy itself with all it owns.
+pub trait Payload {
+    /// Whether it is a few bytes that own nothing: a number, a colour, a reference to an actor.
+    const SCALAR: bool = false;
+
+    /// A copy that shares nothing with the original.
+    fn deep_copy(&self) -> Self;
+}
+
+/// What became of an argument.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// A few bytes that own nothing.
+    Scalar,
+    /// Owned data that the sender gave away.
+    Moved,
+    /// Immutable data that the sender keeps too.
+    Shared,
+    /// Data that was copied for the receiver.
+    Copied,
+}
+
+/// What a run does with arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Mode {
+    /// They are moved and shared.
+    Moved,
+    /// The same, and written down.
+    Counted,
+    /// Each is copied deeply, and its original dropped.
+    Copied,
+}
+
+/// The arguments that one run has sent.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Account {
+    /// How many arguments of which kind were passed at each place in the code.
+    sites: BTreeMap<(Kind, &'static str, u32, u32), u64>,
+    /// Copies made by [`write`], because somebody else could still read the data.
+    pub copies_on_write: u64,
+}
+
+impl Account {
+    /// The places in the code where arguments of `kind` are passed.
+    pub fn sites(&self, kind: Kind) -> usize {
+        self.sites.keys().filter(|site| site.0 == kind).count()
+    }
+
+    /// The arguments of `kind` that were sent.
+    pub fn sent(&self, kind: Kind) -> u64 {
+        self.sites.iter().filter(|(site, _)| site.0 == kind).map(|(_, sent)| sent).sum()
+    }
+
+    /// The places in the code where arguments are passed.
+    pub fn all_sites(&self) -> usize {
+        self.sites.len()
+    }
+
+    /// Those of them where nothing is copied.
+    pub fn sites_without_copy(&self) -> usize {
+        self.all_sites() - self.sites(Kind::Copied)
+    }
+
+    /// The arguments that were sent.
+    pub fn all_sent(&self) -> u64 {
+        self.sites.values().sum()
+    }
+}
+
+static MODE: AtomicU8 = AtomicU8::new(Mode::Moved as u8);
+static ACCOUNT: Mutex<Account> = Mutex::new(Account { sites: BTreeMap::new(), copies_on_write: 0 });
+/// Held while a program runs: mode and account are those of one run.
+static RUN: Mutex<()> = Mutex::new(());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a run is in `mode`. Relaxed: the mode changes only while no system runs.
+fn is(mode: Mode) -> bool {
+    MODE.load(Relaxed) == mode as u8
+}
+
+/// Calls `run` in `mode`, after other such runs have ended, and returns the account: an empty one unless it was counted.
+pub(super) fn in_mode<T>(mode: Mode, run: impl FnOnce() -> T) -> (T, Account) {
+    let _running = lock(&RUN);
+    std::mem::take(&mut *lock(&ACCOUNT));
+    MODE.store(mode as u8, Relaxed);
+    let result = run();
+    MODE.store(Mode::Moved as u8, Relaxed);
+    (result, std::mem::take(&mut *lock(&ACCOUNT)))
+}
+
+fn note(kind: Kind, site: &'static Location<'static>) {
+    if is(Mode::Counted) {
+        *lock(&ACCOUNT).sites.entry((kind, site.file(), site.line(), site.column())).or_default() += 1;
+    }
+}
+
+/// Passes what the sender does not need any more.
+#[track_caller]
+pub fn pass<T: Payload>(argument: T) -> T {
+    note(if T::SCALAR { Kind::Scalar } else { Kind::Moved }, Location::caller());
+    if is(Mode::Copied) { argument.deep_copy() } else { argument }
+}
+
+/// Passes what the sender goes on reading.
+#[track_caller]
+pub fn share<T: ?Sized>(argument: &Arc<T>) -> Arc<T>
+where
+    Arc<T>: Payload,
+{
+    note(Kind::Shared, Location::caller());
+    if is(Mode::Copied) { argument.deep_copy() } else { Arc::clone(argument) }
+}
+
+/// Passes a copy. No program here has to; it is there so that one would show.
+#[track_caller]
+pub fn copy<T: Payload>(argument: &T) -> T {
+    note(Kind::Copied, Location::caller());
+    argument.deep_copy()
+}
+
+/// Changes what was shared: as [`Arc::make_mut`], which copies it if somebody else can still read it.
+pub fn write<T: Clone>(shared: &mut Arc<T>) -> &mut T {
+    let before = Arc::as_ptr(shared);
+    Arc::make_mut(shared);
+    if Arc::as_ptr(shared) != before && is(Mode::Counted) {
+        lock(&ACCOUNT).copies_on_write += 1;
+    }
+    Arc::make_mut(shared)
+}
+
+/// Makes payloads of types that own nothing.
+macro_rules! scalars {
+    ($($scalar:ty),*) => {
+        $(impl $crate::safe_messages::passing::Payload for $scalar {
+            const SCALAR: bool = true;
+
+            fn deep_copy(&self) -> Self {
+                *self
+            }
+        })*
+    };
+}
+pub(super) use scalars;
+
+scalars!(bool, u32, u64, usize, i64, f64);
+
+impl<A: Actor> Payload for ActorRef<A> {
+    const SCALAR: bool = true;
+
+    fn deep_copy(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Payload> Payload for Option<T> {
+    const SCALAR: bool = T::SCALAR;
+
+    fn deep_copy(&self) -> Self {
+        self.as_ref().map(T::deep_copy)
+    }
+}
+
+impl<A: Payload, B: Payload> Payload for (A, B) {
+    const SCALAR: bool = A::SCALAR && B::SCALAR;
+
+    fn deep_copy(&self) -> Self {
+        (self.0.deep_copy(), self.1.deep_copy())
+    }
+}
+
+impl Payload for String {
+    fn deep_copy(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl<T: Payload> Payload for Vec<T> {
+    fn deep_copy(&self) -> Self {
+        self.iter().map(T::deep_copy).collect()
+    }
+}
+
+impl<K: Payload + Ord, V: Payload> Payload for BTreeMap<K, V> {
+    fn deep_copy(&self) -> Self {
+        self.iter().map(|(key, value)| (key.deep_copy(), value.deep_copy())).collect()
+    }
+}
+
+impl<T: Payload> Payload for Arc<T> {
+    fn deep_copy(&self) -> Self {
+        Arc::new(T::deep_copy(self))
+    }
+}
+
+impl<T: Payload> Payload for Arc<[T]> {
+    fn deep_copy(&self) -> Self {
+        self.iter().map(T::deep_copy).collect()
+    }
+}
+
+impl Payload for Arc<str> {
+    fn deep_copy(&self) -> Self {
+        Arc::from(&**self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_tells_the_kinds_apart() {
+        let shared: Arc<[u64]> = Arc::from([1, 2]);
+        let ((), account) = in_mode(Mode::Counted, || {
+            for _ in 0..3 {
+                pass(vec![1_u64]);
+            }
+            pass((1_u64, true));
+            pass(Some("text".to_owned()));
+            share(&shared);
+            copy(&shared);
+        });
+        let of = |kind| (account.sites(kind), account.sent(kind));
+        assert_eq!([Kind::Scalar, Kind::Moved, Kind::Shared, Kind::Copied].map(of), [(1, 1), (2, 4), (1, 1), (1, 1)]);
+        assert_eq!((account.all_sites(), account.sites_without_copy(), account.all_sent()), (5, 4, 7));
+    }
+
+    #[test]
+    fn nothing_moves_where_all_is_copied() {
+        let (shared, list): (Arc<str>, Vec<u64>) = (Arc::from("text"), vec![1, 2]);
+        let at = list.as_ptr();
+        let ((), account) = in_mode(Mode::Copied, || {
+            assert!(!Arc::ptr_eq(&shared, &share(&shared)));
+            let copied = pass(list);
+            assert_eq!(copied, [1, 2]);
+            assert_ne!(copied.as_ptr(), at);
+        });
+        assert_eq!(account, Account::default());
+        let list = vec![1_u64, 2];
+        let at = list.as_ptr();
+        let (moved, _) = in_mode(Mode::Moved, || pass(list));
+        assert_eq!(moved.as_ptr(), at);
+    }
+
+    #[test]
+    fn a_copy_on_write_is_counted_where_there_is_one() {
+        let mut first = Arc::new(String::from("a"));
+        let (second, account) = in_mode(Mode::Counted, || {
+            write(&mut first).push('b');
+            let second = share(&first);
+            write(&mut first).push('c');
+            write(&mut first).push('d');
+            second
+        });
+        assert_eq!((account.copies_on_write, first.as_str(), second.as_str()), (1, "abcd", "ab"));
+    }
+}
