@@ -23,6 +23,8 @@ mod guide {
     mod blocking_work {}
     #[doc = include_str!("../../guide/shutdown.md")]
     mod shutdown {}
+    #[doc = include_str!("../../guide/safe-messages.md")]
+    mod safe_messages {}
 }
 
 /// The state of an actor is not reached through its reference, and not kept by who spawned it.

@@ -14,6 +14,7 @@ const ROUTER: &str = env!("CARGO_BIN_EXE_router");
 const GATHER: &str = env!("CARGO_BIN_EXE_gather");
 const TOPIC: &str = env!("CARGO_BIN_EXE_topic");
 const RECEPTIONIST: &str = env!("CARGO_BIN_EXE_receptionist");
+const SAFE_MESSAGES: &str = env!("CARGO_BIN_EXE_safe_messages");
 const RESOURCE_POOL: &str = env!("CARGO_BIN_EXE_resource_pool");
 #[cfg(unix)]
 const GRACEFUL_SHUTDOWN: &str = env!("CARGO_BIN_EXE_graceful_shutdown");
@@ -471,4 +472,18 @@ fn graceful_shutdown_ends_at_once_by_a_second_signal() {
         send();
         assert_eq!(process.wait().unwrap().code(), Some(code));
     }
+}
+
+// -- safe_messages ------------------------------------------------------------------------------------------------------
+
+#[test]
+fn safe_messages_has_two_rows_for_each_program_and_no_copies() {
+    let (code, out, errors) = run(SAFE_MESSAGES, &["small"]);
+    assert_eq!((code, &*errors), (0, ""));
+    for program in &playhouse_examples::safe_messages::PROGRAMS {
+        let row = format!("| {} | ", program.name);
+        assert_eq!(out.lines().filter(|line| line.starts_with(&row)).count(), 2, "{row}{out}");
+    }
+    let complete = out.lines().filter(|line| line.split(" | ").nth(1).is_some_and(|share| share.ends_with("= 100 %")));
+    assert_eq!(complete.count(), 21, "{out}");
 }

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use playhouse::SystemBuilder;
 use playhouse::prelude::*;
 use playhouse_examples::safe_messages::passing::{Kind, Mode};
 use playhouse_examples::safe_messages::{PROGRAMS, Program};
@@ -15,8 +16,8 @@ use playhouse_examples::safe_messages::{PROGRAMS, Program};
 const RUNS: usize = 5;
 
 /// Runs a program in a system of its own.
-fn with_system<T>(run: impl FnOnce(&System) -> playhouse::Result<T>) -> playhouse::Result<T> {
-    let system = System::start()?;
+fn with_system<T>(builder: SystemBuilder, run: impl FnOnce(&System) -> playhouse::Result<T>) -> playhouse::Result<T> {
+    let system = builder.start()?;
     let result = run(&system)?;
     system.shutdown()?;
     Ok(result)
@@ -28,7 +29,7 @@ fn times(program: &Program, size: usize) -> playhouse::Result<[Duration; 2]> {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..RUNS {
         for (mode, times) in [Mode::Moved, Mode::Copied].into_iter().zip(&mut times) {
-            times.push(with_system(|system| program.time(system, size, mode))?);
+            times.push(with_system(System::builder(), |system| program.time(system, size, mode))?);
         }
     }
     Ok(times.map(|mut times| {
@@ -48,8 +49,9 @@ fn main() -> playhouse::Result<()> {
     println!("|---|--:|--:|--:|--:|--:|");
     let mut all = [0; 4];
     for program in &PROGRAMS {
-        let size = if is_small { program.small } else { program.full };
-        let account = with_system(|system| program.count(system, size))?;
+        // Small and in simulation: the account is the same each time.
+        let simulated = System::builder().workers(2).simulated(1);
+        let account = with_system(simulated, |system| program.count(system, program.small))?;
         let kinds = [Kind::Scalar, Kind::Moved, Kind::Shared].map(|kind| account.sites(kind).to_string());
         let thesis = program.thesis;
         println!(

@@ -92,8 +92,8 @@ macro_rules! programs {
 /// The programs, in the order of table 7.1.
 pub const PROGRAMS: [Program; 20] = programs! {
     "threadring" threadring 2_000 2_000_000 timed(7, 7, 7, 25_870.0, 1_880.0);
-    "concurrent" concurrent 12 300 timed(12, 12, 7, 187_510.0, 1_390.0);
-    "copymessages" copymessages 200 8_192 timed(19, 18, 10, 7_730.0, 610.0);
+    "concurrent" concurrent 12 600 timed(12, 12, 7, 187_510.0, 1_390.0);
+    "copymessages" copymessages 200 16_384 timed(19, 18, 10, 7_730.0, 610.0);
     "performance" performance 100 200_000 thesis(14, 14, 12);
     "pingpong" pingpong 300 500_000 thesis(9, 9, 8);
     "refmessages" refmessages 20 200_000 thesis(3, 3, 2);
