@@ -50,7 +50,7 @@ pub enum Mode {
 pub struct Account {
     /// How many arguments of which kind were passed at each place in the code.
     sites: BTreeMap<(Kind, &'static str, u32, u32), u64>,
-    /// Copies made by [`write`], because somebody else could still read the data.
+    /// Copies made by [`write()`], because somebody else could still read the data.
     pub copies_on_write: u64,
 }
 
