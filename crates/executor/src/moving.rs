@@ -50,7 +50,7 @@ impl<S: Resident> ControlCx<S> {
     /// Whether the actor has started, has not crashed, awaits nothing and is not frozen: only then it can be frozen.
     pub fn is_calm(&self) -> bool {
         // SAFETY: the cell is alive while the control runs.
-        unsafe { self.cell().as_ref() }.tag() & status::MASK == 0
+        unsafe { self.cell().as_ref() }.is_ready()
     }
 
     /// Whether the cell is frozen.
@@ -91,6 +91,8 @@ impl<S: Resident> ControlCx<S> {
         // SAFETY: a control runs on a frozen cell: nobody borrows the state, and from here on nobody takes it for one.
         unsafe {
             cell.as_ref().set_status(status::AWAY, true);
+            // What has waited for its guard is sent on, and waits there.
+            cell.as_ref().set_status(status::GUARDED, false);
             // A panic in here is reported by the panic hook; the actor has left all the same.
             let _ = catch_unwind(AssertUnwindSafe(|| Cell::drop_state::<S>(cell)));
         }
