@@ -91,8 +91,6 @@ impl<S: Resident> ControlCx<S> {
         // SAFETY: a control runs on a frozen cell: nobody borrows the state, and from here on nobody takes it for one.
         unsafe {
             cell.as_ref().set_status(status::AWAY, true);
-            // What has waited for its guard is sent on, and waits there.
-            cell.as_ref().set_status(status::GUARDED, false);
             // A panic in here is reported by the panic hook; the actor has left all the same.
             let _ = catch_unwind(AssertUnwindSafe(|| Cell::drop_state::<S>(cell)));
         }
