@@ -317,7 +317,8 @@ pub struct ShutdownReport {
     pub actors_stopped: u64,
     /// Messages that were accepted and could not be handled any more; each was a dead letter.
     pub undelivered: u64,
-    /// Messages whose [guards](crate::Handler::guard) did not hold to the end, by actor and type. They are dead letters.
+    /// Messages whose [guards](crate::Handler::guard) did not hold to the end, by actor and type. A tell among them is a dead letter; an ask
+    /// has failed, here or before.
     pub deferred: Vec<DeferredMessages>,
     /// How long it took.
     pub took: Duration,

@@ -345,6 +345,18 @@ fn a_timers_message_waits_unless_the_timer_is_cancelled() {
     system.shutdown().unwrap();
 }
 
+#[test]
+fn a_timers_message_that_is_cancelled_while_it_waits_leaves_the_mailbox() {
+    let system = simulated(1);
+    let (lock, seen) = lock(&system);
+    lock.tell(TickSoon(Some(Duration::from_millis(10))));
+    system.run_until_idle();
+    lock.tell(Pass(0));
+    system.run_until_idle();
+    assert_eq!(seen.take(), [0]);
+    assert_eq!(system.shutdown().unwrap().deferred, []);
+}
+
 /// The dead letters of a system, as they are shown.
 fn dead_letters(system: &System) -> Log<String> {
     let letters = Log::default();
