@@ -33,9 +33,9 @@ pub enum Guard {
     Holds,
     /// It waits in the mailbox, and is looked at again after each message that its actor handles.
     Defer,
-    /// It is a dead letter, and who asked gets [`AskError::Refused`].
+    /// It is a dead letter, and who asked gets [`AskError::Refused`](crate::AskError::Refused).
     Refuse,
-    /// It is dropped without a dead letter. Who asked gets [`AskError::Refused`].
+    /// It is dropped without a dead letter. Who asked gets [`AskError::Refused`](crate::AskError::Refused).
     Drop,
 }
 
