@@ -12,6 +12,7 @@ const BLOCKING: &str = env!("CARGO_BIN_EXE_blocking");
 const TWO_THEATERS: &str = env!("CARGO_BIN_EXE_two_theaters");
 const ROUTER: &str = env!("CARGO_BIN_EXE_router");
 const GATHER: &str = env!("CARGO_BIN_EXE_gather");
+const BOUNDED_BUFFER: &str = env!("CARGO_BIN_EXE_bounded_buffer");
 const TOPIC: &str = env!("CARGO_BIN_EXE_topic");
 const RECEPTIONIST: &str = env!("CARGO_BIN_EXE_receptionist");
 const SAFE_MESSAGES: &str = env!("CARGO_BIN_EXE_safe_messages");
@@ -47,6 +48,16 @@ impl Drop for File {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
+}
+
+// -- bounded_buffer -----------------------------------------------------------------------------------------------------
+
+#[test]
+fn bounded_buffer_defers_what_has_no_room() {
+    let expected = "taken: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n\
+                    never more than 3 at once: true\n\
+                    1 Put for Buffer \"outbox\": deferred, and the guard did not hold to the end\n";
+    assert_eq!(run(BOUNDED_BUFFER, &[]), (0, expected.to_owned(), String::new()));
 }
 
 // -- hello --------------------------------------------------------------------------------------------------------------

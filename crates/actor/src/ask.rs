@@ -51,6 +51,8 @@ pub enum AskError {
         /// Whether the request may have been handled before.
         may_have_run: bool,
     },
+    /// The receiver does not take this message in the state that it is in: its [guard](crate::Handler::guard) refused it.
+    Refused,
 }
 
 impl AskError {
@@ -58,6 +60,7 @@ impl AskError {
         match why {
             Undelivered::Stopped => AskError::Stopped,
             Undelivered::Shutdown => AskError::Shutdown,
+            Undelivered::Refused => AskError::Refused,
             Undelivered::Unreachable => {
                 AskError::Unreachable("it could not be sent to where the receiver is".to_owned())
             }
@@ -76,6 +79,7 @@ impl fmt::Display for AskError {
             }
             AskError::Cycle(path) => write!(f, "a cycle of asks that could never be answered: {}", path.join(" -> ")),
             AskError::Stopped => f.write_str("the receiver has stopped"),
+            AskError::Refused => f.write_str("the receiver does not take this message in the state that it is in"),
             AskError::Panicked => f.write_str("the receiver's handler crashed"),
             AskError::Shutdown => f.write_str("the system was shut down"),
             AskError::Unreachable(why) => write!(f, "the receiver in another theater could not be asked: {why}"),
@@ -300,6 +304,16 @@ impl<R: Send + 'static> ReplyTo<R> {
             }
             Some(Target::Then(_)) => Some(Begun { due: None }),
             None => None,
+        }
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub(crate) fn is_over(&self) -> bool {
+        match &self.to {
+            Some(Target::Slot(slot)) => !matches!(slot.lock().progress, Progress::Queued),
+            Some(Target::Timed(timed)) => timed.state.lock().unwrap_or_else(PoisonError::into_inner).then.is_none(),
+            Some(Target::Then(_)) => false,
+            None => true,
         }
     }
 

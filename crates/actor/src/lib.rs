@@ -33,11 +33,13 @@ pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
 pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, AskFuture, Phase};
 pub use context::{Context, ContextAsk, TimerKey};
-pub use message::{AsyncHandler, AsyncMode, HandledBy, Handler, Message, SyncMode};
+pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, SyncMode};
 pub use mobile::{MigrateError, Mobile};
 #[doc(hidden)]
 pub use names::{ShortType, name_of};
 pub use playhouse_executor::{Counters, Stealing, Undelivered, limits};
 pub use spawn::{Group, Placement, SpawnError, SpawnOptions};
 pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};
-pub use system::{BuildError, DeadLetter, ShutdownError, ShutdownReport, Stats, System, SystemBuilder};
+pub use system::{
+    BuildError, DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats, System, SystemBuilder,
+};

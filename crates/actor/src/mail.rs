@@ -3,14 +3,14 @@
 use std::any::type_name;
 use std::sync::Arc;
 
-use playhouse_executor::{AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, Undelivered};
+use playhouse_executor::{Admission, AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, Undelivered};
 
 use crate::actor::{Actor, Down, Extra, Life, dead_letter};
 use crate::ask::{AskError, ReplyTo};
 use crate::away;
 use crate::context::Context;
 use crate::deadline::as_answering;
-use crate::message::{AsyncHandler, Handler, Message};
+use crate::message::{AsyncHandler, Guard, Handler, Message};
 use crate::timers::Clock;
 use crate::waiting;
 
@@ -44,6 +44,11 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
         ctx.into_cx()
     }
 
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(&self.0).of_tell()
+    }
+
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::Message, type_name::<M>())
     }
@@ -68,6 +73,11 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
             let _unasked = life.actor.handle(self.0, &mut ctx).await;
             ctx.into_cx()
         })
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(&self.0).of_tell()
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -98,6 +108,11 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for AskMail<M> {
         let answer = life.actor.handle(self.message, &mut ctx);
         self.reply.send(ctx.unless_failed(answer));
         ctx.into_cx()
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(&self.message).of_ask(&self.reply)
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -131,6 +146,11 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> 
             }
             ctx.into_cx()
         })
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(&self.message).of_ask(&self.reply)
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -180,10 +200,25 @@ pub struct Fired<M> {
 }
 
 impl<M: Message> Fired<M> {
+    /// Whether the actor still wants it.
+    fn is_wanted<A: Actor>(&self, extra: &Extra<A>) -> bool {
+        let timer = extra.timers.get(&self.id);
+        timer.is_some_and(|timer| timer.left_at.is_none_or(|left_at| self.number <= left_at))
+    }
+
+    /// What becomes of it by its message's guard. One whose timer was cancelled does not wait.
+    #[inline(always)]
+    fn admission<A: Actor>(&self, cx: &mut Cx<Life<A>>, guard: impl FnOnce(&M) -> Guard) -> Admission {
+        match self.clock.look(guard).unwrap_or(Guard::Holds) {
+            Guard::Holds => Admission::Run,
+            _ if !cx.extra_if_any().is_some_and(|extra| self.is_wanted(extra)) => Admission::Run,
+            other => other.of_tell(),
+        }
+    }
+
     /// The message, if the actor still wants it.
     fn take<A: Actor>(self, extra: &mut Extra<A>) -> Option<M> {
-        let timer = extra.timers.get(&self.id)?;
-        if timer.left_at.is_some_and(|left_at| self.number > left_at) {
+        if !self.is_wanted(extra) {
             return None;
         }
         if self.clock.is_once() {
@@ -199,6 +234,11 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
             Some(message) => Tell(message).run(life, cx),
             None => cx,
         }
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, cx: &mut Cx<Life<A>>) -> Admission {
+        self.admission(cx, |message| life.actor.guard(message))
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -228,6 +268,11 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
             }
             ctx.into_cx()
         })
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, cx: &mut Cx<Life<A>>) -> Admission {
+        self.0.admission(cx, |message| life.actor.guard(message))
     }
 
     fn describe(&self) -> (MailKind, &'static str) {

@@ -5,7 +5,7 @@ use crate::ask::{MaySend, ReplyTo};
 use crate::context::Context;
 use crate::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, Fired, Tell};
 use crate::wire::WireForm;
-use playhouse_executor::Address;
+use playhouse_executor::{Address, Admission, Undelivered};
 
 /// A value that can be sent to an actor. It is moved to the receiver, never copied.
 ///
@@ -25,6 +25,45 @@ pub trait Message: Send + Sized + 'static {
     const WIRE: Option<WireForm<Self>> = None;
 }
 
+/// What becomes of a message whose turn has come: see [`Handler::guard`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Guard {
+    /// It is handled now.
+    Holds,
+    /// It waits in the mailbox, and is looked at again after each message that its actor handles.
+    Defer,
+    /// It is a dead letter, and who asked gets [`AskError::Refused`](crate::AskError::Refused).
+    Refuse,
+    /// It is dropped without a dead letter. Who asked gets [`AskError::Refused`](crate::AskError::Refused).
+    Drop,
+}
+
+impl Guard {
+    /// What becomes of a message without an answer.
+    #[inline(always)]
+    pub(crate) fn of_tell(self) -> Admission {
+        match self {
+            Guard::Holds => Admission::Run,
+            Guard::Defer => Admission::Wait,
+            Guard::Refuse => Admission::Bounce(Undelivered::Refused),
+            Guard::Drop => Admission::Drop,
+        }
+    }
+
+    /// What becomes of a message whose sender waits for `reply`.
+    #[inline(always)]
+    pub(crate) fn of_ask<R: Send + 'static>(self, reply: &ReplyTo<R>) -> Admission {
+        match self {
+            Guard::Holds => Admission::Run,
+            // Nothing is done for it: it is taken from the mailbox.
+            Guard::Defer if reply.is_over() => Admission::Run,
+            Guard::Defer => Admission::Wait,
+            Guard::Refuse | Guard::Drop => Admission::Bounce(Undelivered::Refused),
+        }
+    }
+}
+
 /// Handles messages of type `M` to completion.
 ///
 /// A handler should not block: it holds its worker. One that does is noticed after some ten milliseconds, and its
@@ -38,6 +77,19 @@ pub trait Message: Send + Sized + 'static {
 pub trait Handler<M: Message>: Actor {
     /// Handles one message.
     fn handle(&mut self, message: M, ctx: &mut Context<Self>) -> M::Reply;
+
+    /// Whether the message can be handled now: asked when its turn has come. Usually written by
+    /// `#[message(when = "..")]`.
+    ///
+    /// A message that is deferred waits in the mailbox. After each message that the actor handles, those that wait are
+    /// looked at again, the oldest first, and before newer mail; so this should be quick, and depend on nothing but the
+    /// actor's state and the message. It costs nothing where it is not written.
+    ///
+    /// A panic in it is a crash of the actor, and the message is lost.
+    #[inline(always)]
+    fn guard(&self, _message: &M) -> Guard {
+        Guard::Holds
+    }
 }
 
 /// Handles messages of type `M` with a function that may await.
@@ -59,6 +111,12 @@ pub trait AsyncHandler<M: Message>: Actor {
     /// # Cancel safety
     /// The future is dropped at an await where the actor is killed, restarted, or the system shuts down.
     fn handle(&mut self, message: M, ctx: &mut Context<Self>) -> impl Future<Output = M::Reply> + Send;
+
+    /// Whether the message can be handled now: see [`Handler::guard`].
+    #[inline(always)]
+    fn guard(&self, _message: &M) -> Guard {
+        Guard::Holds
+    }
 }
 
 /// The handler runs to completion: see [`HandledBy`].

@@ -77,7 +77,12 @@ pub(crate) struct Label {
 
 impl Label {
     pub(crate) fn of<A: Actor>(id: ActorId) -> Label {
-        Label { actor: type_name::<A>(), id }
+        Label::of_type(type_name::<A>(), id)
+    }
+
+    /// As [`Label::of`], where only the type's name is known.
+    pub(crate) fn of_type(actor: &'static str, id: ActorId) -> Label {
+        Label { actor, id }
     }
 }
 

@@ -1,14 +1,15 @@
 //! Actor systems.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered};
 
-use crate::actor::Actor;
+use crate::actor::{Actor, ActorId};
 use crate::actor_ref::{ActorRef, Owned};
-use crate::names::ShortType;
+use crate::names::{Label, ShortType};
 use crate::spawn::{SpawnError, SpawnOptions};
 
 /// A handle to an actor system: workers, stages, and the actors on them. Cheap to clone.
@@ -236,7 +237,12 @@ impl System {
         let start = Instant::now();
         self.core.drain(limit);
         let before = self.stats().total.dead_letters;
-        let (actors_stopped, stuck) = self.core.end(limit.max(Duration::from_millis(100)));
+        let mut deferred = BTreeMap::new();
+        let (actors_stopped, stuck) =
+            self.core.end(limit.max(Duration::from_millis(100)), &mut |who, actor, message| {
+                let actor = Label::of_type(actor, ActorId(who)).to_string();
+                *deferred.entry((actor, message)).or_default() += 1;
+            });
         let stats = self.stats();
         if stuck > 0 {
             return Err(ShutdownError { stuck });
@@ -244,6 +250,10 @@ impl System {
         Ok(ShutdownReport {
             actors_stopped,
             undelivered: stats.total.dead_letters - before,
+            deferred: deferred
+                .into_iter()
+                .map(|((actor, message), count)| DeferredMessages { actor, message, count })
+                .collect(),
             took: start.elapsed(),
             stats,
         })
@@ -268,6 +278,7 @@ impl fmt::Display for DeadLetter {
             Undelivered::Stopped => "the actor has stopped",
             Undelivered::Shutdown => "the system was shut down",
             Undelivered::Unreachable => "it could not be sent to where the actor is",
+            Undelivered::Refused => "the actor does not take it in the state that it is in",
         };
         write!(f, "{} for {}: {why}", ShortType(self.message), ShortType(self.actor))
     }
@@ -306,10 +317,33 @@ pub struct ShutdownReport {
     pub actors_stopped: u64,
     /// Messages that were accepted and could not be handled any more; each was a dead letter.
     pub undelivered: u64,
+    /// Messages whose [guards](crate::Handler::guard) did not hold to the end, by actor and type. A tell among them is a dead letter; an ask
+    /// has failed, here or before.
+    pub deferred: Vec<DeferredMessages>,
     /// How long it took.
     pub took: Duration,
     /// Counters at the end.
     pub stats: Stats,
+}
+
+/// Messages that waited for their guards when their system was shut down. For people they are shown as `2 Put for Buffer
+/// "outbox": deferred, and the guard did not hold to the end`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeferredMessages {
+    /// Who they were for: `Buffer "outbox"`, or `Buffer#1.7f20.0` where it has no name.
+    pub actor: String,
+    /// The type of the messages, with its path.
+    pub message: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+impl fmt::Display for DeferredMessages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DeferredMessages { actor, message, count } = self;
+        write!(f, "{count} {} for {actor}: deferred, and the guard did not hold to the end", ShortType(message))
+    }
 }
 
 /// A system could not be ended in time.

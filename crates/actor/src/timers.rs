@@ -61,6 +61,11 @@ impl<M: Message> Clock<M> {
         }
     }
 
+    /// What `look` says of the message, if it is still there.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&M) -> R) -> Option<R> {
+        self.message().as_ref().map(look)
+    }
+
     pub(crate) fn is_once(&self) -> bool {
         self.copy.is_none()
     }

@@ -525,6 +525,6 @@ mod tests {
         });
         system.run_until_idle();
         assert_eq!(*got.lock().unwrap(), [0, 1, 2]);
-        system.end(std::time::Duration::ZERO);
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
     }
 }

@@ -29,6 +29,9 @@ pub(crate) mod status {
     /// The actor is on its way between two places, or what is sent on from here changes its way: whatever comes goes to
     /// the deferred list, but for requests that [pass](crate::Control::PASSES).
     pub(crate) const FROZEN: u64 = 32;
+    /// Messages wait on the deferred list for their guards: they are looked at again after each message that is run.
+    /// Set on an actor that is otherwise ready if and only if its deferred list is not empty.
+    pub(crate) const GUARDED: u64 = 64;
     pub(crate) const MASK: u64 = 0xffff;
 }
 
@@ -66,7 +69,7 @@ pub(crate) struct Cold {
     /// The future of a suspended handler; borrows the state.
     pub(crate) suspended: Option<Suspended>,
     pub(crate) waker: Option<std::sync::Arc<crate::suspend::WakeTarget>>,
-    /// Messages that arrived while suspended or crashed, in order.
+    /// Messages that arrived while suspended or crashed, or whose guards did not hold, in order.
     pub(crate) deferred: Chain,
     /// Of an actor that has left.
     pub(crate) way: Option<std::sync::Arc<crate::away::Way>>,
@@ -101,6 +104,11 @@ impl Cell {
 
     pub(crate) fn has_status(&self, bits: u64) -> bool {
         self.tag() & bits != 0
+    }
+
+    /// Whether ordinary messages are run when they come; the guards of some may make them wait.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.tag() & status::MASK & !status::GUARDED == 0
     }
 
     #[inline(always)]

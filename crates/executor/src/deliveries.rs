@@ -140,8 +140,9 @@ impl Deliveries {
     pub fn is_ready(&self, number: u64) -> bool {
         let record = self.held(number).record();
         // SAFETY: cells are never freed.
-        let tag = unsafe { record.cell.as_ref() }.tag();
-        tag & status::VACANT != 0 || tag >> 16 != record.tag >> 16 || record.is_control() || tag & status::MASK == 0
+        let header = unsafe { record.cell.as_ref() };
+        let tag = header.tag();
+        tag & status::VACANT != 0 || tag >> 16 != record.tag >> 16 || record.is_control() || header.is_ready()
     }
 
     /// Whether the actor is in an async handler that waits for something.
@@ -153,7 +154,7 @@ impl Deliveries {
     /// Whether what is sent to the actor in the ordinary way would be handled, or become a dead letter.
     pub fn is_open(&self, who: RawAddress) -> bool {
         // SAFETY: cells are never freed.
-        who.is_stale() || unsafe { who.cell.as_ref() }.tag() & status::MASK == 0
+        who.is_stale() || unsafe { who.cell.as_ref() }.is_ready()
     }
 
     /// Delivers the message, and nothing else.

@@ -53,7 +53,9 @@ pub use config::{Config, StageChoice, Stealing, limits};
 pub use deliveries::{Deliveries, Delivery};
 pub use reactor::{Reactor, flush_soon};
 pub use record::INLINE_BYTES_MAX;
-pub use resident::{AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, MailKind, Resident, Undelivered};
+pub use resident::{
+    Admission, AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, MailKind, Resident, Undelivered,
+};
 pub use sampling::Sampler;
 pub use simulated::{Choices, Driver, Steps};
 pub use slab::STATE_BYTES_MAX;

@@ -50,7 +50,7 @@ impl<S: Resident> ControlCx<S> {
     /// Whether the actor has started, has not crashed, awaits nothing and is not frozen: only then it can be frozen.
     pub fn is_calm(&self) -> bool {
         // SAFETY: the cell is alive while the control runs.
-        unsafe { self.cell().as_ref() }.tag() & status::MASK == 0
+        unsafe { self.cell().as_ref() }.is_ready()
     }
 
     /// Whether the cell is frozen.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::address::{Address, RawAddress};
 use crate::cell::Cell;
-use crate::record::{CONTINUE, Deliverable, Loose, Op};
+use crate::record::{CONTINUE, Deliverable, Loose, Op, WAITS};
 use crate::resident::{Crash, Cx, Envelope, Resident};
 use crate::signal::Signal;
 use crate::worker::{Worker, current};
@@ -53,6 +53,8 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     // SAFETY: this worker runs the receiver's stage, no handler of it is on the stack, and the record is run once.
     let result = catch_unwind(AssertUnwindSafe(|| unsafe { (record.as_ref().thunk)(record, Op::Run) }));
     match result {
+        // SAFETY: as above; the record lies in `loose`, and was not consumed.
+        Ok(WAITS) => unsafe { worker.wait_for_guard(record) },
         Ok(outcome) => worker.settle(to.cell, outcome),
         Err(panic) => worker.crash(to.cell, Crash::Panic(panic)),
     }

@@ -1,10 +1,14 @@
 //! When a system has nothing to do, and how it ends.
 
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::address::RawAddress;
+use crate::cell::{Cell, status};
 use crate::locks::lock;
+use crate::record::described;
 use crate::resident::Ending;
 use crate::slab;
 use crate::system::{SystemCore, slots};
@@ -137,7 +141,13 @@ impl SystemCore {
     /// Takes no more messages from outside, ends all workers, and ends all actors that are left. Messages that still
     /// wait become dead letters. Returns how many actors were left, and how many threads did not end within `limit`
     /// because they are in handlers that do not return: then nothing is taken from them.
-    pub fn end(self: &Arc<Self>, limit: Duration) -> (u64, usize) {
+    ///
+    /// `waited` is told of each message that waited for its guard: who it was for, that one's type, and the message's.
+    pub fn end(
+        self: &Arc<Self>,
+        limit: Duration,
+        waited: &mut dyn FnMut(RawAddress, &'static str, &'static str),
+    ) -> (u64, usize) {
         self.closed.store(true, Ordering::Release);
         self.ending.store(true, Ordering::Release);
         for id in 0..self.offices.len() as u16 {
@@ -172,7 +182,7 @@ impl SystemCore {
                 let _ = thread.join();
             }
         }
-        let left = self.sweep();
+        let left = self.sweep(waited);
         let mut occupant = lock(&slot.system);
         if occupant.as_ref().is_some_and(|system| Arc::ptr_eq(system, self)) {
             slot.epoch.fetch_add(1, Ordering::Release);
@@ -182,7 +192,7 @@ impl SystemCore {
     }
 
     /// Ends what is left when all threads have ended.
-    fn sweep(self: &Arc<Self>) -> u64 {
+    fn sweep(self: &Arc<Self>, waited: &mut dyn FnMut(RawAddress, &'static str, &'static str)) -> u64 {
         let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).take()).collect();
         let Some(first) = workers.first() else { return 0 };
         let mut left = 0;
@@ -194,6 +204,8 @@ impl SystemCore {
             slab::sweep(self.id, |cell| cells.push(cell));
             for cell in cells {
                 left += 1;
+                // SAFETY: all threads of the system have ended, and this one has taken the workers over.
+                unsafe { guarded(cell, waited) };
                 let ended =
                     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first.end(cell, Ending::Shutdown)));
                 drop(ended);
@@ -216,6 +228,25 @@ impl SystemCore {
             std::thread::sleep(tick);
         } else {
             drop(wake.wait_timeout(guard, nap).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// Tells `waited` of the messages that wait for their guards in `cell`.
+///
+/// # Safety
+/// The caller runs the cell's stage.
+unsafe fn guarded(cell: NonNull<Cell>, waited: &mut dyn FnMut(RawAddress, &'static str, &'static str)) {
+    // SAFETY: cells are never freed; by the contract, and the reference to the cold part is short.
+    unsafe {
+        if !cell.as_ref().is_ready() || !cell.as_ref().has_status(status::GUARDED) {
+            return;
+        }
+        if let Some(cold) = Cell::cold(cell) {
+            cold.deferred.for_each(|record| {
+                let about = described(record);
+                waited(RawAddress::of(cell), about.actor, about.name);
+            });
         }
     }
 }

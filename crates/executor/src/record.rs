@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 use crate::address::Lane;
 use crate::away::AwayCx;
 use crate::cell::{Cell, Cold, Kind, status};
-use crate::resident::{AsyncEnvelope, Control, ControlCx, Cx, Envelope, MailKind, Resident, Undelivered};
+use crate::resident::{Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, MailKind, Resident, Undelivered};
 use crate::suspend;
 
 /// What a thunk is asked to do with its record.
@@ -76,7 +76,7 @@ pub(crate) const FAIL: Outcome = 4;
 /// The record was moved elsewhere before: it does not count.
 pub(crate) const PASSED: Outcome = 5;
 
-/// The cell is frozen, and this does not pass it: the record was not consumed.
+/// The cell is frozen, and this does not pass it; or its guard does not hold: the record was not consumed.
 pub(crate) const WAITS: Outcome = 6;
 
 /// Consumes the record. Called exactly once for each record, but for one that [waits](WAITS).
@@ -283,8 +283,46 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
             return do_not_run_sync::<S, E>(record, op);
         }
         let cell = record.as_ref().cell;
-        unwrap::<E>(record).run(Cell::state::<S>(cell), Cx::new(cell)).outcome()
+        let (state, mut cx) = (Cell::state::<S>(cell), Cx::new(cell));
+        if let Some(outcome) = turn_away(record, |e: &E| e.admission(state, &mut cx), E::bounce) {
+            return outcome;
+        }
+        unwrap::<E>(record).run(state, cx).outcome()
     }
+}
+
+/// Asks an envelope for its [`Admission`]. Some: it is not to be run now, and the record waits or was consumed. Where all
+/// that `admission` ever says is `Run`, this is nothing once compiled.
+///
+/// # Safety
+/// The record holds an `E`.
+#[inline(always)]
+unsafe fn turn_away<E>(
+    record: NonNull<Record>,
+    admission: impl FnOnce(&E) -> Admission,
+    bounce: impl FnOnce(E, Undelivered),
+) -> Option<Outcome> {
+    /// A guard that panics crashes its actor, and its message is lost by that: it is dropped while the panic goes on.
+    struct Lose<E>(NonNull<Record>, std::marker::PhantomData<E>);
+    impl<E> Drop for Lose<E> {
+        fn drop(&mut self) {
+            // SAFETY: the contract of `turn_away`; a record whose run has panicked is not touched again.
+            drop(unsafe { unwrap::<E>(self.0) });
+        }
+    }
+    let lose = Lose::<E>(record, std::marker::PhantomData);
+    // SAFETY: by the contract; nothing is consumed while the guard looks.
+    let admission = admission(unsafe { peek::<E>(record) });
+    std::mem::forget(lose);
+    match admission {
+        Admission::Run => return None,
+        Admission::Wait => return Some(WAITS),
+        // SAFETY: by the contract; the record is consumed here.
+        Admission::Drop => drop(unsafe { unwrap::<E>(record) }),
+        // SAFETY: as above.
+        Admission::Bounce(why) => bounce(unsafe { unwrap::<E>(record) }, why),
+    }
+    Some(CONTINUE)
 }
 
 /// Kept apart: inlined, it made each message pay for the registers that a dead letter needs (3 ns).
@@ -343,7 +381,14 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
     // SAFETY: by the contract.
     unsafe {
         match op {
-            Op::Run => suspend::start::<S, E>(record.as_ref().cell, unwrap::<E>(record)),
+            Op::Run => {
+                let cell = record.as_ref().cell;
+                let admission = |e: &E| e.admission(Cell::state::<S>(cell), &mut Cx::new(cell));
+                match turn_away(record, admission, E::bounce) {
+                    Some(outcome) => outcome,
+                    None => suspend::start::<S, E>(cell, unwrap::<E>(record)),
+                }
+            }
             Op::Bounce(why) => {
                 unwrap::<E>(record).bounce(why);
                 CONTINUE

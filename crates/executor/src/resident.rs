@@ -20,6 +20,21 @@ pub enum Undelivered {
     Shutdown,
     /// The actor lives elsewhere, and the message could not be sent there.
     Unreachable,
+    /// The actor does not take it now: its guard did not hold, and says that it is refused then.
+    Refused,
+}
+
+/// What becomes of an envelope whose turn has come.
+#[derive(Debug)]
+pub enum Admission {
+    /// It is run.
+    Run,
+    /// It waits, and is asked again after each envelope that is run on the same state, the oldest first.
+    Wait,
+    /// It is dropped.
+    Drop,
+    /// It is bounced.
+    Bounce(Undelivered),
 }
 
 /// How an actor's life ended, as told to [`Resident::ended`].
@@ -105,6 +120,11 @@ pub enum MailKind {
 pub trait Envelope<S: Resident>: Send + Sized + 'static {
     /// Runs the handler. Called at most once, by the worker that runs the cell's stage.
     fn run(self, state: &mut S, cx: Cx<S>) -> Cx<S>;
+    /// Whether it is run now: asked when its turn has come.
+    #[inline(always)]
+    fn admission(&self, _state: &S, _cx: &mut Cx<S>) -> Admission {
+        Admission::Run
+    }
     /// The message could not be delivered.
     fn bounce(self, why: Undelivered);
     /// What it is, and what its message is called in reports.
@@ -122,6 +142,11 @@ pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
     /// Starts the handler. The future is polled only by the worker that runs the cell's stage, and no other envelope
     /// of this cell runs until it is done.
     fn run<'a>(self, state: &'a mut S, cx: Cx<S>) -> impl Future<Output = Cx<S>> + Send + 'a;
+    /// Whether it is run now: asked when its turn has come.
+    #[inline(always)]
+    fn admission(&self, _state: &S, _cx: &mut Cx<S>) -> Admission {
+        Admission::Run
+    }
     /// The message could not be delivered.
     fn bounce(self, why: Undelivered);
     /// What it is, and what its message is called in reports.

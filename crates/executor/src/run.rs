@@ -159,7 +159,8 @@ impl Worker {
             };
             seam(10_000);
             if outcome != CONTINUE {
-                self.settle(cell, outcome);
+                // SAFETY: as above; the head of a claimed record stays readable.
+                unsafe { self.settle_record(record, outcome) };
             }
         }
     }
@@ -199,22 +200,20 @@ impl Worker {
     fn finish_claimed(&self, record: NonNull<Record>) -> Stop {
         if self.lease_left_me(record) {
             // SAFETY: the monitor saw the claim and left the record, and its stage, to this thread.
-            let (cell, outcome) = unsafe {
+            unsafe {
                 let cell = record.as_ref().cell;
-                if cell.as_ref().tag() == record.as_ref().resident_tag() {
-                    (cell, (record.as_ref().thunk)(record, Op::Run))
+                let outcome = if cell.as_ref().tag() == record.as_ref().resident_tag() {
+                    (record.as_ref().thunk)(record, Op::Run)
                 } else {
-                    (cell, self.deliver_irregular(record))
-                }
-            };
-            if outcome != CONTINUE {
-                self.settle(cell, outcome);
+                    self.deliver_irregular(record)
+                };
+                self.settle_record(record, outcome);
             }
         }
         Stop::Detached
     }
 
-    /// The tags differ: the actor is gone, suspended, or has crashed.
+    /// The tags differ: the actor is gone, suspended, has crashed, or has messages that wait for their guards.
     ///
     /// # Safety
     /// As for running the record.
@@ -239,12 +238,47 @@ impl Worker {
                 if record.as_ref().is_control() || may_pass(cell) {
                     return (record.as_ref().thunk)(record, Op::Away);
                 }
-            } else if record.as_ref().is_control() || cell.as_ref().tag() & status::MASK == 0 {
+            } else if record.as_ref().is_control() {
                 return (record.as_ref().thunk)(record, Op::Run);
+            } else if cell.as_ref().is_ready() {
+                let outcome = (record.as_ref().thunk)(record, Op::Run);
+                // The state may have changed: the guards of those that wait are looked at again.
+                return if outcome == CONTINUE && cell.as_ref().has_status(status::GUARDED) { RESUME } else { outcome };
             }
             Cell::cold_mut(cell).deferred.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
             // It counts when it is run.
             PASSED
+        }
+    }
+
+    /// Carries out what came of a record that was run.
+    ///
+    /// # Safety
+    /// As for running the record, whose head is still readable; if it [waits](WAITS), its payload is still there.
+    pub(crate) unsafe fn settle_record(&self, record: NonNull<Record>, outcome: Outcome) {
+        // SAFETY: by the contract.
+        unsafe {
+            let cell = record.as_ref().cell;
+            if outcome == WAITS {
+                self.wait_for_guard(record);
+                self.settle(cell, PASSED);
+            } else {
+                self.settle(cell, outcome);
+            }
+        }
+    }
+
+    /// The guard of `record` does not hold: it waits behind those that wait already.
+    ///
+    /// # Safety
+    /// As for running the record, which is given up.
+    #[cold]
+    pub(crate) unsafe fn wait_for_guard(&self, record: NonNull<Record>) {
+        // SAFETY: by the contract; this thread runs the stage, and the record's payload moves to the list.
+        unsafe {
+            let cell = record.as_ref().cell;
+            Cell::cold_mut(cell).deferred.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+            cell.as_ref().set_status(status::GUARDED, true);
         }
     }
 
@@ -352,35 +386,62 @@ impl Worker {
     }
 
     /// Runs the messages that were put aside for `cell` until it is suspended again.
+    ///
+    /// Those whose guards do not hold stay, in order. Behind one that was run, the oldest that waits comes first again: a
+    /// message may be what others wait for. (Local synchronisation constraints: kumar §2.1. Each round looks at all that
+    /// wait, so it costs as much as their number.)
     fn run_deferred(&self, cell: NonNull<Cell>) {
+        let (mut outcome, mut panic) = (CONTINUE, None);
+        while self.run_round(cell, &mut outcome, &mut panic) && outcome == CONTINUE && panic.is_none() {}
+        // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is short.
+        unsafe {
+            let waits = Cell::cold(cell).as_ref().is_some_and(|cold| !cold.deferred.is_empty());
+            if cell.as_ref().is_ready() {
+                cell.as_ref().set_status(status::GUARDED, waits);
+            }
+        }
+        self.settle_deferred(cell, outcome, panic);
+        // SAFETY: this thread runs the cell's stage.
+        unsafe { self.run_waiting_requests(cell) };
+    }
+
+    /// Goes once through what was put aside, up to a message that was run behind one that waits for its guard. True: there
+    /// was one.
+    fn run_round(&self, cell: NonNull<Cell>, outcome: &mut Outcome, panic: &mut Option<Box<dyn Any + Send>>) -> bool {
         // SAFETY: this thread runs the cell's stage; the references to the cold part are short.
         let mut chain = unsafe { Cell::cold_mut(cell) }.deferred.take();
         let mut rest = Chain::new();
-        let mut outcome = CONTINUE;
-        let mut panic = None;
+        let (mut one_waits, mut again) = (false, false);
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
         chain.for_each(|record| {
             // SAFETY: the chain owns the records; each is run once, moved to `rest`, or bounced.
             unsafe {
-                let op = match header.tag() ^ record.as_ref().resident_tag() {
+                let op = match (header.tag() ^ record.as_ref().resident_tag()) & !status::GUARDED {
                     0 => Some(Op::Run),
                     status::AWAY if record.as_ref().is_control() || may_pass(cell) => Some(Op::Away),
                     _ => None,
                 };
                 if let Some(op) = op
-                    && outcome == CONTINUE
+                    && *outcome == CONTINUE
                     && panic.is_none()
+                    && !again
                 {
                     // A panic must not take the records behind it along.
                     match catch_unwind(AssertUnwindSafe(|| (record.as_ref().thunk)(record, op))) {
-                        Ok(decided) => outcome = decided,
-                        Err(caught) => panic = Some(caught),
+                        Ok(WAITS) => {
+                            one_waits = true;
+                            rest.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+                            return;
+                        }
+                        Ok(decided) => *outcome = decided,
+                        Err(caught) => *panic = Some(caught),
                     }
                     self.handled.set(self.handled.get().wrapping_add(1));
-                    if outcome == RESUME {
-                        outcome = CONTINUE;
+                    if *outcome == RESUME {
+                        *outcome = CONTINUE;
                     }
+                    again = one_waits;
                 } else {
                     rest.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
                 }
@@ -396,9 +457,7 @@ impl Worker {
             rest.append(cold.deferred.take());
             cold.deferred = rest;
         }
-        self.settle_deferred(cell, outcome, panic);
-        // SAFETY: this thread runs the cell's stage.
-        unsafe { self.run_waiting_requests(cell) };
+        again
     }
 
     fn settle_deferred(&self, cell: NonNull<Cell>, outcome: Outcome, panic: Option<Box<dyn Any + Send>>) {

@@ -229,7 +229,7 @@ impl SystemCore {
             if system.simulation.is_some() {
                 *lock(&system.posts[id as usize]) = Some(worker);
             } else if let Err(error) = system.try_start_worker(worker) {
-                system.end(Duration::from_secs(1));
+                system.end(Duration::from_secs(1), &mut |_, _, _| {});
                 return Err(vec![format!("a worker thread could not be started: {error}")]);
             }
         }
@@ -240,7 +240,7 @@ impl SystemCore {
             match handle {
                 Ok(handle) => lock(&system.threads).push(handle),
                 Err(error) => {
-                    system.end(Duration::from_secs(1));
+                    system.end(Duration::from_secs(1), &mut |_, _, _| {});
                     return Err(vec![format!("the monitor thread could not be started: {error}")]);
                 }
             }

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Generics, Index, Type};
+use syn::spanned::Spanned;
+use syn::{Generics, Index, Token, Type};
 
 use crate::generics::ActorType;
 use crate::method::MessageMethod;
+use crate::options::{Otherwise, When};
 use crate::params::Param;
 
 /// The message struct, its `impl Message` and the handler.
@@ -170,6 +172,7 @@ impl<'a> Message<'a> {
             Type::Tuple(tuple) if tuple.elems.is_empty() => (None, quote!(#call;)),
             reply => (Some(quote_spanned!(self.span=> -> #reply)), call),
         };
+        let guard = self.guard();
         quote_spanned! {self.span=>
             #(#cfgs)*
             #deprecated
@@ -179,8 +182,39 @@ impl<'a> Message<'a> {
                 #asyncness fn handle(&mut self, #msg: #name #arguments, #ctx: &mut ::playhouse::Context<Self>) #output {
                     #call
                 }
+                #guard
             }
         }
+    }
+
+    /// The `guard` of the handler, where the message has one. `self` and the arguments, as references, are what the user
+    /// calls so.
+    fn guard(&self) -> Option<TokenStream> {
+        let When { guard, otherwise } = self.method.when.as_ref()?;
+        let name = &self.method.name;
+        let (_, arguments, _) = self.generics.split_for_impl();
+        let this = Token![self](guard.span());
+        let msg = Ident::new("msg", self.span);
+        let names: Vec<&Ident> = self.method.arguments().map(|(name, _)| name).collect();
+        let pattern = match names.as_slice() {
+            [] => quote_spanned!(self.span=> _),
+            _ if !self.phantoms.is_empty() => quote_spanned!(self.span=> #name { #(#names,)* .. }),
+            names => quote_spanned!(self.span=> #name(#(#names),*)),
+        };
+        let otherwise = match otherwise {
+            Otherwise::Defer => quote_spanned!(self.span=> Defer),
+            Otherwise::Refuse => quote_spanned!(self.span=> Refuse),
+            Otherwise::Drop => quote_spanned!(self.span=> Drop),
+        };
+        Some(quote_spanned! {self.span=>
+            #[inline]
+            #[allow(unused_variables)]
+            fn guard(&#this, #msg: &#name #arguments) -> ::playhouse::Guard {
+                let #pattern = #msg;
+                let holds: bool = #guard;
+                if holds { ::playhouse::Guard::Holds } else { ::playhouse::Guard::#otherwise }
+            }
+        })
     }
 
     fn allow_deprecated(&self) -> Option<TokenStream> {

@@ -114,6 +114,34 @@ use proc_macro::TokenStream;
 /// Arguments are moved into the message: they own their data, and so does the reply. A parameter
 /// of the type `&mut Context<Self>`, in any position, is the actor's context and no argument.
 ///
+/// # Guards
+///
+/// With `#[message(when = "self.has_room()")]`, a message waits until the expression says yes: it sees `self`, and the
+/// arguments by their names as references. With `otherwise = "refuse"` it is refused instead (an ask fails with
+/// `AskError::Refused`, a tell is a dead letter), with `otherwise = "drop"` a tell is forgotten. See `Handler::guard`.
+///
+/// ```
+/// use playhouse::prelude::*;
+///
+/// struct Account {
+///     sum: u64,
+/// }
+///
+/// #[actor]
+/// impl Account {
+///     #[message]
+///     fn pay(&mut self, amount: u64) {
+///         self.sum += amount;
+///     }
+///
+///     #[message(when = "*amount <= self.sum")]
+///     fn draw(&mut self, amount: u64) -> u64 {
+///         self.sum -= amount;
+///         self.sum
+///     }
+/// }
+/// ```
+///
 /// # Hooks
 ///
 /// `#[started]` and `#[stopped]` mark methods of the form `fn(&mut self)` or

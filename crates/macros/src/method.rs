@@ -9,7 +9,7 @@ use crate::attrs::Inherited;
 use crate::errors::Errors;
 use crate::generics::ActorType;
 use crate::name;
-use crate::options::MessageOptions;
+use crate::options::{MessageOptions, When};
 use crate::owned::{self, Owner};
 use crate::params::{self, Param};
 use crate::remote::{Reach, WireName};
@@ -32,6 +32,8 @@ pub(crate) struct MessageMethod {
     pub(crate) derives: Vec<Path>,
     /// What the message is called on the wire, if it goes there.
     pub(crate) wire: Option<WireName>,
+    /// When it is handled, if not always.
+    pub(crate) when: Option<When>,
     /// Attributes for the generated items.
     pub(crate) inherited: Inherited,
     /// The `where` clause of the method, without `Self`.
@@ -46,6 +48,7 @@ impl MessageMethod {
 
         let mut options = errors.keep(MessageOptions::parse(mark)).unwrap_or_default();
         let wire = options.wire(reach, &mut errors);
+        let when = options.when(&mut errors);
         check_form(function, &mut errors);
         let params = params::read(sig, actor, &mut errors)
             .into_iter()
@@ -108,6 +111,7 @@ impl MessageMethod {
             reply,
             derives: options.derives,
             wire,
+            when,
             inherited: Inherited::new(&function.attrs, &actor.name, &sig.ident.to_string()),
             predicates,
         })

@@ -10,6 +10,9 @@ use crate::errors::{Errors, pretty};
 use crate::name;
 use crate::remote::{Reach, WireName};
 
+/// A guard, for those who have written none.
+const GUARD: &str = "self.has_room()";
+
 /// What `#[actor(..)]` says.
 #[derive(Default)]
 pub(crate) struct ActorOptions {
@@ -78,6 +81,25 @@ impl ActorOptions {
     }
 }
 
+/// What becomes of a message whose guard does not hold.
+#[derive(Clone, Copy)]
+pub(crate) enum Otherwise {
+    /// It waits.
+    Defer,
+    /// `otherwise = "refuse"`
+    Refuse,
+    /// `otherwise = "drop"`
+    Drop,
+}
+
+/// `when = ".."`, with `otherwise = ".."` where that is given.
+pub(crate) struct When {
+    /// Where `self` and the arguments are mentioned.
+    pub(crate) guard: Expr,
+    /// If it does not hold.
+    pub(crate) otherwise: Otherwise,
+}
+
 /// What `#[message(..)]` says.
 #[derive(Default)]
 pub(crate) struct MessageOptions {
@@ -85,6 +107,10 @@ pub(crate) struct MessageOptions {
     pub(crate) name: Option<Ident>,
     /// `derive(..)`
     pub(crate) derives: Vec<Path>,
+    /// `when = ".."`
+    when: Option<(Path, Expr)>,
+    /// `otherwise = ".."`
+    otherwise: Option<(Path, Otherwise)>,
     /// `remote` or `remote = ".."`
     remote: Option<(Path, WireName)>,
     /// `local`
@@ -129,6 +155,33 @@ impl MessageOptions {
                 self.derives.push(derive);
             }
             Ok(())
+        } else if meta.path.is_ident("when") {
+            let text = string(meta, "the guard", "when", GUARD)?;
+            let guard = text.parse().map_err(|error| {
+                let form = format!("the guard is an expression that says yes or no: `when = \"{GUARD}\"`");
+                syn::Error::new(text.span(), format!("{form}\nnote: {error}"))
+            })?;
+            if self.when.replace((meta.path.clone(), guard)).is_some() {
+                return Err(meta.error("`when` is given twice\nhelp: join the two guards with `&&`"));
+            }
+            Ok(())
+        } else if meta.path.is_ident("otherwise") {
+            let text = string(meta, "what becomes of the message if its guard does not hold", "otherwise", "refuse")?;
+            let otherwise = match text.value().as_str() {
+                "refuse" => Otherwise::Refuse,
+                "drop" => Otherwise::Drop,
+                other => {
+                    let text = format!(
+                        "unknown word {other:?}: `otherwise` is \"refuse\" (asks fail, tells are dead letters) or \"drop\"\n\
+                         help: without `otherwise`, the message waits until its guard holds"
+                    );
+                    return Err(meta.error(text));
+                }
+            };
+            if self.otherwise.replace((meta.path.clone(), otherwise)).is_some() {
+                return Err(meta.error("`otherwise` is given twice"));
+            }
+            Ok(())
         } else if meta.path.is_ident("remote") {
             if self.remote.is_some() {
                 return Err(meta.error("`remote` is given twice"));
@@ -147,10 +200,28 @@ impl MessageOptions {
             ))
         } else {
             Err(meta.error(format!(
-                "unknown argument `{}`: `#[message]` on a method takes `name = \"..\"` and `derive(..)`, \
-                 and under `#[actor(remote)]` also `remote = \"..\"` and `local`",
+                "unknown argument `{}`: `#[message]` on a method takes `name = \"..\"`, `derive(..)`, `when = \"..\"` and \
+                 `otherwise = \"..\"`, and under `#[actor(remote)]` also `remote = \"..\"` and `local`",
                 pretty(&meta.path)
             )))
+        }
+    }
+
+    /// When the message is handled, if not always.
+    pub(crate) fn when(&mut self, errors: &mut Errors) -> Option<When> {
+        match (self.when.take(), self.otherwise.take()) {
+            (Some((_, guard)), otherwise) => {
+                Some(When { guard, otherwise: otherwise.map_or(Otherwise::Defer, |(_, otherwise)| otherwise) })
+            }
+            (None, Some((path, _))) => {
+                let text = format!(
+                    "`otherwise` says what becomes of the message if its guard does not hold, and there is no guard\n\
+                     help: add one, such as `when = \"{GUARD}\"`"
+                );
+                errors.at(&path, text);
+                None
+            }
+            (None, None) => None,
         }
     }
 

@@ -198,7 +198,7 @@ impl House {
             link.lose();
         }
         self.poller.tidy();
-        self.system.core().end(Duration::ZERO);
+        self.system.core().end(Duration::ZERO, &mut |_, _, _| {});
     }
 
     pub(crate) fn hello(&self, resumes: Option<Resume>) -> Hello {

@@ -111,7 +111,7 @@ impl TheaterBuilder {
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
         if system.core().config().simulated.is_some() {
-            system.core().end(Duration::ZERO);
+            system.core().end(Duration::ZERO, &mut |_, _, _| {});
             let why = "a simulated system is that of a theater in a `Simulation` only, which starts it";
             return Err(TheaterError::System(why.to_owned()));
         }
