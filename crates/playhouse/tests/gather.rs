@@ -7,23 +7,9 @@ use std::time::Duration;
 use playhouse::asks::{AnswerCache, IdempotencyKey, Retry, RetryError, ask_many};
 use playhouse::prelude::*;
 use playhouse::wire::Codec;
-use support::{Do, Log, Puppet, finishes, quiet_panics, simulated, threads};
+use support::{Clock, Do, Log, Never, Puppet, finishes, quiet_panics, simulated, threads};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Never answers: to wait for a deadline.
-struct Clock;
-
-impl Actor for Clock {}
-
-#[derive(Message)]
-struct Never;
-
-impl AsyncHandler<Never> for Clock {
-    async fn handle(&mut self, _: Never, _: &mut Context<Self>) {
-        std::future::pending().await
-    }
-}
 
 async fn sleep<A: Actor>(time: Duration, ctx: &mut Context<A>) {
     let clock = ctx.spawn(Clock);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use playhouse::prelude::*;
 use playhouse::router::{Pool, Router, Routing};
-use support::{Adder, Do, Increment, Log, Puppet, finishes, on_stage, quiet_panics, simulated, threads};
+use support::{Adder, Clock, Do, Increment, Log, Never, Puppet, finishes, on_stage, quiet_panics, simulated, threads};
 
 /// Who had which job.
 type Jobs = Log<(u64, u64)>;
@@ -131,20 +131,6 @@ impl AsyncHandler<Work> for Slow {
 }
 
 impl Actor for Slow {}
-
-/// Never answers: to wait for a deadline.
-struct Clock;
-
-impl Actor for Clock {}
-
-#[derive(Message)]
-struct Never;
-
-impl AsyncHandler<Never> for Clock {
-    async fn handle(&mut self, _: Never, _: &mut Context<Self>) {
-        std::future::pending().await
-    }
-}
 
 #[test]
 fn the_least_loaded_is_who_has_least_to_do() {

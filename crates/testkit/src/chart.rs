@@ -52,17 +52,10 @@ impl Chart {
         let column = texts.map(|text| text.chars().count() * WIDTH + 30).max().unwrap_or(0).max(100);
         let (width, height) = (column * self.actors.len().max(1), TOP + ROW * (self.arrows.len() + 1));
         let x = |actor: usize| column / 2 + column * actor;
-        let mut svg = String::new();
+        let mut svg = svg_head(width, height);
         let mut line = |text: fmt::Arguments<'_>| {
             writeln!(svg, "{text}").expect("a string takes what is written to it");
         };
-        line(format_args!(
-            r##"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" text-anchor="middle">"##
-        ));
-        line(format_args!(
-            r##"<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>"##
-        ));
-        line(format_args!(r##"<rect width="{width}" height="{height}" fill="#fff"/>"##));
         for (actor, name) in self.actors.iter().enumerate() {
             let x = x(actor);
             line(format_args!(r##"<path d="M{x} 30V{height}" stroke="#999" stroke-dasharray="3 3"/>"##));
@@ -109,6 +102,16 @@ impl Chart {
         line(format_args!("</svg>"));
         svg
     }
+}
+
+/// How each drawing begins: white, with the head of an arrow as a marker.
+pub(crate) fn svg_head(width: usize, height: usize) -> String {
+    format!(
+        r##"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" text-anchor="middle">
+<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>
+<rect width="{width}" height="{height}" fill="#fff"/>
+"##
+    )
 }
 
 /// As text in XML.

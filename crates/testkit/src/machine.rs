@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use crate::chart::Escaped;
+use crate::chart::{Escaped, svg_head};
 
 /// A state machine as it is meant to be: states, which of them is the initial one and which are final, and what each event
 /// does in each. It runs nothing: it is verified ([`Machine::verify`]), and drawn ([`Machine::dot`], [`Machine::svg`]).
@@ -337,17 +337,10 @@ impl Machine {
             })
         };
         let reached = self.closure(&self.initial, |transition| (&transition.from, &transition.to));
-        let mut svg = String::new();
+        let mut svg = svg_head(width, height);
         let mut line = |text: fmt::Arguments<'_>| {
             writeln!(svg, "{text}").expect("a string takes what is written to it");
         };
-        line(format_args!(
-            r##"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" text-anchor="middle">"##
-        ));
-        line(format_args!(
-            r##"<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>"##
-        ));
-        line(format_args!(r##"<rect width="{width}" height="{height}" fill="#fff"/>"##));
         line(format_args!(r##"<title>{}</title>"##, Escaped(&self.name)));
         for (from, to, events) in self.edges() {
             let (Some((fx, fy)), Some((tx, ty))) = (place(from), place(to)) else { continue };

@@ -228,12 +228,11 @@ fn a_supervisor_gives_up_on_a_child_elsewhere() {
     assert_eq!(here.system().stats().total.dead_letters + there.system().stats().total.dead_letters, 0);
 }
 
-#[test]
-fn a_child_elsewhere_ends_with_its_supervisor() {
+fn ends_with_its_supervisor(start: impl Fn(ActorRef<Supervisor>, &Theater, &Peer) -> ActorRef<Counter>) {
     let (here, there, peer) = two();
     for how in [ActorRef::<Supervisor>::stop, ActorRef::kill] {
         let supervisor = supervisor(&here, Supervise::one_for_one());
-        let child = start(supervisor, counter("child").at(&peer));
+        let child = start(supervisor, &here, &peer);
         let (watcher, ends) = ends(&here);
         watcher.ask(Look(child)).wait().unwrap();
         assert_eq!(add(child, 1), Ok((1, 1)));
@@ -241,6 +240,11 @@ fn a_child_elsewhere_ends_with_its_supervisor() {
         assert_eq!(end_of(&ends), StopReason::Stopped);
     }
     eventually(|| (living(&there) == 0).then_some(()));
+}
+
+#[test]
+fn a_child_elsewhere_ends_with_its_supervisor() {
+    ends_with_its_supervisor(|supervisor, _, peer| start(supervisor, counter("child").at(peer)));
 }
 
 #[test]
@@ -462,18 +466,11 @@ fn a_child_that_moves_is_restarted_wherever_it_is() {
 
 #[test]
 fn a_child_that_has_moved_ends_with_its_supervisor() {
-    let (here, there, peer) = two();
-    for how in [ActorRef::<Supervisor>::stop, ActorRef::kill] {
-        let supervisor = supervisor(&here, Supervise::one_for_one());
+    ends_with_its_supervisor(|supervisor, here, peer| {
         let child = start(supervisor, counter("child"));
-        here.migrate(child, &peer).wait().unwrap();
-        let (watcher, ends) = ends(&here);
-        watcher.ask(Look(child)).wait().unwrap();
-        assert_eq!(add(child, 1), Ok((1, 1)));
-        how(supervisor);
-        assert_eq!(end_of(&ends), StopReason::Stopped);
-    }
-    eventually(|| (living(&there) == 0).then_some(()));
+        here.migrate(child, peer).wait().unwrap();
+        child
+    });
 }
 
 #[test]

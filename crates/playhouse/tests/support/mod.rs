@@ -168,6 +168,20 @@ impl Handler<Increment> for Adder {
     }
 }
 
+/// Never answers: to wait for a deadline.
+pub struct Clock;
+
+impl Actor for Clock {}
+
+#[derive(Message)]
+pub struct Never;
+
+impl AsyncHandler<Never> for Clock {
+    async fn handle(&mut self, _: Never, _: &mut Context<Self>) {
+        std::future::pending().await
+    }
+}
+
 /// Blocks a handler from outside.
 pub struct Gate {
     entered: Receiver<()>,
