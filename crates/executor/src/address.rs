@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::cell::{Cell, status};
+use crate::cell::{BOUNDED, Cell, status};
 use crate::record::{AsyncMail, ControlMail, FirstMail, OrderedMail, SyncMail};
 use crate::resident::{AsyncEnvelope, Control, Envelope, Resident};
 use crate::{nested, send};
@@ -45,13 +45,24 @@ impl RawAddress {
     pub(crate) fn of(cell: NonNull<Cell>) -> RawAddress {
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
-        RawAddress { cell, tag: (header.tag() & !status::MASK) | u64::from(header.system()) }
+        RawAddress { cell, tag: (header.tag() & !status::MASK) | u64::from(header.system_word()) }
     }
 
     /// The id of the system that the actor lives in.
     #[inline(always)]
     pub fn system(self) -> u16 {
+        self.system_word() & !BOUNDED
+    }
+
+    /// With [`BOUNDED`], so that it differs from the id of any system where the actor's mailbox is bounded.
+    #[inline(always)]
+    pub(crate) fn system_word(self) -> u16 {
         self.tag as u16
+    }
+
+    /// Whether the actor's mailbox is bounded.
+    pub fn is_bounded(self) -> bool {
+        self.system_word() & BOUNDED != 0
     }
 
     /// The stage of the actor.
@@ -169,6 +180,22 @@ impl<S: Resident> Address<S> {
         send::post_request(self.raw, AsyncMail(envelope));
     }
 
+    /// As [`Address::send_request`], where there is room for it.
+    ///
+    /// # Errors
+    /// Gives the message back where the receiver's [mailbox](crate::Mailbox) is full.
+    pub fn try_send<E: Envelope<S>>(self, envelope: E) -> Result<(), E> {
+        send::try_post(self.raw, SyncMail(envelope)).map_err(|mail| mail.0)
+    }
+
+    /// As [`Address::try_send`], for a handler that may wait.
+    ///
+    /// # Errors
+    /// As [`Address::try_send`].
+    pub fn try_send_async<E: AsyncEnvelope<S>>(self, envelope: E) -> Result<(), E> {
+        send::try_post(self.raw, AsyncMail(envelope)).map_err(|mail| mail.0)
+    }
+
     /// Sends a message in the urgent lane.
     pub fn send_urgent<E: Envelope<S>>(self, envelope: E) {
         send::post_lane(self.raw, Lane::Urgent, SyncMail(envelope));
@@ -222,37 +249,37 @@ impl<S: Resident> Address<S> {
 const _: () = assert!(size_of::<Address<u8>>() == 16);
 
 /// A way of sending an `M` to an `S`, named by a type so that it can be erased.
-pub trait Sends<S, M> {
-    /// Sends.
-    fn send(to: Address<S>, message: M);
+pub trait Sends<S, M, R = ()> {
+    /// Sends, and says what came of it.
+    fn send(to: Address<S>, message: M) -> R;
 }
 
 /// An address that takes an `M`, whatever lives there.
-pub struct Port<M> {
+pub struct Port<M, R = ()> {
     raw: RawAddress,
-    send: fn(RawAddress, M),
+    send: fn(RawAddress, M) -> R,
 }
 
-impl<M> Clone for Port<M> {
+impl<M, R> Clone for Port<M, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<M> Copy for Port<M> {}
+impl<M, R> Copy for Port<M, R> {}
 
 impl<S> Address<S> {
     /// The address as a port that sends by `W`.
-    pub fn port<M, W: Sends<S, M>>(self) -> Port<M> {
+    pub fn port<M, W: Sends<S, M, R>, R>(self) -> Port<M, R> {
         // The function pointer is made here together with the address, so the type it assumes is the address's own.
         Port { raw: self.raw, send: |raw, message| W::send(raw.typed::<S>(), message) }
     }
 }
 
-impl<M> Port<M> {
+impl<M, R> Port<M, R> {
     /// Sends `message`.
     #[inline]
-    pub fn send(self, message: M) {
-        (self.send)(self.raw, message);
+    pub fn send(self, message: M) -> R {
+        (self.send)(self.raw, message)
     }
 
     /// The address behind it.

@@ -208,7 +208,7 @@ impl SystemCore {
         if !header.is_occupied_in(self.id) || header.tag() >> 16 != life {
             return None;
         }
-        Some(RawAddress { cell, tag: (life << 16) | u64::from(self.id) })
+        Some(RawAddress { cell, tag: (life << 16) | u64::from(header.system_word()) })
     }
 }
 

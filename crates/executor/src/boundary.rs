@@ -372,6 +372,7 @@ impl Worker {
         }
         self.poll_now_and_then(now_ns);
         self.note_sample();
+        self.count_queue();
         let office = self.office();
         office.surplus.store(records as usize, Ordering::Relaxed);
         office.average_ns.store(average_ns, Ordering::Relaxed);

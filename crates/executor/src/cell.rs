@@ -32,6 +32,10 @@ pub(crate) mod status {
     /// Messages wait on the deferred list for their guards: they are looked at again after each message that is run.
     /// Set on an actor that is otherwise ready if and only if its deferred list is not empty.
     pub(crate) const GUARDED: u64 = 64;
+    /// It is noted when a message was handled last ([`Cell::note_handled`](super::Cell::note_handled)).
+    pub(crate) const NOTED: u64 = 128;
+    /// With these, the actor still takes messages.
+    pub(crate) const OPEN: u64 = GUARDED | NOTED;
     pub(crate) const MASK: u64 = 0xffff;
 }
 
@@ -57,9 +61,13 @@ pub(crate) struct Cell {
     tag: AtomicU64,
     kind: AtomicPtr<Kind>,
     cold: UnsafeCell<Option<Box<Cold>>>,
-    /// The id of the system.
+    /// The id of the system, and whether the actor's mailbox is [`BOUNDED`].
     system: AtomicU64,
 }
+
+/// Beside the id of its system, in a cell and in an address: the actor's mailbox is bounded (`mailbox.rs`). No system has such
+/// an id, so who compares the two finds that they differ.
+pub(crate) const BOUNDED: u16 = 0x8000;
 
 pub(crate) const CELL_HEADER_BYTES: usize = size_of::<Cell>();
 const _: () = assert!(CELL_HEADER_BYTES <= 32);
@@ -74,6 +82,8 @@ pub(crate) struct Cold {
     /// Of an actor that has left.
     pub(crate) way: Option<std::sync::Arc<crate::away::Way>>,
     pub(crate) stop_after: bool,
+    /// When a message was handled last, where that is [noted](status::NOTED).
+    pub(crate) handled_ns: u64,
     pub(crate) failure: Option<Crash>,
     /// The resident's own cold part.
     pub(crate) extra: Option<Box<dyn Any + Send>>,
@@ -108,7 +118,7 @@ impl Cell {
 
     /// Whether ordinary messages are run when they come; the guards of some may make them wait.
     pub(crate) fn is_ready(&self) -> bool {
-        self.tag() & status::MASK & !status::GUARDED == 0
+        self.tag() & status::MASK & !status::OPEN == 0
     }
 
     #[inline(always)]
@@ -117,7 +127,17 @@ impl Cell {
     }
 
     pub(crate) fn system(&self) -> u16 {
+        self.system_word() & !BOUNDED
+    }
+
+    /// The id of the system as it is in addresses: with [`BOUNDED`].
+    pub(crate) fn system_word(&self) -> u16 {
         self.system.load(Ordering::Relaxed) as u16
+    }
+
+    /// The actor's mailbox is bounded. Before anybody knows its address.
+    pub(crate) fn set_bounded(&self) {
+        self.system.store(u64::from(self.system_word() | BOUNDED), Ordering::Relaxed);
     }
 
     pub(crate) fn kind(&self) -> &'static Kind {
@@ -237,6 +257,22 @@ impl Cell {
     pub(crate) unsafe fn cold<'a>(cell: NonNull<Cell>) -> &'a mut Option<Box<Cold>> {
         // SAFETY: by the contract.
         unsafe { &mut *cell.as_ref().cold.get() }
+    }
+
+    /// A message was handled: if that is to be noted, it is.
+    ///
+    /// # Safety
+    /// As [`Cell::cold`].
+    #[cold]
+    pub(crate) unsafe fn note_handled(cell: NonNull<Cell>) {
+        // SAFETY: cells are never freed; by the contract.
+        unsafe {
+            if cell.as_ref().has_status(status::NOTED)
+                && let Some(worker) = crate::worker::current()
+            {
+                Cell::cold_mut(cell).handled_ns = worker.system.now_ns();
+            }
+        }
     }
 
     /// # Safety

@@ -116,7 +116,8 @@ impl Deliveries {
                         number,
                         to: RawAddress {
                             cell: record.as_ref().cell,
-                            tag: (record.as_ref().resident_tag()) | u64::from(worker.system_id),
+                            tag: (record.as_ref().resident_tag())
+                                | u64::from(record.as_ref().cell.as_ref().system_word()),
                         },
                         lane: record.as_ref().lane(),
                         kind: about.kind,
@@ -173,11 +174,13 @@ impl Deliveries {
             // What a signal would have been for is done at the next `collect`.
             worker.tenure.signal.clear(u32::MAX);
             worker.nested.set(NEST_MAX);
+            worker.single.set(true);
             worker.family.set(0);
             if worker.advance() {
                 worker.gulp(1);
             }
             worker.nested.set(0);
+            worker.single.set(false);
         });
     }
 

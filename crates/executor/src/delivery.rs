@@ -125,6 +125,14 @@ impl SystemCore {
         self.route.get(stage as usize).is_some_and(|worker| self.is_full(worker.load(Ordering::Relaxed), stage))
     }
 
+    /// Whether messages to `stage` pile up only since stages of its worker are muted: it may be what those wait for that they come.
+    pub fn is_stage_held_up(&self, stage: u16) -> bool {
+        let Some(worker) = self.route.get(stage as usize) else { return false };
+        let office = &self.offices[worker.load(Ordering::Relaxed) as usize];
+        // Relaxed: who asks decides how long to wait, and asks again.
+        office.held_up.load(Ordering::Relaxed) && !self.full[stage as usize].load(Ordering::Relaxed)
+    }
+
     /// Whether messages to `to` pile up.
     pub fn is_overloaded(&self, to: RawAddress) -> bool {
         self.is_stage_overloaded(to.stage())

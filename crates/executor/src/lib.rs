@@ -6,25 +6,30 @@
 //! Where things are: [`Address`] and `worker` (the message path), `boundary` (what happens between gulps, and the proof
 //! that order is kept), `rest`, `theft`, `muting`, `monitor` (stuck handlers), `office` (what others
 //! see), `delivery`, `segment`, `record`, `cell`,
-//! `slab` (memory), `suspend` (async handlers), `timers`, `simulated`, `deliveries` (one message at a time).
+//! `slab` (memory), `suspend` (async handlers), `timers`, `simulated`, `deliveries` (one message at a time),
+//! `observed` (who looks on).
 
 mod address;
 mod away;
 mod barrier;
 mod boundary;
 mod cell;
+mod census;
 mod config;
 mod core;
 mod deliveries;
 mod delivery;
 mod jitter;
 mod locks;
+mod mailbox;
 mod monitor;
 mod moving;
 mod muting;
 mod nested;
+mod observed;
 mod office;
 mod pinning;
+mod placed;
 mod queue;
 mod quiescence;
 mod reactor;
@@ -49,8 +54,11 @@ mod worker;
 
 pub use address::{Address, Lane, Port, RawAddress, Sends};
 pub use away::{AwayCx, Gate, Way, pause_stage};
+pub use census::{Census, WorkerState};
 pub use config::{Config, StageChoice, Stealing, limits};
 pub use deliveries::{Deliveries, Delivery};
+pub use mailbox::{Mailbox, OnFull};
+pub use observed::{Came, Handling, Observer};
 pub use reactor::{Reactor, flush_soon};
 pub use record::INLINE_BYTES_MAX;
 pub use resident::{

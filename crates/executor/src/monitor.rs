@@ -292,8 +292,10 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
                     continue;
                 };
                 look(&system, &worker, seen, &mut stuck);
+                worker.running.look(&system);
             }
             stuck.retain(|worker| {
+                worker.running.look(&system);
                 let mut lease = lock(&worker.lease);
                 worker.post_rest(&mut lease);
                 !lease.stages.is_empty()

@@ -90,6 +90,7 @@ impl<S: Resident> ControlCx<S> {
         unsafe { Cell::cold_mut(cell) }.way = Some(way);
         // SAFETY: a control runs on a frozen cell: nobody borrows the state, and from here on nobody takes it for one.
         unsafe {
+            cell.as_ref().set_status(status::NOTED, false);
             cell.as_ref().set_status(status::AWAY, true);
             // A panic in here is reported by the panic hook; the actor has left all the same.
             let _ = catch_unwind(AssertUnwindSafe(|| Cell::drop_state::<S>(cell)));

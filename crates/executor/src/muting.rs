@@ -1,4 +1,13 @@
 //! Overload: who sends to a worker that has too much before itself is slowed (Pony's muting, by stages).
+//!
+//! What counts is what is queued: a worker gets through that whatever others do, so who is muted for it will go on. Mail on
+//! deferred lists does not count, however much it is. It waits for something: an answer, a state in which its guard holds, a
+//! supervisor. That may have to come from the very stage that would be muted for it, or from another one that was. While
+//! anything else in the system is busy, nobody finds that all rest and lets one go on ([`Worker::let_one_go_on`]); so such a stage
+//! could stand still for ever beside others that work, which I4 rules out. (It is the artificial deadlock of bounded Kahn networks
+//! (Parks 1995, section 4); to find those that concern a part of the system only, one must know who waits for whom, and messages do
+//! not say that before they are sent.) A stage that is let go now and then all the same would be slowed, and no bound come of it. So
+//! for such mail there is a declared bound, which counts it: [`crate::mailbox`].
 
 use std::sync::atomic::Ordering;
 
@@ -39,6 +48,8 @@ impl Worker {
         let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
         let own = queued - mail;
         let load = load_of(sent, core.pace.average_ns());
+        // Relaxed: it only says how patient others should be.
+        office.held_up.store(load_of(mail + inbox_bytes, core.pace.average_ns()) < 2, Ordering::Relaxed);
         if load >= 2 && sent >= own {
             office.overloaded.store(true, Ordering::Relaxed);
         } else if (load == 0 || sent < own / 2) && office.overloaded.load(Ordering::Relaxed) {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::Thread;
 
 use crate::address::Lane;
+use crate::census::Census;
 use crate::core::Reason;
 use crate::locks::{lock, try_lock};
 use crate::run::prefetch_for_write;
@@ -140,6 +141,8 @@ pub(crate) struct Office {
     pub(crate) mail: Apart<MailFlag>,
     /// Its queue is above the high-water mark: who sends to it is muted.
     pub(crate) overloaded: AtomicBool,
+    /// It would not be, but for what is put aside for stages that are muted.
+    pub(crate) held_up: AtomicBool,
     /// Average nanoseconds that a message takes here, as of the last checkup.
     pub(crate) average_ns: AtomicU64,
     /// Stages of it for which more is put aside than the high-water mark: who sends to one is muted.
@@ -148,6 +151,8 @@ pub(crate) struct Office {
     pub(crate) muted_on_me: AtomicBool,
     /// Its own stages that are muted, apart from those that wait for a stuck handler to return.
     pub(crate) muted_stages: AtomicUsize,
+    /// What waited here when somebody asked.
+    pub(crate) census: Mutex<Census>,
     /// Estimated messages that wait here; what thieves look at.
     pub(crate) surplus: AtomicUsize,
     /// Nanoseconds (system clock) of this worker's last theft attempt: the longest-victim heuristic.
@@ -176,10 +181,12 @@ impl Office {
             })),
             mail: Apart::default(),
             overloaded: AtomicBool::new(false),
+            held_up: AtomicBool::new(false),
             average_ns: AtomicU64::new(0),
             full_stages: AtomicUsize::new(0),
             muted_on_me: AtomicBool::new(false),
             muted_stages: AtomicUsize::new(0),
+            census: Mutex::default(),
             surplus: AtomicUsize::new(0),
             last_theft_ns: AtomicU64::new(0),
             next_theft_ns: AtomicU64::new(0),

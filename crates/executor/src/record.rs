@@ -2,12 +2,16 @@
 
 use std::cell::Cell as StdCell;
 use std::mem::ManuallyDrop;
+use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 use crate::address::Lane;
 use crate::away::AwayCx;
 use crate::cell::{Cell, Cold, Kind, status};
+use crate::mailbox::{About, Placed, Room, Rooms};
+use crate::placed::PlacedMail;
 use crate::resident::{Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, MailKind, Resident, Undelivered};
 use crate::suspend;
 
@@ -41,11 +45,21 @@ pub(crate) struct Described {
     pub(crate) name: &'static str,
     /// Whether its handler may wait.
     pub(crate) may_wait: bool,
+    /// It was dropped for another one: its record is still here, and nothing in it.
+    pub(crate) is_gone: bool,
 }
 
 impl Described {
-    fn note<S: Resident>((kind, name): (MailKind, &'static str), may_wait: bool) -> Outcome {
-        DESCRIBED.set(Some(Described { actor: S::name(), kind, name, may_wait }));
+    fn note<S: Resident>(about: (MailKind, &'static str), may_wait: bool) -> Outcome {
+        Described::note_placed::<S>(about, may_wait, false)
+    }
+
+    pub(crate) fn note_placed<S: Resident>(
+        (kind, name): (MailKind, &'static str),
+        may_wait: bool,
+        is_gone: bool,
+    ) -> Outcome {
+        DESCRIBED.set(Some(Described { actor: S::name(), kind, name, may_wait, is_gone }));
         WAITS
     }
 }
@@ -73,7 +87,7 @@ pub(crate) const RESUME: Outcome = 3;
 /// The actor failed on its own account (`Cx::fail`): the error is in its cold part.
 pub(crate) const FAIL: Outcome = 4;
 
-/// The record was moved elsewhere before: it does not count.
+/// The record was moved elsewhere before, or had nothing in it any more: it does not count.
 pub(crate) const PASSED: Outcome = 5;
 
 /// The cell is frozen, and this does not pass it; or its guard does not hold: the record was not consumed.
@@ -85,7 +99,9 @@ pub(crate) type Thunk = unsafe fn(NonNull<Record>, Op) -> Outcome;
 /// Payloads up to this size travel inline; larger ones (and over-aligned ones) are boxed once at the send.
 pub const INLINE_BYTES_MAX: usize = 256;
 
-const WORDS: u64 = 0x1fff;
+const WORDS: u64 = 0x0fff;
+/// The last word is what caused the message: see `observed.rs`.
+const CAUSED: u64 = 0x1000;
 const LANE_SHIFT: u32 = 13;
 const LANE: u64 = 3 << LANE_SHIFT;
 const CONTROL: u64 = 0x8000;
@@ -93,7 +109,7 @@ const IDENTITY: u64 = !0xffff;
 
 /// The head of a record; its payload follows.
 ///
-/// `tag` is `generation:32 | stage:16 | control:1 | lane:2 | words:13`. Its upper 48 bits are compared with the tag of the
+/// `tag` is `generation:32 | stage:16 | control:1 | lane:2 | caused:1 | words:12`. Its upper 48 bits are compared with the tag of the
 /// cell at delivery: the liveness check, the residency check and the "is it suspended?" check in one.
 #[repr(C)]
 pub(crate) struct Record {
@@ -146,6 +162,15 @@ impl Record {
         self.tag = (self.tag & !LANE) | (bits << LANE_SHIFT);
     }
 
+    /// What caused it, if that is known.
+    pub(crate) fn cause(&self) -> Option<NonZeroU64> {
+        if self.tag & CAUSED == 0 {
+            return None;
+        }
+        // SAFETY: by the bit, the last of the record's words is the cause.
+        unsafe { NonZeroU64::new(ptr::from_ref(self).byte_add(self.bytes() - CAUSE_BYTES).cast::<u64>().read()) }
+    }
+
     /// Turns the record into one that does nothing: its payload was moved elsewhere.
     pub(crate) fn bury(&mut self) {
         self.thunk = nothing;
@@ -159,6 +184,21 @@ impl Record {
 
 unsafe fn nothing(_: NonNull<Record>, _: Op) -> Outcome {
     PASSED
+}
+
+/// Bytes that a cause adds to a record.
+pub(crate) const CAUSE_BYTES: usize = 8;
+
+/// Puts `cause` behind the record, which is `CAUSE_BYTES` longer by that.
+///
+/// # Safety
+/// A whole record without a cause that the caller owns, and the bytes behind it are valid for writes.
+pub(crate) unsafe fn put_cause(mut record: NonNull<Record>, cause: NonZeroU64) {
+    // SAFETY: by the contract; records are aligned to 8, and so is what is behind them.
+    unsafe {
+        record.byte_add(record.as_ref().bytes()).cast::<u64>().write(cause.get());
+        record.as_mut().tag = (record.as_ref().tag + (CAUSE_BYTES / 8) as u64) | CAUSED;
+    }
 }
 
 /// Bytes of the record of an `E`, a multiple of eight.
@@ -200,7 +240,7 @@ unsafe fn write<E: Send>(target: *mut u8, thunk: Thunk, cell: NonNull<Cell>, ide
 ///
 /// # Safety
 /// As [`unwrap`]; the record is not consumed while the reference is used.
-unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a E {
+pub(crate) unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a E {
     // SAFETY: by the contract.
     unsafe { if is_inline::<E>() { &*payload::<E>(record) } else { &*payload::<Box<E>>(record) } }
 }
@@ -210,7 +250,7 @@ unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a E {
 /// # Safety
 /// The record was written by [`write()`] for the same `E`, and its payload is still there.
 #[inline(always)]
-unsafe fn unwrap<E>(record: NonNull<Record>) -> E {
+pub(crate) unsafe fn unwrap<E>(record: NonNull<Record>) -> E {
     // SAFETY: by the contract; the record is consumed, so the payload is moved out once.
     unsafe { if is_inline::<E>() { payload::<E>(record).read() } else { *payload::<Box<E>>(record).read() } }
 }
@@ -219,6 +259,26 @@ unsafe fn unwrap<E>(record: NonNull<Record>) -> E {
 pub(crate) trait Deliverable<S: Resident>: Send + Sized + 'static {
     const THUNK: Thunk;
     const IS_CONTROL: bool;
+    /// Whether its handler may wait.
+    const MAY_WAIT: bool = false;
+    /// The same with a place in its receiver's mailbox.
+    type Placed: Deliverable<S>;
+
+    /// What it is, and what it is called in reports.
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, "control")
+    }
+
+    /// Whether it is run now.
+    ///
+    /// # Safety
+    /// As for running it on that cell.
+    unsafe fn admission(&self, _cell: NonNull<Cell>) -> Admission {
+        Admission::Run
+    }
+
+    /// Finds a place; gives itself back where there is none.
+    fn find_place(self, room: &Arc<Room>, lane: Lane, rooms: &Rooms) -> Result<Self::Placed, Self>;
 
     /// # Safety
     /// As [`write()`].
@@ -243,16 +303,56 @@ pub(crate) struct ControlMail<C>(pub(crate) C);
 impl<S: Resident, E: Envelope<S>> Deliverable<S> for SyncMail<E> {
     const THUNK: Thunk = run_sync::<S, E>;
     const IS_CONTROL: bool = false;
+    type Placed = PlacedMail<Self>;
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        self.0.describe()
+    }
+
+    unsafe fn admission(&self, cell: NonNull<Cell>) -> Admission {
+        // SAFETY: by the contract.
+        let state = unsafe { Cell::state::<S>(cell) };
+        self.0.admission(state, &mut Cx::new(cell))
+    }
+
+    fn find_place(self, room: &Arc<Room>, lane: Lane, rooms: &Rooms) -> Result<Self::Placed, Self> {
+        let (about, bytes) = (self.0.describe(), self.0.bytes());
+        let message = About { envelope: self, about, bytes, bounce: |mail: Self| mail.0.bounce(Undelivered::Full) };
+        Placed::find(message, room, lane, rooms).map(PlacedMail::new)
+    }
 }
 
 impl<S: Resident, E: AsyncEnvelope<S>> Deliverable<S> for AsyncMail<E> {
     const THUNK: Thunk = run_async::<S, E>;
     const IS_CONTROL: bool = false;
+    const MAY_WAIT: bool = true;
+    type Placed = PlacedMail<Self>;
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        self.0.describe()
+    }
+
+    unsafe fn admission(&self, cell: NonNull<Cell>) -> Admission {
+        // SAFETY: by the contract.
+        let state = unsafe { Cell::state::<S>(cell) };
+        self.0.admission(state, &mut Cx::new(cell))
+    }
+
+    fn find_place(self, room: &Arc<Room>, lane: Lane, rooms: &Rooms) -> Result<Self::Placed, Self> {
+        let (about, bytes) = (self.0.describe(), self.0.bytes());
+        let message = About { envelope: self, about, bytes, bounce: |mail: Self| mail.0.bounce(Undelivered::Full) };
+        Placed::find(message, room, lane, rooms).map(PlacedMail::new)
+    }
 }
 
 impl<S: Resident, C: Control<S>> Deliverable<S> for ControlMail<C> {
     const THUNK: Thunk = run_control::<S, C>;
     const IS_CONTROL: bool = true;
+    type Placed = Self;
+
+    fn find_place(self, _: &Arc<Room>, _: Lane, _: &Rooms) -> Result<Self, Self> {
+        Ok(self)
+    }
 }
 
 /// The first message of an actor with the status NEW.
@@ -262,6 +362,11 @@ pub(crate) struct FirstMail<E>(pub(crate) E);
 impl<S: Resident, E: Envelope<S>> Deliverable<S> for FirstMail<E> {
     const THUNK: Thunk = run_first::<S, E>;
     const IS_CONTROL: bool = true;
+    type Placed = Self;
+
+    fn find_place(self, _: &Arc<Room>, _: Lane, _: &Rooms) -> Result<Self, Self> {
+        Ok(self)
+    }
 }
 
 /// As [`ControlMail`], but it waits its turn behind the messages that were sent before it.
@@ -271,6 +376,11 @@ pub(crate) struct OrderedMail<C>(pub(crate) C);
 impl<S: Resident, C: Control<S>> Deliverable<S> for OrderedMail<C> {
     const THUNK: Thunk = run_control::<S, C>;
     const IS_CONTROL: bool = false;
+    type Placed = Self;
+
+    fn find_place(self, _: &Arc<Room>, _: Lane, _: &Rooms) -> Result<Self, Self> {
+        Ok(self)
+    }
 }
 
 /// # Safety
@@ -297,7 +407,7 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
 /// # Safety
 /// The record holds an `E`.
 #[inline(always)]
-unsafe fn turn_away<E>(
+pub(crate) unsafe fn turn_away<E>(
     record: NonNull<Record>,
     admission: impl FnOnce(&E) -> Admission,
     bounce: impl FnOnce(E, Undelivered),
@@ -442,12 +552,14 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
 /// Room on the stack for one record, for senders that have no log of their own.
 #[repr(C, align(8))]
 pub(crate) struct Loose {
-    bytes: ManuallyDrop<[std::mem::MaybeUninit<u8>; HEAD_BYTES + INLINE_BYTES_MAX]>,
+    bytes: ManuallyDrop<[std::mem::MaybeUninit<u8>; HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES]>,
 }
 
 impl Loose {
     pub(crate) fn new() -> Self {
-        Loose { bytes: ManuallyDrop::new([std::mem::MaybeUninit::uninit(); HEAD_BYTES + INLINE_BYTES_MAX]) }
+        Loose {
+            bytes: ManuallyDrop::new([std::mem::MaybeUninit::uninit(); HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES]),
+        }
     }
 
     /// Writes `mail` here and returns where it lies and how many bytes it has. The caller moves the bytes on or
@@ -549,6 +661,7 @@ impl Cold {
             deferred: crate::segment::Chain::new(),
             way: None,
             stop_after: false,
+            handled_ns: 0,
             failure: None,
             extra: None,
         })

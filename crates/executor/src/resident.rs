@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use crate::address::Address;
 use crate::away::AwayCx;
@@ -22,6 +23,8 @@ pub enum Undelivered {
     Unreachable,
     /// The actor does not take it now: its guard did not hold, and says that it is refused then.
     Refused,
+    /// The actor's [mailbox](crate::Mailbox) was full: it was not let in, or had to go for a newer one.
+    Full,
 }
 
 /// What becomes of an envelope whose turn has come.
@@ -131,6 +134,10 @@ pub trait Envelope<S: Resident>: Send + Sized + 'static {
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::Message, std::any::type_name::<Self>())
     }
+    /// What it takes of a mailbox that is bounded by bytes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
     /// The actor is elsewhere: sends the message there, if it can.
     fn send_on(self, _cx: &mut AwayCx<S>) {
         self.bounce(Undelivered::Stopped);
@@ -152,6 +159,10 @@ pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
     /// What it is, and what its message is called in reports.
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::Message, std::any::type_name::<Self>())
+    }
+    /// What it takes of a mailbox that is bounded by bytes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
     }
     /// The actor is elsewhere: sends the message there, if it can.
     fn send_on(self, _cx: &mut AwayCx<S>) {
@@ -231,6 +242,12 @@ impl<S: Resident> Cx<S> {
         self.outcome != CONTINUE && unsafe { Cell::cold(self.cell) }.as_ref().is_some_and(|cold| cold.failure.is_some())
     }
 
+    /// From now on it is noted when this actor has handled a message; or not any more. (Not when it has carried out a request.)
+    pub fn note_handled(&mut self, on: bool) {
+        // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
+        unsafe { note_from_now(self.cell, on) };
+    }
+
     /// The extra part, made at first use.
     pub fn extra(&mut self) -> &mut S::Extra {
         // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.
@@ -242,6 +259,16 @@ impl<S: Resident> Cx<S> {
         // SAFETY: as in `extra`.
         let cold = unsafe { Cell::cold(self.cell) }.as_mut()?;
         cold.extra.as_mut().map(|any| any.downcast_mut().expect("the extra part of a cell has its own type"))
+    }
+}
+
+/// # Safety
+/// The caller runs the cell's stage and holds no reference to the cold part.
+unsafe fn note_from_now(cell: NonNull<Cell>, on: bool) {
+    // SAFETY: by the contract; the status of a cell is written by who runs its stage (I1).
+    unsafe {
+        cell.as_ref().set_status(status::NOTED, on);
+        Cell::note_handled(cell);
     }
 }
 
@@ -293,6 +320,29 @@ impl<S: Resident> ControlCx<S> {
     pub fn extra(&mut self) -> &mut S::Extra {
         // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.
         unsafe { extra_of::<S>(self.cell) }
+    }
+
+    /// As [`Cx::note_handled`].
+    pub fn note_handled(&mut self, on: bool) {
+        // SAFETY: as above.
+        unsafe { note_from_now(self.cell, on) };
+    }
+
+    /// When the actor has handled a message last, or this was noted first; in the system's time. None: it is not noted.
+    pub fn handled_at(&self) -> Option<Duration> {
+        // SAFETY: the cell is alive while the control runs; this thread runs its stage, and the reference is short.
+        unsafe {
+            let noted = self.cell.as_ref().has_status(status::NOTED);
+            noted.then(|| Duration::from_nanos(Cell::cold_mut(self.cell).handled_ns))
+        }
+    }
+
+    /// The guards of messages that wait are looked at again behind this: the state may have changed.
+    pub fn look_at_guards(&mut self) {
+        // SAFETY: as above.
+        if self.outcome == CONTINUE && unsafe { self.cell.as_ref() }.has_status(status::GUARDED) {
+            self.outcome = RESUME;
+        }
     }
 
     /// Whether a handler is suspended in an await.
@@ -374,11 +424,14 @@ impl<S: Resident> ControlCx<S> {
         }
     }
 
-    /// Puts a new state in the place of the old one, which is returned.
+    /// Puts a new state in the place of the old one, which is returned; it counts as a restart.
     ///
     /// # Panics
     /// Where a handler is suspended.
     pub fn replace(&mut self, state: S) -> S {
+        if let Some(worker) = crate::worker::current() {
+            worker.ledger.restarts.add(1);
+        }
         std::mem::replace(self.state().expect("the state of a suspended actor cannot be replaced"), state)
     }
 

@@ -182,6 +182,7 @@ impl Worker {
     }
 
     fn note_parked(&self, parked_ns: u64) {
+        self.ledger.parks.add(1);
         self.ledger.parked_ns.add(parked_ns);
         if parked_ns < WATCH_NS_MAX {
             self.watch_ns.set((self.watch_ns.get() * 4).min(WATCH_NS_MAX));

@@ -5,9 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
+use crate::address::RawAddress;
 use crate::away::may_pass;
 use crate::cell::{Cell, status};
 use crate::jitter::seam;
+use crate::nested::NEST_MAX;
 use crate::queue::Cursor;
 use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS};
 use crate::resident::{Crash, Ending, Undelivered};
@@ -87,13 +89,33 @@ pub(crate) fn prefetch_for_write<T>(at: *const T) {
 impl Worker {
     /// Runs up to `bound` records of the queue.
     pub(crate) fn gulp(&self, bound: u64) -> Stop {
+        if self.system.lookout.looks() {
+            return self.gulp_observed(bound);
+        }
+        self.gulp_as::<false>(bound)
+    }
+
+    /// As [`Worker::gulp`], with somebody who looks on.
+    #[cold]
+    #[inline(never)]
+    fn gulp_observed(&self, bound: u64) -> Stop {
+        self.begin_to_show();
+        // No room for handlers on other ones' stacks.
+        let nested = self.nested.replace(NEST_MAX);
+        let stop = self.gulp_as::<true>(bound);
+        self.nested.set(nested);
+        stop
+    }
+
+    #[inline(always)]
+    fn gulp_as<const OBSERVED: bool>(&self, bound: u64) -> Stop {
         let mut done = 0;
         loop {
             let result = catch_unwind(AssertUnwindSafe(|| match (self.full_fence, self.holding.get()) {
-                (false, false) => self.run_records::<false, false>(bound, &mut done),
-                (false, true) => self.run_records::<false, true>(bound, &mut done),
-                (true, false) => self.run_records::<true, false>(bound, &mut done),
-                (true, true) => self.run_records::<true, true>(bound, &mut done),
+                (false, false) => self.run_records::<false, false, OBSERVED>(bound, &mut done),
+                (false, true) => self.run_records::<false, true, OBSERVED>(bound, &mut done),
+                (true, false) => self.run_records::<true, false, OBSERVED>(bound, &mut done),
+                (true, true) => self.run_records::<true, true, OBSERVED>(bound, &mut done),
             }));
             self.handled.set(self.handled.get().wrapping_add(done));
             match result {
@@ -108,9 +130,13 @@ impl Worker {
 
     /// The loop that everything is about. In RUNTIME at the start, and at the end unless detached.
     ///
-    /// FULL: this platform has no asymmetric fence. HOLDING: some stage's records are put aside.
+    /// FULL: this platform has no asymmetric fence. HOLDING: some stage's records are put aside. OBSERVED: see `observed.rs`.
     #[inline(always)]
-    fn run_records<const FULL: bool, const HOLDING: bool>(&self, bound: u64, done: &mut u64) -> Stop {
+    fn run_records<const FULL: bool, const HOLDING: bool, const OBSERVED: bool>(
+        &self,
+        bound: u64,
+        done: &mut u64,
+    ) -> Stop {
         let mut left = bound;
         let (mut at, mut end) = (self.run_at.get(), self.run_end.get());
         let mut scout = Scout::from(at, end);
@@ -151,7 +177,9 @@ impl Worker {
             }
             // SAFETY: this thread runs the stage of the record (I1), and the record is run once.
             let outcome = unsafe {
-                if cell.as_ref().tag() == tag {
+                if OBSERVED {
+                    self.run_observed(record)
+                } else if cell.as_ref().tag() == tag {
                     (record.as_ref().thunk)(record, Op::Run)
                 } else {
                     self.deliver_irregular(record)
@@ -201,12 +229,7 @@ impl Worker {
         if self.lease_left_me(record) {
             // SAFETY: the monitor saw the claim and left the record, and its stage, to this thread.
             unsafe {
-                let cell = record.as_ref().cell;
-                let outcome = if cell.as_ref().tag() == record.as_ref().resident_tag() {
-                    (record.as_ref().thunk)(record, Op::Run)
-                } else {
-                    self.deliver_irregular(record)
-                };
+                let outcome = self.run_observed(record);
                 self.settle_record(record, outcome);
             }
         }
@@ -219,7 +242,7 @@ impl Worker {
     /// As for running the record.
     #[cold]
     #[inline(never)]
-    unsafe fn deliver_irregular(&self, record: NonNull<Record>) -> Outcome {
+    pub(crate) unsafe fn deliver_irregular(&self, record: NonNull<Record>) -> Outcome {
         // SAFETY: by the contract; cells are never freed.
         unsafe {
             let cell = record.as_ref().cell;
@@ -242,6 +265,9 @@ impl Worker {
                 return (record.as_ref().thunk)(record, Op::Run);
             } else if cell.as_ref().is_ready() {
                 let outcome = (record.as_ref().thunk)(record, Op::Run);
+                if outcome != WAITS && outcome != PASSED {
+                    Cell::note_handled(cell);
+                }
                 // The state may have changed: the guards of those that wait are looked at again.
                 return if outcome == CONTINUE && cell.as_ref().has_status(status::GUARDED) { RESUME } else { outcome };
             }
@@ -372,6 +398,10 @@ impl Worker {
                 // SAFETY: as above.
                 let header = unsafe { self.1.as_ref() };
                 let (class, stage) = (header.kind().class, header.stage());
+                let address = RawAddress::of(self.1);
+                if address.is_bounded() {
+                    self.0.system.rooms.give_up(address);
+                }
                 if header.vacate() {
                     // SAFETY: used by this thread only, in short borrows.
                     unsafe { (*self.0.nursery.get()).put(self.1, class) };
@@ -417,7 +447,7 @@ impl Worker {
         chain.for_each(|record| {
             // SAFETY: the chain owns the records; each is run once, moved to `rest`, or bounced.
             unsafe {
-                let op = match (header.tag() ^ record.as_ref().resident_tag()) & !status::GUARDED {
+                let op = match (header.tag() ^ record.as_ref().resident_tag()) & !status::OPEN {
                     0 => Some(Op::Run),
                     status::AWAY if record.as_ref().is_control() || may_pass(cell) => Some(Op::Away),
                     _ => None,
@@ -428,13 +458,25 @@ impl Worker {
                     && !again
                 {
                     // A panic must not take the records behind it along.
-                    match catch_unwind(AssertUnwindSafe(|| (record.as_ref().thunk)(record, op))) {
+                    let run = || (record.as_ref().thunk)(record, op);
+                    match catch_unwind(AssertUnwindSafe(|| if op == Op::Run { self.show(record, run) } else { run() }))
+                    {
                         Ok(WAITS) => {
                             one_waits = true;
                             rest.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
                             return;
                         }
-                        Ok(decided) => *outcome = decided,
+                        Ok(PASSED) => {
+                            // It was dropped for another one; or it waits after all, behind these.
+                            one_waits = true;
+                            return;
+                        }
+                        Ok(decided) => {
+                            *outcome = decided;
+                            if op == Op::Run {
+                                Cell::note_handled(cell);
+                            }
+                        }
                         Err(caught) => *panic = Some(caught),
                     }
                     self.handled.set(self.handled.get().wrapping_add(1));
@@ -503,7 +545,8 @@ impl Worker {
             unsafe { Cell::cold_mut(cell) }.deferred = rest;
             let request = request.expect("one was counted");
             // SAFETY: as for running it when it comes.
-            let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (request.as_ref().thunk)(request, Op::Run) }));
+            let run = || unsafe { self.show(request, || (request.as_ref().thunk)(request, Op::Run)) };
+            let outcome = catch_unwind(AssertUnwindSafe(run));
             chain.bytes = 0;
             // SAFETY: every record was consumed or moved.
             unsafe { chain.recycle(Some(&self.pool)) };

@@ -1,12 +1,15 @@
 //! Sending: from a handler into a log, from anywhere else into an inbox.
 
 use std::cell::Cell as StdCell;
-use std::ptr;
+use std::num::NonZeroU64;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::address::{Lane, RawAddress};
 use crate::jitter::seam;
-use crate::record::{self, Deliverable, Loose, Op};
+use crate::mailbox::{self, Room};
+use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Op};
 use crate::resident::{Resident, Undelivered};
 use crate::segment::{Chain, Segment};
 use crate::signal::Signal;
@@ -113,13 +116,16 @@ impl Worker {
             return self.post_from_dedicated(dest, to, mail);
         }
         seam(2_000);
+        // In USER still: it is asked of who looks on, who may send something.
+        let wants_causes = self.system.lookout.wants_causes();
+        let cause = wants_causes.and_then(|observer| observer.cause());
         let in_handler = self.tenure.is_user();
         if in_handler && !self.enter_runtime() {
             seam(100);
             self.flush_detached();
-            return post_outside(&self.system, to, Lane::Normal, mail);
+            return post_caused(&self.system, to, Lane::Normal, mail, cause);
         }
-        let size = record::record_bytes::<D>();
+        let size = record::record_bytes::<D>() + if cause.is_some() { CAUSE_BYTES } else { 0 };
         let log = &self.logs[dest as usize];
         let mut tail = log.tail.load(Ordering::Relaxed);
         if log.is_closed() || (Segment::limit(log.last.get()) as usize) - (tail as usize) < size {
@@ -128,6 +134,9 @@ impl Worker {
         // SAFETY: the open segment has room for the record (checked against its true limit just now).
         unsafe {
             mail.write_record(tail, to.cell, to.identity());
+            if let Some(cause) = cause {
+                record::put_cause(NonNull::new_unchecked(tail.cast()), cause);
+            }
             log.tail.store(tail.add(size), Ordering::Release);
         }
         let receiver = &self.system.offices[dest as usize];
@@ -139,8 +148,8 @@ impl Worker {
             // SAFETY: in RUNTIME, and the claimed record stays readable until the next one is claimed.
             unsafe { self.core().mute_requests.push(((*claimed).stage(), dest, to.stage())) };
         }
-        if queue_full || some_stage_full && dest != self.id {
-            // Every send to this worker comes this way, so the sender is found that is to be muted.
+        if queue_full || some_stage_full && dest != self.id || wants_causes.is_some() {
+            // Every send to this worker comes this way, so the sender is found that is to be muted, and the cause is put down.
             log.end.store(ptr::null_mut(), Ordering::Relaxed);
         } else {
             log.end.store(Segment::limit(log.last.get()), Ordering::Relaxed);
@@ -210,7 +219,7 @@ impl Worker {
 #[inline(always)]
 pub(crate) fn post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
     match current() {
-        Some(worker) if worker.system_id == to.system() => worker.append(to, mail),
+        Some(worker) if worker.system_id == to.system_word() => worker.append(to, mail),
         _ => post_elsewhere(to, Lane::Normal, mail),
     }
 }
@@ -218,7 +227,7 @@ pub(crate) fn post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
 /// Sends `mail` in `lane`.
 pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
     match current() {
-        Some(worker) if worker.system_id == to.system() => post_outside(&worker.system, to, lane, mail),
+        Some(worker) if worker.system_id == to.system_word() => post_outside(&worker.system, to, lane, mail),
         _ => post_elsewhere(to, lane, mail),
     }
 }
@@ -228,15 +237,27 @@ pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: La
 #[inline(always)]
 pub(crate) fn post_request<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
     match current() {
-        Some(worker) if worker.system_id == to.system() => worker.append(to, mail),
+        Some(worker) if worker.system_id == to.system_word() => worker.append(to, mail),
         _ => match SystemCore::by_id(to.system()) {
+            Some(system) if to.is_bounded() => post_bounded(&system, to, Lane::Normal, mail),
             Some(system) => post_outside(&system, to, Lane::Normal, mail),
             None => bounce_unwritten(to, mail, Undelivered::Shutdown),
         },
     }
 }
 
-/// Sends from a thread that is no worker of the receiver's system.
+/// As [`post_request`], where there is room for it; else it is given back.
+pub(crate) fn try_post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
+    match SystemCore::by_id(to.system()) {
+        Some(system) if to.is_bounded() => place(&system, to, Lane::Normal, mail).map_err(|(mail, _)| mail),
+        _ => {
+            post_request(to, mail);
+            Ok(())
+        }
+    }
+}
+
+/// Sends from a thread that is no worker of the receiver's system, or to an actor whose mailbox is bounded.
 #[cold]
 #[inline(never)]
 fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
@@ -245,19 +266,73 @@ fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, ma
             if lane == Lane::Normal && current().is_none() {
                 system.wait_while_overloaded(to.stage());
             }
-            post_outside(&system, to, lane, mail);
+            if to.is_bounded() {
+                post_bounded(&system, to, lane, mail);
+            } else {
+                post_outside(&system, to, lane, mail);
+            }
         }
         None => bounce_unwritten(to, mail, Undelivered::Shutdown),
     }
 }
 
+/// Sends to an actor whose mailbox is bounded: what finds no room is bounced.
+fn post_bounded<S: Resident, D: Deliverable<S>>(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, mail: D) {
+    if let Err((mail, room)) = place(system, to, lane, mail) {
+        system.rooms.count(room.on_full());
+        system.while_refusing(|| bounce_unwritten(to, mail, Undelivered::Full));
+    }
+}
+
+/// Sends what needs no place, or finds one, in the receiver's mailbox (`mailbox.rs`).
+fn place<S: Resident, D: Deliverable<S>>(
+    system: &Arc<SystemCore>,
+    to: RawAddress,
+    lane: Lane,
+    mail: D,
+) -> Result<(), (D, Arc<Room>)> {
+    let Some(room) = system.rooms.of(to).filter(|_| mailbox::counts(mail.describe().0)) else {
+        post_placed(system, to, lane, mail);
+        return Ok(());
+    };
+    match system.while_refusing(|| mail.find_place(&room, lane, &system.rooms)) {
+        Ok(mail) => post_placed(system, to, lane, mail),
+        Err(mail) => return Err((mail, room)),
+    }
+    Ok(())
+}
+
+/// From a worker of the system through its log, so that it stays in order with what else is sent there.
+fn post_placed<S: Resident, D: Deliverable<S>>(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, mail: D) {
+    match current() {
+        Some(worker) if worker.system_id == system.id && lane == Lane::Normal => worker.append(to, mail),
+        _ => post_outside(system, to, lane, mail),
+    }
+}
+
 /// Puts `mail` right into the inbox of the receiver's worker.
 fn post_outside<S: Resident, D: Deliverable<S>>(system: &SystemCore, to: RawAddress, lane: Lane, mail: D) {
+    let cause = system.lookout.wants_causes().and_then(|observer| observer.cause());
+    post_caused(system, to, lane, mail, cause);
+}
+
+fn post_caused<S: Resident, D: Deliverable<S>>(
+    system: &SystemCore,
+    to: RawAddress,
+    lane: Lane,
+    mail: D,
+    cause: Option<NonZeroU64>,
+) {
     if to.stage() as usize >= system.route.len() {
         return bounce_unwritten(to, mail, Undelivered::Stopped);
     }
     let mut loose = Loose::new();
-    let (record, size) = loose.write(mail, to.cell, to.identity());
+    let (record, mut size) = loose.write(mail, to.cell, to.identity());
+    if let Some(cause) = cause {
+        // SAFETY: a whole record in a place with room for its cause.
+        unsafe { record::put_cause(record, cause) };
+        size += CAUSE_BYTES;
+    }
     if !system.post(to.stage(), lane, record, size) {
         // SAFETY: the record was not taken, so it is consumed here.
         unsafe { (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Shutdown)) };

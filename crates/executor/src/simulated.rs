@@ -222,7 +222,8 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
             );
         });
     }
-    if choices.one_in(2) {
+    // A long queue is gone through more rarely.
+    if choices.one_in(2 + worker.backlog_bytes() / 4096) {
         // Some stage's messages first.
         let mut stages = Vec::new();
         worker.for_each_queued(|record| {

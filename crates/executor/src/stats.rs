@@ -57,6 +57,8 @@ counters! {
     adoptions,
     /// Parked workers woken.
     wake_ups,
+    /// Times a worker that had nothing to do went to sleep.
+    parks,
     /// Nanoseconds parked.
     parked_ns,
     /// Nanoseconds between looks at the clock without a rest between them: for so long there was always something to do.
@@ -69,10 +71,17 @@ counters! {
     short_circuits,
     /// Handlers that panicked or failed.
     crashes,
+    /// Actors that were given a new state after a crash.
+    restarts,
     /// Timers fired.
     timers_fired,
-    /// Messages for actors that had ended.
+    /// Messages that reached nobody: for actors that had ended, and those for whatever other reason.
     dead_letters,
+    /// Messages that full mailboxes did not take ([`OnFull::Reject`](crate::OnFull::Reject)). Those that were given back to their
+    /// senders are not in it.
+    rejected,
+    /// Messages that full mailboxes dropped: the newest or the oldest.
+    dropped,
 }
 
 impl Counters {

@@ -155,10 +155,14 @@ pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
         TaskPoll::Pending => cold.suspended = Some(suspended),
         TaskPoll::Ready(outcome) => {
             drop(suspended);
-            // SAFETY: the cell is alive; its status is written by this thread only (I1).
-            unsafe { cell.as_ref() }.set_status(status::SUSPENDED, false);
-            worker::note_suspended(false);
             let stop_after = std::mem::take(&mut cold.stop_after);
+            // SAFETY: the cell is alive; its status is written by this thread only (I1), and the reference to the cold part is
+            // not used any more.
+            unsafe {
+                cell.as_ref().set_status(status::SUSPENDED, false);
+                Cell::note_handled(cell);
+            }
+            worker::note_suspended(false);
             settle(match outcome {
                 CONTINUE if stop_after => STOP,
                 CONTINUE => RESUME,

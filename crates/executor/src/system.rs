@@ -9,7 +9,9 @@ use crate::address::{Address, RawAddress};
 use crate::config::{Config, StageChoice, limits};
 use crate::core::Core;
 use crate::locks::lock;
+use crate::mailbox::{Mailbox, Rooms};
 use crate::monitor;
+use crate::observed::Lookout;
 use crate::office::{Office, Presence};
 use crate::reactor::Reactor;
 use crate::record::KindOf;
@@ -65,6 +67,7 @@ pub struct SystemCore {
     pub(crate) full: Box<[AtomicBool]>,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
+    pub(crate) lookout: Lookout,
     // -- changed by theft and adoption ---------------------------------------------------------------------------------
     /// Raised with every change of the route.
     pub(crate) epoch: AtomicU64,
@@ -99,8 +102,12 @@ pub struct SystemCore {
     pub(crate) next_poll_ns: AtomicU64,
     /// Somebody wants to know whom the workers run.
     pub(crate) sampling: AtomicBool,
+    /// How often the workers were asked what waits for them.
+    pub(crate) census_asked: AtomicU64,
     pub(crate) samplers: Mutex<Vec<std::sync::Weak<crate::sampling::Sampler>>>,
     dead_letter_hooks: DeadLetterHooks,
+    /// Those of actors whose mailboxes are bounded.
+    pub(crate) rooms: Rooms,
     next_timer: AtomicU64,
 }
 
@@ -139,6 +146,11 @@ impl Drop for Alive {
 thread_local! {
     /// The system that this outside thread sent to last, and the epoch of its slot.
     static LAST: std::cell::RefCell<Option<(u64, Weak<SystemCore>)>> = const { std::cell::RefCell::new(None) };
+}
+
+thread_local! {
+    /// The system whose full mailboxes this thread is turned away from.
+    static REFUSING: std::cell::RefCell<Option<Arc<SystemCore>>> = const { std::cell::RefCell::new(None) };
 }
 
 impl fmt::Debug for SystemCore {
@@ -190,6 +202,7 @@ impl SystemCore {
                 Clock::Real(Instant::now())
             },
             simulation: config.simulated.map(Simulation::new),
+            lookout: Lookout::default(),
             epoch: AtomicU64::new(0),
             active: AtomicUsize::new(0),
             parked: AtomicUsize::new(0),
@@ -216,8 +229,10 @@ impl SystemCore {
             polling: AtomicBool::new(false),
             next_poll_ns: AtomicU64::new(0),
             sampling: AtomicBool::new(false),
+            census_asked: AtomicU64::new(0),
             samplers: Mutex::default(),
             dead_letter_hooks: DeadLetterHooks::default(),
+            rooms: Rooms::default(),
             next_timer: AtomicU64::new(0),
             config,
         });
@@ -393,6 +408,30 @@ impl SystemCore {
             }
             _ => (state, start),
         };
+        self.settle(state, choice, start, None)
+    }
+
+    /// As [`SystemCore::spawn`], an actor whose mailbox is bounded. Its first message is never run before this returns.
+    ///
+    /// # Errors
+    /// As [`SystemCore::spawn`].
+    pub fn spawn_bounded<S: Resident, E: Envelope<S>>(
+        self: &Arc<Self>,
+        state: S,
+        choice: StageChoice,
+        start: E,
+        bound: Mailbox,
+    ) -> Result<Address<S>, (S, String)> {
+        self.settle(state, choice, start, Some(bound))
+    }
+
+    fn settle<S: Resident, E: Envelope<S>>(
+        self: &Arc<Self>,
+        state: S,
+        choice: StageChoice,
+        start: E,
+        bound: Option<Mailbox>,
+    ) -> Result<Address<S>, (S, String)> {
         if self.closed.load(Ordering::Acquire) {
             return Err((state, "the system has been shut down".to_owned()));
         }
@@ -413,6 +452,11 @@ impl SystemCore {
         // SAFETY: a vacant cell of the right class, owned by this thread.
         unsafe { crate::cell::Cell::occupy(cell, state, kind, stage, self.id) };
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);
+        if let Some(bound) = bound {
+            // SAFETY: cells are never freed.
+            unsafe { cell.as_ref() }.set_bounded();
+            self.rooms.build(RawAddress::of(cell), bound);
+        }
         let address = RawAddress::of(cell).typed();
         // SAFETY: the address has not been given away.
         unsafe { address.send_first(start) };
@@ -491,11 +535,31 @@ impl SystemCore {
         self.dead_letter_hooks.call(actor, message, why);
     }
 
+    /// What `f` drops or bounces is a dead letter of this system, also on a thread that runs none of its actors.
+    pub(crate) fn while_refusing<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
+        struct Restore(Option<Arc<SystemCore>>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                let mine = REFUSING.replace(self.0.take());
+                drop(mine);
+            }
+        }
+        let _restore = Restore(REFUSING.replace(Some(Arc::clone(self))));
+        f()
+    }
+
+    /// The system that a message is a dead letter of which is bounced now.
+    pub fn of_dead_letter() -> Option<Arc<SystemCore>> {
+        REFUSING.try_with(|system| system.borrow().clone()).ok().flatten().or_else(worker::current_system)
+    }
+
     /// Counters of each worker, as of its last checkup (at most one tick old while it runs, exact while it rests).
     pub fn counters(&self) -> Vec<Counters> {
         let mut counters: Vec<Counters> = self.ledgers.iter().map(|ledger| ledger.read()).collect();
         counters[0].spawned += self.outside.spawned.load(Ordering::Relaxed);
         counters[0].dead_letters += self.outside.dead_letters.load(Ordering::Relaxed);
+        counters[0].rejected += self.rooms.rejected.load(Ordering::Relaxed);
+        counters[0].dropped += self.rooms.dropped.load(Ordering::Relaxed);
         counters[0].received += self.handled_detached.load(Ordering::Relaxed);
         counters.truncate(
             self.config.workers.max(counters.iter().rposition(|c| *c != Counters::default()).map_or(0, |at| at + 1)),

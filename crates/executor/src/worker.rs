@@ -23,6 +23,7 @@ use crate::cell::Cell;
 use crate::core::Core;
 use crate::monitor::Lease;
 use crate::nested::NEST_MAX;
+use crate::observed::Running;
 use crate::office::Office;
 use crate::queue::Cursor;
 use crate::record::{self, Record};
@@ -51,7 +52,7 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
 /// Whether this thread delivers one message at a time (`deliveries.rs`): then each wake-up is one of its own, so that it can
 /// be told who sent it.
 pub(crate) fn runs_single_deliveries() -> bool {
-    current().is_some_and(|worker| worker.nested.get() == NEST_MAX)
+    current().is_some_and(|worker| worker.single.get())
 }
 
 /// The system that this thread works for, if it is a worker.
@@ -91,7 +92,11 @@ pub(crate) struct Worker {
     /// Messages handled since the counters were last written.
     pub(crate) handled: StdCell<u64>,
     pub(crate) beat_counted: StdCell<u64>,
+    /// How often it was asked what waits for it when it said so.
+    pub(crate) census_given: StdCell<u64>,
     pub(crate) nested: StdCell<usize>,
+    /// It delivers one message at a time: see `deliveries.rs`.
+    pub(crate) single: StdCell<bool>,
     /// Children started nested below the start that runs.
     pub(crate) family: StdCell<u32>,
     /// Bytes of records in the queue, by segments.
@@ -130,6 +135,7 @@ pub(crate) struct Worker {
     /// Cursors to go on with when the present one is done, last first.
     pub(crate) later: UnsafeCell<Vec<Cursor>>,
     pub(crate) lease: Mutex<Lease>,
+    pub(crate) running: Running,
 }
 
 // SAFETY: a Worker is used by one thread, apart from the fields marked as read by the monitor, which follow the
@@ -159,7 +165,9 @@ impl Worker {
             watch_ns: StdCell::new(crate::rest::WATCH_NS_MAX),
             handled: StdCell::new(0),
             beat_counted: StdCell::new(0),
+            census_given: StdCell::new(0),
             nested: StdCell::new(0),
+            single: StdCell::new(false),
             family: StdCell::new(0),
             queued_bytes: StdCell::new(0),
             passed_bytes: StdCell::new(0),
@@ -184,6 +192,7 @@ impl Worker {
             nest: [const { AtomicPtr::new(ptr::null_mut()) }; NEST_MAX],
             later: UnsafeCell::new(Vec::new()),
             lease: Mutex::new(Lease::default()),
+            running: Running::default(),
         };
         worker.open_queue();
         worker.refresh_route();
