@@ -35,7 +35,7 @@ use crate::mail::Start;
 use crate::message::{Handler, Message};
 use crate::spawn::{Placement, spawn_named};
 use crate::supervise::{Child, StartChild, Supervisor};
-use crate::timers::cancel_all;
+use crate::timers::go_on_all;
 use crate::wire::{Codec, Remote, WireError, WireForm};
 use crate::{Actor, remote};
 
@@ -292,7 +292,7 @@ impl<A: Portable> Kin for Issue<A> {
         let start = |name| StartChild { name, child: Child::of_elsewhere(ties) };
         let started = with_current_system(|system| {
             let system = system.expect("a handler runs on a worker");
-            spawn_named(system, placement, name.to_owned(), actor, start)
+            spawn_named(system, placement, None, name.to_owned(), actor, start)
         });
         let child = started.map_err(|error| WireError::new(error.to_string()))?;
         self.child = Some(child);
@@ -468,7 +468,7 @@ pub(crate) fn start_child<A: Portable>(
     let started = codec.read::<A>(state).and_then(|actor| {
         let child = Child::of_elsewhere(ties);
         let start = |name| StartChild { name, child };
-        let started = spawn_named(system, Placement::Near, name, actor, start);
+        let started = spawn_named(system, Placement::Near, None, name, actor, start);
         started.map_err(|error| WireError::new(error.to_string()))
     });
     if let Err(error) = &started {
@@ -631,14 +631,15 @@ impl<A: Portable> Control<Life<A>> for Verdict<A> {
             Decision::Resume => {
                 minded.decided();
                 child.crashed = false;
+                go_on_all(&mut extra.timers);
                 cx.resume();
             }
             Decision::Restart(actor) => {
                 minded.decided();
                 child.crashed = false;
-                let timers = std::mem::take(&mut extra.timers);
+                extra.renew();
                 cx.interrupt();
-                cancel_all(timers);
+                cx.note_handled(false);
                 drop(cx.replace(Life { actor }));
                 cx.resume();
                 cx.run(Start);

@@ -6,17 +6,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use playhouse_executor::{
-    AwayCx, Control, ControlCx, Crash, Cx, Ending, Lane, MailKind, Port, RawAddress, Resident, Undelivered,
+    AwayCx, Control, ControlCx, Crash, Cx, Ending, Lane, MailKind, Port, RawAddress, Resident, SystemCore, Undelivered,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::actor_ref::ActorRef;
 use crate::away::{self, Carrier, Parcel};
 use crate::context::Context;
+use crate::idle::Idle;
 use crate::mobile::MigrateError;
 use crate::names::Name;
 use crate::supervise::Child;
-use crate::timers::{Timers, cancel_all};
+use crate::timers::{Timers, cancel_all, go_on_all};
 
 /// A unit of state that is reached only through messages, one at a time.
 ///
@@ -36,6 +37,10 @@ pub trait Actor: Sized + Send + 'static {
 
     /// An actor that this one watches has ended.
     fn terminated(&mut self, _down: Down, _ctx: &mut Context<Self>) {}
+
+    /// The actor has handled no message for the time given to [`Context::set_receive_timeout`]. It is called again after each
+    /// such time, until that is [cancelled](Context::cancel_receive_timeout).
+    fn receive_timeout(&mut self, _ctx: &mut Context<Self>) {}
 
     /// The actor is about to be taken to another theater: called before its state is written. See [`Mobile`](crate::Mobile).
     fn departing(&mut self, _ctx: &mut Context<Self>) {}
@@ -153,6 +158,8 @@ pub struct Extra<A: Actor> {
     pub(crate) watchers: Vec<(Watcher, Notify)>,
     pub(crate) timers: Timers,
     pub(crate) next_timer: u64,
+    /// Its receive timeout.
+    pub(crate) idle: Option<Idle>,
     pub(crate) child: Option<Child<A>>,
     /// Where the actor is, if it is not here.
     pub(crate) away: Option<Arc<dyn Carrier>>,
@@ -160,7 +167,26 @@ pub struct Extra<A: Actor> {
 
 impl<A: Actor> Default for Extra<A> {
     fn default() -> Self {
-        Extra { name: None, watchers: Vec::new(), timers: Timers::new(), next_timer: 0, child: None, away: None }
+        Extra {
+            name: None,
+            watchers: Vec::new(),
+            timers: Timers::new(),
+            next_timer: 0,
+            idle: None,
+            child: None,
+            away: None,
+        }
+    }
+}
+
+impl<A: Actor> Extra<A> {
+    /// A new state takes the place of the old one, which takes its timers along, but for those that are kept.
+    pub(crate) fn renew(&mut self) {
+        let (kept, gone) = std::mem::take(&mut self.timers).into_iter().partition(|(_, timer)| timer.kept);
+        self.timers = kept;
+        cancel_all(gone);
+        go_on_all(&mut self.timers);
+        self.idle.take().into_iter().for_each(Idle::cancel);
     }
 }
 
@@ -188,6 +214,7 @@ impl<A: Actor> Resident for Life<A> {
             // What the hook has started ends with the actor.
             if let Some(extra) = cx.extra_if_any() {
                 cancel_all(std::mem::take(&mut extra.timers));
+                extra.idle.take().into_iter().for_each(Idle::cancel);
             }
             if let Err(panic) = hook {
                 resume_unwind(panic);
@@ -219,7 +246,7 @@ struct TellOthers<A: Actor> {
 impl<A: Actor> Drop for TellOthers<A> {
     fn drop(&mut self) {
         let Some(extra) = self.extra.take() else { return };
-        let Extra { name, watchers, child, timers, .. } = *extra;
+        let Extra { name, watchers, child, timers, idle, .. } = *extra;
         for (_, watcher) in watchers {
             let name = name.as_ref().map(|name| name.text().to_owned());
             watcher.tell(Down { who: self.id, name, reason: self.reason.clone() });
@@ -228,16 +255,15 @@ impl<A: Actor> Drop for TellOthers<A> {
             child.ended();
         }
         cancel_all(timers);
+        idle.into_iter().for_each(Idle::cancel);
     }
 }
 
 /// Counts a message that reached nobody.
 pub(crate) fn dead_letter<A, M>(why: Undelivered) {
-    playhouse_executor::with_current_system(|system| {
-        if let Some(system) = system {
-            system.dead_letter(type_name::<A>(), type_name::<M>(), why);
-        }
-    });
+    if let Some(system) = SystemCore::of_dead_letter() {
+        system.dead_letter(type_name::<A>(), type_name::<M>(), why);
+    }
 }
 
 /// Requests that every actor understands.

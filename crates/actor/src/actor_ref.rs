@@ -70,7 +70,7 @@ impl<A: Actor> fmt::Display for ActorRef<A> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TrySendError<M> {
-    /// The receiver's worker is overloaded: its backlog is above the high-water mark.
+    /// The receiver's [mailbox](crate::Mailbox) is full, or its worker is overloaded: its backlog is above the high-water mark.
     Full(M),
     /// The receiver has ended.
     Stopped(M),
@@ -97,7 +97,7 @@ impl<M> fmt::Debug for TrySendError<M> {
 impl<M> fmt::Display for TrySendError<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TrySendError::Full(_) => "the receiver's worker is overloaded",
+            TrySendError::Full(_) => "the receiver's mailbox is full, or its worker overloaded",
             TrySendError::Stopped(_) => "the receiver has stopped",
         })
     }
@@ -154,14 +154,14 @@ impl<A: Actor> ActorRef<A> {
     /// Sends `message` if its receiver keeps up; never blocks.
     ///
     /// # Errors
-    /// Gives the message back if the receiver is known to have stopped, or if its worker is overloaded.
+    /// Gives the message back if the receiver is known to have stopped, if its worker is overloaded, or if its mailbox is
+    /// bounded and full (with [`OnFull::DropOldest`](crate::OnFull::DropOldest): if nothing in it can be dropped).
     pub fn try_tell<M, Mode>(self, message: M) -> Result<(), TrySendError<M>>
     where
         M: HandledBy<A, Mode>,
     {
         let message = admit(self.address.raw(), message)?;
-        message.post_unwaiting(self.address);
-        Ok(())
+        message.try_post(self.address).map_err(TrySendError::Full)
     }
 
     /// Sends `message` and hands back its answer: `.await` it in an async handler or any async code, `.wait()` for it in
@@ -181,16 +181,18 @@ impl<A: Actor> ActorRef<A> {
         M: HandledBy<A, Mode>,
     {
         struct ByTell<Mode>(PhantomData<Mode>);
-        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Sends<Life<A>, Posted<M>> for ByTell<Mode> {
-            fn send(to: Address<Life<A>>, Posted { message, waits }: Posted<M>) {
-                if waits {
-                    message.post_tell(to);
-                } else {
-                    message.post_unwaiting(to);
+        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Sends<Life<A>, Posted<M>, Result<(), M>> for ByTell<Mode> {
+            fn send(to: Address<Life<A>>, posted: Posted<M>) -> Result<(), M> {
+                match posted {
+                    Posted::Anyway(message) => {
+                        message.post_tell(to);
+                        Ok(())
+                    }
+                    Posted::IfTaken(message) => message.try_post(to),
                 }
             }
         }
-        Recipient { port: self.address.port::<Posted<M>, ByTell<Mode>>() }
+        Recipient { port: self.address.port::<Posted<M>, ByTell<Mode>, _>() }
     }
 
     /// Stops the actor after the message it is handling; what is queued for it becomes dead letters.
@@ -235,14 +237,15 @@ impl<A: Actor> ActorRef<A> {
 
 /// A reference to any actor that takes `M`.
 pub struct Recipient<M> {
-    port: Port<Posted<M>>,
+    port: Port<Posted<M>, Result<(), M>>,
 }
 
 /// A message on its way through a [`Recipient`].
-struct Posted<M> {
-    message: M,
-    /// Whether a thread outside waits while the receiver's worker is overloaded.
-    waits: bool,
+enum Posted<M> {
+    /// A thread outside waits while the receiver's worker is overloaded.
+    Anyway(M),
+    /// It is given back where the receiver's mailbox is full.
+    IfTaken(M),
 }
 
 impl<M> Clone for Recipient<M> {
@@ -273,7 +276,7 @@ impl<M> Recipient<M> {
     /// Sends `message`: as [`ActorRef::tell`].
     #[inline]
     pub fn tell(self, message: M) {
-        self.port.send(Posted { message, waits: true });
+        let _sent = self.port.send(Posted::Anyway(message));
     }
 
     /// Sends `message` if its receiver keeps up: as [`ActorRef::try_tell`].
@@ -282,8 +285,7 @@ impl<M> Recipient<M> {
     /// As [`ActorRef::try_tell`].
     pub fn try_tell(self, message: M) -> Result<(), TrySendError<M>> {
         let message = admit(self.port.raw(), message)?;
-        self.port.send(Posted { message, waits: false });
-        Ok(())
+        self.port.send(Posted::IfTaken(message)).map_err(TrySendError::Full)
     }
 
     /// A recipient that has ended.
@@ -294,12 +296,13 @@ impl<M> Recipient<M> {
         struct Nobody;
         impl Actor for Nobody {}
         struct Nothing;
-        impl<M: Message> Sends<Life<Nobody>, Posted<M>> for Nothing {
-            fn send(_: Address<Life<Nobody>>, _: Posted<M>) {
+        impl<M: Message> Sends<Life<Nobody>, Posted<M>, Result<(), M>> for Nothing {
+            fn send(_: Address<Life<Nobody>>, _: Posted<M>) -> Result<(), M> {
                 dead_letter::<Nobody, M>(Undelivered::Stopped);
+                Ok(())
             }
         }
-        Recipient { port: RawAddress::nowhere::<Life<Nobody>>().port::<Posted<M>, Nothing>() }
+        Recipient { port: RawAddress::nowhere::<Life<Nobody>>().port::<Posted<M>, Nothing, _>() }
     }
 
     /// The identity of the actor behind it.

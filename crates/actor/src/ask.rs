@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context as PollContext, Poll, Waker};
 use std::thread::Thread;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::actor_ref::ActorRef;
 use crate::deadline::{Due, cap};
 use crate::message::Message;
 use crate::names::Label;
-use crate::waiting::{Attempt, Waiting, polled};
+use crate::waiting::{Attempt, Unanswered, Waiting, polled};
 
 /// How far a request had come when its deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,8 @@ pub enum AskError {
         /// How far the request had come.
         phase: Phase,
     },
-    /// The receiver waits, directly or over others, for the asker. The actors along the cycle, as they are shown.
+    /// The receiver waits, directly or over others, for the asker. The actors along the cycle, as they are shown. (In one process
+    /// the request is not sent; over theaters the cycle is found once it has closed, and the request may have run.)
     Cycle(Vec<String>),
     /// The receiver has stopped, or stopped before it answered.
     Stopped,
@@ -53,6 +54,8 @@ pub enum AskError {
     },
     /// The receiver does not take this message in the state that it is in: its [guard](crate::Handler::guard) refused it.
     Refused,
+    /// The receiver's [mailbox](crate::Mailbox) was full: the request was not let in, or had to go for a newer message.
+    Full,
 }
 
 impl AskError {
@@ -61,6 +64,7 @@ impl AskError {
             Undelivered::Stopped => AskError::Stopped,
             Undelivered::Shutdown => AskError::Shutdown,
             Undelivered::Refused => AskError::Refused,
+            Undelivered::Full => AskError::Full,
             Undelivered::Unreachable => {
                 AskError::Unreachable("it could not be sent to where the receiver is".to_owned())
             }
@@ -80,6 +84,7 @@ impl fmt::Display for AskError {
             AskError::Cycle(path) => write!(f, "a cycle of asks that could never be answered: {}", path.join(" -> ")),
             AskError::Stopped => f.write_str("the receiver has stopped"),
             AskError::Refused => f.write_str("the receiver does not take this message in the state that it is in"),
+            AskError::Full => f.write_str("the receiver's mailbox was full"),
             AskError::Panicked => f.write_str("the receiver's handler crashed"),
             AskError::Shutdown => f.write_str("the system was shut down"),
             AskError::Unreachable(why) => write!(f, "the receiver in another theater could not be asked: {why}"),
@@ -224,6 +229,16 @@ impl<R> Slot<R> {
             }
         }
     }
+}
+
+impl<R: Send> Unanswered for Slot<R> {
+    fn end(&self, path: Vec<String>) {
+        self.answer(Err(AskError::Cycle(path)));
+    }
+}
+
+fn unanswered<R: Send + 'static>(slot: &Arc<Slot<R>>) -> Weak<dyn Unanswered> {
+    Arc::<Slot<R>>::downgrade(slot)
 }
 
 /// Where an answer goes to. If it is dropped, the asker is told so.
@@ -487,7 +502,7 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
             reply,
             Some(&mut || {
                 noted = true;
-                attempt.as_ref().is_none_or(|attempt| slot.wait(attempt.note()))
+                attempt.as_ref().is_none_or(|attempt| slot.wait(attempt.note(unanswered(slot))))
             }),
         );
         if !noted
@@ -495,7 +510,7 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
             && !slot.is_answered()
         {
             // The handler was begun on this stack, and waits.
-            slot.wait(attempt.note());
+            slot.wait(attempt.note(unanswered(slot)));
         }
         drop(attempt);
         if let Some(answer) = slot.take() {

@@ -9,12 +9,13 @@ use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::any::AnyActor;
 use crate::ask::{AskError, PostAsk, ReplyTo};
+use crate::idle::Idle;
 use crate::mail::{Answer, DownMail, Start};
 use crate::message::{HandledBy, Message};
 use crate::mobile::Mobile;
 use crate::spawn::{Group, SpawnError, SpawnOptions};
 use crate::system::System;
-use crate::timers::{Copying, Timer};
+use crate::timers::{Copying, Pace, Timer};
 
 /// What a handler is given besides its message.
 #[repr(transparent)]
@@ -134,7 +135,7 @@ impl<A: Actor> Context<A> {
                 to.send(DownMail(down));
             }
         }
-        let notify: Port<Down> = self.cx.address().port::<Down, ByDown>();
+        let notify: Port<Down> = self.cx.address().port::<Down, ByDown, ()>();
         (Watcher::Here(self.id()), Notify::Port(notify))
     }
 
@@ -159,11 +160,14 @@ impl<A: Actor> Context<A> {
     where
         M: HandledBy<A, Mode>,
     {
-        self.start_timer((delay, Duration::ZERO), message, None)
+        self.start_timer((delay, Pace::Once), message, None)
     }
 
-    /// Sends a clone of `message` to this actor again and again, first after one `period`, each one period after the
-    /// former was sent.
+    /// Sends a clone of `message` to this actor again and again, once in each `period`, counted from now: its beat does not
+    /// shift, however late some of them come or are handled.
+    ///
+    /// At most one of its messages waits. Where one is due while the last one was not handled yet, it is left out, and so are
+    /// those of periods in which nothing could be sent (the worker was busy, the computer asleep).
     ///
     /// # Panics
     /// If `period` is zero.
@@ -172,10 +176,63 @@ impl<A: Actor> Context<A> {
         M: HandledBy<A, Mode> + Clone,
     {
         assert!(!period.is_zero(), "send_every with a period of zero would never let anything else run");
-        self.start_timer((period, period), message, Some(|message| Ok(message.clone())))
+        self.start_timer((period, Pace::Every(period)), message, Some(|message| Ok(message.clone())))
     }
 
-    fn start_timer<M, Mode>(&mut self, times: (Duration, Duration), message: M, copy: Option<Copying<M>>) -> TimerKey
+    /// Sends a clone of `message` to this actor again and again, first after `pause`, each `pause` after the former was
+    /// *handled*, to the end of an async handler. So there is always so much time for others.
+    ///
+    /// # Panics
+    /// If `pause` is zero.
+    pub fn send_spaced<M, Mode>(&mut self, pause: Duration, message: M) -> TimerKey
+    where
+        M: HandledBy<A, Mode> + Clone,
+    {
+        assert!(!pause.is_zero(), "send_spaced with a pause of zero would never let anything else run");
+        self.start_timer((pause, Pace::Spaced(pause)), message, Some(|message| Ok(message.clone())))
+    }
+
+    /// Has a timer of this actor go on when the actor is restarted, at the same beat. Others end with the state that has set
+    /// them.
+    ///
+    /// [`started`](Actor::started) is called after each restart: what it sets needs not be kept, and would be there twice.
+    /// False: there is no such timer (any more).
+    pub fn keep(&mut self, key: TimerKey) -> bool {
+        let timer = self.cx.extra_if_any().and_then(|extra| extra.timers.get_mut(&key.0));
+        timer.map(|timer| timer.kept = true).is_some()
+    }
+
+    /// Has [`receive_timeout`](Actor::receive_timeout) called whenever this actor has handled no message for so long (millisecond
+    /// resolution, never early), instead of what was set before.
+    ///
+    /// Whatever a handler handles counts as a message, also timers, answers and death notices; requests such as a watch do not.
+    /// The time begins when a handler has ended, and now. The timeout goes along to another theater, where its time begins
+    /// anew. It ends with a restart: `started` may set it again.
+    ///
+    /// As with a periodic timer, the system is never idle meanwhile.
+    ///
+    /// # Panics
+    /// If `after` is zero.
+    pub fn set_receive_timeout(&mut self, after: Duration) {
+        assert!(!after.is_zero(), "a receive timeout of zero would be over all the time");
+        self.cancel_receive_timeout();
+        let address = self.cx.address();
+        self.cx.note_handled(true);
+        let extra = self.cx.extra();
+        extra.next_timer += 1;
+        extra.idle = Some(Idle::begin(address, extra.next_timer, after));
+    }
+
+    /// Takes the receive timeout back, if there is one.
+    pub fn cancel_receive_timeout(&mut self) {
+        let idle = self.cx.extra_if_any().and_then(|extra| extra.idle.take());
+        if let Some(idle) = idle {
+            idle.cancel();
+            self.cx.note_handled(false);
+        }
+    }
+
+    fn start_timer<M, Mode>(&mut self, times: (Duration, Pace), message: M, copy: Option<Copying<M>>) -> TimerKey
     where
         M: HandledBy<A, Mode>,
     {

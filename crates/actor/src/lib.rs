@@ -11,18 +11,28 @@ mod actor_ref;
 mod any;
 mod ask;
 pub mod away;
+#[doc(hidden)]
+pub mod clones;
 mod context;
 mod deadline;
+mod histogram;
+mod idle;
 mod mail;
 mod message;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod mobile;
 mod names;
+mod observe;
 mod shape;
+#[cfg(feature = "tracing")]
+mod spans;
 mod spawn;
 mod supervise;
 mod system;
 mod timers;
-mod waiting;
+#[doc(hidden)]
+pub mod waiting;
 pub mod wire;
 
 pub use abroad::TheaterLost;
@@ -37,9 +47,14 @@ pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, S
 pub use mobile::{MigrateError, Mobile};
 #[doc(hidden)]
 pub use names::{ShortType, name_of};
-pub use playhouse_executor::{Counters, Stealing, Undelivered, limits};
+#[doc(hidden)]
+pub use observe::{Doings, Look};
+pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
+pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
 pub use spawn::{Group, Placement, SpawnError, SpawnOptions};
 pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};
 pub use system::{
     BuildError, DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats, System, SystemBuilder,
 };
+#[doc(hidden)]
+pub use timers::Pace;

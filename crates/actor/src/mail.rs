@@ -53,6 +53,10 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
         (MailKind::Message, type_name::<M>())
     }
 
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     fn bounce(self, why: Undelivered) {
         dead_letter::<A, M>(why);
     }
@@ -82,6 +86,10 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
 
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::Message, type_name::<M>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
     }
 
     fn bounce(self, why: Undelivered) {
@@ -117,6 +125,10 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for AskMail<M> {
 
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::Request, type_name::<M>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.message.bytes()
     }
 
     fn bounce(self, why: Undelivered) {
@@ -155,6 +167,10 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> 
 
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::Request, type_name::<M>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.message.bytes()
     }
 
     fn bounce(self, why: Undelivered) {
@@ -212,7 +228,11 @@ impl<M: Message> Fired<M> {
         match self.clock.look(guard).unwrap_or(Guard::Holds) {
             Guard::Holds => Admission::Run,
             _ if !cx.extra_if_any().is_some_and(|extra| self.is_wanted(extra)) => Admission::Run,
-            other => other.of_tell(),
+            Guard::Defer => Admission::Wait,
+            other => {
+                go_on(cx.extra(), self.id);
+                other.of_tell()
+            }
         }
     }
 
@@ -228,10 +248,28 @@ impl<M: Message> Fired<M> {
     }
 }
 
+impl<M> Drop for Fired<M> {
+    fn drop(&mut self) {
+        self.clock.has_come();
+    }
+}
+
+/// The message of this timer was handled, or is not going to be.
+fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
+    if let Some(timer) = extra.timers.get_mut(&id) {
+        timer.go_on();
+    }
+}
+
 impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
     fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
+        let id = self.id;
         match self.take::<A>(cx.extra()) {
-            Some(message) => Tell(message).run(life, cx),
+            Some(message) => {
+                let mut cx = Tell(message).run(life, cx);
+                go_on(cx.extra(), id);
+                cx
+            }
             None => cx,
         }
     }
@@ -260,11 +298,15 @@ pub(crate) struct AsyncFired<M>(pub(crate) Fired<M>);
 
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
     fn run<'a>(self, life: &'a mut Life<A>, mut cx: Cx<Life<A>>) -> impl Future<Output = Cx<Life<A>>> + Send + 'a {
+        let id = self.0.id;
         let message = self.0.take::<A>(cx.extra());
         let mut ctx = Context::new(cx);
         waiting::as_actor(ctx.id(), async move {
             if let Some(message) = message {
                 let _unasked = life.actor.handle(message, &mut ctx).await;
+                let mut cx = ctx.into_cx();
+                go_on(cx.extra(), id);
+                return cx;
             }
             ctx.into_cx()
         })
@@ -311,6 +353,10 @@ pub(crate) struct Mark<T>(pub(crate) T);
 impl<A: Actor, T: Send + 'static> Envelope<Life<A>> for Mark<T> {
     fn run(self, _: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
         cx
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, "mark")
     }
 
     fn bounce(self, _: Undelivered) {}

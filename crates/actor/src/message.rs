@@ -23,6 +23,15 @@ pub trait Message: Send + Sized + 'static {
 
     /// How the message looks on the wire, if it may be sent to other theaters: `#[message(remote)]`.
     const WIRE: Option<WireForm<Self>> = None;
+
+    /// What it takes of a [mailbox](crate::Mailbox) that is bounded by bytes: asked once, when it is sent to one.
+    ///
+    /// By default its own size in memory, without what it points to. A message that carries much behind a pointer, and is sent
+    /// where bytes are bounded, says so here.
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
 }
 
 /// What becomes of a message whose turn has come: see [`Handler::guard`].
@@ -140,6 +149,9 @@ pub trait HandledBy<A: Actor, Mode>: Message {
     fn post_tell(self, to: Address<Life<A>>);
     #[doc(hidden)]
     fn post_unwaiting(self, to: Address<Life<A>>);
+    /// As `post_unwaiting`; given back where the receiver's mailbox is full.
+    #[doc(hidden)]
+    fn try_post(self, to: Address<Life<A>>) -> Result<(), Self>;
     #[doc(hidden)]
     fn post_urgent(self, to: Address<Life<A>>);
     /// With `now`, the handler is run at once where that cannot be told from sending; where it can, `now` says whether
@@ -158,6 +170,10 @@ impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
 
     fn post_unwaiting(self, to: Address<Life<A>>) {
         to.send_request(Tell(self));
+    }
+
+    fn try_post(self, to: Address<Life<A>>) -> Result<(), M> {
+        to.try_send(Tell(self)).map_err(|mail| mail.0)
     }
 
     fn post_urgent(self, to: Address<Life<A>>) {
@@ -188,6 +204,10 @@ impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
 
     fn post_unwaiting(self, to: Address<Life<A>>) {
         to.send_request_async(AsyncTell(self));
+    }
+
+    fn try_post(self, to: Address<Life<A>>) -> Result<(), M> {
+        to.try_send_async(AsyncTell(self)).map_err(|mail| mail.0)
     }
 
     fn post_urgent(self, to: Address<Life<A>>) {

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, SystemCore, Undelivered, Way};
+use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, SystemCore, Undelivered, Way};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +19,12 @@ use crate::actor_ref::ActorRef;
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel, Write, copy_of};
 use crate::context::Context;
+use crate::idle::Idle;
 use crate::message::HandledBy;
 use crate::names::Name;
 use crate::spawn::{Placement, spawn_at, take_name};
 use crate::supervise::Child;
-use crate::timers::{Timer, Timers, cancel_all};
+use crate::timers::{Pace, Timer, Timers, cancel_all};
 use crate::wire::{Codec, Remote, WireError};
 
 /// An actor that can be taken to another theater while it lives, with its state, its mail, its timers and its watchers.
@@ -105,6 +106,8 @@ pub struct Pack<'a> {
     pub last_timer: u64,
     /// Its timers.
     pub timers: &'a [PackedTimer<'a>],
+    /// Its receive timeout, if it has one.
+    pub receive_timeout: Option<Duration>,
 }
 
 /// A timer, ready to be written.
@@ -113,8 +116,10 @@ pub struct PackedTimer<'a> {
     pub id: u64,
     /// When it fires next.
     pub left: Duration,
-    /// Then again and again, unless zero.
-    pub period: Duration,
+    /// How often.
+    pub pace: Pace,
+    /// Whether it goes on after a restart.
+    pub kept: bool,
     /// The type of its message.
     pub message: TypeId,
     /// What that is called in reports.
@@ -135,19 +140,35 @@ pub struct Luggage {
     pub ties: Option<Ties>,
     /// The number of its last timer.
     pub last_timer: u64,
-    /// Its timers: number, when it fires next, period.
-    pub timers: Vec<(u64, Duration, Duration, AnyTimer)>,
+    /// Its timers.
+    pub timers: Vec<ReadTimer>,
+    /// Its receive timeout, if it has one.
+    pub receive_timeout: Option<Duration>,
+}
+
+/// A timer, as it was read.
+pub struct ReadTimer {
+    /// Its number.
+    pub id: u64,
+    /// When it fires next.
+    pub left: Duration,
+    /// How often.
+    pub pace: Pace,
+    /// Whether it goes on after a restart.
+    pub kept: bool,
+    /// Starts it.
+    pub start: AnyTimer,
 }
 
 /// A `StartTimer` of some actor's type.
 pub type AnyTimer = Box<dyn Any + Send>;
 
-type StartTimer<A> = Box<dyn FnOnce(Address<Life<A>>, u64, Duration, Duration) -> Timer + Send>;
+type StartTimer<A> = Box<dyn FnOnce(Address<Life<A>>, u64, Duration, Pace) -> Timer + Send>;
 
 pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTimer {
-    let start: StartTimer<A> = Box::new(move |address, id, left, period| {
-        let copy = (!period.is_zero()).then_some(copy_of::<M> as fn(&M) -> Result<M, WireError>);
-        Timer::start::<A, M, Mode>(address, id, (left, period), message, copy)
+    let start: StartTimer<A> = Box::new(move |address, id, left, pace| {
+        let copy = (pace != Pace::Once).then_some(copy_of::<M> as fn(&M) -> Result<M, WireError>);
+        Timer::start::<A, M, Mode>(address, id, (left, pace), message, copy)
     });
     Box::new(start)
 }
@@ -293,26 +314,27 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     for (id, timer) in &mut cx.extra().timers {
         let times = timer.clock.times();
         let fired = times.fired();
-        if times.period_ns > 0 || fired == 0 {
+        if times.pace != Pace::Once || fired == 0 {
             timer.left_at = Some(fired);
-            clocks.push((*id, Arc::clone(&timer.clock)));
+            clocks.push((*id, Arc::clone(&timer.clock), timer.kept));
         }
     }
     let writers: Vec<_> =
-        clocks.iter().map(|(_, clock)| move |codec: Codec, out: &mut Vec<u8>| clock.write(codec, out)).collect();
+        clocks.iter().map(|(_, clock, _)| move |codec: Codec, out: &mut Vec<u8>| clock.write(codec, out)).collect();
     let timers: Vec<_> = clocks
         .iter()
         .zip(&writers)
-        .map(|((id, clock), write)| {
+        .map(|((id, clock, kept), write)| {
             let (message, name) = clock.message_type();
-            let period = Duration::from_nanos(clock.times().period_ns);
-            PackedTimer { id: *id, left: clock.times().left(now), period, message, name, write }
+            let times = clock.times();
+            PackedTimer { id: *id, left: times.left(now), pace: times.pace, kept: *kept, message, name, write }
         })
         .collect();
+    let receive_timeout = cx.extra().idle.as_ref().map(|idle| idle.after);
     let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
     let state = crate::away::guarded(|codec, out| codec.write(actor, out));
     let name = name.as_ref().map(|name| name.text());
-    offer(Ok(Pack { state: &state, name, ties, last_timer, timers: &timers }))
+    offer(Ok(Pack { state: &state, name, ties, last_timer, timers: &timers, receive_timeout }))
 }
 
 fn forget_leave(timers: &mut Timers) {
@@ -356,6 +378,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         for timer in extra.timers.values() {
             timer.stop();
         }
+        extra.idle.take().into_iter().for_each(Idle::cancel);
         let who = ActorId(cx.address().raw());
         cx.depart(self.1);
         for (watcher, notify) in watchers {
@@ -382,7 +405,7 @@ fn read<A: Mobile>(state: &[u8], codec: Codec, luggage: Luggage) -> Result<Insta
 }
 
 fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, luggage: Luggage) -> Result<ActorRef<A>, WireError> {
-    spawn_at(system, Placement::Spread, actor, Arrived(luggage)).map_err(WireError::new)
+    spawn_at(system, Placement::Spread, None, actor, Arrived(luggage)).map_err(WireError::new)
 }
 
 struct Arrive<A> {
@@ -563,6 +586,10 @@ impl<A: Actor> Envelope<Life<A>> for Stayed {
         ctx.into_cx()
     }
 
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, "stayed")
+    }
+
     fn bounce(self, _: Undelivered) {}
 }
 
@@ -570,7 +597,7 @@ struct Arrived(Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let Luggage { name, ties, last_timer, timers } = self.0;
+        let Luggage { name, ties, last_timer, timers, receive_timeout } = self.0;
         if let Some(name) = name {
             take_name(&mut cx, Name::new(name));
         }
@@ -583,12 +610,17 @@ impl<A: Mobile> Envelope<Life<A>> for Arrived {
         // What has been here before has left no others behind.
         cancel_all(std::mem::take(&mut extra.timers));
         extra.next_timer = last_timer;
-        for (id, left, period, start) in timers {
+        for ReadTimer { id, left, pace, kept, start } in timers {
             if let Ok(start) = start.downcast::<StartTimer<A>>() {
-                extra.timers.insert(id, start(address, id, left, period));
+                let mut timer = start(address, id, left, pace);
+                timer.kept = kept;
+                extra.timers.insert(id, timer);
             }
         }
         let mut ctx = Context::new(cx);
+        if let Some(after) = receive_timeout {
+            ctx.set_receive_timeout(after);
+        }
         life.actor.arrived(&mut ctx);
         ctx.into_cx()
     }

@@ -4,7 +4,7 @@ use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
 
-use playhouse_executor::{Cx, Envelope, MailKind, StageChoice, SystemCore, Undelivered};
+use playhouse_executor::{Cx, Envelope, MailKind, Mailbox, StageChoice, SystemCore, Undelivered};
 
 use crate::actor::{Actor, ActorId, Life};
 use crate::actor_ref::ActorRef;
@@ -50,6 +50,7 @@ impl Group {
 pub struct SpawnOptions {
     pub(crate) placement: Placement,
     pub(crate) name: Option<String>,
+    pub(crate) mailbox: Option<Mailbox>,
 }
 
 impl SpawnOptions {
@@ -61,6 +62,14 @@ impl SpawnOptions {
     /// Where to put it.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
+        self
+    }
+
+    /// How much may wait for it. Default: no bound of its own; who sends too much to an overloaded worker is slowed.
+    ///
+    /// The bound stays over restarts. Where an actor moves to another theater, it does not go along.
+    pub fn mailbox(mut self, mailbox: Mailbox) -> Self {
+        self.mailbox = Some(mailbox);
         self
     }
 
@@ -129,8 +138,11 @@ pub(crate) fn spawn<A: Actor>(
     actor: A,
 ) -> Result<ActorRef<A>, SpawnError> {
     match options.name {
-        None => spawn_at(system, options.placement, actor, Start).map_err(|why| SpawnError::new::<A>(None, why)),
-        Some(name) => spawn_named(system, options.placement, name, actor, Named),
+        None => {
+            let spawned = spawn_at(system, options.placement, options.mailbox, actor, Start);
+            spawned.map_err(|why| SpawnError::new::<A>(None, why))
+        }
+        Some(name) => spawn_named(system, options.placement, options.mailbox, name, actor, Named),
     }
 }
 
@@ -138,12 +150,13 @@ pub(crate) fn spawn<A: Actor>(
 pub(crate) fn spawn_named<A: Actor, E: Envelope<Life<A>>>(
     system: &Arc<SystemCore>,
     placement: Placement,
+    mailbox: Option<Mailbox>,
     name: String,
     actor: A,
     start: impl FnOnce(Arc<Name>) -> E,
 ) -> Result<ActorRef<A>, SpawnError> {
     let name = Name::new(name);
-    let spawned = spawn_at(system, placement, actor, start(Arc::clone(&name)))
+    let spawned = spawn_at(system, placement, mailbox, actor, start(Arc::clone(&name)))
         .map_err(|why| SpawnError::new::<A>(Some(name.text()), why))?;
     name.belongs_to(spawned.id());
     Ok(spawned)
@@ -152,6 +165,7 @@ pub(crate) fn spawn_named<A: Actor, E: Envelope<Life<A>>>(
 pub(crate) fn spawn_at<A: Actor>(
     system: &Arc<SystemCore>,
     placement: Placement,
+    mailbox: Option<Mailbox>,
     actor: A,
     start: impl Envelope<Life<A>>,
 ) -> Result<ActorRef<A>, String> {
@@ -161,5 +175,9 @@ pub(crate) fn spawn_at<A: Actor>(
         Placement::Group(Group { stage }) | Placement::Stage(stage) => StageChoice::At(stage),
         Placement::Dedicated => StageChoice::Dedicated,
     };
-    system.spawn(Life { actor }, choice, start).map(ActorRef::new).map_err(|(_, why)| why)
+    let spawned = match mailbox {
+        None => system.spawn(Life { actor }, choice, start),
+        Some(mailbox) => system.spawn_bounded(Life { actor }, choice, start, mailbox),
+    };
+    spawned.map(ActorRef::new).map_err(|(_, why)| why)
 }

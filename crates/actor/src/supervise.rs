@@ -13,7 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use playhouse_executor::{Control, ControlCx, Crash, Cx, Envelope, MailKind, Undelivered, with_current_system};
+use playhouse_executor::{
+    Control, ControlCx, Crash, Cx, Envelope, MailKind, Mailbox, Undelivered, with_current_system,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -28,7 +30,7 @@ use crate::mail::Start;
 use crate::message::{Handler, Message};
 use crate::names::Name;
 use crate::spawn::{Placement, SpawnError, spawn_named, take_name};
-use crate::timers::cancel_all;
+use crate::timers::go_on_all;
 use crate::wire::Remote;
 
 /// What is done about a crash.
@@ -424,6 +426,7 @@ impl Actor for Supervisor {}
 pub struct Supervised<A> {
     name: String,
     placement: Placement,
+    mailbox: Option<Mailbox>,
     abroad: Option<(Arc<dyn Host>, Emigrate<A>)>,
     factory: Box<dyn FnMut() -> A + Send>,
 }
@@ -437,7 +440,15 @@ impl<A> fmt::Debug for Supervised<A> {
 impl<A: Actor> Supervised<A> {
     /// A child called `name`, whose state `factory` makes: now, and again for each restart.
     pub fn new(name: impl Into<String>, factory: impl FnMut() -> A + Send + 'static) -> Self {
-        Supervised { name: name.into(), placement: Placement::Near, abroad: None, factory: Box::new(factory) }
+        let (placement, mailbox) = (Placement::Near, None);
+        Supervised { name: name.into(), placement, mailbox, abroad: None, factory: Box::new(factory) }
+    }
+
+    /// How much may wait for it; this stays over all restarts, and says nothing of a child in another theater. Default: no
+    /// bound of its own.
+    pub fn mailbox(mut self, mailbox: Mailbox) -> Self {
+        self.mailbox = Some(mailbox);
+        self
     }
 
     /// Where to put it; it stays there over all restarts. Default: near its supervisor.
@@ -487,7 +498,7 @@ impl<A: Actor> Handler<Supervised<A>> for Supervisor {
         let started = with_current_system(|system| {
             let system = system.expect("a handler runs on a worker");
             let start = |name| StartChild { name, child: known };
-            spawn_named(system, child.placement, child.name.clone(), actor, start)
+            spawn_named(system, child.placement, child.mailbox, child.name.clone(), actor, start)
         })?;
         let (name, placement) = (child.name, child.placement);
         self.children.push(Kept { key, name, placement, child: Ward::Here(Box::new(started), 0) });
@@ -744,6 +755,7 @@ impl<A: Actor> Control<Life<A>> for Verdict {
                 if let Some(child) = &mut cx.extra().child {
                     child.crashed = false;
                 }
+                go_on_all(&mut cx.extra().timers);
                 cx.resume();
             }
             Verdict::GiveUp(crash) => cx.give_up(crash),
@@ -753,7 +765,8 @@ impl<A: Actor> Control<Life<A>> for Verdict {
                     return;
                 }
                 cx.interrupt();
-                cancel_all(std::mem::take(&mut cx.extra().timers));
+                cx.extra().renew();
+                cx.note_handled(false);
                 let Some(Child { crashed, restarts: Restarts::Here { factory, count }, .. }) = &mut cx.extra().child
                 else {
                     return;

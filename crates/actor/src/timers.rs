@@ -2,11 +2,12 @@
 
 use std::any::{TypeId, type_name};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_executor::{Address, with_current_system};
+use playhouse_executor::{Address, TimerKey, with_current_system};
+use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Life};
 use crate::away;
@@ -16,6 +17,18 @@ use crate::wire::{Codec, WireError, Written};
 
 /// Makes another message like this one.
 pub(crate) type Copying<M> = fn(&M) -> Result<M, WireError>;
+
+/// How often a timer fires.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Pace {
+    /// Once.
+    Once,
+    /// Once in each period, counted from its start.
+    Every(Duration),
+    /// Again so long after its message was handled.
+    Spaced(Duration),
+}
 
 /// What a timer's task and its actor share.
 pub(crate) struct Clock<M> {
@@ -32,8 +45,10 @@ pub(crate) struct Times {
     fired: AtomicU64,
     /// When it will next, in the system's time.
     due_ns: AtomicU64,
-    /// 0: it fires once.
-    pub(crate) period_ns: u64,
+    pub(crate) pace: Pace,
+    /// What it has sent was not handled yet. Relaxed: who finds that out too late leaves out a message that would have come right
+    /// behind the one that was just handled.
+    waits: AtomicBool,
 }
 
 impl Times {
@@ -44,6 +59,41 @@ impl Times {
     /// How long it is until it fires next.
     pub(crate) fn left(&self, now: Duration) -> Duration {
         Duration::from_nanos(self.due_ns.load(Ordering::Acquire)).saturating_sub(now)
+    }
+
+    /// It fires now. The number of the message that is to be sent, if one is; and how long it is until it fires again by itself.
+    fn fire(&self, now: Duration) -> (Option<u64>, Option<Duration>) {
+        let now_ns = ns(now);
+        let next_ns = match self.pace {
+            Pace::Once => None,
+            Pace::Spaced(pause) => {
+                // Where its actor moves meanwhile, it goes on there so much later.
+                self.due_ns.store(now_ns.saturating_add(ns(pause)), Ordering::Release);
+                None
+            }
+            Pace::Every(period) => {
+                let (due, period) = (self.due_ns.load(Ordering::Acquire), ns(period).max(1));
+                // Periods that have passed unseen are left out: it keeps its beat.
+                let missed = now_ns.saturating_sub(due) / period;
+                let next = due.saturating_add(period.saturating_mul(missed + 1));
+                self.due_ns.store(next, Ordering::Release);
+                Some(next)
+            }
+        };
+        let sends = !self.waits.swap(true, Ordering::Relaxed);
+        let number = sends.then(|| self.fired.fetch_add(1, Ordering::AcqRel) + 1);
+        (number, next_ns.map(|next| Duration::from_nanos(next - now_ns)))
+    }
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl<M> Clock<M> {
+    /// What it has sent has come, or is lost: it may send again.
+    pub(crate) fn has_come(&self) {
+        self.times.waits.store(false, Ordering::Relaxed);
     }
 }
 
@@ -99,10 +149,16 @@ impl<M: Message> AnyClock for Clock<M> {
 
 /// A timer of an actor.
 pub(crate) struct Timer {
-    key: playhouse_executor::TimerKey,
+    key: TimerKey,
     pub(crate) clock: Arc<dyn AnyClock>,
     /// It goes on elsewhere, since it had fired so often: later firings here do not count.
     pub(crate) left_at: Option<u64>,
+    /// It goes on after a restart.
+    pub(crate) kept: bool,
+    /// How often it had fired when it was set last.
+    set_at: u64,
+    /// Sets it again, where it does not do so by itself.
+    again: Option<Box<dyn Fn(Duration) -> TimerKey + Send>>,
 }
 
 /// In an order, in which they are written where their actor moves.
@@ -119,34 +175,64 @@ pub(crate) fn cancel_all(timers: Timers) {
 }
 
 impl Timer {
-    /// Starts a timer that first fires after `delay`, and then (unless it is zero) after each `period`.
+    /// Starts a timer that first fires after `delay`, and then at its pace.
     pub(crate) fn start<A: Actor, M: HandledBy<A, Mode>, Mode>(
         address: Address<Life<A>>,
         id: u64,
-        (delay, period): (Duration, Duration),
+        (delay, pace): (Duration, Pace),
         message: M,
         copy: Option<Copying<M>>,
     ) -> Timer {
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        with_current_system(|system| {
-            let system = system.expect("a handler runs on a worker");
-            let due_ns = AtomicU64::new(ns(system.now().saturating_add(delay)));
-            let times = Times { fired: AtomicU64::new(0), due_ns, period_ns: ns(period) };
-            let clock = Arc::new(Clock { message: Mutex::new(Some(message)), copy, times });
-            let ticking = Arc::clone(&clock);
-            let task = move || {
-                let times = &ticking.times;
-                let number = times.fired.fetch_add(1, Ordering::AcqRel) + 1;
-                times.due_ns.fetch_add(times.period_ns, Ordering::AcqRel);
-                M::post_fired(address, Fired { id, number, clock: Arc::clone(&ticking) });
-                (!ticking.is_once()).then_some(period)
-            };
-            Timer { key: system.start_timer(delay, Box::new(task)), clock, left_at: None }
-        })
+        let now = with_current_system(|system| system.expect("a handler runs on a worker").now());
+        let due_ns = AtomicU64::new(ns(now.saturating_add(delay)));
+        let times = Times { fired: AtomicU64::new(0), due_ns, pace, waits: AtomicBool::new(false) };
+        let clock = Arc::new(Clock { message: Mutex::new(Some(message)), copy, times });
+        let set = {
+            let clock = Arc::clone(&clock);
+            move |delay| {
+                let clock = Arc::clone(&clock);
+                let task = move || {
+                    let now = with_current_system(|system| system.expect("timers fire on workers").now());
+                    let (number, again) = clock.times.fire(now);
+                    if let Some(number) = number {
+                        M::post_fired(address, Fired { id, number, clock: Arc::clone(&clock) });
+                    }
+                    again
+                };
+                with_current_system(|system| {
+                    system.expect("a handler runs on a worker").start_timer(delay, Box::new(task))
+                })
+            }
+        };
+        let key = set(delay);
+        let again = matches!(pace, Pace::Spaced(_)).then(|| Box::new(set) as Box<dyn Fn(Duration) -> TimerKey + Send>);
+        Timer { key, clock, left_at: None, kept: false, set_at: 0, again }
+    }
+
+    /// Its message was handled, or was lost with a crash.
+    pub(crate) fn go_on(&mut self) {
+        let times = self.clock.times();
+        if let (Some(again), Pace::Spaced(pause), None) = (&self.again, times.pace, self.left_at) {
+            let now = with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
+            times.due_ns.store(ns(now.saturating_add(pause)), Ordering::Release);
+            self.set_at = times.fired();
+            self.key = again(pause);
+        }
+    }
+
+    /// Whether it fires by itself, or what it has sent is under way.
+    fn is_under_way(&self) -> bool {
+        let times = self.clock.times();
+        self.again.is_none() || times.waits.load(Ordering::Relaxed) || times.fired() == self.set_at
     }
 
     /// It fires no more; what it has sent stays.
     pub(crate) fn stop(&self) {
         with_current_system(|system| system.expect("a handler runs on a worker").cancel_timer(self.key));
     }
+}
+
+/// After a crash: those whose message was lost with it go on.
+pub(crate) fn go_on_all(timers: &mut Timers) {
+    timers.values_mut().filter(|timer| !timer.is_under_way()).for_each(Timer::go_on);
 }

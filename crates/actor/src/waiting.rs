@@ -18,13 +18,15 @@
 //! same, ask the next actor, and so on: it would go round for ever, past edges that come too late. An ask whose handler
 //! is run on the asker's stack sends nothing; it is only pushed on a list of this thread, and noted when something above
 //! it on the stack sends (then it will wait), or when its handler has to wait.
+//!
+//! Cycles over several theaters are looked for from outside, among asks that have waited for some time: [`waits`], [`fail`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::actor::ActorId;
 use crate::names::Label;
@@ -67,6 +69,60 @@ impl Drop for Restore {
 struct Edge {
     to: Label,
     token: u64,
+    /// What waits; not known for handlers on the stack of another's.
+    ask: Option<Weak<dyn Unanswered>>,
+}
+
+/// An ask that can be ended from outside.
+pub(crate) trait Unanswered: Send + Sync {
+    /// It can never be answered: the actors along the cycle.
+    fn end(&self, path: Vec<String>);
+}
+
+/// An actor that waits for another.
+#[derive(Clone, Copy)]
+pub struct Wait {
+    /// Who waits.
+    pub from: ActorId,
+    /// The number of this wait among those of `from`.
+    pub token: u64,
+    to: Label,
+}
+
+impl Wait {
+    /// For whom.
+    pub fn to(&self) -> ActorId {
+        self.to.id
+    }
+
+    /// How that one is shown.
+    pub fn label(&self) -> String {
+        self.to.to_string()
+    }
+}
+
+/// Who waits for whom, of the actors of the system `system`.
+pub fn waits(system: u16) -> Vec<Wait> {
+    let mut waits = Vec::new();
+    for part in 0..PARTS {
+        let part = lock(part);
+        for (from, edges) in part.edges.iter().filter(|(from, _)| from.address().system() == system) {
+            waits.extend(edges.iter().map(|edge| Wait { from: *from, token: edge.token, to: edge.to }));
+        }
+    }
+    waits
+}
+
+/// Ends the ask that `from` waits for, since it is part of a cycle.
+pub fn fail(from: ActorId, token: u64, path: Vec<String>) {
+    let ask = {
+        let part = lock(part_of(from));
+        let edge = part.edges.get(&from).and_then(|edges| edges.iter().find(|edge| edge.token == token));
+        edge.and_then(|edge| edge.ask.as_ref()?.upgrade())
+    };
+    if let Some(ask) = ask {
+        ask.end(path);
+    }
 }
 
 /// The edges from some of the actors.
@@ -143,13 +199,13 @@ impl Attempt {
     ///
     /// # Errors
     /// The actors along the cycle that this would close, from the one that is asked back to itself.
-    pub(crate) fn note(&self) -> Result<Waiting, Vec<String>> {
+    pub(crate) fn note(&self, ask: Weak<dyn Unanswered>) -> Result<Waiting, Vec<String>> {
         ATTEMPTS.with_borrow_mut(|attempts| {
             let (innermost, outer) = attempts.split_last_mut().expect("this attempt is the last");
             for tried in outer.iter_mut().filter(|tried| tried.edge.is_none()) {
-                tried.edge = Some(note(tried.from, tried.to)?);
+                tried.edge = Some(note(tried.from, tried.to, None)?);
             }
-            innermost.edge.take().map_or_else(|| note(innermost.from, innermost.to), Ok)
+            innermost.edge.take().map_or_else(|| note(innermost.from, innermost.to, Some(ask)), Ok)
         })
     }
 }
@@ -161,7 +217,7 @@ impl Drop for Attempt {
 }
 
 /// Notes that `from` waits for `to`.
-fn note(from: ActorId, to: Label) -> Result<Waiting, Vec<String>> {
+fn note(from: ActorId, to: Label, ask: Option<Weak<dyn Unanswered>>) -> Result<Waiting, Vec<String>> {
     let (own, next) = (part_of(from), part_of(to.id));
     {
         let mut low = lock(own.min(next));
@@ -169,7 +225,7 @@ fn note(from: ActorId, to: Label) -> Result<Waiting, Vec<String>> {
         let asked = if next <= own { &low } else { high.as_ref().expect("they are two") };
         if from != to.id && !asked.edges.contains_key(&to.id) {
             let asker = if own <= next { &mut low } else { high.as_mut().expect("they are two") };
-            return Ok(asker.add(from, to));
+            return Ok(asker.add(from, to, ask));
         }
     }
     // Whom it asks waits, too: for whom, is looked for while nothing changes.
@@ -180,7 +236,7 @@ fn note(from: ActorId, to: Label) -> Result<Waiting, Vec<String>> {
         path.push(to);
         return Err(path.iter().map(Label::to_string).collect());
     }
-    Ok(parts[own].add(from, to))
+    Ok(parts[own].add(from, to, ask))
 }
 
 fn leads_to(
@@ -205,10 +261,10 @@ fn leads_to(
 }
 
 impl Part {
-    fn add(&mut self, from: ActorId, to: Label) -> Waiting {
+    fn add(&mut self, from: ActorId, to: Label, ask: Option<Weak<dyn Unanswered>>) -> Waiting {
         let token = self.next_token;
         self.next_token += 1;
-        self.edges.entry(from).or_default().push(Edge { to, token });
+        self.edges.entry(from).or_default().push(Edge { to, token, ask });
         Waiting { from, token }
     }
 }

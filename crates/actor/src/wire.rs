@@ -19,7 +19,9 @@ use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, ReplyTo};
 use crate::message::{HandledBy, Message};
 use crate::mobile;
-pub use crate::mobile::{Agency, AnyTimer, Coming, Install, Luggage, Mobile, Moves, Offer, Pack, PackedTimer};
+pub use crate::mobile::{
+    Agency, AnyTimer, Coming, Install, Luggage, Mobile, Moves, Offer, Pack, PackedTimer, ReadTimer,
+};
 use crate::spawn::{SpawnOptions, spawn};
 
 /// How values are written.

@@ -1,0 +1,127 @@
+//! Spans for handlers, linked by what has caused them.
+//!
+//! A message carries a number ([`Observer::cause`](playhouse_executor::Observer::cause)); under it the span is kept that the
+//! message was sent in, until the message is handled.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use playhouse_executor::{Came, Handling, MailKind, RawAddress};
+use rustc_hash::FxHashMap;
+use tracing::Span;
+use tracing::span::EnteredSpan;
+
+use crate::actor::ActorId;
+use crate::names::{Label, ShortType};
+use crate::observe::SlowHandler;
+
+/// So many causes are kept; what is older is forgotten. Those of messages that got lost with a system would be kept for ever.
+const CAUSES_MAX: usize = 65_536;
+
+#[derive(Default)]
+struct Causes {
+    last: u64,
+    spans: BTreeMap<u64, Span>,
+}
+
+/// The spans of a system.
+#[derive(Default)]
+pub(crate) struct Spans {
+    wanted: AtomicBool,
+    causes: Mutex<Causes>,
+    /// Of async handlers that wait.
+    waiting: Mutex<FxHashMap<RawAddress, Span>>,
+}
+
+/// A handler's span, and the cause that its message came with.
+type Entered = (EnteredSpan, Option<(NonZeroU64, Span)>);
+
+thread_local! {
+    /// Of the handlers that run on this thread.
+    static ENTERED: RefCell<Vec<Option<Entered>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// No span is closed under a lock: that calls the subscriber.
+impl Spans {
+    pub(crate) fn want(&self, wanted: bool) {
+        self.wanted.store(wanted, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Keeps the span that this thread is in.
+    pub(crate) fn cause(&self) -> Option<NonZeroU64> {
+        let span = Span::current();
+        if span.is_none() {
+            return None;
+        }
+        let (number, _forgotten) = {
+            let mut causes = lock(&self.causes);
+            causes.last += 1;
+            let number = causes.last;
+            causes.spans.insert(number, span);
+            let oldest = if causes.spans.len() > CAUSES_MAX { causes.spans.pop_first() } else { None };
+            (number, oldest)
+        };
+        NonZeroU64::new(number)
+    }
+
+    pub(crate) fn forget(&self, cause: NonZeroU64) -> Option<Span> {
+        lock(&self.causes).spans.remove(&cause.get())
+    }
+
+    pub(crate) fn begin(&self, handling: &Handling) {
+        if !self.wanted() {
+            return ENTERED.with_borrow_mut(|entered| entered.push(None));
+        }
+        let cause = handling.cause.and_then(|number| Some((number, self.forget(number)?)));
+        let span = if handling.kind == MailKind::WakeUp { lock(&self.waiting).remove(&handling.to) } else { None };
+        let span = span.unwrap_or_else(|| {
+            let (who, message) = (Label::of_type(handling.actor, ActorId(handling.to)), ShortType(handling.message));
+            let span = tracing::info_span!(target: "playhouse", parent: None, "handle", actor = %who, %message);
+            span.follows_from(cause.as_ref().and_then(|(_, cause)| cause.id()));
+            span
+        });
+        let entered = span.entered();
+        ENTERED.with_borrow_mut(|all| all.push(Some((entered, cause))));
+    }
+
+    pub(crate) fn end(&self, handling: &Handling, came: Came) {
+        let Some((entered, cause)) = ENTERED.with_borrow_mut(Vec::pop).flatten() else { return };
+        let span = entered.exit();
+        match came {
+            Came::Done => {
+                // A request may have ended a handler that waited.
+                let _ended = match handling.kind {
+                    MailKind::Control => lock(&self.waiting).remove(&handling.to),
+                    _ => None,
+                };
+            }
+            Came::Waits => {
+                let _of_a_former_one = lock(&self.waiting).insert(handling.to, span);
+            }
+            Came::Gone => {}
+            // It comes again, with the same cause.
+            Came::Deferred => {
+                if let Some((number, cause)) = cause {
+                    lock(&self.causes).spans.insert(number.get(), cause);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn tell_of_slow(&self, slow: &SlowHandler) {
+        if self.wanted() {
+            tracing::warn!(target: "playhouse", "{slow}");
+        }
+    }
+}
