@@ -1,4 +1,4 @@
-//! `#[started]`, `#[stopped]`, `#[terminated]`, `#[departing]`, `#[arrived]` and `#[stayed]`: methods that `Actor`'s methods forward to.
+//! `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[departing]`, `#[arrived]` and `#[stayed]`: methods that `Actor`'s methods forward to.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -18,6 +18,8 @@ pub(crate) enum HookKind {
     Stopped,
     /// When a watched actor has ended.
     Terminated,
+    /// When it has handled nothing for a while.
+    ReceiveTimeout,
     /// Before it is taken to another theater.
     Departing,
     /// When it has come from one.
@@ -33,6 +35,7 @@ impl HookKind {
             "started" => Some(Self::Started),
             "stopped" => Some(Self::Stopped),
             "terminated" => Some(Self::Terminated),
+            "receive_timeout" => Some(Self::ReceiveTimeout),
             "departing" => Some(Self::Departing),
             "arrived" => Some(Self::Arrived),
             "stayed" => Some(Self::Stayed),
@@ -46,6 +49,7 @@ impl HookKind {
             Self::Started => "started",
             Self::Stopped => "stopped",
             Self::Terminated => "terminated",
+            Self::ReceiveTimeout => "receive_timeout",
             Self::Departing => "departing",
             Self::Arrived => "arrived",
             Self::Stayed => "stayed",
@@ -57,14 +61,16 @@ impl HookKind {
         match self {
             Self::Terminated => Some(("down", "Down", "a `#[terminated]` method is told who ended, and why")),
             Self::Stayed => Some(("why", "MigrateError", "a `#[stayed]` method is told why the actor stays")),
-            Self::Started | Self::Stopped | Self::Departing | Self::Arrived => None,
+            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Departing | Self::Arrived => None,
         }
     }
 
     /// The signature that a user should write.
     fn form(self) -> &'static str {
         match self {
-            Self::Started | Self::Stopped | Self::Departing | Self::Arrived => "(&mut self, ctx: &mut Context<Self>)",
+            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Departing | Self::Arrived => {
+                "(&mut self, ctx: &mut Context<Self>)"
+            }
             Self::Stayed => "(&mut self, why: MigrateError, ctx: &mut Context<Self>)",
             Self::Terminated => "(&mut self, down: Down, ctx: &mut Context<Self>)",
         }

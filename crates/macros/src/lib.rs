@@ -1,7 +1,7 @@
-//! The procedural macros of Playhouse: [`#[actor]`](macro@actor) and
-//! [`#[derive(Message)]`](derive@Message).
+//! The procedural macros of Playhouse: [`#[actor]`](macro@actor), [`#[derive(Message)]`](derive@Message) and
+//! [`#[warn_needless_clones]`](macro@warn_needless_clones).
 //!
-//! Users reach both through the `playhouse` crate, and every path in the generated code starts at
+//! Users reach them through the `playhouse` crate, and every path in the generated code starts at
 //! `::playhouse`. The macros write only what one would write by hand (a message struct, an
 //! `impl Message`, an `impl Handler`, the entries of `remote!`); hand-written handlers live beside them.
 //!
@@ -11,7 +11,7 @@
 //! | `method` | one `#[message]` method: its signature, checked and taken apart |
 //! | `options` | the arguments of `#[actor(..)]` and `#[message(..)]` |
 //! | `params` | parameters of methods; which of them is the context |
-//! | `hook` | `#[started]`, `#[stopped]`, `#[terminated]`, `#[departing]`, `#[arrived]`, `#[stayed]` |
+//! | `hook` | `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[departing]`, `#[arrived]`, `#[stayed]` |
 //! | `emit` | the code that is written for a message method |
 //! | `message` | `#[derive(Message)]` |
 //! | `remote` | what goes over the wire: names, forms, and the entries of the binary's list |
@@ -19,10 +19,12 @@
 //! | `generics` | which generics a message needs; `Self` outside its `impl` block |
 //! | `attrs` | which attributes of a method its message inherits |
 //! | `name` | names of messages |
+//! | `clones` | `#[warn_needless_clones]` |
 //! | `errors` | several errors at once |
 
 mod actor;
 mod attrs;
+mod clones;
 mod emit;
 mod errors;
 mod generics;
@@ -145,7 +147,7 @@ use proc_macro::TokenStream;
 /// # Hooks
 ///
 /// `#[started]` and `#[stopped]` mark methods of the form `fn(&mut self)` or
-/// `fn(&mut self, &mut Context<Self>)`; `#[terminated]` marks one that also takes a `Down`. Those of mobile actors are `#[departing]`,
+/// `fn(&mut self, &mut Context<Self>)`, and so does `#[receive_timeout]`; `#[terminated]` marks one that also takes a `Down`. Those of mobile actors are `#[departing]`,
 /// `#[arrived]`, and `#[stayed]`, which also takes a `MigrateError`.
 /// `Actor`'s methods of these names forward to them.
 ///
@@ -348,4 +350,44 @@ pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Message, attributes(message))]
 pub fn message(item: TokenStream) -> TokenStream {
     message::expand(item.into()).into()
+}
+
+/// Warns where something is cloned that nothing uses afterwards, so that it could have been moved.
+///
+/// It goes on a function, or on what has functions in it: an `impl` block, also one of an [`#[actor]`](macro@actor), a trait, a
+/// module with a body. The warning is the one for deprecated items: `#[allow(deprecated)]` on a statement silences it, and
+/// `#![deny(deprecated)]` makes an error of it. The program is the same with it and without it.
+///
+/// It sees `list.clone()` and `Arc::clone(&list)` of variables, and `.clone()` of values that have no name. What it
+/// reports is a clone of the value itself, not of what a reference or a guard leads to. It says nothing where the text does not tell
+/// for sure that the original is free: of fields, in macro calls, and where a variable may still borrow it.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse::prelude::*;
+/// use playhouse::warn_needless_clones;
+///
+/// # #[derive(Default)]
+/// # struct Sorter;
+/// # #[actor]
+/// # impl Sorter {
+/// #     #[message]
+/// #     fn sort(&mut self, list: Vec<u64>) {}
+/// # }
+/// # struct Divider;
+/// #[actor]
+/// #[warn_needless_clones]
+/// impl Divider {
+///     #[message]
+///     fn divide(&mut self, list: Vec<u64>, sorter: ActorRef<Sorter>, second: ActorRef<Sorter>) {
+///         sorter.tell(Sort(list.clone())); // needed
+///         second.tell(Sort(list)); // `list.clone()` would be reported here
+///     }
+/// }
+/// # fn main() {}
+/// ```
+#[proc_macro_attribute]
+pub fn warn_needless_clones(args: TokenStream, item: TokenStream) -> TokenStream {
+    clones::expand(&args.into(), item.into()).into()
 }

@@ -1,0 +1,534 @@
+//! What a function uses when, read in its text.
+//!
+//! Where the text does not say it for sure, nothing is reported:
+//!
+//! - A clone in a loop or a closure needs its original again, unless that began to be in there.
+//! - What follows in the text follows in the run, but the branches of an `if` or `match` exclude each other, and
+//!   behind a `return` nothing does.
+//! - A variable may borrow what stood in the statement that made it, and what has stood beside it in a later one, for as long as it
+//!   is in scope. Messages own what they have, and so do the results of methods like `len`; parameters outlive the borrows of a
+//!   function.
+//! - What stands in a macro call is used there, words in its strings too; clones in there are not seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    Arm, BinOp, Block, Expr, ExprAsync, ExprClosure, ExprForLoop, ExprIf, ExprLet, ExprMatch, ExprMethodCall,
+    ExprWhile, FnArg, Item, Local, Macro, Pat, PatIdent, Signature, Stmt, UnOp,
+};
+
+use super::{Mark, mark};
+
+/// Marks the clones in a function; for each that is one of a variable, whether nothing needs that any more.
+pub(super) fn dead_clones(sig: &Signature, block: &mut Block) -> Vec<bool> {
+    let mut reading = Reading::default();
+    reading.scopes.push(Vec::new());
+    for input in &sig.inputs {
+        match input {
+            FnArg::Receiver(_) => {}
+            FnArg::Typed(input) => {
+                let is_parameter = matches!(*input.pat, Pat::Ident(_));
+                reading.declare(&input.pat, is_parameter, &BTreeSet::new());
+            }
+        }
+    }
+    reading.visit_block_mut(block);
+    reading.sites.iter().map(|site| !reading.is_opaque && reading.is_dead(site)).collect()
+}
+
+/// A variable of the function.
+struct Variable {
+    name: String,
+    is_parameter: bool,
+    /// How many loops and closures it is in.
+    depth: usize,
+    /// How many closures and futures.
+    inner: usize,
+    /// What it may borrow.
+    borrows: BTreeSet<usize>,
+}
+
+/// The branches that something is in: which fork, and which way.
+type Way = Vec<(usize, usize)>;
+
+/// The clone of a variable.
+struct Site {
+    variable: usize,
+    at: usize,
+    way: Way,
+    depth: usize,
+    /// Whether a variable in scope may borrow it, or something else in its statement.
+    is_borrowed: bool,
+}
+
+/// A statement, or the head of a branch: what is mentioned in it.
+#[derive(Default)]
+struct Unit {
+    mentioned: BTreeSet<usize>,
+    /// Borrowed until its end at least.
+    borrowed: BTreeSet<usize>,
+    /// Those of them that may be borrowed longer.
+    kept: BTreeSet<usize>,
+    sites: Vec<usize>,
+}
+
+/// Reads a function from its beginning to its end.
+#[derive(Default)]
+struct Reading {
+    variables: Vec<Variable>,
+    scopes: Vec<Vec<usize>>,
+    depth: usize,
+    /// Goes up with each mention.
+    now: usize,
+    way: Way,
+    forks: usize,
+    uses: BTreeMap<usize, Vec<(usize, Way)>>,
+    sites: Vec<Site>,
+    units: Vec<Unit>,
+    /// How many messages the text is in the arguments of: those own what they have.
+    sending: usize,
+    /// Where the function is left: when, in which branch, and how deep in loops.
+    returns: Vec<(usize, Way, usize)>,
+    /// How many closures and futures the text is in: a `return` leaves those.
+    inner: usize,
+    /// Whether a block has a label: who breaks out of it gets round what follows in it.
+    has_labels: bool,
+    /// Whether a macro is defined in there, which may mention variables wherever it is called.
+    is_opaque: bool,
+}
+
+impl Reading {
+    /// Declares the variables of a pattern, which may borrow `from`.
+    fn declare(&mut self, pat: &Pat, is_parameter: bool, from: &BTreeSet<usize>) {
+        let mut names = Names::default();
+        names.visit_pat(pat);
+        for name in names.0 {
+            let variable = self.variables.len();
+            let (depth, inner) = (self.depth, self.inner);
+            self.variables.push(Variable { name, is_parameter, depth, inner, borrows: from.clone() });
+            self.scopes.last_mut().expect("a scope").push(variable);
+            for unit in &mut self.units {
+                unit.mentioned.insert(variable);
+            }
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<usize> {
+        self.scopes
+            .iter()
+            .rev()
+            .flat_map(|scope| scope.iter().rev())
+            .copied()
+            .find(|at| self.variables[*at].name == name)
+    }
+
+    fn mention(&mut self, name: &str, is_borrow: bool) {
+        if let Some(variable) = self.variable(name) {
+            self.use_of(variable);
+            // A closure or a future borrows what is not its own, however it uses that, for as long as it lives.
+            let is_captured = self.variables[variable].inner < self.inner;
+            for unit in &mut self.units {
+                unit.mentioned.insert(variable);
+                if is_borrow || is_captured {
+                    unit.borrowed.insert(variable);
+                    if self.sending == 0 || is_captured {
+                        unit.kept.insert(variable);
+                    }
+                }
+            }
+        }
+    }
+
+    fn use_of(&mut self, variable: usize) {
+        self.now += 1;
+        self.uses.entry(variable).or_default().push((self.now, self.way.clone()));
+    }
+
+    /// The words in a macro call.
+    fn mention_all(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => self.mention_all(group.stream()),
+                TokenTree::Ident(name) => self.mention(&name.to_string(), true),
+                TokenTree::Literal(literal) => {
+                    let text = literal.to_string();
+                    for word in text.split(|c: char| !c.is_alphanumeric() && c != '_') {
+                        self.mention(word, true);
+                    }
+                }
+                TokenTree::Punct(_) => {}
+            }
+        }
+    }
+
+    /// Visits an expression whose value may go on borrowing what it names.
+    fn borrow(&mut self, expr: &mut Expr) {
+        match expr {
+            Expr::Path(path) => match path.path.get_ident() {
+                Some(name) => self.mention(&name.to_string(), true),
+                None => visit_mut::visit_expr_path_mut(self, path),
+            },
+            Expr::Field(field) => self.borrow(&mut field.base),
+            Expr::Paren(paren) => self.borrow(&mut paren.expr),
+            Expr::Group(group) => self.borrow(&mut group.expr),
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => self.borrow(&mut unary.expr),
+            Expr::Index(index) => {
+                self.borrow(&mut index.expr);
+                self.visit_expr_mut(&mut index.index);
+            }
+            other => self.visit_expr_mut(other),
+        }
+    }
+
+    /// Reads one statement, or head of a branch: whatever is declared in it may borrow what it mentions. Returns what it borrows.
+    fn unit(&mut self, read: impl FnOnce(&mut Self)) -> BTreeSet<usize> {
+        self.units.push(Unit::default());
+        read(self);
+        let unit = self.units.pop().expect("it was pushed above");
+        for site in &unit.sites {
+            let site = &mut self.sites[*site];
+            site.is_borrowed |= unit.borrowed.contains(&site.variable);
+        }
+        let mut borrowed = unit.kept;
+        borrowed.extend(unit.mentioned.iter().flat_map(|at| &self.variables[*at].borrows));
+        for at in &unit.mentioned {
+            let variable = &mut self.variables[*at];
+            if !variable.is_parameter {
+                variable.borrows.extend(borrowed.iter().filter(|borrowed| *borrowed != at));
+            }
+        }
+        borrowed
+    }
+
+    /// What was in the head of a branch may be kept to its end by a value that has no name: no site from `first` on is free of it.
+    fn keep(&mut self, borrowed: &BTreeSet<usize>, first: usize) {
+        for site in &mut self.sites[first..] {
+            site.is_borrowed |= borrowed.contains(&site.variable);
+        }
+    }
+
+    fn scope(&mut self, read: impl FnOnce(&mut Self)) {
+        self.scopes.push(Vec::new());
+        read(self);
+        self.scopes.pop();
+    }
+
+    /// Reads what may run again, or never, or later.
+    fn again(&mut self, read: impl FnOnce(&mut Self)) {
+        self.depth += 1;
+        self.scope(read);
+        self.depth -= 1;
+    }
+
+    fn branch(&mut self, fork: usize, way: usize, read: impl FnOnce(&mut Self)) {
+        self.way.push((fork, way));
+        self.scope(read);
+        self.way.pop();
+    }
+
+    /// Reads what may be passed over; its variables are in scope behind it.
+    fn perhaps(&mut self, read: impl FnOnce(&mut Self)) {
+        let fork = self.fork();
+        self.way.push((fork, 0));
+        read(self);
+        self.way.pop();
+    }
+
+    fn fork(&mut self) -> usize {
+        self.forks += 1;
+        self.forks
+    }
+
+    /// Notes the clone of a variable; returns the number of its site.
+    fn clone_of(&mut self, name: &str) -> Option<usize> {
+        let variable = self.variable(name)?;
+        self.mention(name, false);
+        let is_borrowed = self.scopes.iter().flatten().any(|other| self.variables[*other].borrows.contains(&variable));
+        let number = self.sites.len();
+        self.sites.push(Site { variable, at: self.now, way: self.way.clone(), depth: self.depth, is_borrowed });
+        for unit in &mut self.units {
+            unit.sites.push(number);
+        }
+        Some(number)
+    }
+
+    /// Whether nothing needs the variable of a site any more.
+    fn is_dead(&self, site: &Site) -> bool {
+        let is_end = |(at, way, depth): &&(usize, Way, usize)| {
+            *at > site.at && site.way.starts_with(way) && *depth == site.depth && !self.has_labels
+        };
+        let end = self.returns.iter().find(is_end).map_or(usize::MAX, |(at, ..)| *at);
+        let is_later = |(at, way): &(usize, Way)| site.at < *at && *at < end && !exclude_each_other(way, &site.way);
+        site.depth == self.variables[site.variable].depth
+            && !site.is_borrowed
+            && !self.uses[&site.variable].iter().any(is_later)
+    }
+}
+
+/// The variables of a pattern.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_pat_ident(&mut self, pat: &'ast PatIdent) {
+        self.0.push(pat.ident.to_string());
+        visit::visit_pat_ident(self, pat);
+    }
+    fn visit_expr(&mut self, _: &'ast Expr) {}
+}
+
+/// Whether there is a `let` in a condition.
+struct HasLet(bool);
+
+impl<'ast> Visit<'ast> for HasLet {
+    fn visit_expr_let(&mut self, _: &'ast ExprLet) {
+        self.0 = true;
+    }
+}
+
+/// Whether two places are in different ways of a fork.
+fn exclude_each_other(one: &Way, other: &Way) -> bool {
+    one.iter().zip(other).find(|(one, other)| one != other).is_some_and(|(one, other)| one.0 == other.0)
+}
+
+/// The variable that an expression clones: `list.clone()`, `Arc::clone(&list)`.
+fn cloned_variable(expr: &Expr) -> Option<String> {
+    let variable = match expr {
+        Expr::MethodCall(call) if is_clone(call) => &*call.receiver,
+        Expr::Call(call) => match (&*call.func, call.args.first()) {
+            (Expr::Path(path), Some(Expr::Reference(argument)))
+                if path.path.segments.len() > 1
+                    && path.path.segments.last().is_some_and(|last| last.ident == "clone")
+                    && call.args.len() == 1 =>
+            {
+                &*argument.expr
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    match variable {
+        Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+        _ => None,
+    }
+}
+
+fn is_clone(call: &ExprMethodCall) -> bool {
+    call.method == "clone" && call.args.is_empty() && call.turbofish.is_none()
+}
+
+/// Whether an expression makes a value, which has no name.
+fn makes_value(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(_) | Expr::MethodCall(_) | Expr::Macro(_) | Expr::Try(_) | Expr::Await(_))
+}
+
+/// Methods of which everybody knows that nothing of what they return is borrowed.
+fn returns_no_borrow(call: &ExprMethodCall) -> bool {
+    const NAMES: [&str; 7] = ["is_empty", "len", "split_off", "swap_remove", "to_owned", "to_string", "to_vec"];
+    NAMES.iter().any(|name| call.method == name)
+}
+
+/// Methods that send a message, which owns what it has.
+fn sends(call: &ExprMethodCall) -> bool {
+    ["ask", "tell", "tell_urgent", "try_tell"].iter().any(|name| call.method == name)
+}
+
+/// Whether an expression has branches or a body, whose statements are read for themselves.
+fn is_block_like(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::If(_)
+            | Expr::Match(_)
+            | Expr::Block(_)
+            | Expr::Unsafe(_)
+            | Expr::Loop(_)
+            | Expr::While(_)
+            | Expr::ForLoop(_)
+    )
+}
+
+/// Whether an expression names a place: no value is made for it that would live on.
+fn is_place(expr: &Expr) -> bool {
+    match expr {
+        Expr::Path(_) => true,
+        Expr::Field(field) => is_place(&field.base),
+        Expr::Tuple(tuple) => tuple.elems.iter().all(is_place),
+        _ => false,
+    }
+}
+
+impl VisitMut for Reading {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        if let Some(site) = cloned_variable(expr).and_then(|name| self.clone_of(&name)) {
+            mark(expr, Mark::Variable(site));
+            return;
+        }
+        match expr {
+            Expr::MethodCall(call) if is_clone(call) && makes_value(&call.receiver) => {
+                self.visit_expr_mut(&mut call.receiver);
+                mark(expr, Mark::Value);
+            }
+            Expr::Path(path) => {
+                if let Some(name) = path.path.get_ident() {
+                    self.mention(&name.to_string(), false);
+                }
+            }
+            Expr::Reference(reference) => self.borrow(&mut reference.expr),
+            Expr::RawAddr(address) => self.borrow(&mut address.expr),
+            Expr::MethodCall(call) => {
+                if returns_no_borrow(call) {
+                    self.visit_expr_mut(&mut call.receiver);
+                } else {
+                    self.borrow(&mut call.receiver);
+                }
+                let sending = usize::from(sends(call));
+                self.sending += sending;
+                for argument in &mut call.args {
+                    self.visit_expr_mut(argument);
+                }
+                self.sending -= sending;
+            }
+            Expr::Binary(binary) if matches!(binary.op, BinOp::And(_) | BinOp::Or(_)) => {
+                self.visit_expr_mut(&mut binary.left);
+                self.perhaps(|this| this.visit_expr_mut(&mut binary.right));
+            }
+            Expr::Return(expr) => {
+                visit_mut::visit_expr_return_mut(self, expr);
+                self.now += 1;
+                if self.inner == 0 {
+                    self.returns.push((self.now, self.way.clone(), self.depth));
+                }
+            }
+            Expr::Block(block) => {
+                self.has_labels |= block.label.is_some();
+                self.visit_block_mut(&mut block.block);
+            }
+            Expr::Assign(assign) => {
+                self.visit_expr_mut(&mut assign.right);
+                self.borrow(&mut assign.left);
+            }
+            Expr::Loop(body) => self.again(|this| this.visit_block_mut(&mut body.body)),
+            Expr::Verbatim(tokens) => self.mention_all(tokens.clone()),
+            other => visit_mut::visit_expr_mut(self, other),
+        }
+    }
+
+    fn visit_expr_closure_mut(&mut self, closure: &mut ExprClosure) {
+        self.inner += 1;
+        self.again(|this| {
+            for input in &closure.inputs {
+                this.declare(input, false, &BTreeSet::new());
+            }
+            this.visit_expr_mut(&mut closure.body);
+        });
+        self.inner -= 1;
+    }
+
+    fn visit_expr_async_mut(&mut self, block: &mut ExprAsync) {
+        self.inner += 1;
+        self.visit_block_mut(&mut block.block);
+        self.inner -= 1;
+    }
+
+    fn visit_expr_let_mut(&mut self, binding: &mut ExprLet) {
+        self.borrow(&mut binding.expr);
+        self.declare(&binding.pat, false, &BTreeSet::new()); // the head is a unit
+    }
+
+    fn visit_expr_if_mut(&mut self, expr: &mut ExprIf) {
+        let (fork, first) = (self.fork(), self.sites.len());
+        let mut kept = BTreeSet::new();
+        self.scope(|this| {
+            kept = this.unit(|this| this.visit_expr_mut(&mut expr.cond));
+            this.branch(fork, 0, |this| this.visit_block_mut(&mut expr.then_branch));
+        });
+        if let Some((_, otherwise)) = &mut expr.else_branch {
+            self.branch(fork, 1, |this| this.visit_expr_mut(otherwise));
+        }
+        let mut has_let = HasLet(false);
+        has_let.visit_expr(&expr.cond);
+        if has_let.0 {
+            self.keep(&kept, first);
+        }
+    }
+
+    fn visit_expr_match_mut(&mut self, expr: &mut ExprMatch) {
+        let (fork, first) = (self.fork(), self.sites.len());
+        let is_place = is_place(&expr.expr);
+        let kept = self.unit(|this| this.borrow(&mut expr.expr));
+        for (way, arm) in expr.arms.iter_mut().enumerate() {
+            self.branch(fork, way, |this| {
+                let Arm { pat, guard, body, .. } = arm;
+                this.declare(pat, false, &kept);
+                if let Some((_, guard)) = guard {
+                    this.again(|this| this.visit_expr_mut(guard));
+                }
+                this.visit_expr_mut(body);
+            });
+        }
+        if !is_place {
+            self.keep(&kept, first);
+        }
+    }
+
+    fn visit_expr_for_loop_mut(&mut self, expr: &mut ExprForLoop) {
+        let first = self.sites.len();
+        let kept = self.unit(|this| this.borrow(&mut expr.expr));
+        self.again(|this| {
+            this.declare(&expr.pat, false, &kept);
+            this.visit_block_mut(&mut expr.body);
+        });
+        self.keep(&kept, first);
+    }
+
+    fn visit_expr_while_mut(&mut self, expr: &mut ExprWhile) {
+        self.again(|this| {
+            let first = this.sites.len();
+            let kept = this.unit(|this| this.visit_expr_mut(&mut expr.cond));
+            this.visit_block_mut(&mut expr.body);
+            this.keep(&kept, first);
+        });
+    }
+
+    fn visit_block_mut(&mut self, block: &mut Block) {
+        self.scope(|this| visit_mut::visit_block_mut(this, block));
+    }
+
+    fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
+        match stmt {
+            Stmt::Expr(expr, _) if is_block_like(expr) => self.visit_expr_mut(expr),
+            stmt => {
+                self.unit(|this| visit_mut::visit_stmt_mut(this, stmt));
+            }
+        }
+    }
+
+    fn visit_local_mut(&mut self, local: &mut Local) {
+        if let Some(init) = &mut local.init {
+            match &local.pat {
+                Pat::Ident(PatIdent { by_ref: None, subpat: None, .. }) | Pat::Type(_) => {
+                    self.visit_expr_mut(&mut init.expr)
+                }
+                _ => self.borrow(&mut init.expr),
+            }
+            if let Some((_, otherwise)) = &mut init.diverge {
+                self.perhaps(|this| this.visit_expr_mut(otherwise));
+            }
+        }
+        self.declare(&local.pat, false, &BTreeSet::new()); // the statement is a unit
+    }
+
+    fn visit_macro_mut(&mut self, call: &mut Macro) {
+        self.mention_all(call.tokens.clone());
+    }
+
+    fn visit_item_mut(&mut self, item: &mut Item) {
+        self.is_opaque |= matches!(item, Item::Macro(_));
+    }
+
+    fn visit_type_mut(&mut self, _: &mut syn::Type) {}
+    fn visit_pat_mut(&mut self, _: &mut Pat) {}
+}
