@@ -2,7 +2,6 @@
 //! nothing blocks and the driver does all that.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
@@ -10,9 +9,11 @@ use std::time::Duration;
 use playhouse_executor::SystemCore;
 
 use crate::error::TheaterError;
-use crate::handshake::PATIENCE;
-use crate::house::{House, TICK, TakeLink, only_busy, plain};
+use crate::house::{Callee, House, TICK, TakeLink, only_busy, plain};
 use crate::simulated::{Heard, Outside};
+
+/// A theater that says each time that it is calling by itself is called so often.
+const BUSY_MAX: u32 = 200;
 
 impl House {
     /// The system's time: what decisions are made by.
@@ -93,25 +94,27 @@ impl House {
     }
 
     /// As [`House::link_with`], in the background, for who must not wait there in simulation.
-    pub(crate) fn reach(self: &Arc<Self>, address: SocketAddr, take: TakeLink) {
+    pub(crate) fn reach(self: &Arc<Self>, callee: impl Into<Callee>, take: TakeLink) {
+        let callee = callee.into();
         match &self.outside {
-            None => take(self.link_with(address)),
-            Some(_) if !self.settings.secrecy.allows(address) => {
-                take(Err(TheaterError::NotLoopback { address: address.to_string() }));
+            None => take(self.link_with(callee)),
+            Some(_) if !self.settings.secrecy.allows(callee.address) => {
+                take(Err(TheaterError::NotLoopback { address: callee.address.to_string() }));
             }
-            Some(outside) => self.reach_before(self.now() + 2 * PATIENCE, address, outside, take),
+            Some(outside) => self.reach_in(BUSY_MAX, callee, outside, take),
         }
     }
 
     /// What [`House::link_with`] does, in pieces.
-    fn reach_before(self: &Arc<Self>, deadline: Duration, address: SocketAddr, outside: &Arc<Outside>, take: TakeLink) {
+    fn reach_in(self: &Arc<Self>, turns: u32, callee: Callee, outside: &Arc<Outside>, take: TakeLink) {
+        let address = callee.address;
         let (house, next) = (Arc::clone(self), Arc::clone(outside));
         let again = move |take| {
             let there = Arc::clone(&next);
-            next.later(TICK, Box::new(move || house.reach_before(deadline, address, &there, take)));
+            next.later(TICK, Box::new(move || house.reach_in(turns.saturating_sub(1), callee, &there, take)));
         };
         let mut links = self.links();
-        if let Some(link) = links.at(address).map(Arc::clone) {
+        if let Some(link) = links.at(callee).map(Arc::clone) {
             drop(links);
             return take(Ok(link));
         }
@@ -126,7 +129,7 @@ impl House {
             house.links().calling.remove(&address);
             match called {
                 Ok(Some(link)) => take(Ok(link)),
-                Ok(None) if house.now() < deadline => again(take),
+                Ok(None) if turns > 0 => again(take),
                 Ok(None) => take(Err(only_busy(address))),
                 Err(error) => take(Err(error)),
             }

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::ActorId;
 use playhouse_actor::away::{RefName, Seat};
-use playhouse_actor::wire::WireError;
+use playhouse_actor::wire::{Controls, WireError};
 use playhouse_executor::{SystemCore, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -64,9 +64,18 @@ pub(crate) struct Directory {
     pub(crate) unheard: Mutex<FxHashMap<(u64, u64, u64), Unheard>>,
     /// How often room was made on a link whose window was full.
     pub(crate) room_made: AtomicU64,
+    /// What to do to an actor of which it is known that it lives, or not yet that it does not, while the way from its place leads
+    /// to a theater that is lost: it has come back, or has been found, and its place has not heard of that yet.
+    again: Mutex<Vec<Again>>,
+    /// Actors that have come from other theaters.
+    pub(crate) came: AtomicU64,
+    /// Actors that have left for other theaters.
+    left: AtomicU64,
     /// In simulation: what actors are called instead of where they lie in memory, which is another place in each run.
     numbers: Option<Mutex<Numbers>>,
 }
+
+type Again = (ActorId, Box<dyn FnOnce(ActorId, &Controls) + Send>);
 
 /// Actors by the order in which they were first named.
 #[derive(Default)]
@@ -146,6 +155,9 @@ impl Directory {
             talk: crate::balance::Talk::default(),
             unheard: Mutex::default(),
             room_made: AtomicU64::new(0),
+            again: Mutex::default(),
+            came: AtomicU64::new(0),
+            left: AtomicU64::new(0),
             numbers: simulated.then(Mutex::default),
         }
     }
@@ -214,11 +226,23 @@ impl Directory {
 
     /// Whether the actor of this place lives elsewhere, as far as is known here.
     pub(crate) fn is_elsewhere(&self, id: ActorId) -> bool {
+        self.at(id).is_some()
+    }
+
+    /// Where the actor of this place is, as far as is known here; nothing if it is here.
+    pub(crate) fn at(&self, id: ActorId) -> Option<Far> {
         let known = self.known();
-        match known.moved.get(&id) {
-            Some(moved) => moved.at.is_some(),
-            None => known.names.contains_key(&id),
-        }
+        known.moved.get(&id).map_or_else(|| known.names.get(&id).copied(), |moved| moved.at)
+    }
+
+    /// Does this to the actor some milliseconds later, whatever the way from its place is then.
+    pub(crate) fn again(&self, id: ActorId, act: impl FnOnce(ActorId, &Controls) + Send + 'static) {
+        self.again.lock().unwrap_or_else(PoisonError::into_inner).push((id, Box::new(act)));
+    }
+
+    /// What is to be done again.
+    pub(crate) fn take_again(&self) -> Vec<Again> {
+        std::mem::take(&mut *self.again.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The actor is there now, or here.
@@ -234,7 +258,14 @@ impl Directory {
 
     /// The actor has left for there.
     pub(crate) fn note_left(&self, id: ActorId, at: Far, way: &Arc<Way>) {
+        // Relaxed: it is counted only.
+        self.left.fetch_add(1, Ordering::Relaxed);
         self.known().moved.insert(id, Moved { at: Some(at), way: Some(Arc::clone(way)) });
+    }
+
+    /// Actors that have come, and that have left.
+    pub(crate) fn migrations(&self) -> (u64, u64) {
+        (self.came.load(Ordering::Relaxed), self.left.load(Ordering::Relaxed))
     }
 
     /// The actor comes back. True: nothing was sent on from here since it left, and nothing will be.
@@ -250,11 +281,7 @@ impl Directory {
         if id.address().is_stale() {
             return None;
         }
-        if !self.is_elsewhere(id) {
-            return self.seat(id, self.house()?.listens).ok();
-        }
-        let moved = self.known().moved.get(&id).and_then(|moved| moved.at);
-        let at = moved.or_else(|| self.far_name(id))?;
+        let Some(at) = self.at(id) else { return self.seat(id, self.house()?.listens).ok() };
         let Far { theater, address, slot, life, seal } = at;
         (theater != lost).then_some(Seat { theater, address, slot, life, seal })
     }

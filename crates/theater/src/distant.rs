@@ -4,18 +4,21 @@
 //! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order.
 
 use std::any::{Any, TypeId};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use playhouse_actor::away::{Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
-use playhouse_actor::{ActorId, AskError, StopReason, Watcher};
+use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
 
 use crate::directory::{Directory, Far};
 use crate::error::TheaterError;
-use crate::house::House;
+use crate::handshake::PATIENCE;
+use crate::house::{Callee, House};
 use crate::link::Link;
+use crate::moves::Search;
 use crate::proxy::Proxy;
 
 /// What is kept until the theater is reached; what is more becomes dead letters.
@@ -28,14 +31,22 @@ pub(crate) struct Distant {
     this: Weak<Distant>,
     directory: Arc<Directory>,
     /// Where it is; nothing while it is sought.
-    far: OnceLock<Far>,
+    far: Mutex<Option<Far>>,
+    /// How often it was.
+    searches: AtomicU32,
     id: OnceLock<ActorId>,
     state: Mutex<State>,
 }
 
 enum State {
-    Waiting { kept: Vec<Kept>, bytes: usize, called: bool },
+    Waiting {
+        kept: Vec<Kept>,
+        bytes: usize,
+        called: bool,
+    },
     There(Arc<Proxy>),
+    /// It has come to the place that this was the way from, while it was sought.
+    Here,
     Lost,
 }
 
@@ -77,20 +88,21 @@ impl Distant {
 
     /// The way to an actor.
     pub(crate) fn new(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
-        Distant::with(directory, OnceLock::from(far), false)
+        Distant::with(directory, Some(far), false)
     }
 
-    /// The way to an actor that is sought: it waits for [`Distant::found`] or [`Distant::give_up`].
+    /// The way to an actor that is sought: it waits for [`Distant::found`], [`Distant::is_here`] or [`Distant::give_up`].
     pub(crate) fn sought(directory: &Arc<Directory>) -> Arc<Distant> {
-        Distant::with(directory, OnceLock::new(), true)
+        Distant::with(directory, None, true)
     }
 
-    fn with(directory: &Arc<Directory>, far: OnceLock<Far>, called: bool) -> Arc<Distant> {
+    fn with(directory: &Arc<Directory>, far: Option<Far>, called: bool) -> Arc<Distant> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called };
         Arc::new_cyclic(|this| Distant {
             this: this.clone(),
             directory: Arc::clone(directory),
-            far,
+            far: Mutex::new(far),
+            searches: AtomicU32::new(u32::from(called)),
             id: OnceLock::new(),
             state: Mutex::new(waiting),
         })
@@ -98,8 +110,7 @@ impl Distant {
 
     /// The actor that was sought is there.
     pub(crate) fn found(self: &Arc<Self>, far: Far) {
-        // Once, by who has sought it.
-        let _ = self.far.set(far);
+        *self.far() = Some(far);
         match self.directory.link(far.theater) {
             Some(link) => self.reached(Some(link)),
             None => self.call_in_background(),
@@ -111,13 +122,36 @@ impl Distant {
         self.reached(None);
     }
 
+    /// It has come to the place that this was the way from, while it was sought: who watches it watches it there. Messages that
+    /// were kept are as if nobody had been found: they were on their way to a theater that is lost.
+    pub(crate) fn is_here(&self) {
+        let State::Waiting { kept, .. } = std::mem::replace(&mut *self.state(), State::Here) else { return };
+        for parcel in kept {
+            if let Err(parcel) = self.act(parcel) {
+                parcel.fail(&self.directory.core);
+            }
+        }
+    }
+
+    /// Does it to the actor, which is here, or is just coming; a message is given back.
+    fn act(&self, parcel: Kept) -> Result<(), Kept> {
+        let Some(id) = self.id.get().copied() else { return Err(parcel) };
+        match parcel {
+            Kept::Stop { drain } => self.directory.again(id, move |id, controls| (controls.stop)(id, drain)),
+            Kept::Kill => self.directory.again(id, |id, controls| (controls.kill)(id)),
+            Kept::Watch { watcher, notify } => {
+                self.directory.again(id, move |id, controls| (controls.watch)(id, watcher, Notify::Call(notify)));
+            }
+            Kept::Unwatch { watcher } => self.directory.again(id, move |id, controls| (controls.unwatch)(id, watcher)),
+            message => return Err(message),
+        }
+        Ok(())
+    }
+
     fn call_in_background(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let house = self.directory.house();
-        let call = |house: Arc<House>| {
-            let since = house.now();
-            house.in_background("call", move || this.call(since)).is_err()
-        };
+        let call = |house: Arc<House>| house.in_background("call", move || this.call(Duration::ZERO)).is_err();
         if house.is_none_or(call) {
             // No thread can be had: as if nobody had answered.
             self.give_up();
@@ -130,6 +164,10 @@ impl Distant {
         let _ = self.id.set(id);
     }
 
+    fn far(&self) -> MutexGuard<'_, Option<Far>> {
+        self.far.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,18 +177,37 @@ impl Distant {
     }
 
     /// Calls the theater, again and again for as long as one that there was a link with would be, and sends on what was kept.
-    fn call(self: Arc<Self>, since: Duration) {
-        let (Some(house), Some(address)) = (self.directory.house(), self.far.get().and_then(|far| far.address)) else {
-            return self.reached(None);
-        };
-        let again = Arc::clone(&house);
+    fn call(self: Arc<Self>, called_for: Duration) {
+        let Some(house) = self.directory.house() else { return self.reached(None) };
+        let far = *self.far();
+        let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else { return self.miss(&house) };
+        let (again, since) = (Arc::clone(&house), house.now());
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
-            Err(TheaterError::Io { .. }) if again.now() - since < again.settings.lost_after => {
-                again.later(CALL_EVERY, move || self.call(since));
+            Err(TheaterError::Io { .. }) if called_for < again.settings.lost_after => {
+                // If more has passed, this theater has stood still.
+                let called_for = called_for + (again.now() - since).min(PATIENCE) + CALL_EVERY;
+                again.later(CALL_EVERY, move || self.call(called_for));
             }
-            link => self.reached(link.ok()),
+            Ok(link) if link.incarnation == far.theater => self.reached(Some(link)),
+            // Another one is there, or nobody.
+            Ok(_) | Err(_) => self.miss(&again),
         };
-        house.reach(address, Box::new(called));
+        house.reach(Callee { address, theater: Some(far.theater) }, Box::new(called));
+    }
+
+    /// The theater is no more. Who moves may have gone on from there, and is sought.
+    fn miss(self: &Arc<Self>, house: &House) {
+        /// An actor that was missed so often is not alive, or too fast.
+        const SEARCHES_MAX: u32 = 3;
+        let far = self.far().take();
+        let id = self.id.get().copied().filter(|id| house.registry.moves(*id).is_some());
+        // Relaxed: only a count.
+        match (id, far) {
+            (Some(id), Some(far)) if self.searches.fetch_add(1, Ordering::Relaxed) < SEARCHES_MAX => {
+                Search::begin(vec![(id, Arc::clone(self))], &self.directory, &house.registry, far.theater);
+            }
+            _ => self.reached(None),
+        }
     }
 
     fn reached(&self, link: Option<Arc<Link>>) {
@@ -172,9 +229,8 @@ impl Distant {
     }
 
     fn proxy(&self, link: &Arc<Link>) -> Option<Arc<Proxy>> {
-        // Another one: it was started anew, and the actor is no more.
-        let far = self.far.get().filter(|far| link.incarnation == far.theater)?;
-        link.adopt(*self.id.get()?, far).ok().map(Arc::new)
+        let far = (*self.far())?;
+        link.adopt(*self.id.get()?, &far).ok().map(Arc::new)
     }
 
     fn keep(&self, parcel: Parcel<'_>) -> Result<(Kept, usize), WireError> {
@@ -281,7 +337,7 @@ impl Carrier for Distant {
     fn carry(&self, parcel: Parcel<'_>) -> Written {
         let there = match &*self.state() {
             State::There(proxy) => Some(Arc::clone(proxy)),
-            State::Waiting { .. } | State::Lost => None,
+            State::Waiting { .. } | State::Here | State::Lost => None,
         };
         if let Some(proxy) = there {
             return proxy.carry(parcel);
@@ -294,6 +350,13 @@ impl Carrier for Distant {
                 let proxy = Arc::clone(proxy);
                 drop(state);
                 parcel.send(&proxy)
+            }
+            State::Here => {
+                drop(state);
+                self.act(parcel).map_err(|parcel| {
+                    parcel.refuse();
+                    Self::lost()
+                })
             }
             State::Lost => {
                 drop(state);

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use playhouse_actor::StopReason;
 use playhouse_actor::away::Decision;
 use playhouse_actor::wire::{Codec, Ties, WireError};
+use playhouse_actor::{Pace, StopReason};
 use serde::{Deserialize, Serialize};
 
 /// The number that one end has given to an actor of the other end.
@@ -67,6 +67,11 @@ pub(crate) enum Head {
     /// The theater `lost` is lost to the sender: does the receiver know where these actors are, who were there or had been? By
     /// the names that they were born with: theater, slot, life, seal. As many `Option<Seat>`s are the answer.
     Seek { ask: u64, lost: u64, actors: Vec<(u64, u64, u64, u64)> },
+    /// Which of the receiver's actors wait for an answer, and whose; and who is meant by these names of the receiver's, slot and
+    /// life? A `Said` is the answer (see [`crate::cycles`]).
+    Waits { ask: u64, names: Vec<(u64, u64)> },
+    /// An ask of one of the receiver's actors is part of a cycle: which `Wait`, and the actors along the cycle, follow.
+    Cycle,
     /// How busy is the receiver? A number from 0 to 1 is the answer.
     Load { ask: u64 },
     /// The sender is still there.
@@ -109,14 +114,15 @@ pub(crate) struct Trunk {
     pub(crate) ties: Option<Ties>,
     pub(crate) last_timer: u64,
     pub(crate) timers: Vec<PackedTimer>,
+    pub(crate) receive_timeout: Option<Duration>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PackedTimer {
     pub(crate) id: u64,
     pub(crate) left: Duration,
-    /// Zero: it fires once.
-    pub(crate) period: Duration,
+    pub(crate) pace: Pace,
+    pub(crate) kept: bool,
     /// Its message, as in `Tell`.
     pub(crate) kind: u32,
     pub(crate) codec: Wire,

@@ -19,6 +19,7 @@ use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
 
 use crate::balance::Meter;
+use crate::cycles::Cycles;
 use crate::directory::{Directory, Identity};
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume};
@@ -32,6 +33,8 @@ use crate::tls::{Cipher, Secrecy};
 
 /// How often the housekeeper looks after the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
+/// More time that has passed between two ticks is not counted against others.
+const LOOKED_AWAY_MAX: Duration = Duration::from_millis(200);
 /// Who has made a link, and was not heard of in it, is called when it has not called again for so long.
 const UNHEARD_MAX: Duration = Duration::from_secs(1);
 /// Ticks without a word from the other end after which the connection counts as broken: 5 s.
@@ -47,6 +50,8 @@ pub(crate) struct Settings {
     pub(crate) cluster: String,
     pub(crate) secrecy: Secrecy,
     pub(crate) lost_after: Duration,
+    /// In bytes.
+    pub(crate) window: usize,
     pub(crate) on_stranger: Option<OnStranger>,
 }
 
@@ -75,6 +80,7 @@ pub(crate) struct House {
     pub(crate) turns: AtomicU64,
     closing: AtomicBool,
     meter: Mutex<Meter>,
+    pub(crate) cycles: Mutex<Cycles>,
     /// The others are told that it ends: no new sessions.
     leaving: AtomicBool,
     /// In simulation: what there is instead of threads and sockets.
@@ -94,14 +100,31 @@ pub(crate) struct Links {
     /// Other addresses that theaters were called by.
     aliases: HashMap<SocketAddr, u64>,
     next_number: u64,
+    /// When the housekeeper last looked, in the system's time.
+    looked_at: Duration,
+}
+
+/// Who is called.
+#[derive(Clone, Copy)]
+pub(crate) struct Callee {
+    pub(crate) address: SocketAddr,
+    /// Which of the theaters that were at this address, one after the other; or whichever is there.
+    pub(crate) theater: Option<u64>,
+}
+
+impl From<SocketAddr> for Callee {
+    fn from(address: SocketAddr) -> Callee {
+        Callee { address, theater: None }
+    }
 }
 
 impl Links {
-    /// The link with the theater at `address`.
-    pub(crate) fn at(&self, address: SocketAddr) -> Option<&Arc<Link>> {
+    /// The link with this theater. (A link with one that is no more may not be given up yet.)
+    pub(crate) fn at(&self, Callee { address, theater }: Callee) -> Option<&Arc<Link>> {
         let alias = self.aliases.get(&address).and_then(|theater| self.by_incarnation.get(theater));
         let known = || self.by_incarnation.values().find(|known| known.link.address == Some(address));
-        alias.or_else(known).map(|known| &known.link).filter(|link| !link.is_lost())
+        let link = alias.or_else(known).map(|known| &known.link).filter(|link| !link.is_lost())?;
+        theater.is_none_or(|theater| theater == link.incarnation).then_some(link)
     }
 }
 
@@ -111,8 +134,8 @@ struct Known {
     called: bool,
     /// The number of the last connection.
     connection: u64,
-    /// In the system's time.
-    down_since: Option<Duration>,
+    /// For how long there has been no connection, as far as was looked.
+    down: Option<Duration>,
     calls_again: bool,
 }
 
@@ -141,6 +164,7 @@ impl House {
             turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             meter: Mutex::new(Meter::new()),
+            cycles: Mutex::default(),
             leaving: AtomicBool::new(false),
             outside,
         });
@@ -172,9 +196,14 @@ impl House {
         self.links().by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
     }
 
+    /// Whether the theater is being called again.
+    pub(crate) fn calls_again(&self, theater: u64) -> bool {
+        self.links().by_incarnation.get(&theater).is_some_and(|known| known.calls_again)
+    }
+
     /// The link with the theater at `address`, if there is one.
     pub(crate) fn known_link(&self, address: SocketAddr) -> Option<Arc<Link>> {
-        self.links().at(address).map(Arc::clone)
+        self.links().at(address.into()).map(Arc::clone)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -224,23 +253,19 @@ impl House {
         links.next_number += 1;
         let peer = (hello.incarnation, called.or(hello.listens));
         let bell = Arc::clone(&self.changed);
-        let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, bell);
+        let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, (self.settings.window, bell));
         self.directory.add_link(hello.incarnation, &link);
-        let known = Known {
-            link: Arc::clone(&link),
-            called: called.is_some(),
-            connection: 1,
-            down_since: None,
-            calls_again: false,
-        };
+        let known =
+            Known { link: Arc::clone(&link), called: called.is_some(), connection: 1, down: None, calls_again: false };
         links.by_incarnation.insert(hello.incarnation, known);
         link
     }
 
     // -- calling ------------------------------------------------------------------------------------------------------
 
-    /// The link with the theater at `address`; calls it if need be.
-    pub(crate) fn link_with(self: &Arc<Self>, address: SocketAddr) -> Result<Arc<Link>, TheaterError> {
+    /// The link with whoever is at this address; calls if need be.
+    pub(crate) fn link_with(self: &Arc<Self>, callee: Callee) -> Result<Arc<Link>, TheaterError> {
+        let address = callee.address;
         if !self.settings.secrecy.allows(address) {
             return Err(TheaterError::NotLoopback { address: address.to_string() });
         }
@@ -248,10 +273,7 @@ impl House {
             let found = Arc::new(Mutex::new(None));
             let take = Arc::clone(&found);
             let found = || found.lock().unwrap_or_else(PoisonError::into_inner);
-            self.reach(
-                address,
-                Box::new(move |link| *take.lock().unwrap_or_else(PoisonError::into_inner) = Some(link)),
-            );
+            self.reach(callee, Box::new(move |link| *take.lock().unwrap_or_else(PoisonError::into_inner) = Some(link)));
             system.block_until(None, &mut || found().is_some());
             let link = found().take();
             return link.expect("somebody hears the caller, or it gives up");
@@ -259,7 +281,7 @@ impl House {
         let deadline = self.now() + 2 * PATIENCE;
         let mut links = self.links();
         loop {
-            if let Some(link) = links.at(address) {
+            if let Some(link) = links.at(callee) {
                 return Ok(Arc::clone(link));
             }
             if !links.calling.insert(address) {
@@ -368,7 +390,7 @@ impl House {
         if let Some(known) = self.links().by_incarnation.get_mut(&link.incarnation) {
             known.calls_again = false;
             if reached {
-                known.down_since = None;
+                known.down = None;
             }
         }
     }
@@ -450,7 +472,7 @@ impl House {
             Some(resumes) => match links.by_incarnation.get_mut(&hello.incarnation) {
                 Some(known) if !known.link.is_lost() && resumes.connection > known.connection => {
                     known.connection = resumes.connection;
-                    known.down_since = None;
+                    known.down = None;
                     let received = known.link.prepare(resumes.connection);
                     let theirs = Resume { incarnation: hello.incarnation, received, connection: resumes.connection };
                     let link = Arc::clone(&known.link);
@@ -481,7 +503,7 @@ impl House {
                 {
                     // The answer to its call did not come through, and it does not know of this link. What this end has sent
                     // meanwhile is not lost.
-                    (known.called, known.connection, known.down_since) = (false, 1, None);
+                    (known.called, known.connection, known.down) = (false, 1, None);
                     let link = Arc::clone(&known.link);
                     link.prepare(1);
                     return (Reply::Hello(self.hello(None)), Some((link, 1, 0)));
@@ -512,6 +534,12 @@ impl House {
     /// What the housekeeper does each time.
     pub(crate) fn tick(self: &Arc<Self>) {
         self.look_after_links();
+        for (id, act) in self.directory.take_again() {
+            if let Some(controls) = self.registry.controls(id) {
+                act(id, controls);
+            }
+        }
+        self.look_for_cycles();
         self.poller.tidy();
     }
 
@@ -519,11 +547,14 @@ impl House {
         let mut again = Vec::new();
         let mut given_up = Vec::new();
         let mut links = self.links();
+        let now = self.now();
+        // If it has not looked for long, this theater has stood still, and heard nobody for that reason.
+        let passed = now.saturating_sub(std::mem::replace(&mut links.looked_at, now)).min(LOOKED_AWAY_MAX);
         links.by_incarnation.retain(|_, known| !known.link.is_lost());
         for known in links.by_incarnation.values_mut() {
             let link = &known.link;
             if let Some(connection) = link.connection() {
-                known.down_since = None;
+                known.down = None;
                 if link.silent_ticks.fetch_add(1, Ordering::Relaxed) > SILENT_TICKS_MAX {
                     link.disconnect(&connection);
                 }
@@ -534,16 +565,16 @@ impl House {
                 link.flush(true);
                 continue;
             }
-            let now = self.now();
-            let since = *known.down_since.get_or_insert(now);
-            if now - since > self.settings.lost_after {
+            let down = known.down.map_or(Duration::ZERO, |down| down + passed);
+            known.down = Some(down);
+            if down > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
             } else if let Some(address) = link.address.filter(|_| !known.calls_again) {
                 if known.called {
                     known.calls_again = true;
                     known.connection += 1;
                     again.push((Arc::clone(link), address, Some(known.connection)));
-                } else if !link.has_heard() && now - since > UNHEARD_MAX {
+                } else if !link.has_heard() && down > UNHEARD_MAX {
                     known.calls_again = true;
                     again.push((Arc::clone(link), address, None));
                 }

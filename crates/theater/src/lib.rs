@@ -4,13 +4,15 @@
 //! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house`
 //! (connections), `background` (threads and time), `registry` (what can be said to whom), `proxy` and `distant` (places of
 //! actors that are elsewhere), `directory` (their names), `moves` (actors that go from theater to theater), `balance` (theaters
-//! that send them), `name_server` (an actor that knows others by names), `simulated` (theaters on one thread, for tests).
+//! that send them), `name_server` (an actor that knows others by names), `peers` and `inspector` (how a
+//! theater and its links are), `simulated` (theaters on one thread, for tests).
 
 #![forbid(unsafe_code)]
 
 mod answer;
 mod background;
 mod balance;
+mod cycles;
 mod directory;
 mod distant;
 mod error;
@@ -19,9 +21,13 @@ mod frame;
 pub mod fuzz;
 mod handshake;
 mod house;
+mod inspector;
 mod link;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod moves;
 mod name_server;
+mod peers;
 mod poller;
 mod proxy;
 mod registry;
@@ -34,7 +40,9 @@ mod tls;
 pub use answer::{Find, Migration};
 pub use balance::{Balance, Balancing};
 pub use error::{FindError, TheaterError};
+pub use inspector::{ActorLine, INSPECTOR, Inspect, Inspector, LinkLine, MessageLine, Snapshot, StageLine, WorkerLine};
 pub use name_server::{CountNames, GetName, NameAsk, NameError, NameServer, Names, PutName, RemoveName, UpdateName};
+pub use peers::{LinkState, PeerState};
 pub use simulated::{Happened, Simulation};
 pub use theater::{Evacuation, Peer, Theater, TheaterBuilder};
 pub use tls::Tls;

@@ -54,7 +54,11 @@
 //!
 //! Who was there may have gone on before. So the places whose ways led there ask all other theaters for their actors, by the
 //! names that those were born with ([`Seek`](crate::frame::Head::Seek)), and keep the mail meanwhile. Whom nobody knows was
-//! lost. (An actor that is on its way to a third theater at that moment is not found: about one in ten thousand in the tests.)
+//! lost. (Whoever is on its way between two others is known where it comes from until that one has heard where it is.) An actor
+//! that has come here since is not elsewhere, whatever others say: what they say was true before.
+//!
+//! That an actor comes, and that its way changes, is known here some moments before its place acts on it. Who begins to watch it
+//! in between would be told that it is lost; that is tried again instead (`Directory::again`).
 //!
 //! # Why nothing waits for ever
 //!
@@ -307,13 +311,13 @@ impl House {
 /// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
 pub(crate) struct Sought {
     pub(crate) id: ActorId,
-    /// The name that it was born with.
-    pub(crate) born: Far,
     pub(crate) watchers: Vec<(Watcher, Tell)>,
 }
 
 /// Some that are sought.
-struct Search {
+pub(crate) struct Search {
+    /// The theater that they were in, as far as was known here.
+    lost: u64,
     open: Mutex<Open>,
     directory: Arc<Directory>,
     registry: Arc<Registry>,
@@ -322,30 +326,52 @@ struct Search {
 impl Sought {
     /// Asks all other theaters where these are. Their mail waits meanwhile; whom nobody knows was lost with the theater.
     pub(crate) fn seek(sought: Vec<Sought>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
+        let ways = sought.into_iter().map(|Sought { id, watchers }| {
+            let way = Distant::sought(directory);
+            way.is_at(id);
+            for (watcher, notify) in watchers {
+                // It keeps it, or tells it.
+                let _ = way.carry(Parcel::Watch { watcher, notify });
+            }
+            if let Some((moves, _)) = registry.moves(id) {
+                (moves.settle)(id, Some(Arc::clone(&way) as Arc<dyn Carrier>), None);
+            }
+            (id, way)
+        });
+        Search::begin(ways.collect(), directory, registry, lost);
+    }
+}
+
+struct Open {
+    /// Those who are not found yet, with the ways where their mail waits.
+    sought: Vec<Option<(ActorId, Arc<Distant>)>>,
+    /// Theaters that have not yet said whom they know.
+    to_answer: usize,
+}
+
+impl Search {
+    /// Asks all other theaters where these are, who were in the theater `lost`; tells their ways.
+    pub(crate) fn begin(
+        sought: Vec<(ActorId, Arc<Distant>)>,
+        directory: &Arc<Directory>,
+        registry: &Arc<Registry>,
+        lost: u64,
+    ) {
         /// In one frame.
         const TOGETHER: usize = 4_096;
         let links = directory.all_links();
         let mut sought = sought.into_iter();
         loop {
-            let some: Vec<Sought> = sought.by_ref().take(TOGETHER).collect();
+            let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(TOGETHER).collect();
             if some.is_empty() {
                 return;
             }
-            let names: Vec<Far> = some.iter().map(|sought| sought.born).collect();
-            let ways = some.into_iter().map(|Sought { id, watchers, .. }| {
-                let way = Distant::sought(directory);
-                way.is_at(id);
-                for (watcher, notify) in watchers {
-                    // It keeps it, or tells it.
-                    let _ = way.carry(Parcel::Watch { watcher, notify });
-                }
-                if let Some((moves, _)) = registry.moves(id) {
-                    (moves.settle)(id, Some(Arc::clone(&way) as Arc<dyn Carrier>), None);
-                }
-                Some((id, way))
-            });
-            let open = Mutex::new(Open { sought: ways.collect(), to_answer: links.len() });
-            let search = Arc::new(Search { open, directory: Arc::clone(directory), registry: Arc::clone(registry) });
+            // Whose name is not known here any more is nobody's.
+            let nobody = Far { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
+            let names: Vec<Far> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody)).collect();
+            let open = Mutex::new(Open { sought: some.into_iter().map(Some).collect(), to_answer: links.len() });
+            let search = Search { lost, open, directory: Arc::clone(directory), registry: Arc::clone(registry) };
+            let search = Arc::new(search);
             for link in &links {
                 let search = Arc::clone(&search);
                 let answer: TakeAnswer = Box::new(move |answer| {
@@ -359,16 +385,7 @@ impl Sought {
             }
         }
     }
-}
 
-struct Open {
-    /// Those who are not found yet, with the ways where their mail waits.
-    sought: Vec<Option<(ActorId, Arc<Distant>)>>,
-    /// Theaters that have not yet said whom they know.
-    to_answer: usize,
-}
-
-impl Search {
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -378,19 +395,19 @@ impl Search {
         let (found, all) = {
             let mut open = self.open();
             open.to_answer -= 1;
+            // That it has come here is known here first; what others say of it was true before.
+            let elsewhere = |seat: &Seat| seat.theater != self.directory.incarnation;
             let known = open.sought.iter_mut().zip(known);
-            let found = known.filter_map(|(sought, seat)| seat.and_then(|seat| Some((sought.take()?, seat))));
+            let found =
+                known.filter_map(|(sought, seat)| seat.filter(elsewhere).and_then(|seat| Some((sought.take()?, seat))));
             (found.collect::<Vec<_>>(), open.to_answer == 0)
         };
         for ((id, way), seat) in found {
-            let far = Far::from(seat);
-            if far.theater == self.directory.incarnation || !self.directory.is_elsewhere(id) {
-                // It has come here meanwhile.
-                way.give_up();
-                continue;
+            if !self.has_turned_up(id, &way) {
+                let far = Far::from(seat);
+                self.directory.note_moved(id, Some(far));
+                way.found(far);
             }
-            self.directory.note_moved(id, Some(far));
-            way.found(far);
         }
         if all {
             self.close();
@@ -401,12 +418,30 @@ impl Search {
     fn close(&self) {
         let sought = std::mem::take(&mut self.open().sought);
         for (id, way) in sought.into_iter().flatten() {
+            if self.has_turned_up(id, &way) {
+                continue;
+            }
             way.give_up();
             if self.directory.forget_actor(id)
                 && let Some(controls) = self.registry.controls(id)
             {
                 (controls.forget)(id);
             }
+        }
+    }
+
+    /// Whether the actor has come here since it is sought, and perhaps gone on: then nobody need be believed.
+    fn has_turned_up(&self, id: ActorId, way: &Arc<Distant>) -> bool {
+        match self.directory.at(id) {
+            None => {
+                way.is_here();
+                true
+            }
+            Some(far) if far.theater != self.lost => {
+                way.found(far);
+                true
+            }
+            Some(_) => false,
         }
     }
 }

@@ -19,7 +19,8 @@ use crate::answer::{Answer, Find, Migration};
 use crate::directory::Identity;
 use crate::error::{FindError, TheaterError};
 use crate::house::{House, OnStranger, Settings};
-use crate::link::Link;
+use crate::inspector::Inspector;
+use crate::link::{Link, WINDOW_BYTES};
 use crate::poller::Poller;
 use crate::registry::Registry;
 use crate::seal::Seal;
@@ -48,6 +49,7 @@ pub struct TheaterBuilder {
     system: SystemBuilder,
     listen: Option<String>,
     settings: Settings,
+    inspected: bool,
 }
 
 impl TheaterBuilder {
@@ -93,6 +95,22 @@ impl TheaterBuilder {
         self
     }
 
+    /// Who sends to another theater is slowed, as for an overloaded actor, while more bytes than this are on their way there:
+    /// written, and not acknowledged. More is needed where the way is long and broad: what it carries in a second, times the
+    /// seconds of a round trip. Default: 4 MiB, for each theater that this one is linked with.
+    pub fn window(mut self, bytes: usize) -> Self {
+        self.settings.window = bytes;
+        self
+    }
+
+    /// Whether `playhouse top` and others may look how this theater is: they ask an [`Inspector`], which is published as
+    /// [`playhouse.inspector`](crate::INSPECTOR) and has a thread of its own (not in simulation). Who may link with this
+    /// theater may ask it, and nobody else; nothing is counted while nobody does. Default: no.
+    pub fn inspected(mut self, inspected: bool) -> Self {
+        self.inspected = inspected;
+        self
+    }
+
     /// The actor system in it. Default: [`System::builder`].
     pub fn system(mut self, system: SystemBuilder) -> Self {
         self.system = system;
@@ -118,6 +136,9 @@ impl TheaterBuilder {
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
         let registry = Registry::new().map_err(TheaterError::Names)?;
         let house = House::new(registry, system, listens, self.settings, poller, (Identity::random(), None));
+        if self.inspected {
+            Inspector::start_in(&house)?;
+        }
         let thread = |name: &str| std::thread::Builder::new().name(format!("playhouse-{name}"));
         let keeper = Arc::clone(&house);
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
@@ -155,6 +176,9 @@ impl TheaterBuilder {
         let identity = Identity { incarnation, seal: Seal::new(bytes), simulated: true };
         let inside = (identity, Some(Arc::clone(&outside)));
         let house = House::new(registry, system, listens, self.settings, poller, inside);
+        if self.inspected {
+            Inspector::start_in(&house)?;
+        }
         world.admit(&house, steps, outside);
         Ok(Theater { house })
     }
@@ -266,10 +290,12 @@ impl Theater {
         TheaterBuilder {
             system: System::builder(),
             listen: None,
+            inspected: false,
             settings: Settings {
                 cluster: String::new(),
                 secrecy: Secrecy::default(),
                 lost_after: Duration::from_secs(30),
+                window: WINDOW_BYTES,
                 on_stranger: None,
             },
         }
@@ -297,7 +323,7 @@ impl Theater {
             playhouse_executor::with_current_system(|system| system.is_none()),
             "`connect` was called inside an actor, whose worker it would hold: connect before, and give the actor the `Peer`"
         );
-        self.house.link_with(resolve(&address.to_string())?).map(|link| Peer { link })
+        self.house.link_with(resolve(&address.to_string())?.into()).map(|link| Peer { link })
     }
 
     /// Lets others [find](Theater::find) `actor` as `playhouse://host:port/name`, until it ends. Who was published under

@@ -138,6 +138,31 @@ fn two_theaters_that_flood_each_other_go_on() {
     }
 }
 
+/// Always has something to do.
+struct Busy;
+struct Again;
+impl Message for Again {
+    type Reply = ();
+}
+impl Actor for Busy {}
+impl Handler<Again> for Busy {
+    fn handle(&mut self, Again: Again, ctx: &mut Context<Self>) {
+        ctx.this().tell(Again);
+    }
+}
+
+#[test]
+fn two_theaters_that_flood_each_other_go_on_beside_actors_that_never_rest() {
+    let theaters = [theater(), theater()];
+    for theater in &theaters {
+        theater.system().spawn(Busy).tell(Again);
+    }
+    play(&theaters, 4, 10_000);
+    for theater in theaters {
+        theater.shutdown().unwrap();
+    }
+}
+
 #[test]
 fn three_theaters_that_flood_each_other_in_a_circle_go_on() {
     let theaters = [theater(), theater(), theater()];

@@ -174,6 +174,28 @@ impl Other {
         self.process.wait().unwrap();
     }
 
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([name, &self.process.id().to_string()]).status().unwrap();
+        assert!(status.success(), "{name} was not sent");
+    }
+
+    /// It stands still, until it is told to go on: its clock jumps then.
+    fn stand_still(&self) {
+        self.signal("-STOP");
+        loop {
+            let state =
+                Command::new("ps").args(["-o", "state=", "-p", &self.process.id().to_string()]).output().unwrap();
+            if String::from_utf8_lossy(&state.stdout).trim_start().starts_with('T') {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn go_on(&self) {
+        self.signal("-CONT");
+    }
+
     fn sink(&self, from: &Theater) -> ActorRef<Sink> {
         from.find::<Sink>(&format!("playhouse://{}/sink", self.address)).wait().unwrap()
     }
@@ -241,4 +263,51 @@ fn a_theater_that_is_killed_under_load_is_lost_and_its_successor_is_another_one(
     assert!(!third_peer.is_lost());
     here.shutdown().unwrap();
     third.shutdown().unwrap();
+}
+
+#[test]
+fn a_process_that_stands_still_for_a_while_loses_and_repeats_nothing() {
+    let here = support::builder().start().unwrap();
+    let other = Other::start("127.0.0.1:0");
+    let sink = other.sink(&here);
+    let (counts, handled) = mpsc::channel();
+    let clerk = here.system().spawn(Clerk(counts));
+    for number in 0..WRITERS {
+        here.system().spawn(Writer { number, to: sink, clerk, sent: 0 }).tell(More);
+    }
+    let total = WRITERS as u64 * EACH;
+    for part in 1..5 {
+        let mut known = 0;
+        while known < part * total / 5 {
+            known = known.max(handled.recv_timeout(LIMIT).expect("the sink counts"));
+        }
+        other.stand_still();
+        // What it had said is heard, and then nothing.
+        while handled.recv_timeout(Duration::from_millis(300)).is_ok() {}
+        other.go_on();
+    }
+    here.system().run_until_idle();
+    assert_eq!(sink.ask(Count).wait(), Ok(total));
+    here.shutdown().unwrap();
+}
+
+#[test]
+fn a_process_that_stands_still_for_too_long_is_lost_and_reached_again_as_the_same() {
+    let here = support::builder().lost_after(Duration::from_millis(200)).start().unwrap();
+    let other = Other::start("127.0.0.1:0");
+    let sink = other.sink(&here);
+    let item = |n| Item { by: 0, n, counts: None, padding: Vec::new() };
+    sink.tell(item(0));
+    assert_eq!(sink.ask(Count).wait(), Ok(1));
+    let peer = here.connect(&other.address).unwrap();
+    other.stand_still();
+    // It does not come in time: what it is asked ends with an error, and it must not be handled twice later.
+    let error = sink.ask(Count).wait().unwrap_err();
+    assert!(matches!(error, AskError::TheaterLost { .. }), "{error:?}");
+    assert!(peer.is_lost());
+    other.go_on();
+    let again = other.sink(&here);
+    again.tell(item(1));
+    assert_eq!(again.ask(Count).wait(), Ok(2));
+    here.shutdown().unwrap();
 }

@@ -424,9 +424,28 @@ fn actors_that_move_over_broken_connections_live_once_and_get_each_message_once_
 }
 
 #[test]
+fn clocks_that_jump_have_nobody_given_up_under_every_seed() {
+    let mut sum = Sum::default();
+    for seed in 0..seeds() {
+        let play = Play::new(seed, (1, 0, 2), 25);
+        play.net.break_by_chance(Duration::from_millis(10));
+        for _ in 0..20 {
+            play.net.run_for(Duration::from_micros(play.net.choose(50_000) as u64));
+            let jump = Duration::from_millis(play.net.choose(3 * LOST_AFTER.as_millis() as usize) as u64);
+            play.net.jump(&play.theaters[play.net.choose(3)], jump);
+        }
+        play.net.calm();
+        play.net.run_until_idle();
+        play.check_all(seed as usize % 3);
+        sum.add(&play);
+    }
+    assert!(sum.happened.cuts > seeds() && sum.moves > 10 * seeds(), "{sum:?}");
+}
+
+#[test]
 fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_every_seed() {
     let mut sum = Sum::default();
-    let (mut lost, mut went_on, mut read, mut out_of_touch) = (0, 0, 0, 0);
+    let (mut lost, mut went_on) = (0, 0);
     let (mut handled, mut late) = (0, 0);
     for seed in 0..seeds() {
         let play = Play::new(seed, (2, 1, 1), 24);
@@ -466,9 +485,9 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         for at in &survivors {
             let (asked, answered, failed, down) = play.writers[*at].ask(Report).wait().unwrap();
             assert_eq!(asked, answered + failed.len() as u64, "a question is open");
-            for ledger in &dead {
+            for ledger in alive.iter().chain(&dead) {
                 let told = down.iter().filter(|(who, _)| who == ledger).count();
-                assert_eq!(told, 1, "of ledger {ledger} in theater {at}: {down:?}");
+                assert_eq!(told, usize::from(dead.contains(ledger)), "of ledger {ledger} in theater {at}: {down:?}");
             }
         }
         for (at, theater) in survivors.iter().map(|at| (*at, &play.theaters[*at])) {
@@ -477,13 +496,7 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
                 if !CENSUS.with_borrow_mut(lives_here) {
                     continue;
                 }
-                // A place whose way led over the killed theater was given up with it, and the actor has come to another one.
                 let known = play.ledgers[at][*ledger as usize];
-                if known.id().address().is_stale() {
-                    out_of_touch += 1;
-                    continue;
-                }
-                read += 1;
                 let read = known.ask(Read).wait().unwrap();
                 assert_eq!(read.again, vec![], "ledger {ledger}");
                 handled += read.seen.len();
@@ -503,8 +516,7 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         sum.add(&play);
     }
     assert!(sum.happened.kills == seeds() && lost > seeds() as usize && went_on > 0 && sum.stays > 0, "{sum:?}");
-    // Whoever is just on its way between two others is not found.
-    assert!(read > 5_000 * out_of_touch && handled > 1_000 * late, "{out_of_touch} of {read}, {late} of {handled}");
+    assert!(handled > 1_000 * late, "{late} of {handled}");
 }
 
 #[test]

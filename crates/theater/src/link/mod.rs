@@ -13,15 +13,16 @@
 //! written in that order, arrive in it (the session), and are sent on by the worker that polls, in it (`reactor.rs` of the
 //! executor). An answer goes the same way as a message.
 //!
-//! *Backpressure.* When more than [`WINDOW_BYTES`] were not acknowledged, the link's stage is paused; who sends to it
+//! *Backpressure.* When more than a window ([`WINDOW_BYTES`]) was not acknowledged, the link's stage is paused; who sends to it
 //! then is muted as for any overloaded receiver. And while an actor that something was read for is overloaded, what was read
 //! is not acknowledged ([`Strain`]). It is delivered: so no more than a window waits there, and what theaters say to each
 //! other, answers and acknowledgements always pass.
 //!
 //! *No deadlock by that.* Theaters that flood each other may all withhold what the others wait for: the actors here are muted
 //! since the window is full, so they stay overloaded, so nothing is acknowledged, so the window there stays full. No theater
-//! sees that, but each sees that it sleeps while it withholds something; a slow actor or a stuck one does not sleep. So who
-//! has slept for a while acknowledges. That may also be wrong: the actor may be muted for one in a third theater that is only
+//! sees that, but each sees that it sleeps while it withholds something, or (where others there are busy) that what it withholds
+//! that for is only mail of actors that are muted; a slow actor or a stuck one does not sleep, and is not muted. So who
+//! has seen that for a while acknowledges. That may also be wrong: the actor may be muted for one in a third theater that is only
 //! slow. So the while is doubled each time, and halved when room was made on some link: then what is let in is no more, but
 //! for a few windows, than what went out.
 //!
@@ -51,6 +52,7 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Seat, TakeAnswer, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
@@ -69,7 +71,7 @@ pub(crate) use moves::Arrival;
 
 pub(crate) use connection::{Connection, Stream};
 
-/// Bytes that may be under way before who sends more is slowed.
+/// Bytes that may be under way before who sends more is slowed, where nothing else is asked for.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
 /// A message may have so many bytes.
 pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024 * 1024;
@@ -213,9 +215,9 @@ impl Targets {
 struct Patience {
     /// Something is not acknowledged since somebody is overloaded.
     tried: bool,
-    /// Turns in which everybody here slept.
-    slept_turns: u32,
-    slept_turns_max: u32,
+    /// Turns in which nothing moved here.
+    still_turns: u32,
+    still_turns_max: u32,
     /// How often room had been made when that was seen last.
     room_made: u64,
 }
@@ -225,7 +227,7 @@ impl Patience {
     const TURNS_MIN: u32 = 8;
 
     fn new() -> Patience {
-        Patience { tried: false, slept_turns: 0, slept_turns_max: Patience::TURNS_MIN, room_made: 0 }
+        Patience { tried: false, still_turns: 0, still_turns_max: Patience::TURNS_MIN, room_made: 0 }
     }
 
     /// Whether something has waited.
@@ -234,26 +236,26 @@ impl Patience {
     }
 
     /// Whether what was received is to be acknowledged: after one more turn, in which somebody was overloaded
-    /// (`strained`), and in which everybody here slept (`asleep`).
-    fn is_over(&mut self, strained: bool, asleep: bool, room_made: &AtomicU64) -> bool {
+    /// (`strained`), and in which nothing moved here (`still`): everybody slept, or only those who were overloaded did.
+    fn is_over(&mut self, strained: bool, still: bool, room_made: &AtomicU64) -> bool {
         self.tried = strained;
         if !strained {
-            self.slept_turns = 0;
-            self.slept_turns_max = Patience::TURNS_MIN;
+            self.still_turns = 0;
+            self.still_turns_max = Patience::TURNS_MIN;
             return true;
         }
         // Relaxed: it is counted only.
         let room_made = room_made.load(Ordering::Relaxed);
         if room_made != self.room_made {
             self.room_made = room_made;
-            self.slept_turns_max = (self.slept_turns_max / 2).max(Patience::TURNS_MIN);
+            self.still_turns_max = (self.still_turns_max / 2).max(Patience::TURNS_MIN);
         }
-        self.slept_turns = if asleep { self.slept_turns + 1 } else { 0 };
-        if self.slept_turns < self.slept_turns_max {
+        self.still_turns = if still { self.still_turns + 1 } else { 0 };
+        if self.still_turns < self.still_turns_max {
             return false;
         }
-        self.slept_turns = 0;
-        self.slept_turns_max = self.slept_turns_max.saturating_mul(2);
+        self.still_turns = 0;
+        self.still_turns_max = self.still_turns_max.saturating_mul(2);
         self.tried = false;
         true
     }
@@ -305,6 +307,7 @@ pub(crate) struct Link {
     pub(crate) address: Option<SocketAddr>,
     number: u64,
     stage: u16,
+    window_bytes: usize,
     gate: Arc<Gate>,
     table: Table,
     /// What the other end may be told that it has arrived.
@@ -312,6 +315,8 @@ pub(crate) struct Link {
     /// Ticks of the housekeeper since something was heard, and since something was said.
     pub(crate) silent_ticks: AtomicU32,
     pub(crate) mute_ticks: AtomicU32,
+    /// When it was connected or disconnected last: nanoseconds of the system's time.
+    changed_ns: AtomicU64,
     lost: AtomicBool,
     /// The other end has said that it ends.
     taken_leave_of: AtomicBool,
@@ -363,7 +368,7 @@ impl Link {
         number: u64,
         peer: (u64, Option<SocketAddr>),
         kinds: &[Kind],
-        bell: Arc<Condvar>,
+        (window_bytes, bell): (usize, Arc<Condvar>),
     ) -> Arc<Link> {
         Arc::new_cyclic(|this| Link {
             this: this.clone(),
@@ -374,11 +379,13 @@ impl Link {
             address: peer.1,
             number,
             stage: directory.core.link_stage(number as usize),
+            window_bytes,
             gate: Arc::default(),
             table: registry.table(kinds),
             received: AtomicU64::new(0),
             silent_ticks: AtomicU32::new(0),
             mute_ticks: AtomicU32::new(0),
+            changed_ns: AtomicU64::new(directory.core.now().as_nanos() as u64),
             lost: AtomicBool::new(false),
             taken_leave_of: AtomicBool::new(false),
             bell,
@@ -451,7 +458,10 @@ impl Link {
             }
         }
         self.silent_ticks.store(0, Ordering::Relaxed);
+        self.note_changed();
         self.flush(false);
+        // What has come through before may be all that waited: nothing else would be acknowledged then.
+        self.note_room();
         Ok(())
     }
 
@@ -463,8 +473,25 @@ impl Link {
         let mut out = lock(&self.out);
         if out.connection.as_ref().is_some_and(|present| present.token == connection.token) {
             out.connection = None;
+            self.note_changed();
             self.bell.notify_all();
         }
+    }
+
+    fn note_changed(&self) {
+        // Relaxed: it says nothing about other memory.
+        self.changed_ns.store(self.core.now().as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// How long it has been as it is.
+    pub(crate) fn unchanged_for(&self) -> Duration {
+        self.core.now().saturating_sub(Duration::from_nanos(self.changed_ns.load(Ordering::Relaxed)))
+    }
+
+    /// What is under way: packets that were not acknowledged and their bytes, and requests without an answer.
+    pub(crate) fn under_way(&self) -> (usize, usize, usize) {
+        let out = lock(&self.out);
+        (out.outbound.waiting_packets(), out.outbound.waiting_bytes(), out.asks.len() + out.watches.len())
     }
 
     /// Whether anything was ever received.
@@ -476,7 +503,13 @@ impl Link {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// There is room in the window.
+    /// Less may be under way: where there is room in the window, who waits for it goes on.
+    pub(self) fn note_room(&self) {
+        if lock(&self.out).outbound.waiting_bytes() <= self.window_bytes / 2 {
+            self.open_gate();
+        }
+    }
+
     fn open_gate(&self) {
         if self.gate.is_closed() {
             // Relaxed: it is counted only.
@@ -564,6 +597,10 @@ impl Link {
 
     /// The session has ended: everybody who waits is told, and what was not acknowledged becomes dead letters.
     pub(crate) fn lose(&self) {
+        if self.is_lost() {
+            return;
+        }
+        self.note_changed();
         if self.lost.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -590,7 +627,10 @@ impl Link {
         for answer in asks.into_values() {
             answer(Err(AskError::TheaterLost { may_have_run: true }));
         }
-        let places = std::mem::take(&mut *lock(&self.places));
+        let places = {
+            let mut places = lock(&self.places);
+            Places { handles: std::mem::take(&mut places.handles), by_handle: places.by_handle.clone() }
+        };
         let mut sought = Vec::new();
         for id in places.in_order() {
             if self.registry.moves(id).is_none() {
@@ -605,9 +645,9 @@ impl Link {
                         (controls.watch)(id, watcher, Notify::Call(tell));
                     }
                 }
-            } else if let Ok(born) = self.directory.identity(id) {
+            } else {
                 // Who moves may have gone on from there.
-                sought.push(Sought { id, born, watchers: watchers.collect() });
+                sought.push(Sought { id, watchers: watchers.collect() });
             }
         }
         for (_, notify) in watches.into_values() {
@@ -617,7 +657,8 @@ impl Link {
         self.open_gate();
         let ids: FxHashSet<ActorId> = sought.iter().map(|sought| sought.id).collect();
         self.directory.forget(self.incarnation, &ids);
-        for id in places.in_order().into_iter().filter(|id| !ids.contains(id)) {
+        // Who moves is sought, or is here now.
+        for id in places.in_order().into_iter().filter(|id| self.registry.moves(*id).is_none()) {
             if let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use playhouse_actor::MigrateError;
-use playhouse_actor::wire::{Install, Luggage, Moves, Pack, Spawns};
+use playhouse_actor::wire::{Install, Luggage, Moves, Pack, ReadTimer, Spawns};
 
 use super::*;
 use crate::directory::{Far, Return, Unheard};
@@ -170,11 +170,12 @@ impl Link {
             let (kind, codec) = self.table.message((entry.actor)(), timer.message, timer.name)?;
             let mut message = Vec::new();
             (timer.write)(codec, &mut message)?;
-            let (id, left, period) = (timer.id, timer.left, timer.period);
-            Ok(PackedTimer { id, left, period, kind, codec: codec.into(), message })
+            let (id, left, pace, kept) = (timer.id, timer.left, timer.pace, timer.kept);
+            Ok(PackedTimer { id, left, pace, kept, kind, codec: codec.into(), message })
         });
         let timers = timers.collect::<Result<_, WireError>>()?;
-        Ok(Trunk { name: pack.name.map(str::to_owned), ties: pack.ties, last_timer: pack.last_timer, timers })
+        let (last_timer, receive_timeout) = (pack.last_timer, pack.receive_timeout);
+        Ok(Trunk { name: pack.name.map(str::to_owned), ties: pack.ties, last_timer, timers, receive_timeout })
     }
 
     /// This link is not the way to the actor any more. Returns who watched it over that way.
@@ -232,15 +233,15 @@ impl Link {
         let entry = self.registry.spawn(kind);
         let moves = entry.and_then(|entry| entry.moves).ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);
-        let (Trunk { name, ties, last_timer, timers }, state) =
+        let (Trunk { name, ties, last_timer, timers, receive_timeout }, state) =
             trunk.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
             let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
-            let message = (entry.timer)(&timer.message, timer.codec.into())?;
-            Ok((timer.id, timer.left, timer.period, message))
+            let start = (entry.timer)(&timer.message, timer.codec.into())?;
+            Ok(ReadTimer { id: timer.id, left: timer.left, pace: timer.pace, kept: timer.kept, start })
         });
-        let timers = timers.collect::<Result<Vec<(u64, Duration, Duration, _)>, WireError>>()?;
-        Ok((moves, (moves.read)(state, codec, Luggage { name, ties, last_timer, timers })?))
+        let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
+        Ok((moves, (moves.read)(state, codec, Luggage { name, ties, last_timer, timers, receive_timeout })?))
     }
 
     /// The place here of the actor that was born as `born`.
@@ -280,6 +281,8 @@ impl Link {
             }
         };
         self.directory.note_moved(id, None);
+        // Relaxed: it is counted only.
+        self.directory.came.fetch_add(1, Ordering::Relaxed);
         unheard.insert(key, Unheard { link: self.number, sends: None });
         drop(unheard);
         self.directory.seat(id, house.listens)

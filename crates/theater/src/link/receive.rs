@@ -1,6 +1,7 @@
 //! The receiving half of a link.
 
 use super::*;
+use crate::cycles::{Said, Wait};
 use crate::directory::Far;
 
 impl Link {
@@ -72,15 +73,10 @@ impl Link {
 
     /// What was acknowledged makes room. False: the other end acknowledges what it never got.
     fn note_acknowledged(&self, inbound: &Inbound) -> bool {
-        let mut out = lock(&self.out);
-        if out.outbound.acknowledged(inbound.acknowledged()).is_err() {
+        if lock(&self.out).outbound.acknowledged(inbound.acknowledged()).is_err() {
             return false;
         }
-        let room = out.outbound.waiting_bytes() < WINDOW_BYTES / 2;
-        drop(out);
-        if room {
-            self.open_gate();
-        }
+        self.note_room();
         true
     }
 
@@ -95,7 +91,9 @@ impl Link {
             return true;
         }
         let was_strained = inn.patience.is_tried();
-        if !inn.patience.is_over(self.is_strained(), slept && self.core.others_sleep(), &self.directory.room_made) {
+        let is_strained = self.is_strained();
+        let still = (slept && self.core.others_sleep()) || (is_strained && self.is_held_up());
+        if !inn.patience.is_over(is_strained, still, &self.directory.room_made) {
             return false;
         }
         self.last_target.store(u64::MAX, Ordering::Relaxed);
@@ -112,6 +110,15 @@ impl Link {
         let mut strain = lock(&self.strain);
         strain.stages.retain(|stage| is_overloaded(u64::from(*stage)));
         !strain.stages.is_empty() || is_overloaded(self.last_target.load(Ordering::Relaxed))
+    }
+
+    /// Whether those who are overloaded are so only since stages beside them are muted: perhaps for what is not acknowledged here.
+    fn is_held_up(&self) -> bool {
+        let is_held_up = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_held_up(stage));
+        let last = self.last_target.load(Ordering::Relaxed);
+        let last_is_at_ease = u16::try_from(last).is_ok_and(|stage| !self.core.is_stage_overloaded(stage));
+        lock(&self.strain).stages.iter().all(|stage| is_held_up(u64::from(*stage)))
+            && (last_is_at_ease || is_held_up(last))
     }
 
     /// Something was read for an actor of `stage`.
@@ -227,6 +234,20 @@ impl Link {
                     Codec::Positional.write(&known, out)
                 });
             }
+            Head::Waits { ask, names } => {
+                let waits = self.house().map_or_else(Said::default, |house| house.say_waits(&names));
+                let _ = self.send(Lane::Normal, |out| {
+                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
+                    Codec::Positional.write(&waits, out)
+                });
+            }
+            Head::Cycle => {
+                if let (Ok((wait, path)), Some(house)) =
+                    (Codec::Positional.read::<(Wait, Vec<String>)>(rest), self.house())
+                {
+                    house.fail_wait(&wait, path);
+                }
+            }
             Head::Load { ask } => {
                 let load = self.house().map_or(1.0, |house| house.load());
                 let _ = self.send(Lane::Normal, |out| {
@@ -340,7 +361,7 @@ impl Link {
     pub(crate) fn of_a_stranger(house: &crate::house::House) -> Arc<Link> {
         // As if it took what this theater takes.
         let (directory, registry) = (&house.directory, &house.registry);
-        let link = Link::new(directory, registry, 0, (1, None), registry.kinds(), Arc::default());
+        let link = Link::new(directory, registry, 0, (1, None), registry.kinds(), (WINDOW_BYTES, Arc::default()));
         directory.add_link(link.incarnation, &link);
         link
     }

@@ -1,9 +1,19 @@
 //! The sending half of a link.
 
 use playhouse_actor::away::Decision;
+use playhouse_actor::wire::Controls;
 
 use super::*;
+use crate::cycles::Wait;
 use crate::directory::Far;
+
+/// Whether so much is to be written that the other end should begin with it before the handler that sends is over: of a thousand
+/// actors that it starts there, say, which are there a fifth sooner then. Once for each packet: where the connection takes no more,
+/// that is not found out for each message.
+fn is_worth_while(bytes_before: usize, bytes: usize) -> bool {
+    const MANY_BYTES: usize = 16 * 1024;
+    bytes_before < MANY_BYTES && bytes >= MANY_BYTES
+}
 
 impl Link {
     /// Whether a message can be sent, and as what.
@@ -36,17 +46,20 @@ impl Link {
         if self.is_lost() {
             return Err((self.lost_error(), prepared));
         }
-        match out.outbound.frame(Self::lane(lane), |buffer| write(&prepared, buffer)) {
+        let lane = Self::lane(lane);
+        let before = out.outbound.open_bytes(lane);
+        match out.outbound.frame(lane, |buffer| write(&prepared, buffer)) {
             Ok(()) => {}
             Err(FrameError::Write(error)) => return Err((error, prepared)),
             Err(error) => return Err((WireError::new(error.to_string()), prepared)),
         }
-        let full = out.outbound.waiting_bytes() > WINDOW_BYTES;
+        let full = out.outbound.waiting_bytes() > self.window_bytes;
         if full {
             self.gate.close();
         }
+        let worth_while = is_worth_while(before, out.outbound.open_bytes(lane));
         drop(out);
-        self.flush_later();
+        self.flush_later(worth_while);
         Ok((prepared, full))
     }
 
@@ -58,8 +71,10 @@ impl Link {
         }
     }
 
-    pub(super) fn flush_later(&self) {
-        if !flush_soon() {
+    /// Has what there is to be written go out at the end of the gulp, or at once: where it is `worth_while`, and by threads that
+    /// have no gulps.
+    fn flush_later(&self, worth_while: bool) {
+        if worth_while || !flush_soon() {
             return self.flush(false);
         }
         DIRTY.with_borrow_mut(|dirty| {
@@ -240,12 +255,44 @@ impl Link {
             Ok(_) => Ok(()),
             Err((error, watch)) => {
                 let notify = watch.and_then(|watch| lock(&self.out).forget_watch(watch));
-                if let Some(notify) = notify {
-                    notify(StopReason::TheaterLost);
+                let Some(notify) = notify else { return Err(error) };
+                if let Some(id) = self.may_live_on(to) {
+                    let again = move |id, controls: &Controls| (controls.watch)(id, watcher, Notify::Call(notify));
+                    self.directory.again(id, again);
+                    return Ok(());
                 }
+                notify(StopReason::TheaterLost);
                 Err(error)
             }
         }
+    }
+
+    /// The place of the actor that this link, which is lost, calls `handle`, if the way from it is about to change, or the actor
+    /// lives elsewhere as far as is known.
+    fn may_live_on(&self, handle: Handle) -> Option<ActorId> {
+        /// After a link was lost, all places that it was the way from have heard of that.
+        const SETTLES_MAX: Duration = Duration::from_secs(1);
+        let id = lock(&self.places).by_handle.get(handle as usize).copied()?;
+        self.registry.moves(id)?;
+        let lives = || self.directory.at(id).is_none_or(|at| at.theater != self.incarnation);
+        (self.unchanged_for() < SETTLES_MAX || lives()).then_some(id)
+    }
+
+    /// Asks who waits for whom over there, and who is meant by these names: slot, life.
+    pub(crate) fn ask_waits(&self, names: Vec<(u64, u64)>, answer: TakeAnswer) {
+        // On an error, the answer says it.
+        let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Waits { ask, names }.write(out));
+        self.flush(false);
+    }
+
+    /// Says that an ask over there is part of a cycle.
+    pub(crate) fn say_cycle(&self, wait: &Wait, path: &[String]) {
+        // It does not matter if it cannot be said: then the ask ends with the link.
+        let _ = self.send(Lane::System, |out| {
+            Head::Cycle.write(out)?;
+            Codec::Positional.write(&(wait, path), out)
+        });
+        self.flush(false);
     }
 
     /// Asks how busy the other theater is.
@@ -305,6 +352,7 @@ impl Link {
             return Err(self.lost_error());
         }
         let handle = out.free_handles.last().copied().unwrap_or(out.next_handle);
+        let before = out.outbound.open_bytes(session::Lane::System);
         let sent = out.outbound.frame(session::Lane::System, |buffer| write(handle, buffer));
         sent.map_err(|error| match error {
             FrameError::Write(error) => error,
@@ -322,8 +370,9 @@ impl Link {
                 None => places.by_handle.push(id),
             }
         }
+        let worth_while = is_worth_while(before, out.outbound.open_bytes(session::Lane::System));
         drop(out);
-        self.flush_later();
+        self.flush_later(worth_while);
         Ok(made)
     }
 

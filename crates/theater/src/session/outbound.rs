@@ -93,6 +93,11 @@ impl Outbound {
         Ok(())
     }
 
+    /// Bytes of the packet that takes the next frame of `lane`, as long as it is not written.
+    pub fn open_bytes(&self, lane: Lane) -> usize {
+        self.queues[lane as usize].back().map_or(0, |packet| packet.bytes.len())
+    }
+
     /// Whether there are bytes to write, other than an acknowledgement alone.
     pub fn has_output(&self) -> bool {
         self.note_written_bytes > 0
@@ -248,6 +253,11 @@ impl Outbound {
     /// a frame whose start was acknowledged and whose end was not, at most one frame per lane, is not among them.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
+    }
+
+    /// The packets that those bytes are in.
+    pub fn waiting_packets(&self) -> usize {
+        self.numbered.len() + self.queues.iter().map(VecDeque::len).sum::<usize>()
     }
 
     /// The highest number that this end has acknowledged.

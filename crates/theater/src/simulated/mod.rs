@@ -155,6 +155,18 @@ impl Simulation {
         self.world.kill(self.world.number_of(&theater.house));
     }
 
+    /// The clock of this theater jumps ahead by `by`, as where its process has stood still, or its machine. All others' go on as
+    /// they did.
+    pub fn jump(&self, theater: &Theater, by: Duration) {
+        self.world.jump(self.world.number_of(&theater.house), by);
+    }
+
+    /// From now on this theater is slow: its workers do what is one step here (a few messages) in up to `step`. What is sent to
+    /// it is received as before. Zero: it is as fast as all others.
+    pub fn slow(&self, theater: &Theater, step: Duration) {
+        self.world.slow(self.world.number_of(&theater.house), step);
+    }
+
     /// What has happened to the network so far.
     pub fn happened(&self) -> Happened {
         self.world.happened()

@@ -121,17 +121,36 @@ pub(super) struct Tenant {
     pub(super) steps: Steps,
     outside: Arc<Outside>,
     dead: AtomicBool,
+    /// How far its clock is ahead of the world's.
+    ahead_ns: AtomicU64,
+    /// How long a step of its workers takes, at most, where it takes longer than the driver's.
+    slow_ns: AtomicU64,
+    /// In the world's time: its workers are not stepped before.
+    busy_until_ns: AtomicU64,
 }
 
 impl Tenant {
+    /// The world's time by its clock.
+    fn clock(&self, world_ns: u64) -> Duration {
+        // Relaxed: by one thread only.
+        Duration::from_nanos(world_ns + self.ahead_ns.load(Ordering::Relaxed))
+    }
+
+    /// In the world's time.
+    fn next_timer(&self) -> Option<Duration> {
+        let ahead = Duration::from_nanos(self.ahead_ns.load(Ordering::Relaxed));
+        self.steps.next_timer().map(|next| next.saturating_sub(ahead))
+    }
+
     pub(super) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed) || self.house.is_closing()
     }
 
-    /// Nothing that was sent is still to be heard.
+    /// Nothing that was sent is still to be heard, or to be found out.
     fn is_settled(&self) -> bool {
         let links = self.house.all_links();
-        links.iter().all(|link| link.is_lost() || link.is_settled() && link.connection().is_some())
+        let settled = links.iter().all(|link| link.is_lost() || link.is_settled() && link.connection().is_some());
+        settled && !self.house.looks_for_cycles()
     }
 }
 
@@ -250,7 +269,10 @@ impl World {
         if let Some(address) = house.listens {
             lock(&self.net).listen.insert(address, number);
         }
-        let tenant = Arc::new(Tenant { house: Arc::clone(house), steps, outside, dead: AtomicBool::new(false) });
+        let zero = || AtomicU64::new(0);
+        let (ahead_ns, slow_ns, busy_until_ns) = (zero(), zero(), zero());
+        let (house, dead) = (Arc::clone(house), AtomicBool::new(false));
+        let tenant = Arc::new(Tenant { house, steps, outside, dead, ahead_ns, slow_ns, busy_until_ns });
         let mut tenants = lock(&self.tenants);
         *tenants = tenants.iter().cloned().chain([tenant]).collect();
         drop(tenants);
@@ -295,6 +317,21 @@ impl World {
             }
         }
         self.note(&[u64::MAX, number as u64], &[]);
+    }
+
+    /// The theater's clock jumps ahead.
+    pub(super) fn jump(&self, number: usize, by: Duration) {
+        let tenant = &self.tenants()[number];
+        tenant.ahead_ns.fetch_add(by.as_nanos() as u64, Ordering::Relaxed);
+        tenant.steps.advance_clock(tenant.clock(self.now_ns()));
+        self.note(&[u64::MAX - 1, number as u64], &[]);
+    }
+
+    /// A step of the theater's workers takes up to so long from now on.
+    pub(super) fn slow(&self, number: usize, step: Duration) {
+        let tenant = &self.tenants()[number];
+        tenant.slow_ns.store(step.as_nanos() as u64, Ordering::Relaxed);
+        tenant.busy_until_ns.store(0, Ordering::Relaxed);
     }
 
     // -- what happens when ----------------------------------------------------------------------------------------------
@@ -373,9 +410,13 @@ impl World {
         acts.clear();
         let mut next_timer = None;
         for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| !tenant.is_dead()) {
-            if !tenant.steps.rests() {
+            // Relaxed: by one thread only.
+            let busy_until = Duration::from_nanos(tenant.busy_until_ns.load(Ordering::Relaxed));
+            if busy_until > now {
+                next_timer = Some(next_timer.map_or(busy_until, |earlier: Duration| earlier.min(busy_until)));
+            } else if !tenant.steps.rests() {
                 acts.push(Act::Step(number));
-            } else if let Some(next) = tenant.steps.next_timer() {
+            } else if let Some(next) = tenant.next_timer() {
                 if next <= now {
                     acts.push(Act::Wake(number));
                 }
@@ -406,6 +447,11 @@ impl World {
                 let steps = self.choose(|choices| 1 + choices.below(STEPS_MAX));
                 for _ in 0..steps {
                     tenants[number].steps.step();
+                }
+                let slow_ns = tenants[number].slow_ns.load(Ordering::Relaxed);
+                if slow_ns > 0 {
+                    let took = self.choose(|choices| choices.below(slow_ns as usize)) as u64;
+                    tenants[number].busy_until_ns.store(self.now_ns() + took, Ordering::Relaxed);
                 }
                 self.look_after_poller(number, &tenants[number]);
             }
@@ -440,7 +486,7 @@ impl World {
     fn pass_time(&self, tenants: &[Arc<Tenant>], now_ns: u64) {
         self.now_ns.fetch_max(now_ns, Ordering::Relaxed);
         for tenant in tenants.iter().filter(|tenant| !tenant.is_dead()) {
-            tenant.steps.advance_clock(Duration::from_nanos(now_ns));
+            tenant.steps.advance_clock(tenant.clock(now_ns));
         }
     }
 }

@@ -30,6 +30,8 @@ pub enum Fault {
     FirstFallsSilent(u64),
     /// What comes is passed on in pieces, and now and then late.
     Late,
+    /// Is asked before each piece whether it passes; otherwise the connection is cut.
+    Asked(Arc<dyn Fn() -> bool + Send + Sync>),
 }
 
 /// A stream of numbers; the high bits are good.
@@ -85,7 +87,7 @@ impl Between {
                     // The greeting passes, so that something comes of it.
                     Fault::Cut(bytes) => 20_000 + bytes.start + random.below(bytes.end - bytes.start),
                     Fault::FirstFallsSilent(bytes) if first => *bytes,
-                    Fault::FirstFallsSilent(_) | Fault::Late => u64::MAX,
+                    Fault::FirstFallsSilent(_) | Fault::Late | Fault::Asked(_) => u64::MAX,
                 };
                 first = false;
                 let left = Arc::new(AtomicU64::new(life));
@@ -144,6 +146,8 @@ impl Passage {
             let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).unwrap_or(0);
             // In the middle of a packet.
             let passed = count.min(before as usize);
+            let refused = matches!(&self.fault, Fault::Asked(passes) if !passes());
+            let passed = if refused { 0 } else { passed };
             let fails = passed < count;
             let waits = late && random.below(8) == 0;
             if fails || waits {
@@ -152,7 +156,9 @@ impl Passage {
             if waits {
                 std::thread::sleep(Duration::from_micros(random.below(5_000)));
             }
-            if to.write_all(&buffer[..passed]).is_err() || fails && matches!(self.fault, Fault::Cut(_)) {
+            if to.write_all(&buffer[..passed]).is_err()
+                || fails && matches!(self.fault, Fault::Cut(_) | Fault::Asked(_))
+            {
                 break;
             }
         }

@@ -101,7 +101,16 @@ remote!(Asker: Back);
 
 /// Actors in two theaters, with `between` between them, send each other numbers: `each` of `actors`.
 pub fn exchange(here: Theater, there: Theater, between: Between, actors: usize, each: u64) {
-    let peer = here.connect(between.address()).unwrap();
+    exchange_by(&here, &there, between.address(), actors, each);
+    drop(between);
+    let (here, there) = (here.shutdown(), there.shutdown());
+    here.unwrap();
+    there.unwrap();
+}
+
+/// The same, where `there` is called by this address.
+pub fn exchange_by(here: &Theater, there: &Theater, address: String, actors: usize, each: u64) {
+    let peer = here.connect(address).unwrap();
     let (done, all) = mpsc::channel();
     let mut echoes = Vec::new();
     for _ in 0..actors {
@@ -120,10 +129,6 @@ pub fn exchange(here: Theater, there: Theater, between: Between, actors: usize, 
         let total = system.stats().total;
         assert_eq!((total.dead_letters, total.crashes), (0, 0));
     }
-    drop(between);
-    let (here, there) = (here.shutdown(), there.shutdown());
-    here.unwrap();
-    there.unwrap();
 }
 
 /// The same over connections that are cut again and again.

@@ -1,0 +1,318 @@
+//! Cycles of asks over several theaters.
+//!
+//! Within one process each awaited ask is noted before it is sent, and the one that would close a cycle fails
+//! (`playhouse-actor`, `waiting.rs`). Between theaters that would cost a round trip for each ask. So a cycle over several
+//! theaters is allowed to close, and is found afterwards: nothing is looked for, or said, unless an actor has waited for an
+//! actor elsewhere from one tick of the housekeeper to the next.
+//!
+//! Then its theater asks all others who waits for whom there ([`Waits`](crate::frame::Head::Waits)), and puts that together:
+//! actors go by the names that they were born with, so it does not matter where they have gone. What the theaters say is not
+//! true of one moment. So a cycle is believed only when it is found twice in turn, with the same waits in it, and all that the
+//! second time was put together from was said after all of the first had been heard: each of its waits lasted from before that
+//! moment to after it, so at that moment it was closed. And a cycle that is closed stays closed until an ask in it ends.
+//!
+//! Several theaters in it may find it. Of its waits for actors elsewhere the one with the lowest name fails, so that the others
+//! go on; its theater is told ([`Cycle`](crate::frame::Head::Cycle)).
+//!
+//! Who is waited for may go by another name where it was told of before its own was known. What is meant by that is asked of the
+//! theater that has given it, in the next turn.
+//!
+//! Not found: cycles over theaters of which some have no link with the one that looks, as long as no other one looks either; and
+//! in theaters where more than [`WAITS_MAX`] actors wait at a time, some of theirs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use playhouse_actor::ActorId;
+use playhouse_actor::away::TakeAnswer;
+use playhouse_actor::waiting;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::house::House;
+
+/// Waits that are told in one frame.
+const WAITS_MAX: usize = 4_096;
+
+/// How often it is looked for cycles among those who have waited for long: twice in so many ticks.
+const EVERY_TICKS: u64 = 20;
+/// A cycle is believed when it is found so often.
+const TURNS: u64 = 2;
+
+/// The name that an actor was born with: theater, slot, life.
+type Name = (u64, u64, u64);
+
+/// That an actor waits for another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Wait {
+    from: Name,
+    /// The number of this wait among those of `from`.
+    token: u64,
+    to: Name,
+    /// How that one is shown.
+    label: String,
+    /// It lives in another theater than who waits.
+    afar: bool,
+    /// The theater that says so, where `from` lives.
+    at: u64,
+}
+
+/// What is known of cycles.
+#[derive(Default)]
+pub(crate) struct Cycles {
+    /// Who waits here; nobody, unless one waits for an actor elsewhere.
+    seen: FxHashMap<(ActorId, u64), Seen>,
+    /// Others are being asked.
+    asking: bool,
+    /// Found in the last turn.
+    found: BTreeSet<Cycle>,
+    /// Who is meant by the names that others have used: where an actor's own name was not known yet, it went by that of its place
+    /// in the theater that told of it.
+    meant: BTreeMap<Name, Name>,
+}
+
+/// What a theater says of those who wait there; and who is meant by the names that it was asked for: slot, life, name.
+pub(crate) type Said = (Vec<Wait>, Vec<(u64, u64, Name)>);
+
+/// For how long a wait has been seen.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    ticks: u64,
+    /// Turns in which it was looked for a cycle that it may be part of.
+    turns: u64,
+}
+
+/// The waits along it, the lowest first.
+type Cycle = Vec<Wait>;
+
+/// What the theaters have said so far.
+struct Turn {
+    /// The waits here for which they are asked.
+    asked_for: Vec<(ActorId, u64)>,
+    waits: Vec<Wait>,
+    meant: Vec<(Name, Name)>,
+    to_answer: usize,
+    all_said: bool,
+}
+
+impl Cycles {
+    /// The cycles in what was said in this turn that were in the last one, too.
+    fn believe(&mut self, waits: &[Wait]) -> Vec<Cycle> {
+        let before = std::mem::replace(&mut self.found, find(waits));
+        self.found.intersection(&before).cloned().collect()
+    }
+}
+
+impl House {
+    /// Who waits for whom here, and who is meant by these names of this theater, for another one.
+    pub(crate) fn say_waits(&self, names: &[(u64, u64)]) -> Said {
+        let meant = |(slot, life): &(u64, u64)| {
+            let id = self.directory.find(*slot, *life)?;
+            Some((*slot, *life, self.directory.identity(id).ok()?.key()))
+        };
+        (self.own_waits(), names.iter().filter_map(meant).collect())
+    }
+
+    fn own_waits(&self) -> Vec<Wait> {
+        let waits = waiting::waits(self.system.core().id());
+        let mut waits: Vec<Wait> = waits.iter().take(WAITS_MAX).filter_map(|wait| self.told(wait)).collect();
+        waits.sort();
+        waits
+    }
+
+    fn told(&self, wait: &waiting::Wait) -> Option<Wait> {
+        let name = |id: ActorId| self.directory.identity(id).ok().map(|far| far.key());
+        let (from, to) = (name(wait.from)?, name(wait.to())?);
+        let afar = self.directory.is_elsewhere(wait.to());
+        Some(Wait { from, token: wait.token, to, label: wait.label(), afar, at: self.incarnation })
+    }
+
+    fn cycles(&self) -> MutexGuard<'_, Cycles> {
+        self.cycles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks for cycles, if somebody here has waited for some time while somebody waits for an actor elsewhere: twice, and then
+    /// about once in a second.
+    pub(crate) fn look_for_cycles(self: &Arc<Self>) {
+        let is_due = |seen: &Seen| seen.ticks > 0 && (seen.turns < TURNS || seen.ticks % EVERY_TICKS <= 1);
+        let asked_for = {
+            let mut cycles = self.cycles();
+            let before = std::mem::take(&mut cycles.seen);
+            let waits = waiting::waits(self.system.core().id());
+            if !waits.iter().any(|wait| self.directory.is_elsewhere(wait.to())) {
+                cycles.meant.clear();
+                return;
+            }
+            let seen = |wait: &waiting::Wait| {
+                let key = (wait.from, wait.token);
+                let seen = before.get(&key).map_or(Seen::default(), |seen| Seen { ticks: seen.ticks + 1, ..*seen });
+                (key, seen)
+            };
+            cycles.seen = waits.iter().map(seen).collect();
+            if cycles.asking || !cycles.seen.values().any(is_due) {
+                return;
+            }
+            cycles.asking = true;
+            cycles.seen.keys().copied().collect::<Vec<_>>()
+        };
+        let links = self.all_links();
+        let open =
+            Turn { asked_for, waits: self.own_waits(), meant: Vec::new(), to_answer: links.len(), all_said: true };
+        if links.is_empty() {
+            return self.take_waits(open);
+        }
+        let turn = Arc::new(Mutex::new(Some(open)));
+        // Whom nobody knows is meant by its name.
+        let unknown: Vec<Name> =
+            self.cycles().meant.iter().filter(|(name, meant)| name == meant).map(|(name, _)| *name).collect();
+        for link in links {
+            let theater = link.incarnation;
+            let its = unknown.iter().filter(|name| name.0 == theater).map(|(_, slot, life)| (*slot, *life)).collect();
+            let (house, turn) = (Arc::downgrade(self), Arc::clone(&turn));
+            let answer: TakeAnswer = Box::new(move |answer| {
+                let said = answer.ok().and_then(|(codec, bytes)| codec.read::<Said>(bytes).ok());
+                let mut open = turn.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(turn) = open.as_mut() else { return };
+                turn.all_said &= said.is_some();
+                let (waits, meant) = said.unwrap_or_default();
+                turn.waits.extend(waits);
+                turn.meant.extend(meant.into_iter().map(|(slot, life, name)| ((theater, slot, life), name)));
+                turn.to_answer -= 1;
+                let over = if turn.to_answer == 0 { open.take() } else { None };
+                drop(open);
+                if let (Some(turn), Some(house)) = (over, house.upgrade()) {
+                    house.take_waits(turn);
+                }
+            });
+            link.ask_waits(its, answer);
+        }
+    }
+
+    /// Whether it will soon be known of everybody who waits here whether that is for ever.
+    pub(crate) fn looks_for_cycles(&self) -> bool {
+        let waits = waiting::waits(self.system.core().id());
+        if !waits.iter().any(|wait| self.directory.is_elsewhere(wait.to())) {
+            return false;
+        }
+        let cycles = self.cycles();
+        let seen = |wait: &waiting::Wait| cycles.seen.get(&(wait.from, wait.token)).copied().unwrap_or_default();
+        // It may have to be learnt first who is meant by a name.
+        cycles.asking || waits.iter().any(|wait| seen(wait).ticks < 2 * EVERY_TICKS + TURNS)
+    }
+
+    /// The theaters have said who waits for whom.
+    fn take_waits(&self, mut turn: Turn) {
+        let certain: Vec<Cycle> = {
+            let mut cycles = self.cycles();
+            cycles.asking = false;
+            if !turn.all_said {
+                return;
+            }
+            if cycles.meant.len() > WAITS_MAX {
+                cycles.meant.clear();
+            }
+            cycles.meant.extend(turn.meant);
+            let mut any_new = false;
+            for wait in &mut turn.waits {
+                let own = || self.directory.find(wait.to.1, wait.to.2).and_then(|id| self.directory.identity(id).ok());
+                let known = cycles.meant.get(&wait.to).copied();
+                any_new |= known.is_none();
+                let name = known.or_else(|| own().filter(|_| wait.to.0 == self.incarnation).map(|far| far.key()));
+                cycles.meant.insert(wait.to, name.unwrap_or(wait.to));
+                wait.to = name.unwrap_or(wait.to);
+            }
+            if any_new {
+                // Next time it is known whom they mean.
+                return;
+            }
+            for wait in turn.asked_for {
+                if let Some(seen) = cycles.seen.get_mut(&wait) {
+                    seen.turns += 1;
+                }
+            }
+            cycles.believe(&turn.waits)
+        };
+        for cycle in certain {
+            let Some(at) = (0..cycle.len()).filter(|at| cycle[*at].afar).min_by_key(|at| &cycle[*at]) else { continue };
+            let path: Vec<String> = cycle[at..].iter().chain(&cycle[..=at]).map(|wait| wait.label.clone()).collect();
+            let victim = &cycle[at];
+            if victim.at == self.incarnation {
+                self.fail_wait(victim, path);
+            } else if let Some(link) = self.directory.link(victim.at) {
+                link.say_cycle(victim, &path);
+            }
+        }
+    }
+
+    /// An ask is part of a cycle, if it waits still: it was told to others as this.
+    pub(crate) fn fail_wait(&self, told: &Wait, path: Vec<String>) {
+        let own = waiting::waits(self.system.core().id());
+        if let Some(wait) =
+            own.iter().find(|wait| self.told(wait).is_some_and(|own| own.from == told.from && own.token == told.token))
+        {
+            waiting::fail(wait.from, wait.token, path);
+        }
+    }
+}
+
+/// The cycles that lead over a wait for an actor elsewhere.
+fn find(waits: &[Wait]) -> BTreeSet<Cycle> {
+    let mut by_name: BTreeMap<Name, Vec<&Wait>> = BTreeMap::new();
+    for wait in waits {
+        by_name.entry(wait.from).or_default().push(wait);
+    }
+    let mut found = BTreeSet::new();
+    for start in waits.iter().filter(|wait| wait.afar) {
+        let (mut path, mut seen) = (vec![start], BTreeSet::new());
+        if leads_to(&by_name, start.to, start.from, &mut path, &mut seen) {
+            let lowest = path.iter().enumerate().min_by_key(|(_, wait)| **wait).map_or(0, |(at, _)| at);
+            path.rotate_left(lowest);
+            found.insert(path.into_iter().cloned().collect());
+        }
+    }
+    found
+}
+
+fn leads_to<'a>(
+    by_name: &BTreeMap<Name, Vec<&'a Wait>>,
+    at: Name,
+    goal: Name,
+    path: &mut Vec<&'a Wait>,
+    seen: &mut BTreeSet<Name>,
+) -> bool {
+    if at == goal {
+        return true;
+    }
+    if !seen.insert(at) {
+        return false;
+    }
+    for wait in by_name.get(&at).into_iter().flatten() {
+        path.push(wait);
+        if leads_to(by_name, wait.to, goal, path, seen) {
+            return true;
+        }
+        path.pop();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(from: u64, token: u64, to: u64) -> Wait {
+        Wait { from: (from, 0, 0), token, to: (to, 0, 0), label: to.to_string(), afar: true, at: from }
+    }
+
+    #[test]
+    fn a_cycle_is_believed_when_the_same_waits_are_in_it_twice_in_turn() {
+        let mut cycles = Cycles::default();
+        let closed = [wait(1, 0, 2), wait(2, 0, 1)];
+        assert_eq!(cycles.believe(&closed), Vec::<Cycle>::new());
+        // Who waits again has not waited all the time.
+        assert_eq!(cycles.believe(&[wait(1, 0, 2), wait(2, 1, 1)]), Vec::<Cycle>::new());
+        assert_eq!(cycles.believe(&closed), Vec::<Cycle>::new());
+        assert_eq!(cycles.believe(&closed), [closed.to_vec()]);
+        assert_eq!(cycles.believe(&closed[..1]), Vec::<Cycle>::new());
+    }
+}
