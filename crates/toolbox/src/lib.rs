@@ -15,4 +15,5 @@ pub mod receptionist;
 pub mod resource;
 pub mod router;
 pub mod shutdown;
+pub mod stdout;
 pub mod topic;

@@ -1,7 +1,7 @@
 //! The receptionist: actors find each other by type and key.
 //!
 //! A [`Receptionist`] is an actor. Actors are registered with it by [`Register`], under a key and their type; several may have
-//! the same key. [`Find`] asks for those that are there now, [`Subscribe`] for a [`Listing`] now and at each change. Who ends is
+//! the same key, but for one that was [claimed](Claim). [`Find`] asks for those that are there now, [`Subscribe`] for a [`Listing`] now and at each change. Who ends is
 //! taken out. Actors of other theaters may be registered too; to be asked from other theaters, there is the `NameServer`.
 
 use std::any::{Any, TypeId, type_name};
@@ -150,6 +150,46 @@ impl<A: Actor> Handler<Register<A>> for Receptionist {
             room.tell_all();
             // Of one that has ended before, too, the end is told.
             ctx.watch(actor);
+        }
+    }
+}
+
+/// Gives an actor a key that it has for itself: an alias. As [`Register`], but only where no other `A` is registered under the
+/// key; the answer is who is, otherwise. The key is free again when the actor ends or is [deregistered](Deregister).
+///
+/// It is its own as long as all claim this key: who is registered by [`Register`] comes besides.
+pub struct Claim<A: Actor> {
+    key: String,
+    actor: ActorRef<A>,
+}
+
+impl<A: Actor> Claim<A> {
+    /// `actor` alone is to be found under `key`.
+    pub fn new(key: impl Into<String>, actor: ActorRef<A>) -> Claim<A> {
+        Claim { key: key.into(), actor }
+    }
+}
+
+impl<A: Actor> fmt::Debug for Claim<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Claim({:?}, {})", self.key, self.actor)
+    }
+}
+
+impl<A: Actor> Message for Claim<A> {
+    type Reply = Result<(), ActorRef<A>>;
+}
+
+impl<A: Actor> Handler<Claim<A>> for Receptionist {
+    fn handle(&mut self, Claim { key, actor }: Claim<A>, ctx: &mut Context<Self>) -> Result<(), ActorRef<A>> {
+        // One that has ended, and of which that was not told yet, has the key no more.
+        let others = self.room::<A>(&key).map(|room| room.actors.as_slice()).unwrap_or_default();
+        match others.iter().find(|other| **other != actor && !other.is_stopped()) {
+            Some(other) => Err(*other),
+            None => {
+                self.handle(Register { key, actor }, ctx);
+                Ok(())
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use playhouse_actor::{ActorId, System};
+use playhouse_executor::Choices;
 
 use crate::block::{describe, lock};
 
@@ -27,8 +28,9 @@ use job::{Slot, fill};
 /// Threads for blocking and long work, and a bounded queue in front of them: see [the module](self). Clones are handles to the
 /// same pool, which stops when the last one is dropped.
 ///
-/// In a simulated system the work is done by the thread that runs the system, in an order drawn from the seed and in no
-/// virtual time. There, it cannot wait for actors.
+/// In a simulated system the work is done by the thread that runs the system, in an order drawn from the seed. There, it cannot
+/// wait for actors, and takes as much virtual time as [`simulate_times`](ResourcePool::simulate_times) and
+/// [`simulate_stalls`](ResourcePool::simulate_stalls) say: none, where nothing else is asked for.
 #[derive(Clone)]
 pub struct ResourcePool {
     handle: Arc<Handle>,
@@ -57,6 +59,30 @@ struct State {
     next: u64,
     /// Who waits for room, with its number. The first one is woken when there is room.
     waiting: VecDeque<(u64, Waker)>,
+    /// In simulation: how long work takes.
+    times: Times,
+}
+
+/// How long work takes in simulation.
+#[derive(Default)]
+struct Times {
+    least: Duration,
+    most: Duration,
+    /// About one job in so many (none, where it is 0) takes so much longer.
+    stalls: (u64, Duration),
+    /// In simulation only.
+    choices: Option<Choices>,
+}
+
+impl Times {
+    fn draw(&mut self) -> Duration {
+        let Some(choices) = &mut self.choices else { return Duration::ZERO };
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let most = ns(self.most - self.least).saturating_add(1);
+        let (one_in, stall) = self.stalls;
+        let stall = if one_in > 0 && choices.one_in(one_in) { stall } else { Duration::ZERO };
+        self.least.saturating_add(Duration::from_nanos(choices.next() % most)).saturating_add(stall)
+    }
 }
 
 struct Entry {
@@ -175,12 +201,14 @@ impl ResourcePool {
         if threads == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a resource pool needs at least one thread"));
         }
+        // Other numbers than those that the run of the system itself is drawn from.
+        let choices = system.core().config().simulated.map(|seed| Choices::new(!seed));
         let shared = Arc::new(Shared {
             system: system.clone(),
             most: threads.saturating_add(queue),
             threads,
             stopped: Arc::default(),
-            state: Mutex::default(),
+            state: Mutex::new(State { times: Times { choices, ..Times::default() }, ..State::default() }),
             ready: Condvar::new(),
             idle: Condvar::new(),
         });
@@ -221,6 +249,24 @@ impl ResourcePool {
         shared.put(&mut lock(&shared.state), work)
     }
 
+    /// In a simulated system, has each job that is begun from now on take from `least` to `most` of virtual time, drawn from the
+    /// seed; its effect and its result come at the end of that, rounded up to the next millisecond. No more jobs run at one time than the pool has threads. On threads
+    /// it does nothing: work takes the time that it takes.
+    ///
+    /// # Panics
+    /// If `least` is more than `most`.
+    pub fn simulate_times(&self, least: Duration, most: Duration) {
+        assert!(least <= most, "work cannot take {least:?} at least and {most:?} at most");
+        let mut state = lock(&self.handle.shared.state);
+        (state.times.least, state.times.most) = (least, most);
+    }
+
+    /// In a simulated system, has about one in `one_in` of the jobs that are begun from now on take `stall` longer, drawn from the
+    /// seed, as a disk does that is worn out; none, if `one_in` is 0. On threads it does nothing.
+    pub fn simulate_stalls(&self, one_in: u64, stall: Duration) {
+        lock(&self.handle.shared.state).times.stalls = (one_in, stall);
+    }
+
     /// Stops the pool: what waits is not done any more and fails with [`JobError::Stopped`], what runs can see that it is
     /// cancelled. Waits until all of it has returned, for up to `limit`. Stopping again waits again.
     ///
@@ -231,6 +277,9 @@ impl ResourcePool {
     pub fn stop_within(&self, limit: Duration) -> Result<(), StillRunning> {
         let shared = &self.handle.shared;
         shared.stop();
+        if shared.is_simulated() {
+            return shared.settle_within(limit);
+        }
         let deadline = Instant::now() + limit;
         let mut state = lock(&shared.state);
         while state.running > 0 {
@@ -300,17 +349,44 @@ impl Shared {
         state.next += 1;
         state.queue.push_back(Entry { number, token: token.clone(), work: Box::new(work) });
         if self.is_simulated() {
-            let shared = Arc::clone(self);
-            let task = move || {
-                let next = lock(&shared.state).queue.pop_front();
-                next.into_iter().for_each(|entry| shared.work_on(entry));
-                None
-            };
-            self.system.core().start_timer(Duration::ZERO, Box::new(task));
+            self.begin_simulated(state);
         } else {
             self.ready.notify_one();
         }
         Ok(Job { shared: Arc::clone(self), number, token, slot })
+    }
+
+    /// In simulation, a thread is a timer that runs for as long as its work takes.
+    fn begin_simulated(self: &Arc<Self>, state: &mut State) {
+        while state.running < self.threads
+            && let Some(entry) = state.queue.pop_front()
+        {
+            state.running += 1;
+            let (shared, mut entry) = (Arc::clone(self), Some(entry));
+            let task = move || {
+                entry.take().into_iter().for_each(|entry| shared.work_on(entry));
+                shared.begin_simulated(&mut lock(&shared.state));
+                None
+            };
+            self.system.core().start_timer(state.times.draw(), Box::new(task));
+        }
+    }
+
+    /// In simulation: waits until nothing runs, for up to `limit` of virtual time.
+    fn settle_within(&self, limit: Duration) -> Result<(), StillRunning> {
+        let core = self.system.core();
+        let running = || lock(&self.state).running;
+        if !limit.is_zero() && running() > 0 {
+            let deadline = core.now() + limit;
+            // So that time does not pass over it.
+            let alarm = core.start_timer(limit, Box::new(|| None));
+            core.block_until(None, &mut || running() == 0 || core.now() >= deadline);
+            core.cancel_timer(alarm);
+        }
+        match running() {
+            0 => Ok(()),
+            jobs => Err(StillRunning { jobs }),
+        }
     }
 
     /// What each thread does.
@@ -328,16 +404,12 @@ impl Shared {
             };
             state.running += 1;
             drop(state);
-            self.work_on_counted(entry);
+            self.work_on(entry);
         }
     }
 
-    fn work_on(&self, entry: Entry) {
-        lock(&self.state).running += 1;
-        self.work_on_counted(entry);
-    }
-
-    fn work_on_counted(&self, Entry { token, work, .. }: Entry) {
+    /// Does work that was counted as running.
+    fn work_on(&self, Entry { token, work, .. }: Entry) {
         // Whoever would have the result is gone: nobody sees this error.
         let go = if token.is_cancelled() { Err(JobError::Stopped) } else { Ok(token) };
         let tell = work(go);
