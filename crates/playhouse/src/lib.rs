@@ -85,16 +85,18 @@
 //! # The toolbox
 //!
 //! What many programs need is built already: [`router`] (routers and pools of actors), [`asks`] (to many, and again),
-//! [`topic`] (publish and subscribe), [`receptionist`] (who is there), [`resource`] (blocking work) and [`shutdown`]
-//! (in phases).
+//! [`topic`] (publish and subscribe), [`receptionist`] (who is there), [`resource`] (blocking work), [`shutdown`] (in phases)
+//! and [`stdout`] (lines that do not mix).
 
 pub use playhouse_actor::*;
-pub use playhouse_macros::{Message, actor};
+pub use playhouse_macros::{Message, actor, warn_needless_clones};
 pub use playhouse_theater::{
-    Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Happened, Migration, NameAsk, NameError,
-    NameServer, Names, Peer, PutName, RemoveName, Simulation, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
+    ActorLine, Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Happened, INSPECTOR, Inspect,
+    Inspector, LinkLine, LinkState, MessageLine, Migration, NameAsk, NameError, NameServer, Names, Peer, PeerState,
+    PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
+    WorkerLine,
 };
-pub use playhouse_toolbox::{asks, receptionist, resource, router, shutdown, topic};
+pub use playhouse_toolbox::{asks, receptionist, resource, router, shutdown, stdout, topic};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
 ///
@@ -110,8 +112,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub mod prelude {
     pub use crate::{
         Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, FindChild, GaveUp,
-        Group, Handler, Message, MigrateError, NameError, NameServer, Names, Owned, Peer, Phase, Placement, Recipient,
-        SpawnError, SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, Theater, TimerKey,
-        TrySendError, actor,
+        Group, Handler, Mailbox, Message, MigrateError, NameError, NameServer, Names, OnFull, Owned, Peer, Phase,
+        Placement, Recipient, SpawnError, SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor,
+        System, Theater, TimerKey, TrySendError, actor,
     };
 }

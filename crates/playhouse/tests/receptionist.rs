@@ -3,8 +3,8 @@
 mod support;
 
 use playhouse::prelude::*;
-use playhouse::receptionist::{Deregister, Find, Listing, Receptionist, Register, Subscribe, Unsubscribe};
-use support::{Adder, Dice, Log, Puppet, simulated};
+use playhouse::receptionist::{Claim, Deregister, Find, Listing, Receptionist, Register, Subscribe, Unsubscribe};
+use support::{Adder, Dice, Do, Log, Puppet, finishes, simulated, threads};
 
 /// Logs the listings it gets.
 struct Guest {
@@ -133,4 +133,54 @@ fn the_last_listing_is_the_truth_whatever_came_before() {
         puppets.sort_unstable();
         assert_eq!(last, puppets, "seed {seed}");
     }
+}
+
+#[test]
+fn an_alias_belongs_to_one_actor_until_it_ends() {
+    for seed in 0..50 {
+        let system = simulated(seed);
+        let receptionist = system.spawn(Receptionist::new());
+        let [first, second] = [0, 1].map(|_| system.spawn(Puppet));
+        let claim = |who| receptionist.ask(Claim::new("the one", who)).wait().unwrap();
+        let find = || receptionist.ask(Find::<Puppet>::new("the one")).wait().unwrap();
+        assert_eq!(claim(first), Ok(()), "seed {seed}");
+        assert_eq!(claim(first), Ok(()), "again, it changes nothing");
+        assert_eq!((claim(second), find()), (Err(first), vec![first]));
+        // Other keys, and actors of other types, are not concerned.
+        assert_eq!(receptionist.ask(Claim::new("another", second)).wait().unwrap(), Ok(()));
+        assert_eq!(receptionist.ask(Claim::new("the one", receptionist)).wait().unwrap(), Ok(()));
+
+        // At its end it is free, also before the receptionist was told.
+        first.stop();
+        while !first.is_stopped() {
+            let _ = second.ask(Do::this(|_| ())).wait();
+        }
+        assert_eq!(claim(second), Ok(()), "seed {seed}");
+        system.run_until_idle();
+        assert_eq!(find(), [second], "seed {seed}");
+        assert!(receptionist.ask(Deregister::new("the one", second)).wait().unwrap());
+        let third = system.spawn(Puppet);
+        assert_eq!((claim(third), find()), (Ok(()), vec![third]), "seed {seed}");
+    }
+}
+
+#[test]
+fn who_claims_at_the_same_time_does_not_get_it_twice() {
+    finishes(|| {
+        let system = threads(2);
+        let receptionist = system.spawn(Receptionist::new());
+        for round in 0..100 {
+            let key = format!("key {round}");
+            let won: usize = std::thread::scope(|scope| {
+                let claims = [0; 4].map(|_| {
+                    scope.spawn(|| {
+                        receptionist.ask(Claim::new(key.as_str(), system.spawn(Puppet))).wait().unwrap().is_ok()
+                    })
+                });
+                claims.into_iter().map(|claim| usize::from(claim.join().unwrap())).sum()
+            });
+            assert_eq!(won, 1);
+        }
+        system.shutdown().unwrap();
+    });
 }

@@ -320,6 +320,87 @@ impl Handler<Kill> for Killer {
     }
 }
 
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// Begins jobs on a slow disk with two threads, and returns which were done when.
+fn on_a_slow_disk(seed: u64) -> Vec<(u64, Duration)> {
+    let system = simulated(seed);
+    let pool = ResourcePool::start(&system, 2, 10).unwrap();
+    pool.simulate_times(ms(2), ms(5));
+    let log = Log::new();
+    for number in 0..8 {
+        let (log, system) = (log.clone(), system.clone());
+        let work = move |_: &CancelToken| log.push((number, system.core().now()));
+        // Nobody wants the result, but it is to be done.
+        std::mem::forget(pool.try_run(work).unwrap());
+    }
+    system.run_until_idle();
+    log.take()
+}
+
+#[test]
+fn a_slow_disk_takes_its_time_and_no_more_at_once_than_it_has_threads_under_every_seed() {
+    let mut orders = std::collections::BTreeSet::new();
+    for seed in 0..1000 {
+        let done = on_a_slow_disk(seed);
+        assert_eq!(done.len(), 8, "seed {seed}");
+        assert_eq!(done, on_a_slow_disk(seed), "seed {seed}");
+        for (place, (_, at)) in done.iter().enumerate() {
+            // Of two threads, each has done half of those before it, one more or less.
+            let rounds = place as u32 / 2 + 1;
+            assert!(*at >= ms(2) * rounds && *at <= ms(5) * (place as u32 + 1), "seed {seed}: {done:?}");
+        }
+        assert!(done.last().unwrap().1 <= ms(5) * 8 / 2 + ms(5), "seed {seed}: two at one time: {done:?}");
+        orders.insert(done.iter().map(|(number, _)| *number).collect::<Vec<_>>());
+    }
+    assert!(orders.len() > 10, "they overtake each other: {orders:?}");
+}
+
+#[test]
+fn a_disk_that_stalls_keeps_deadlines_from_being_met_under_every_seed() {
+    let (mut in_time, mut too_late) = (0, 0);
+    for seed in 0..1000 {
+        let system = simulated(seed);
+        let pool = ResourcePool::start(&system, 1, 10).unwrap();
+        pool.simulate_times(ms(1), ms(1));
+        pool.simulate_stalls(4, ms(100));
+        let log = Log::new();
+        let disk = system.spawn(Disk { pool: pool.clone(), log: log.clone() });
+        let began = system.core().now();
+        match disk.ask(Read(1)).within(ms(50)).wait() {
+            Ok(answer) => {
+                assert_eq!((answer, log.take()), (Ok(2), vec![1]), "seed {seed}");
+                assert_eq!(system.core().now() - began, ms(1), "seed {seed}");
+                in_time += 1;
+            }
+            Err(AskError::Deadline { .. }) => {
+                assert_eq!((system.core().now() - began, log.take()), (ms(50), vec![]), "seed {seed}");
+                too_late += 1;
+            }
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+        pool.simulate_stalls(0, Duration::ZERO);
+        assert_eq!(disk.ask(Read(2)).wait(), Ok(Ok(4)), "seed {seed}: it goes on after a stall");
+    }
+    assert!(in_time > 600 && too_late > 150, "{in_time} in time, {too_late} too late");
+}
+
+#[test]
+fn a_simulated_pool_is_stopped_in_virtual_time() {
+    let system = simulated(1);
+    for (limit, ends) in [(ms(5), Err(1)), (ms(10), Ok(()))] {
+        let pool = ResourcePool::start(&system, 1, 10).unwrap();
+        pool.simulate_times(ms(10), ms(10));
+        let jobs = [1, 2].map(|number| pool.try_run(move |_| number).unwrap());
+        let began = system.core().now();
+        assert_eq!(pool.stop_within(limit).map_err(|still| still.jobs), ends);
+        assert_eq!(system.core().now() - began, limit);
+        assert_eq!(jobs.map(|job| job.wait()), [Err(JobError::Stopped), Err(JobError::Stopped)]);
+    }
+}
+
 #[test]
 fn the_last_handle_stops_the_pool_and_no_thread_is_no_pool() {
     let system = simulated(1);

@@ -5,7 +5,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use playhouse::prelude::*;
-use support::{Dice, Do, Log, Puppet, finishes, simulated, threads};
+use support::{Dice, Do, Log, Puppet, finishes, quiet_panics, simulated, threads};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -229,4 +229,138 @@ fn timers_and_messages_of_an_actor_stay_one_at_a_time_on_threads() {
         assert_eq!(clashes.load(Ordering::SeqCst), 0);
         assert_eq!(system.shutdown().unwrap().undelivered, 0);
     });
+}
+
+/// Takes so long for each ring, and says when it began and ended.
+struct Slow {
+    takes: Duration,
+    log: Log<(Duration, Duration)>,
+}
+
+impl Actor for Slow {}
+
+#[derive(Message)]
+enum Wind {
+    Every(Duration),
+    Spaced(Duration),
+    Stop(playhouse::TimerKey),
+}
+
+impl Handler<Wind> for Slow {
+    fn handle(&mut self, wind: Wind, ctx: &mut Context<Self>) {
+        let key = match wind {
+            Wind::Every(period) => ctx.send_every(period, Ring(0)),
+            Wind::Spaced(pause) => ctx.send_spaced(pause, Ring(0)),
+            Wind::Stop(key) => return ctx.cancel(key),
+        };
+        ctx.send_after(Duration::from_secs(60), Wind::Stop(key));
+    }
+}
+
+impl AsyncHandler<Ring> for Slow {
+    async fn handle(&mut self, _: Ring, ctx: &mut Context<Self>) {
+        let (begun, takes) = (ctx.now(), self.takes);
+        let (wake, woken) = tokio::sync::oneshot::channel::<()>();
+        ctx.spawn(Puppet).tell(Do::this(move |ctx| {
+            ctx.send_after(takes, Do::this(move |_| _ = wake.send(())));
+        }));
+        let _ = woken.await;
+        self.log.push((begun, ctx.now()));
+    }
+}
+
+/// When its rings began and ended in the first minute, in milliseconds.
+fn rings_of_slow(seed: u64, takes: Duration, wind: Wind, count: usize) -> Vec<(u128, u128)> {
+    let system = simulated(seed);
+    let log = Log::new();
+    system.spawn(Slow { takes, log: log.clone() }).tell(wind);
+    system.run_until_idle();
+    log.take().into_iter().take(count).map(|(begun, ended)| (begun.as_millis(), ended.as_millis())).collect()
+}
+
+#[test]
+fn a_timer_with_a_fixed_rate_keeps_its_beat_and_leaves_out_what_would_pile_up() {
+    for seed in 0..20 {
+        let second = Duration::from_secs(1);
+        // Those that are due meanwhile: one waits, the others are left out; and the beat is that of the beginning.
+        let rings = rings_of_slow(seed, 2500 * MS, Wind::Every(second), 4);
+        assert_eq!(rings, [(1000, 3500), (3500, 6000), (6000, 8500), (8500, 11_000)], "seed {seed}");
+        let rings = rings_of_slow(seed, 300 * MS, Wind::Every(second), 3);
+        assert_eq!(rings, [(1000, 1300), (2000, 2300), (3000, 3300)], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_timer_with_a_fixed_pause_begins_it_when_its_message_was_handled() {
+    for seed in 0..20 {
+        let rings = rings_of_slow(seed, 2500 * MS, Wind::Spaced(Duration::from_secs(1)), 3);
+        assert_eq!(rings, [(1000, 3500), (4500, 7000), (8000, 10_500)], "seed {seed}");
+    }
+}
+
+/// Ticks in all ways, and crashes when it is told to.
+struct Ticking {
+    life: u32,
+    log: Log<(u32, &'static str, u128)>,
+}
+
+#[derive(Message, Clone, Copy)]
+struct Tick(&'static str);
+
+#[derive(Message)]
+struct SetAll;
+
+impl Actor for Ticking {}
+
+impl Handler<Tick> for Ticking {
+    fn handle(&mut self, Tick(name): Tick, ctx: &mut Context<Self>) {
+        self.log.push((self.life, name, ctx.now().as_millis()));
+        assert!(name != "spaced and kept" || self.life > 1, "meant: a crash of the handler of the timer itself");
+    }
+}
+
+impl Handler<SetAll> for Ticking {
+    fn handle(&mut self, _: SetAll, ctx: &mut Context<Self>) {
+        ctx.send_after(25 * MS, Tick("once"));
+        ctx.send_every(10 * MS, Tick("every"));
+        ctx.send_spaced(10 * MS, Tick("spaced"));
+        for key in [
+            ctx.send_after(25 * MS, Tick("once and kept")),
+            ctx.send_every(10 * MS, Tick("every and kept")),
+            ctx.send_spaced(15 * MS, Tick("spaced and kept")),
+        ] {
+            assert!(ctx.keep(key));
+        }
+        let gone = ctx.send_after(MS, Tick("never"));
+        ctx.cancel(gone);
+        assert!(!ctx.keep(gone));
+    }
+}
+
+#[test]
+fn timers_end_with_a_restart_unless_they_are_kept() {
+    quiet_panics();
+    for seed in 0..20 {
+        let system = simulated(seed);
+        let log = Log::new();
+        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+        let (mut life, lives) = (0, log.clone());
+        let child = Supervised::new("ticking", move || {
+            life += 1;
+            Ticking { life, log: lives.clone() }
+        });
+        let ticking = supervisor.ask(child).wait().unwrap().unwrap();
+        ticking.tell(SetAll);
+        let stop = ticking;
+        system.spawn(Puppet).tell(Do::this(move |ctx| _ = ctx.send_after(42 * MS, Do::this(move |_| stop.stop()))));
+        system.run_until_idle();
+        let of = |name: &str| -> Vec<(u32, u128)> {
+            log.lock().iter().filter(|tick| tick.1 == name).map(|tick| (tick.0, tick.2)).collect()
+        };
+        // At 15 its own handler crashes.
+        assert_eq!((of("once"), of("every"), of("spaced")), (vec![], vec![(1, 10)], vec![(1, 10)]), "seed {seed}");
+        assert_eq!(of("once and kept"), [(2, 25)], "seed {seed}");
+        assert_eq!(of("every and kept"), [(1, 10), (2, 20), (2, 30), (2, 40)], "seed {seed}");
+        assert_eq!(of("spaced and kept"), [(1, 15), (2, 30)], "seed {seed}");
+    }
 }

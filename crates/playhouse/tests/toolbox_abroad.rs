@@ -1,9 +1,13 @@
-//! Routers and the receptionist take actors of other theaters like their own.
+//! The toolbox with several theaters: routers and the receptionist take actors of others like their own, and their disks are slow.
 
 mod support;
 
+use std::time::Duration;
+
+use playhouse::Simulation;
 use playhouse::prelude::*;
 use playhouse::receptionist::{Find, Receptionist, Register};
+use playhouse::resource::ResourcePool;
 use playhouse::router::{Router, Routing};
 use support::finishes;
 
@@ -66,4 +70,50 @@ fn actors_of_another_theater_are_members_until_they_end() {
             theater.shutdown().unwrap();
         }
     });
+}
+
+struct Library {
+    pool: ResourcePool,
+    lent: u64,
+}
+
+#[actor(remote = "toolbox_abroad.Library")]
+impl Library {
+    /// The how manyth it was; `u64::MAX` where nobody has fetched it.
+    #[message]
+    async fn lend(&mut self) -> u64 {
+        self.lent += 1;
+        let number = self.lent;
+        self.pool.run(move |_| number).await.unwrap_or(u64::MAX)
+    }
+}
+
+#[test]
+fn a_disk_of_a_simulated_theater_is_slow_and_stalls_under_every_seed() {
+    let (mut in_time, mut too_late) = (0, 0);
+    for seed in 0..1000 {
+        let net = Simulation::new(seed);
+        let [here, there] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        let pool = ResourcePool::start(there.system(), 1, 10).unwrap();
+        pool.simulate_times(Duration::from_secs(1), Duration::from_secs(2));
+        pool.simulate_stalls(4, Duration::from_secs(20));
+        there.publish("library", there.system().spawn(Library { pool: pool.clone(), lent: 0 }));
+        let library = format!("playhouse://{}/library", there.address().unwrap());
+        let library = here.find::<Library>(&library).wait().unwrap();
+        // Connections break, and are made again, meanwhile.
+        net.break_by_chance(Duration::from_secs(1));
+        let began = net.now();
+        match library.ask(Lend).within(Duration::from_secs(10)).wait() {
+            Ok(number) => {
+                assert!(number == 1 && net.now() - began >= Duration::from_secs(1), "seed {seed}");
+                in_time += 1;
+            }
+            Err(AskError::Deadline { .. }) => too_late += 1,
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+        net.calm();
+        pool.simulate_stalls(0, Duration::ZERO);
+        assert_eq!(library.ask(Lend).wait(), Ok(2), "seed {seed}");
+    }
+    assert!(in_time > 600 && too_late > 150, "{in_time} in time, {too_late} too late");
 }
