@@ -7,8 +7,11 @@
 //! - [`report`]: one JSON object per benchmark, or a table for people.
 //! - [`fit`]: lines through the times of benchmarks that differ in their number of rings.
 //! - [`sweep`]: the same for ever more stages per worker.
+//! - [`steps`]: work with each message, for Savina's programs.
 //! - [`partner`]: the other process of a remote benchmark.
+//! - [`peer`]: other actor runtimes beside it, each a program of `bench/peers`.
 //! - `workloads`: the workloads as actors. Every one checks its own result; a wrong result is a [`Failure`].
+//! - `savina`: the 30 programs of the Savina suite, with its parameters; `bench/SAVINA.md` says what differs.
 //! - `limit`: the floors: the same workloads written by hand without an actor runtime.
 //! - [`chatapp`]: the ChatApp world, which has a runner and a report of its own.
 //!
@@ -21,13 +24,17 @@ pub mod latency;
 pub mod memory;
 pub mod outcome;
 pub mod partner;
+pub mod peer;
 pub mod registry;
 pub mod report;
 pub mod runner;
+pub mod steps;
 pub mod sweep;
 
 mod limit;
+mod savina;
 mod workloads;
 
 pub use outcome::{Failure, Outcome, Size};
 pub use registry::Benchmark;
+pub use steps::Steps;

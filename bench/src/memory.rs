@@ -6,7 +6,12 @@ use crate::outcome::Failure;
 ///
 /// Linux: `VmHWM` of `/proc/self/status`, which only [`forget_peak`] lowers.
 pub fn peak_rss_mb() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    peak_of("self")
+}
+
+/// That of another process, by its number, as long as it has not ended.
+pub(crate) fn peak_of(process: &str) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     peak_kib(&status).map(|kib| kib as f64 / 1024.0)
 }
 

@@ -39,6 +39,11 @@ impl Size {
         }
     }
 
+    /// The parameter of a workload whose default size is the paper's.
+    pub(crate) fn smoke_or<T>(self, smoke: T, original: T) -> T {
+        if self == Self::Smoke { smoke } else { original }
+    }
+
     /// How long a single run may take before it counts as stalled. Far above what any run needs.
     pub(crate) fn deadline(self) -> Duration {
         Duration::from_secs(self.pick(60, 120, 3_600))

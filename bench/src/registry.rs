@@ -4,7 +4,8 @@ use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Failure, Outcome, Size};
-use crate::workloads;
+use crate::steps::Steps;
+use crate::{savina, workloads};
 
 /// One benchmark: what it is, how to run it on Playhouse, how to run its floor, and what it should reach.
 #[derive(Clone, Copy)]
@@ -21,14 +22,39 @@ pub struct Benchmark {
     pub stealing: Option<Stealing>,
     /// The fewest workers that the workload makes sense on.
     pub workers_min: usize,
-    /// Whether it is about actors that other theaters reach: one of those that are called `remote` together.
-    pub remote: bool,
-    /// Runs the workload once on a freshly started system.
-    pub workload: fn(&System, Size) -> Result<Outcome, Failure>,
+    /// With which others it is called together.
+    pub family: Family,
+    /// Runs the workload once on a freshly started system. Only Savina's programs work with each message.
+    pub workload: fn(&System, Size, Steps) -> Result<Outcome, Failure>,
     /// What it is measured against, in turns, if there is something.
     pub limit: Option<Limit>,
     /// What it should reach, if that is settled.
     pub target: Option<Target>,
+}
+
+/// Benchmarks that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Those of one system, with this project's sizes.
+    Local,
+    /// Those of actors that other theaters reach.
+    Remote,
+    /// The 30 programs of the Savina suite, with its sizes.
+    Savina,
+}
+
+impl Family {
+    /// All families.
+    pub const ALL: [Self; 3] = [Self::Local, Self::Remote, Self::Savina];
+
+    /// What its benchmarks are called together.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+            Self::Savina => "savina",
+        }
+    }
 }
 
 /// What a workload is measured against.
@@ -83,7 +109,7 @@ impl Target {
 }
 
 /// Every benchmark, in the order of the reports: first the suite's table, then what the papers add, then what can be had
-/// in one process without running out of memory or patience.
+/// in one process without running out of memory or patience, then Savina.
 pub fn all() -> &'static [Benchmark] {
     const ALL: &[Benchmark] = &[
         workloads::count::COUNT,
@@ -141,22 +167,49 @@ pub fn all() -> &'static [Benchmark] {
         workloads::fjcreate::WAVES,
         workloads::flood::FLOOD,
         workloads::drain::DRAIN,
+        savina::micro::PINGPONG,
+        savina::micro::THREADRING,
+        savina::micro::COUNT,
+        savina::micro::FJCREATE,
+        savina::fjthrput::FJTHRPUT,
+        savina::micro::CHAMENEOS,
+        savina::micro::BIG,
+        savina::micro::FIB,
+        savina::concdict::CONCDICT,
+        savina::concsll::CONCSLL,
+        savina::bndbuffer::BNDBUFFER,
+        savina::philosophers::PHILOSOPHERS,
+        savina::barber::BARBER,
+        savina::cigsmok::CIGSMOK,
+        savina::logmap::LOGMAP,
+        savina::banking::BANKING,
+        savina::radixsort::RADIXSORT,
+        savina::filterbank::FILTERBANK,
+        savina::sieve::SIEVE,
+        savina::uct::UCT,
+        savina::facloc::FACLOC,
+        savina::trapezoid::TRAPEZOID,
+        savina::piprecision::PIPRECISION,
+        savina::recmatmul::RECMATMUL,
+        savina::quicksort::QUICKSORT,
+        savina::apsp::APSP,
+        savina::sor::SOR,
+        savina::astar::ASTAR,
+        savina::nqueens::NQUEENS,
+        savina::bitonicsort::BITONICSORT,
     ];
     ALL
 }
 
-/// What the benchmarks of remote and mobile actors are called together.
-pub const REMOTE: &str = "remote";
-
-/// The benchmark called `name`, or all that are called so together.
+/// The benchmark called `name`, or all of the [`Family`] of that name.
 ///
 /// # Errors
 ///
 /// As [`find`].
 pub fn find_all(name: &str) -> Result<Vec<&'static Benchmark>, Failure> {
-    match name {
-        REMOTE => Ok(all().iter().filter(|benchmark| benchmark.remote).collect()),
-        name => find(name).map(|benchmark| vec![benchmark]),
+    match Family::ALL.into_iter().find(|family| family.name() == name) {
+        Some(family) => Ok(all().iter().filter(|benchmark| benchmark.family == family).collect()),
+        None => find(name).map(|benchmark| vec![benchmark]),
     }
 }
 
@@ -192,11 +245,20 @@ mod tests {
 
     #[test]
     fn remote_are_those_that_other_theaters_reach() {
-        let remote = find_all(REMOTE).unwrap();
+        let remote = find_all("remote").unwrap();
         let is_remote = |name| remote.iter().any(|benchmark| benchmark.name == name);
         assert!(["rpingpong", "creation-mobile", "rrings-1", "migration-rings-1", "drain"].into_iter().all(is_remote));
-        assert!(!is_remote("pingpong") && find(REMOTE).is_err());
+        assert!(!is_remote("pingpong") && find("remote").is_err());
         assert_eq!(find_all("count").unwrap()[0].name, "count");
+    }
+
+    #[test]
+    fn savina_has_thirty_programs_and_its_families_are_everything() {
+        let savina = find_all("savina").unwrap();
+        assert_eq!(savina.len(), 30);
+        assert!(savina.iter().all(|benchmark| benchmark.name.starts_with("savina-")));
+        let families = Family::ALL.map(|family| find_all(family.name()).unwrap().len());
+        assert_eq!(families.iter().sum::<usize>(), all().len());
     }
 
     #[test]

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory;
 use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::{self, Benchmark, Limit};
+use crate::registry::{self, Benchmark, Family, Limit};
 use crate::report::{Report, Spread};
+use crate::steps::Steps;
 
 /// How benchmarks are run.
 #[derive(Clone, Copy, Debug)]
@@ -21,13 +22,17 @@ pub struct Options {
     pub runs: usize,
     /// How much they do.
     pub size: Size,
+    /// What the actors of Savina's programs do with each message besides, but for those that only deal or count. With
+    /// it, floors are left out: they do not work.
+    pub work: Steps,
 }
 
 impl Default for Options {
-    /// Two workers (one on a machine with one core), the runtime's number of stages, five runs, default size.
+    /// Two workers (one on a machine with one core), the runtime's number of stages, five runs, default size, no
+    /// work besides.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { workers: cores.min(2), stages_per_worker: None, runs: 5, size: Size::Default }
+        Self { workers: cores.min(2), stages_per_worker: None, runs: 5, size: Size::Default, work: Steps::NONE }
     }
 }
 
@@ -148,7 +153,7 @@ fn play(benchmark: &Benchmark, options: &Options) -> Result<Played, Failure> {
     let system = start(benchmark.stealing, options)?;
     let (workers, stages) = (system.workers(), system.stages());
     // After a failure the system is left to the end of the process: what stalled may never shut down either.
-    let outcome = (benchmark.workload)(&system, options.size)?;
+    let outcome = (benchmark.workload)(&system, options.size, options.work)?;
     system.run_until_idle();
     let statistics = statistics(&system);
     stop(system)?;
@@ -192,9 +197,22 @@ pub fn check_workers(benchmark: &Benchmark, options: &Options) -> Result<(), Fai
     Ok(())
 }
 
+/// Whether `benchmark` does the work that is asked for.
+///
+/// # Errors
+///
+/// If it does not work.
+pub fn check_work(benchmark: &Benchmark, options: &Options) -> Result<(), Failure> {
+    if options.work == Steps::NONE || benchmark.family == Family::Savina {
+        return Ok(());
+    }
+    Err(Failure::new(format!("`{}` has no work per message; those of `savina` do", benchmark.name)))
+}
+
 /// One run of the floor, in nanoseconds per operation, if there is a floor.
 fn run_limit(benchmark: &Benchmark, options: &Options) -> Result<Option<f64>, Failure> {
-    let ns_per_op = benchmark.limit.map(|limit| match limit {
+    let limit = benchmark.limit.filter(|_| options.work == Steps::NONE);
+    let ns_per_op = limit.map(|limit| match limit {
         Limit::Hand(limit) => limit(options.size).map(|outcome| outcome.ns_per_op()),
         Limit::Benchmark(other) => measure_workload(registry::find(other)?, options),
     });

@@ -7,9 +7,10 @@ use playhouse_bench::outcome::check;
 use playhouse_bench::registry::{self, Benchmark, Limit};
 use playhouse_bench::report::Table;
 use playhouse_bench::runner::{Options, answer_parent, measure, measure_limit, measure_workload};
-use playhouse_bench::{Failure, Outcome, Size};
+use playhouse_bench::{Failure, Outcome, Size, Steps};
 
-const SMOKE: Options = Options { workers: 2, stages_per_worker: Some(4), runs: 1, size: Size::Smoke };
+const SMOKE: Options =
+    Options { workers: 2, stages_per_worker: Some(4), runs: 1, size: Size::Smoke, work: Steps::NONE };
 
 const KEYS: [&str; 11] =
     ["bench", "op", "ops", "ns_per_op", "min", "max", "limit_ns_per_op", "ratio", "peak_rss_mb", "workers", "stages"];
@@ -108,7 +109,7 @@ fn a_child_answers_or_fails() {
     assert!(failure.to_string().starts_with("the child process could not be run"), "{failure}");
 }
 
-fn right(_: &System, _: Size) -> Result<Outcome, Failure> {
+fn right(_: &System, _: Size, _: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(1, Duration::from_nanos(1)))
 }
 
@@ -118,7 +119,12 @@ fn wrong() -> Result<Outcome, Failure> {
 }
 
 fn broken() -> Benchmark {
-    Benchmark { name: "broken", workload: |_, _| wrong(), limit: Some(Limit::Hand(|_| wrong())), ..registry::all()[0] }
+    Benchmark {
+        name: "broken",
+        workload: |_, _, _| wrong(),
+        limit: Some(Limit::Hand(|_| wrong())),
+        ..registry::all()[0]
+    }
 }
 
 #[test]
@@ -150,7 +156,7 @@ fn an_actor_that_panics_fails_the_run() {
         }
     }
 
-    fn fall(system: &System, _: Size) -> Result<Outcome, Failure> {
+    fn fall(system: &System, _: Size, _: Steps) -> Result<Outcome, Failure> {
         let answer = system.spawn(Falling).ask(Fall).wait();
         answer.map_err(|error| Failure::new(format!("no answer: {error}")))?;
         Ok(Outcome::new(1, Duration::from_nanos(1)))

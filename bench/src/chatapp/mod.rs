@@ -80,7 +80,7 @@ mod counts;
 mod directory;
 mod guide;
 mod messages;
-mod random;
+pub(crate) mod random;
 mod reader;
 mod report;
 mod run;
@@ -106,3 +106,4 @@ pub use scenario::{
 pub use spread::{Census, Spread, Watch};
 pub use table::{plural, thousands};
 pub use tour::Order;
+pub(crate) use work::Work;

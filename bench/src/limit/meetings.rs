@@ -52,11 +52,10 @@ pub(crate) fn chameneos(plan: &chameneos::Plan) -> Result<Outcome, Failure> {
         flat.state.met += meetings;
     }
 
-    let creatures =
-        (0..chameneos::Plan::CREATURES).map(|number| Creature { colour: Colour::of(number), meetings: 0 }).collect();
+    let creatures = (0..plan.creatures).map(|number| Creature { colour: Colour::of(number), meetings: 0 }).collect();
     let mut flat = Flat::new(State { creatures, left: plan.meetings, waiting: None, met: 0 });
     let elapsed = flat.time(|flat| {
-        for number in 0..chameneos::Plan::CREATURES {
+        for number in 0..plan.creatures {
             flat.send(enter, 0, number << 32 | Colour::of(number) as u64);
         }
     });

@@ -9,7 +9,7 @@ use super::executor::{Plan, run};
 use super::stage_of;
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::{Benchmark, Limit};
+use crate::registry::{Benchmark, Family, Limit};
 
 pub(crate) const BALANCE_ONE_LONGEST: Benchmark = Benchmark {
     name: "balance-one-longest",
@@ -18,8 +18,8 @@ pub(crate) const BALANCE_ONE_LONGEST: Benchmark = Benchmark {
     summary: "executor, 100 messages per actor, all placed on one worker; idle workers steal from the longest victim",
     stealing: Some(Stealing::LongestVictim),
     workers_min: 2,
-    remote: false,
-    workload: one,
+    family: Family::Local,
+    workload: |system, size, _| one(system, size),
     limit: Some(Limit::Hand(|size| limit::executor::executor(&plan(size, 1)))),
     target: None,
 };
@@ -41,7 +41,7 @@ pub(crate) const BALANCE_ONE_NONE: Benchmark = Benchmark {
 pub(crate) const BALANCE_MULTI_LONGEST: Benchmark = Benchmark {
     name: "balance-multi-longest",
     summary: "executor, 100 messages per actor, on every other worker; idle workers steal from the longest victim",
-    workload: multi,
+    workload: |system, size, _| multi(system, size),
     ..BALANCE_ONE_LONGEST
 };
 

@@ -7,7 +7,8 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
+use crate::steps::Steps;
 
 pub(crate) const BIG: Benchmark = Benchmark {
     name: "big",
@@ -16,23 +17,26 @@ pub(crate) const BIG: Benchmark = Benchmark {
     summary: "120 actors, each sends 20,000 pings to pseudo-random others and waits for each pong",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run,
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::of(size)),
     limit: Some(Limit::Hand(|size| limit::meetings::big(&Plan::of(size)))),
     target: Target::ns(15.0),
 };
 
 /// How much `big` does.
+#[derive(Clone, Copy)]
 pub(crate) struct Plan {
     /// Actors.
     pub(crate) members: u32,
     /// Pings that each of them sends.
     pub(crate) pings: u32,
+    /// Work of a member with each ping.
+    pub(crate) work: Steps,
 }
 
 impl Plan {
-    fn of(size: Size) -> Self {
-        Self { members: 120, pings: size.pick(20, 20_000, 20_000) }
+    pub(crate) fn of(size: Size) -> Self {
+        Self { members: 120, pings: size.pick(20, 20_000, 20_000), work: Steps::NONE }
     }
 
     /// Pings of all.
@@ -85,6 +89,7 @@ struct Member {
     dice: Dice,
     left: u32,
     pinged: u64,
+    work: Steps,
     judge: ActorRef<Judge>,
 }
 
@@ -112,6 +117,7 @@ impl Handler<Begin> for Member {
 impl Handler<Ping> for Member {
     fn handle(&mut self, ping: Ping, _: &mut Context<Self>) {
         self.pinged += 1;
+        self.work.work();
         ping.from.tell(Pong);
     }
 }
@@ -172,7 +178,7 @@ impl Handler<Invite> for Host {
             .map(|number| {
                 let members = Arc::clone(&nobody);
                 let dice = Dice::of(number);
-                ctx.spawn(Member { members, number, dice, left: plan.pings, pinged: 0, judge })
+                ctx.spawn(Member { members, number, dice, left: plan.pings, pinged: 0, work: plan.work, judge })
             })
             .collect();
         for member in members.iter() {
@@ -183,10 +189,10 @@ impl Handler<Invite> for Host {
     }
 }
 
-fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
+pub(crate) fn run(system: &System, size: Size, plan: Plan) -> Result<Outcome, Failure> {
     let (finish, finished) = finish(size);
-    let judge = system.spawn(Judge { expected: Plan::of(size).members, finish });
-    let members = system.spawn(Host).ask(Invite { plan: Plan::of(size), judge }).wait();
+    let judge = system.spawn(Judge { expected: plan.members, finish });
+    let members = system.spawn(Host).ask(Invite { plan, judge }).wait();
     let members = members.map_err(|error| Failure::new(format!("the members were not created: {error}")))?;
     system.run_until_idle();
 
@@ -200,7 +206,7 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
         pinged +=
             member.ask(Pinged).wait().map_err(|error| Failure::new(format!("a member does not answer: {error}")))?;
     }
-    let pings = Plan::of(size).pings_total();
+    let pings = plan.pings_total();
     check("the pings received", pings, pinged)?;
     Ok(Outcome::new(2 * pings, elapsed))
 }

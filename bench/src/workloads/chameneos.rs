@@ -6,7 +6,8 @@ use super::finish::{Finish, finish};
 use super::placed;
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
+use crate::steps::Steps;
 
 pub(crate) const CHAMENEOS: Benchmark = Benchmark {
     name: "chameneos",
@@ -15,8 +16,8 @@ pub(crate) const CHAMENEOS: Benchmark = Benchmark {
     summary: "10 chameneos of one group and their mall, 2,000,000 meetings of four messages each",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run,
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::of(size)),
     limit: Some(Limit::Hand(|size| limit::meetings::chameneos(&Plan::of(size)))),
     target: Target::ns(50.0),
 };
@@ -25,14 +26,16 @@ pub(crate) const CHAMENEOS: Benchmark = Benchmark {
 pub(crate) struct Plan {
     /// Meetings of two.
     pub(crate) meetings: u64,
+    /// Chameneos.
+    pub(crate) creatures: u64,
+    /// Work of a creature with each meeting.
+    pub(crate) work: Steps,
 }
 
 impl Plan {
-    /// Chameneos; the paper's second set.
-    pub(crate) const CREATURES: u64 = 10;
-
+    /// With as many chameneos as the paper's second set.
     fn of(size: Size) -> Self {
-        Self { meetings: size.pick(1_000, 2_000_000, 6_000_000) }
+        Self { meetings: size.pick(1_000, 2_000_000, 6_000_000), creatures: 10, work: Steps::NONE }
     }
 }
 
@@ -121,6 +124,7 @@ struct Creature {
     mall: ActorRef<Mall>,
     colour: Colour,
     meetings: u64,
+    work: Steps,
 }
 
 impl Creature {
@@ -141,6 +145,7 @@ impl Handler<Meet> for Creature {
     fn handle(&mut self, Meet(other): Meet, ctx: &mut Context<Self>) {
         self.colour = self.colour.complement(other);
         self.meetings += 1;
+        self.work.work();
         self.enter(ctx);
     }
 }
@@ -151,15 +156,14 @@ impl Handler<Closed> for Creature {
     }
 }
 
-fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
-    let plan = Plan::of(size);
+pub(crate) fn run(system: &System, size: Size, plan: Plan) -> Result<Outcome, Failure> {
     let (finish, finished) = finish(size);
     let group = Placement::Group(Group::new(system));
-    let mall = Mall { left: plan.meetings, waiting: None, creatures: Plan::CREATURES, met: 0, finish };
+    let mall = Mall { left: plan.meetings, waiting: None, creatures: plan.creatures, met: 0, finish };
     let mall = system.spawn_with(placed(group), mall);
-    let creatures: Vec<_> = (0..Plan::CREATURES)
+    let creatures: Vec<_> = (0..plan.creatures)
         .map(|number| {
-            let creature = Creature { mall, colour: Colour::of(number), meetings: 0 };
+            let creature = Creature { mall, colour: Colour::of(number), meetings: 0, work: plan.work };
             system.spawn_with(placed(group), creature)
         })
         .collect();

@@ -8,7 +8,8 @@ use super::finish::{Finish, finish};
 use super::{placed, stage_of};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
+use crate::steps::Steps;
 
 pub(crate) const COUNT: Benchmark = Benchmark {
     name: "count",
@@ -17,10 +18,10 @@ pub(crate) const COUNT: Benchmark = Benchmark {
     summary: "a producer sends 10,000,000 increments to a counter in its group, then asks for the count",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: |system, size| {
+    family: Family::Local,
+    workload: |system, size, _| {
         let group = Placement::Group(Group::new(system));
-        run(system, size, group, group)
+        run(system, size, Plan::of(size), group, group)
     },
     limit: Some(Limit::Hand(|size| limit::messages::count(&Plan::of(size)))),
     target: Target::new(2.0, 9.0),
@@ -33,8 +34,8 @@ pub(crate) const COUNT_CROSS: Benchmark = Benchmark {
     summary: "count with the producer forced onto one worker and the counter onto another",
     stealing: Some(Stealing::None),
     workers_min: 2,
-    remote: false,
-    workload: |system, size| run(system, size, stage_of(system, 0, 0), stage_of(system, 1, 0)),
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::of(size), stage_of(system, 0, 0), stage_of(system, 1, 0)),
     limit: Some(Limit::Hand(|size| limit::cross::count(&Plan::of(size)))),
     target: Target::new(2.5, 12.0),
 };
@@ -43,6 +44,8 @@ pub(crate) const COUNT_CROSS: Benchmark = Benchmark {
 pub(crate) struct Plan {
     /// Messages sent to the counter.
     pub(crate) increments: u64,
+    /// Work of the counter with each.
+    pub(crate) work: Steps,
 }
 
 impl Plan {
@@ -50,7 +53,7 @@ impl Plan {
     pub(crate) const SLICE: u64 = 1_000;
 
     fn of(size: Size) -> Self {
-        Self { increments: size.pick(10_000, 10_000_000, 10_000_000) }
+        Self { increments: size.pick(10_000, 10_000_000, 10_000_000), work: Steps::NONE }
     }
 }
 
@@ -61,9 +64,9 @@ struct Increment;
 #[message(reply = u64)]
 struct Get;
 
-#[derive(Default)]
 struct Counter {
     count: u64,
+    work: Steps,
 }
 
 impl Actor for Counter {}
@@ -71,6 +74,7 @@ impl Actor for Counter {}
 impl Handler<Increment> for Counter {
     fn handle(&mut self, _: Increment, _: &mut Context<Self>) {
         self.count += 1;
+        self.work.work();
     }
 }
 
@@ -109,10 +113,15 @@ impl Handler<Produce> for Producer {
     }
 }
 
-fn run(system: &System, size: Size, producer: Placement, counter: Placement) -> Result<Outcome, Failure> {
-    let plan = Plan::of(size);
+pub(crate) fn run(
+    system: &System,
+    size: Size,
+    plan: Plan,
+    producer: Placement,
+    counter: Placement,
+) -> Result<Outcome, Failure> {
     let (finish, finished) = finish(size);
-    let counter = system.spawn_with(placed(counter), Counter::default());
+    let counter = system.spawn_with(placed(counter), Counter { count: 0, work: plan.work });
     let producer = system.spawn_with(placed(producer), Producer { counter, left: plan.increments, finish });
     let (elapsed, count) = finished.time(|| producer.tell(Produce))?;
     check("the count", plan.increments, count)?;

@@ -5,7 +5,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit};
+use crate::registry::{Benchmark, Family, Limit};
 
 pub(crate) const CREATION: Benchmark = Benchmark {
     name: "creation",
@@ -14,8 +14,8 @@ pub(crate) const CREATION: Benchmark = Benchmark {
     summary: "a master creates 600,000 actors; each acknowledges its creation and lives on",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run,
+    family: Family::Local,
+    workload: |system, size, _| run(system, size),
     limit: Some(Limit::Hand(|size| limit::creation::creation(&Plan::of(size)))),
     target: None,
 };

@@ -10,7 +10,7 @@ use super::finish::{Finish, finish};
 use crate::latency::Latency;
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::partner::Partner;
-use crate::registry::{Benchmark, Target};
+use crate::registry::{Benchmark, Family, Target};
 
 pub(crate) const DRAIN: Benchmark = Benchmark {
     name: "drain",
@@ -19,8 +19,8 @@ pub(crate) const DRAIN: Benchmark = Benchmark {
     summary: "100,000 actors move to another process, one of them asked each ms (p99 should be within 50 ms)",
     stealing: None,
     workers_min: 1,
-    remote: true,
-    workload: run,
+    family: Family::Remote,
+    workload: |system, size, _| run(system, size),
     limit: None,
     target: Target::any_machine(None, 20_000.0),
 };

@@ -11,7 +11,7 @@ use super::finish::{Finish, finish};
 use super::placed;
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
 
 pub(crate) const EXECUTOR: Benchmark = Benchmark {
     name: "executor",
@@ -20,8 +20,8 @@ pub(crate) const EXECUTOR: Benchmark = Benchmark {
     summary: "40,000 actors in groups of 100; each sends 400 messages round its group, one per message received",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: |system, size| run(system, size, Plan::of(size), |_| Placement::Group(Group::new(system))),
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::of(size), |_| Placement::Group(Group::new(system))),
     limit: Some(Limit::Hand(|size| limit::executor::executor(&Plan::of(size)))),
     target: Target::new(0.8, 6.0),
 };
@@ -29,7 +29,7 @@ pub(crate) const EXECUTOR: Benchmark = Benchmark {
 pub(crate) const EXECUTOR_SPREAD: Benchmark = Benchmark {
     name: "executor-spread",
     summary: "executor with the actors dealt one by one to all stages",
-    workload: |system, size| run(system, size, Plan::of(size), |_| Placement::Spread),
+    workload: |system, size, _| run(system, size, Plan::of(size), |_| Placement::Spread),
     target: None,
     ..EXECUTOR
 };

@@ -5,7 +5,8 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
+use crate::steps::Steps;
 
 pub(crate) const FIB: Benchmark = Benchmark {
     name: "fib",
@@ -14,8 +15,8 @@ pub(crate) const FIB: Benchmark = Benchmark {
     summary: "fib(25), an actor per call; a child tells its value to its parent and stops",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run,
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::of(size)),
     limit: Some(Limit::Hand(|size| limit::creation::fib(&Plan::of(size)))),
     target: Target::ns(100.0),
 };
@@ -24,11 +25,13 @@ pub(crate) const FIB: Benchmark = Benchmark {
 pub(crate) struct Plan {
     /// The argument.
     pub(crate) n: u32,
+    /// Work of each actor.
+    pub(crate) work: Steps,
 }
 
 impl Plan {
-    fn of(size: Size) -> Self {
-        Self { n: size.pick(10, 25, 25) }
+    pub(crate) fn of(size: Size) -> Self {
+        Self { n: size.pick(10, 25, 25), work: Steps::NONE }
     }
 
     /// The value.
@@ -53,14 +56,15 @@ struct Value(u64);
 
 struct Fib {
     above: Above,
-    n: u32,
-    waiting: u32,
+    n: u16,
+    waiting: u16,
+    work: Steps,
     value: u64,
 }
 
 impl Fib {
-    fn new(above: Above, n: u32) -> Self {
-        Self { above, n, waiting: 2, value: 0 }
+    fn new(above: Above, n: u16, work: Steps) -> Self {
+        Self { above, n, waiting: 2, work, value: 0 }
     }
 
     fn end(&mut self, value: u64, ctx: &mut Context<Self>) {
@@ -74,12 +78,13 @@ impl Fib {
 
 impl Actor for Fib {
     fn started(&mut self, ctx: &mut Context<Self>) {
+        self.work.work();
         if self.n < 2 {
             return self.end(u64::from(self.n), ctx);
         }
         for n in [self.n - 1, self.n - 2] {
             let above = Above::Parent(ctx.this());
-            ctx.spawn(Fib::new(above, n));
+            ctx.spawn(Fib::new(above, n, self.work));
         }
     }
 }
@@ -94,10 +99,9 @@ impl Handler<Value> for Fib {
     }
 }
 
-fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
-    let plan = Plan::of(size);
+pub(crate) fn run(system: &System, size: Size, plan: Plan) -> Result<Outcome, Failure> {
     let (finish, finished) = finish(size);
-    let root = Fib::new(Above::Finish(finish), plan.n);
+    let root = Fib::new(Above::Finish(finish), plan.n as u16, plan.work);
     let (elapsed, value) = finished.time(|| {
         system.spawn(root);
     })?;
@@ -111,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_plan_knows_the_suite_s_figures() {
-        let plan = Plan { n: 25 };
+        let plan = Plan { n: 25, work: Steps::NONE };
         assert_eq!((plan.value(), plan.actors()), (75_025, 242_785));
     }
 }

@@ -7,7 +7,8 @@ use super::finish::{Finish, finish};
 use crate::limit;
 use crate::memory;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
+use crate::steps::Steps;
 
 pub(crate) const FJCREATE: Benchmark = Benchmark {
     name: "fjcreate",
@@ -16,8 +17,8 @@ pub(crate) const FJCREATE: Benchmark = Benchmark {
     summary: "a master creates 1,000,000 actors, then tells each to work; each acknowledges and stops",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: |system, size| run(system, size, 1),
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::of(size), 1),
     limit: Some(Limit::Hand(|size| limit::creation::fjcreate(&Plan::of(size)))),
     target: Target::new(1.3, 100.0),
 };
@@ -27,7 +28,7 @@ pub(crate) const WAVES: Benchmark = Benchmark {
     op: "actor",
     source: "the suite's own",
     summary: "fjcreate 10 times in one system (paper: 100 times); memory must not grow after the second",
-    workload: |system, size| run(system, size, size.pick(10, 10, 100)),
+    workload: |system, size, _| run(system, size, Plan::of(size), size.pick(10, 10, 100)),
     limit: None,
     target: None,
     ..FJCREATE
@@ -37,6 +38,8 @@ pub(crate) const WAVES: Benchmark = Benchmark {
 pub(crate) struct Plan {
     /// Actors created, all alive before the first of them gets its message.
     pub(crate) actors: u64,
+    /// Work of each besides.
+    pub(crate) work: Steps,
 }
 
 impl Plan {
@@ -46,7 +49,7 @@ impl Plan {
     const WAVES_TO_SETTLE: u64 = 2;
 
     fn of(size: Size) -> Self {
-        Self { actors: size.pick(2_000, 1_000_000, 1_000_000) }
+        Self { actors: size.pick(2_000, 1_000_000, 1_000_000), work: Steps::NONE }
     }
 
     /// By how much memory may grow after that: the messages in flight are not as many in each wave, but the headers of the
@@ -67,7 +70,10 @@ pub(crate) fn work(number: u64) -> u64 {
 }
 
 #[derive(Message)]
-struct Work(u64);
+struct Work {
+    number: u32,
+    besides: Steps,
+}
 
 struct Child {
     master: ActorRef<Master>,
@@ -76,8 +82,9 @@ struct Child {
 impl Actor for Child {}
 
 impl Handler<Work> for Child {
-    fn handle(&mut self, Work(number): Work, ctx: &mut Context<Self>) {
-        self.master.tell(Done(work(number)));
+    fn handle(&mut self, Work { number, besides }: Work, ctx: &mut Context<Self>) {
+        besides.work();
+        self.master.tell(Done(work(u64::from(number))));
         ctx.stop();
     }
 }
@@ -132,7 +139,7 @@ impl Handler<Employ> for Master {
     fn handle(&mut self, _: Employ, ctx: &mut Context<Self>) {
         let until = (self.employed + Plan::SLICE).min(self.plan.actors);
         for number in self.employed..until {
-            self.children[number as usize].tell(Work(number));
+            self.children[number as usize].tell(Work { number: number as u32, besides: self.plan.work });
         }
         self.employed = until;
         if until < self.plan.actors {
@@ -162,8 +169,7 @@ impl Handler<Done> for Master {
     }
 }
 
-fn run(system: &System, size: Size, waves: u64) -> Result<Outcome, Failure> {
-    let plan = Plan::of(size);
+pub(crate) fn run(system: &System, size: Size, plan: Plan, waves: u64) -> Result<Outcome, Failure> {
     let (ops, expected) = (plan.actors * waves, plan.sum().wrapping_mul(waves));
     let (finish, finished) = finish(size);
     let children = Vec::with_capacity(plan.actors as usize);

@@ -11,7 +11,7 @@ use super::{placed, stage_of};
 use crate::latency::Latency;
 use crate::memory::{check_peak, peak_rss_mb};
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
+use crate::registry::{Benchmark, Family};
 
 pub(crate) const FLOOD: Benchmark = Benchmark {
     name: "flood",
@@ -20,8 +20,8 @@ pub(crate) const FLOOD: Benchmark = Benchmark {
     summary: "for 3 s a producer floods a consumer 100 times slower on another worker; within 256 MiB",
     stealing: Some(Stealing::None),
     workers_min: 1,
-    remote: false,
-    workload: run,
+    family: Family::Local,
+    workload: |system, size, _| run(system, size),
     limit: None,
     target: None,
 };

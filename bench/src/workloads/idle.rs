@@ -5,7 +5,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::memory::check_peak;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
+use crate::registry::{Benchmark, Family};
 
 pub(crate) const IDLE: Benchmark = Benchmark {
     name: "idle",
@@ -14,8 +14,8 @@ pub(crate) const IDLE: Benchmark = Benchmark {
     summary: "10,000,000 actors with 8 bytes of state, alive at one time; within 1 GiB",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run,
+    family: Family::Local,
+    workload: |system, size, _| run(system, size),
     limit: None,
     target: None,
 };

@@ -8,7 +8,7 @@ use super::finish::{Finish, finish};
 use super::{creation, placed, rings};
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::partner::theater_like;
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
 
 pub(crate) const THREADRING_REMOTE: Benchmark = Benchmark {
     name: "threadring-remote",
@@ -17,8 +17,8 @@ pub(crate) const THREADRING_REMOTE: Benchmark = Benchmark {
     summary: "threadring with actors that other theaters could send to; limit: threadring",
     stealing: None,
     workers_min: 1,
-    remote: true,
-    workload: remote::ring,
+    family: Family::Remote,
+    workload: |system, size, _| remote::ring(system, size),
     limit: Some(Limit::Benchmark("threadring")),
     target: Target::ratio(1.01),
 };
@@ -26,7 +26,7 @@ pub(crate) const THREADRING_REMOTE: Benchmark = Benchmark {
 pub(crate) const THREADRING_MOBILE: Benchmark = Benchmark {
     name: "threadring-mobile",
     summary: "threadring with actors that could move to other theaters; limit: threadring",
-    workload: mobile::ring,
+    workload: |system, size, _| mobile::ring(system, size),
     target: Target::ratio(1.03),
     ..THREADRING_REMOTE
 };
@@ -36,7 +36,7 @@ pub(crate) const CREATION_REMOTE: Benchmark = Benchmark {
     op: "actor",
     source: "SALSA Lite, creation (salsa-lite-migration §4.3)",
     summary: "creation with actors that other theaters could send to; limit: creation",
-    workload: remote::create,
+    workload: |system, size, _| remote::create(system, size),
     limit: Some(Limit::Benchmark("creation")),
     target: Target::ratio(1.1),
     ..THREADRING_REMOTE
@@ -45,7 +45,7 @@ pub(crate) const CREATION_REMOTE: Benchmark = Benchmark {
 pub(crate) const CREATION_MOBILE: Benchmark = Benchmark {
     name: "creation-mobile",
     summary: "creation with actors that could move to other theaters; limit: creation",
-    workload: mobile::create,
+    workload: |system, size, _| mobile::create(system, size),
     target: Target::ratio(2.0),
     ..CREATION_REMOTE
 };

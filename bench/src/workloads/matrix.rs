@@ -7,7 +7,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit};
+use crate::registry::{Benchmark, Family, Limit};
 
 pub(crate) const MATRIX: Benchmark = Benchmark {
     name: "matrix",
@@ -16,8 +16,8 @@ pub(crate) const MATRIX: Benchmark = Benchmark {
     summary: "two 1024 x 1024 matrices are multiplied, an actor and a message per row of the result",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run,
+    family: Family::Local,
+    workload: |system, size, _| run(system, size),
     limit: Some(Limit::Hand(|size| limit::matrix::matrix(&Plan::of(size)))),
     target: None,
 };

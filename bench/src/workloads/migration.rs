@@ -11,7 +11,7 @@ use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::partner::{Partner, theater};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
 
 pub(crate) const MIGRATION_RINGS_1: Benchmark = Benchmark {
     name: "migration-rings-1",
@@ -20,8 +20,8 @@ pub(crate) const MIGRATION_RINGS_1: Benchmark = Benchmark {
     summary: "one actor goes round the theaters of four processes, 1,000 migrations",
     stealing: None,
     workers_min: 1,
-    remote: true,
-    workload: |system, size| run(system, &Plan::rings(size, 1)),
+    family: Family::Remote,
+    workload: |system, size, _| run(system, &Plan::rings(size, 1)),
     limit: None,
     target: Target::any_machine(None, 50_000.0),
 };
@@ -29,7 +29,7 @@ pub(crate) const MIGRATION_RINGS_1: Benchmark = Benchmark {
 pub(crate) const MIGRATION_RINGS_32: Benchmark = Benchmark {
     name: "migration-rings-32",
     summary: "32 actors go round the theaters of four processes, 1,000 migrations each",
-    workload: |system, size| run(system, &Plan::rings(size, 32)),
+    workload: |system, size, _| run(system, &Plan::rings(size, 32)),
     target: Target::any_machine(None, 6_000.0),
     ..MIGRATION_RINGS_1
 };
@@ -37,7 +37,7 @@ pub(crate) const MIGRATION_RINGS_32: Benchmark = Benchmark {
 pub(crate) const MIGRATION_RINGS_320: Benchmark = Benchmark {
     name: "migration-rings-320",
     summary: "320 actors go round the theaters of four processes, 1,000 migrations each",
-    workload: |system, size| run(system, &Plan::rings(size, 320)),
+    workload: |system, size, _| run(system, &Plan::rings(size, 320)),
     target: Target::any_machine(None, 2_500.0),
     ..MIGRATION_RINGS_1
 };
@@ -46,7 +46,7 @@ pub(crate) const MIGRATE_1MIB: Benchmark = Benchmark {
     name: "migrate-1mib",
     source: "the suite's own",
     summary: "an actor with 1 MiB of state goes to and fro between two processes, 200 migrations",
-    workload: |system, size| run(system, &Plan::large(size)),
+    workload: |system, size, _| run(system, &Plan::large(size)),
     limit: Some(Limit::Hand(|size| limit::remote::large(&Plan::large(size)))),
     target: Target::ratio(3.0),
     ..MIGRATION_RINGS_1

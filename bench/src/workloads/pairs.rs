@@ -9,7 +9,7 @@ use super::finish::{Finish, finish};
 use super::{placed, stage_of};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit};
+use crate::registry::{Benchmark, Family, Limit};
 
 pub(crate) const PINGPONG_GROUPED: Benchmark = Benchmark {
     name: "pingpong-grouped",
@@ -18,8 +18,8 @@ pub(crate) const PINGPONG_GROUPED: Benchmark = Benchmark {
     summary: "100 pairs, the two of each forced onto different workers, one message each, 50,000 bounces",
     stealing: Some(Stealing::None),
     workers_min: 2,
-    remote: false,
-    workload: |system, size| {
+    family: Family::Local,
+    workload: |system, size, _| {
         run(system, size, Plan::grouped(size), |number| {
             let (pair, player) = (number / 2, number % 2);
             stage_of(system, pair + player, pair / system.workers())
@@ -36,8 +36,8 @@ pub(crate) const PINGPONG_BULK: Benchmark = Benchmark {
     summary: "100 pairs placed at random, 100 messages in flight in each, 1,000 bounces",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: |system, size| {
+    family: Family::Local,
+    workload: |system, size, _| {
         run(system, size, Plan::bulk(size), |number| {
             let dice = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
             stage_of(system, (dice & 0xFFFF) as usize, (dice >> 16) as usize)

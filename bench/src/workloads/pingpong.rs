@@ -9,7 +9,8 @@ use super::finish::{Finish, finish};
 use super::{placed, stage_of};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
+use crate::steps::Steps;
 
 pub(crate) const PINGPONG: Benchmark = Benchmark {
     name: "pingpong",
@@ -18,8 +19,8 @@ pub(crate) const PINGPONG: Benchmark = Benchmark {
     summary: "two actors of one group bounce one message, 2,000,000 round trips",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: |system, size| {
+    family: Family::Local,
+    workload: |system, size, _| {
         let group = Placement::Group(Group::new(system));
         run(system, size, Plan::of(size), group, group, 2)
     },
@@ -34,8 +35,8 @@ pub(crate) const PINGPONG_CROSS: Benchmark = Benchmark {
     summary: "two actors forced onto two workers bounce one message, 200,000 round trips",
     stealing: Some(Stealing::None),
     workers_min: 2,
-    remote: false,
-    workload: |system, size| run(system, size, Plan::cross(size), stage_of(system, 0, 0), stage_of(system, 1, 0), 1),
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::cross(size), stage_of(system, 0, 0), stage_of(system, 1, 0), 1),
     limit: Some(Limit::Hand(|size| limit::cross::pingpong(&Plan::cross(size)))),
     target: Target::new(2.0, 700.0),
 };
@@ -47,8 +48,8 @@ pub(crate) const PINGPONG_AUTO: Benchmark = Benchmark {
     summary: "pingpong between two roots spread over the workers and left to the runtime",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: |system, size| run(system, size, Plan::of(size), Placement::Spread, Placement::Spread, 2),
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::of(size), Placement::Spread, Placement::Spread, 2),
     limit: Some(Limit::Hand(|size| limit::messages::pingpong(&Plan::of(size)))),
     target: Target::new(4.0, 12.0),
 };
@@ -57,15 +58,17 @@ pub(crate) const PINGPONG_AUTO: Benchmark = Benchmark {
 pub(crate) struct Plan {
     /// How often the message comes back.
     pub(crate) round_trips: u64,
+    /// Work of both with each message.
+    pub(crate) work: Steps,
 }
 
 impl Plan {
     fn of(size: Size) -> Self {
-        Self { round_trips: size.pick(2_000, 2_000_000, 2_000_000) }
+        Self { round_trips: size.pick(2_000, 2_000_000, 2_000_000), work: Steps::NONE }
     }
 
     fn cross(size: Size) -> Self {
-        Self { round_trips: size.pick(500, 200_000, 2_000_000) }
+        Self { round_trips: size.pick(500, 200_000, 2_000_000), work: Steps::NONE }
     }
 }
 
@@ -83,6 +86,7 @@ struct Start {
 struct Pinger {
     partner: Option<ActorRef<Ponger>>,
     left: u64,
+    work: Steps,
     finish: Finish<()>,
 }
 
@@ -98,6 +102,7 @@ impl Handler<Start> for Pinger {
 impl Handler<Pong> for Pinger {
     fn handle(&mut self, _: Pong, _: &mut Context<Self>) {
         self.left -= 1;
+        self.work.work();
         match self.partner {
             Some(partner) if self.left > 0 => partner.tell(Ping),
             _ => self.finish.reached(()),
@@ -112,6 +117,7 @@ struct Seen;
 struct Ponger {
     partner: ActorRef<Pinger>,
     seen: u64,
+    work: Steps,
 }
 
 impl Actor for Ponger {}
@@ -119,6 +125,7 @@ impl Actor for Ponger {}
 impl Handler<Ping> for Ponger {
     fn handle(&mut self, _: Ping, _: &mut Context<Self>) {
         self.seen += 1;
+        self.work.work();
         self.partner.tell(Pong);
     }
 }
@@ -129,7 +136,7 @@ impl Handler<Seen> for Ponger {
     }
 }
 
-fn run(
+pub(crate) fn run(
     system: &System,
     size: Size,
     plan: Plan,
@@ -138,8 +145,9 @@ fn run(
     ops_per_round_trip: u64,
 ) -> Result<Outcome, Failure> {
     let (finish, finished) = finish(size);
-    let pinger = system.spawn_with(placed(pinger), Pinger { partner: None, left: plan.round_trips, finish });
-    let ponger = system.spawn_with(placed(ponger), Ponger { partner: pinger, seen: 0 });
+    let pinger =
+        system.spawn_with(placed(pinger), Pinger { partner: None, left: plan.round_trips, work: plan.work, finish });
+    let ponger = system.spawn_with(placed(ponger), Ponger { partner: pinger, seen: 0, work: plan.work });
     let (elapsed, ()) = finished.time(|| pinger.tell(Start { partner: ponger }))?;
     let seen = ponger.ask(Seen).wait().map_err(|error| Failure::new(format!("no answer from the ponger: {error}")))?;
     check("the pings seen", plan.round_trips, seen)?;

@@ -9,7 +9,7 @@ use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::partner::Partner;
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
 
 pub(crate) const RPINGPONG: Benchmark = Benchmark {
     name: "rpingpong",
@@ -18,8 +18,8 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
     summary: "two actors in two processes bounce one message with a number, 100,000 round trips",
     stealing: None,
     workers_min: 1,
-    remote: true,
-    workload: |system, size| pingpong(&Partner::start(system.workers())?, system, size),
+    family: Family::Remote,
+    workload: |system, size, _| pingpong(&Partner::start(system.workers())?, system, size),
     limit: Some(Limit::Hand(limit::remote::pingpong)),
     target: Target::any_machine(Some(1.3), 14_300.0),
 };
@@ -27,7 +27,7 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
 pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
     name: "rthroughput",
     summary: "an actor sends 2,000,000 numbers to one in another process, at most 10,000 at one time, acknowledged by 1,000",
-    workload: |system, size| throughput(&Partner::start(system.workers())?, system, size),
+    workload: |system, size, _| throughput(&Partner::start(system.workers())?, system, size),
     limit: Some(Limit::Hand(limit::remote::throughput)),
     target: Target::any_machine(Some(10.0), 150.0),
     ..RPINGPONG
@@ -36,7 +36,7 @@ pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
 pub(crate) const RPINGPONG_TLS: Benchmark = Benchmark {
     name: "rpingpong-tls",
     summary: "rpingpong over an encrypted link",
-    workload: |system, size| pingpong(&Partner::encrypted(system.workers())?, system, size),
+    workload: |system, size, _| pingpong(&Partner::encrypted(system.workers())?, system, size),
     limit: Some(Limit::Benchmark("rpingpong")),
     target: Target::ratio(1.3),
     ..RPINGPONG
@@ -45,7 +45,7 @@ pub(crate) const RPINGPONG_TLS: Benchmark = Benchmark {
 pub(crate) const RTHROUGHPUT_TLS: Benchmark = Benchmark {
     name: "rthroughput-tls",
     summary: "rthroughput over an encrypted link",
-    workload: |system, size| throughput(&Partner::encrypted(system.workers())?, system, size),
+    workload: |system, size, _| throughput(&Partner::encrypted(system.workers())?, system, size),
     limit: Some(Limit::Benchmark("rthroughput")),
     target: Target::ratio(1.5),
     ..RPINGPONG
@@ -55,7 +55,7 @@ pub(crate) const RCREATE: Benchmark = Benchmark {
     name: "rcreate",
     op: "actor",
     summary: "5,000 actors are started in another process, and each says so",
-    workload: |system, size| create_by(system, size, u64::MAX),
+    workload: |system, size, _| create_by(system, size, u64::MAX),
     limit: None,
     target: Target::any_machine(None, 1_000.0),
     ..RPINGPONG
@@ -64,7 +64,7 @@ pub(crate) const RCREATE: Benchmark = Benchmark {
 pub(crate) const RCREATE_WAITING: Benchmark = Benchmark {
     name: "rcreate-waiting",
     summary: "5,000 actors are started in another process, each when the one before has said that it is there",
-    workload: |system, size| create_by(system, size, 1),
+    workload: |system, size, _| create_by(system, size, 1),
     target: None,
     ..RCREATE
 };
@@ -73,7 +73,7 @@ pub(crate) const RCREATE_MIGRATED: Benchmark = Benchmark {
     name: "rcreate-migrated",
     source: "SALSA Lite, remote creation (salsa-lite-migration §4.4)",
     summary: "5,000 actors are started here and move to another process, and each says so there",
-    workload: |system, size| create_and_migrate(system, size),
+    workload: |system, size, _| create_and_migrate(system, size),
     target: None,
     ..RCREATE
 };

@@ -5,7 +5,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
 
 pub(crate) const REPEAT: Benchmark = Benchmark {
     name: "repeat",
@@ -14,8 +14,8 @@ pub(crate) const REPEAT: Benchmark = Benchmark {
     summary: "one client sends a message to each of 100,000 servers, each replies; 40 rounds",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run,
+    family: Family::Local,
+    workload: |system, size, _| run(system, size),
     limit: Some(Limit::Hand(|size| limit::messages::repeat(&Plan::of(size)))),
     target: Target::new(2.5, 15.0),
 };

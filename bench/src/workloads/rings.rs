@@ -10,7 +10,8 @@ use super::finish::{Finish, finish};
 use super::{placed, stage_of};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
+use crate::steps::Steps;
 
 pub(crate) const THREADRING: Benchmark = Benchmark {
     name: "threadring",
@@ -19,8 +20,8 @@ pub(crate) const THREADRING: Benchmark = Benchmark {
     summary: "one token goes round 503 actors of one group, 5,000,000 hops",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: |system, size| run(system, size, Plan::one(size), |_| Placement::Group(Group::new(system))),
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::one(size), |_| Placement::Group(Group::new(system))),
     limit: Some(Limit::Hand(|size| limit::rings::rings(&Plan::one(size)))),
     target: Target::new(4.5, 12.0),
 };
@@ -28,7 +29,7 @@ pub(crate) const THREADRING: Benchmark = Benchmark {
 pub(crate) const THREADRING_NEAR: Benchmark = Benchmark {
     name: "threadring-near",
     summary: "threadring with every actor spawned near, so that hops go from stage to stage",
-    workload: |system, size| run(system, size, Plan::one(size), |_| Placement::Near),
+    workload: |system, size, _| run(system, size, Plan::one(size), |_| Placement::Near),
     target: None,
     ..THREADRING
 };
@@ -40,8 +41,8 @@ pub(crate) const RINGMULTI: Benchmark = Benchmark {
     summary: "100 tokens go round 100 rings of 100 actors, a group per ring, 100,000 hops each",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: |system, size| run(system, size, Plan::many(size), |_| Placement::Group(Group::new(system))),
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::many(size), |_| Placement::Group(Group::new(system))),
     limit: Some(Limit::Hand(|size| limit::rings::rings(&Plan::many(size)))),
     target: Target::new(3.5, 7.0),
 };
@@ -49,7 +50,7 @@ pub(crate) const RINGMULTI: Benchmark = Benchmark {
 pub(crate) const RINGMULTI_NEAR: Benchmark = Benchmark {
     name: "ringmulti-near",
     summary: "ringmulti with every actor spawned near, so that hops go from stage to stage",
-    workload: |system, size| run(system, size, Plan::many(size), |_| Placement::Near),
+    workload: |system, size, _| run(system, size, Plan::many(size), |_| Placement::Near),
     target: None,
     ..RINGMULTI
 };
@@ -61,8 +62,8 @@ pub(crate) const NFOLD_RING: Benchmark = Benchmark {
     summary: "eight rings of 1,000 actors, dealt to the workers, one token per ring, 1,000,000 hops each",
     stealing: Some(Stealing::None),
     workers_min: 1,
-    remote: false,
-    workload: |system, size| run(system, size, Plan::nfold(size), |ring| stage_of(system, ring, 0)),
+    family: Family::Local,
+    workload: |system, size, _| run(system, size, Plan::nfold(size), |ring| stage_of(system, ring, 0)),
     limit: Some(Limit::Hand(|size| limit::rings::rings(&Plan::nfold(size)))),
     target: None,
 };
@@ -77,11 +78,13 @@ pub(crate) struct Plan {
     pub(crate) tokens: u32,
     /// Hops of each token.
     pub(crate) hops: u64,
+    /// Work of a member with each token.
+    pub(crate) work: Steps,
 }
 
 impl Plan {
     pub(crate) fn one(size: Size) -> Self {
-        Self { rings: 1, members: 503, tokens: 1, hops: size.pick(5_000, 5_000_000, 5_000_000) }
+        Self { rings: 1, members: 503, tokens: 1, hops: size.pick(5_000, 5_000_000, 5_000_000), work: Steps::NONE }
     }
 
     fn many(size: Size) -> Self {
@@ -90,12 +93,19 @@ impl Plan {
             members: size.pick(20, 100, 100),
             tokens: 1,
             hops: size.pick(500, 100_000, 100_000),
+            work: Steps::NONE,
         }
     }
 
     /// The paper runs eight rings on eight threads and counts hops in a time window; the number of hops is ours.
     fn nfold(size: Size) -> Self {
-        Self { rings: 8, members: size.pick(20, 1_000, 1_000), tokens: 1, hops: size.pick(500, 1_000_000, 1_000_000) }
+        Self {
+            rings: 8,
+            members: size.pick(20, 1_000, 1_000),
+            tokens: 1,
+            hops: size.pick(500, 1_000_000, 1_000_000),
+            work: Steps::NONE,
+        }
     }
 
     /// Hops of all tokens of all rings.
@@ -127,6 +137,7 @@ struct Close {
 struct Member {
     next: Option<ActorRef<Member>>,
     position: u32,
+    work: Steps,
     judge: ActorRef<Judge>,
 }
 
@@ -134,6 +145,7 @@ impl Actor for Member {}
 
 impl Handler<Token> for Member {
     fn handle(&mut self, Token(left): Token, _: &mut Context<Self>) {
+        self.work.work();
         match self.next {
             Some(next) if left > 0 => next.tell(Token(left - 1)),
             _ => self.judge.tell(Arrived { position: self.position }),
@@ -177,6 +189,7 @@ impl Handler<Arrived> for Judge {
 #[message(reply = ActorRef<Member>)]
 struct Build {
     members: u32,
+    work: Steps,
     placement: Placement,
     judge: ActorRef<Judge>,
 }
@@ -187,8 +200,9 @@ impl Actor for Architect {}
 
 impl Handler<Build> for Architect {
     fn handle(&mut self, build: Build, ctx: &mut Context<Self>) -> ActorRef<Member> {
-        let mut spawn =
-            |next, position| ctx.spawn_with(placed(build.placement), Member { next, position, judge: build.judge });
+        let mut spawn = |next, position| {
+            ctx.spawn_with(placed(build.placement), Member { next, position, work: build.work, judge: build.judge })
+        };
         let last = spawn(None, build.members - 1);
         let first = (0..build.members - 1).rev().fold(last, |next, position| spawn(Some(next), position));
         last.tell(Close { first });
@@ -197,12 +211,17 @@ impl Handler<Build> for Architect {
     }
 }
 
-fn run(system: &System, size: Size, plan: Plan, placement: impl Fn(usize) -> Placement) -> Result<Outcome, Failure> {
+pub(crate) fn run(
+    system: &System,
+    size: Size,
+    plan: Plan,
+    placement: impl Fn(usize) -> Placement,
+) -> Result<Outcome, Failure> {
     let (finish, finished) = finish(size);
     let judge = system.spawn(Judge { expected: plan.tokens_total(), positions_sum: 0, finish });
     let mut firsts = Vec::new();
     for ring in 0..plan.rings as usize {
-        let build = Build { members: plan.members, placement: placement(ring), judge };
+        let build = Build { members: plan.members, work: plan.work, placement: placement(ring), judge };
         let first = system.spawn(Architect).ask(build).wait();
         firsts.push(first.map_err(|error| Failure::new(format!("ring {ring} was not built: {error}")))?);
     }

@@ -5,7 +5,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit};
+use crate::registry::{Benchmark, Family, Limit};
 
 pub(crate) const SEND_STATIC: Benchmark = Benchmark {
     name: "send-static",
@@ -14,8 +14,8 @@ pub(crate) const SEND_STATIC: Benchmark = Benchmark {
     summary: "an actor sends itself one message, 50,000,000 times",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run_static,
+    family: Family::Local,
+    workload: |system, size, _| run_static(system, size),
     limit: Some(Limit::Hand(|size| limit::messages::send_static(&Plan::of_static(size)))),
     target: None,
 };
@@ -27,8 +27,8 @@ pub(crate) const SEND_DYNAMIC: Benchmark = Benchmark {
     summary: "an actor creates another, sends it a message and stops, 5,000,000 times",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run_dynamic,
+    family: Family::Local,
+    workload: |system, size, _| run_dynamic(system, size),
     limit: Some(Limit::Hand(|size| limit::creation::send_dynamic(&Plan::of_dynamic(size)))),
     target: None,
 };

@@ -5,7 +5,7 @@ use playhouse::prelude::*;
 use super::finish::{Finish, finish};
 use crate::limit;
 use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
 
 pub(crate) const SKYNET: Benchmark = Benchmark {
     name: "skynet",
@@ -14,8 +14,8 @@ pub(crate) const SKYNET: Benchmark = Benchmark {
     summary: "every actor spawns ten, down to 1,000,000 leaves; their numbers are summed on the way back",
     stealing: None,
     workers_min: 1,
-    remote: false,
-    workload: run,
+    family: Family::Local,
+    workload: |system, size, _| run(system, size),
     limit: Some(Limit::Hand(|size| limit::creation::skynet(&Plan::of(size)))),
     target: Target::ns(100.0),
 };

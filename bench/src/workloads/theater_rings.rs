@@ -6,7 +6,7 @@ use playhouse::serde::{Deserialize, Serialize};
 use super::finish::{Finish, finish};
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::partner::Partner;
-use crate::registry::{Benchmark, Limit, Target};
+use crate::registry::{Benchmark, Family, Limit, Target};
 
 /// Processes, this one among them: members of a ring.
 const PROCESSES: u64 = 4;
@@ -18,8 +18,8 @@ pub(crate) const RRINGS_1: Benchmark = Benchmark {
     summary: "one ring of four actors in four processes, a token goes round 1,000 times",
     stealing: None,
     workers_min: 1,
-    remote: true,
-    workload: |system, size| run(system, size, 1, remote::build),
+    family: Family::Remote,
+    workload: |system, size, _| run(system, size, 1, remote::build),
     limit: None,
     target: Target::any_machine(None, 13_000.0),
 };
@@ -27,7 +27,7 @@ pub(crate) const RRINGS_1: Benchmark = Benchmark {
 pub(crate) const RRINGS_32: Benchmark = Benchmark {
     name: "rrings-32",
     summary: "32 rings of four actors in four processes, each with a token that goes round 1,000 times",
-    workload: |system, size| run(system, size, 32, remote::build),
+    workload: |system, size, _| run(system, size, 32, remote::build),
     target: Target::any_machine(None, 2_000.0),
     ..RRINGS_1
 };
@@ -35,7 +35,7 @@ pub(crate) const RRINGS_32: Benchmark = Benchmark {
 pub(crate) const RRINGS_320: Benchmark = Benchmark {
     name: "rrings-320",
     summary: "320 rings of four actors in four processes, each with a token that goes round 1,000 times",
-    workload: |system, size| run(system, size, 320, remote::build),
+    workload: |system, size, _| run(system, size, 320, remote::build),
     target: Target::any_machine(None, 800.0),
     ..RRINGS_1
 };
@@ -43,7 +43,7 @@ pub(crate) const RRINGS_320: Benchmark = Benchmark {
 pub(crate) const RRINGS_MOBILE_1: Benchmark = Benchmark {
     name: "rrings-mobile-1",
     summary: "rrings-1 with actors that could move, and do not; limit: rrings-1",
-    workload: |system, size| run(system, size, 1, mobile::build),
+    workload: |system, size, _| run(system, size, 1, mobile::build),
     limit: Some(Limit::Benchmark("rrings-1")),
     target: Target::ratio(1.03),
     ..RRINGS_1
@@ -52,7 +52,7 @@ pub(crate) const RRINGS_MOBILE_1: Benchmark = Benchmark {
 pub(crate) const RRINGS_MOBILE_32: Benchmark = Benchmark {
     name: "rrings-mobile-32",
     summary: "rrings-32 with actors that could move, and do not; limit: rrings-32",
-    workload: |system, size| run(system, size, 32, mobile::build),
+    workload: |system, size, _| run(system, size, 32, mobile::build),
     limit: Some(Limit::Benchmark("rrings-32")),
     ..RRINGS_MOBILE_1
 };
@@ -60,7 +60,7 @@ pub(crate) const RRINGS_MOBILE_32: Benchmark = Benchmark {
 pub(crate) const RRINGS_MOBILE_320: Benchmark = Benchmark {
     name: "rrings-mobile-320",
     summary: "rrings-320 with actors that could move, and do not; limit: rrings-320",
-    workload: |system, size| run(system, size, 320, mobile::build),
+    workload: |system, size, _| run(system, size, 320, mobile::build),
     limit: Some(Limit::Benchmark("rrings-320")),
     ..RRINGS_MOBILE_1
 };

@@ -1,0 +1,147 @@
+package playhouse.peers;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.apache.pekko.Version;
+import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+
+/**
+ * The workloads on Apache Pekko's typed actors.
+ *
+ * <p>A workload is played again and again, each time in a new system: until the compiler has had its time, and then five times, of
+ * which the median counts.
+ */
+public final class Main {
+    /** Runs until the compiler has had its time: so many, or fewer, but two, once they have taken ten seconds. */
+    private static final int WARM_UP_RUNS = 5;
+
+    private static final long WARM_UP_NS = 10_000_000_000L;
+    private static final int RUNS = 5;
+
+    /** A workload: creates its actors, and says how it is started. */
+    interface Workload {
+        Play create(ActorContext<?> context, Size size, Finish finish);
+    }
+
+    /**
+     * A workload whose actors are there.
+     *
+     * @param after null where nothing is left to look at
+     */
+    record Play(long ops, long expected, Runnable start, After after) {
+        Play(long ops, long expected, Runnable start) {
+            this(ops, expected, start, null);
+        }
+    }
+
+    /** Looked at after the final state. */
+    record After(long expected, Finish finish, Runnable start) {}
+
+    /** One run. */
+    private record Played(long ops, long ns) {}
+
+    /** How much is done. */
+    record Size(boolean smoke) {
+        int pick(int small, int full) {
+            return smoke ? small : full;
+        }
+    }
+
+    private static final Map<String, Workload> WORKLOADS = Map.ofEntries(
+            Map.entry("count", Messages::count),
+            Map.entry("pingpong", Messages::pingpong),
+            Map.entry("threadring", Rings::threadring),
+            Map.entry("ringmulti", Rings::ringmulti),
+            Map.entry("fjcreate", Creation::fjcreate),
+            Map.entry("skynet", Creation::skynet),
+            Map.entry("chameneos", Meetings::chameneos),
+            Map.entry("big", Meetings::big),
+            Map.entry("fib", Creation::fib),
+            Map.entry("executor", Messages::executor),
+            Map.entry("repeat", Messages::repeat));
+
+    private Main() {}
+
+    public static void main(String[] words) throws Exception {
+        if (words.length != 5
+                || !words[1].equals("--size")
+                || !(words[2].equals("smoke") || words[2].equals("default"))
+                || !words[3].equals("--workers")) {
+            fail("usage: pekko WORKLOAD --size smoke|default --workers N");
+        }
+        Workload workload = WORKLOADS.get(words[0]);
+        if (workload == null) {
+            fail("there is no workload `" + words[0] + "`");
+        }
+        // As many threads as workers. An actor may handle 100 messages before the next has its turn: nobody waits to be heard here.
+        String settings = """
+                pekko.log-dead-letters = off
+                pekko.actor.default-dispatcher {
+                  fork-join-executor { parallelism-min = %1$s, parallelism-max = %1$s }
+                  throughput = 100
+                }
+                """.formatted(words[4]);
+        Config config = ConfigFactory.parseString(settings).withFallback(ConfigFactory.load());
+        Size size = new Size(words[2].equals("smoke"));
+        long began = System.nanoTime();
+        for (int run = 0; run < WARM_UP_RUNS && (run < 2 || System.nanoTime() - began < WARM_UP_NS); run++) {
+            play(workload, size, config);
+        }
+        List<Played> runs = new ArrayList<>();
+        for (int run = 0; run < RUNS; run++) {
+            runs.add(play(workload, size, config));
+        }
+        runs.sort(Comparator.comparingLong(Played::ns));
+        Played median = runs.get(RUNS / 2);
+        System.out.printf(
+                "{\"peer\":\"pekko\",\"version\":\"%s\",\"workload\":\"%s\",\"ops\":%d,\"ns\":%d}%n",
+                Version.current(), words[0], median.ops, median.ns);
+        System.out.flush();
+        // Its memory is looked at until then.
+        System.in.read();
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static Played play(Workload workload, Size size, Config config) throws Exception {
+        var finish = new Finish();
+        var created = new CompletableFuture<Play>();
+        Behavior<Void> guardian = Behaviors.setup(context -> {
+            created.complete(workload.create(context, size, finish));
+            return Behaviors.empty();
+        });
+        ActorSystem<Void> system = ActorSystem.create(guardian, "peer", config);
+        Play play = created.get();
+        long started = System.nanoTime();
+        play.start().run();
+        Finish.State ended = finish.state.get();
+        check(play.expected(), ended.result());
+        if (play.after() != null) {
+            play.after().start().run();
+            check(play.after().expected(), play.after().finish().state.get().result());
+        }
+        system.terminate();
+        system.getWhenTerminated().toCompletableFuture().get();
+        // What this run has left is not for the next one to collect.
+        System.gc();
+        return new Played(play.ops(), ended.at() - started);
+    }
+
+    private static void check(long expected, long found) {
+        if (expected != found) {
+            fail("wrong: the result should be " + expected + " and is " + found);
+        }
+    }
+
+    private static void fail(String text) {
+        System.err.println(text);
+        Runtime.getRuntime().halt(1);
+    }
+}

@@ -1,0 +1,248 @@
+//! What the three programs share: how much each workload does, what must come out of it, and the line that is printed.
+//!
+//! The actors themselves share nothing: each program is written the way its runtime wants it.
+
+use std::fmt::Debug;
+use std::io::Read;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How much a workload does.
+#[derive(Clone, Copy)]
+pub struct Size {
+    smoke: bool,
+}
+
+impl Size {
+    /// The figure of this size.
+    pub fn pick<T>(self, smoke: T, default: T) -> T {
+        if self.smoke { smoke } else { default }
+    }
+}
+
+/// Messages that an actor with a long list to send sends before it lets others run and goes on by a message to itself.
+pub const SLICE: u64 = 1_000;
+
+/// Increments of `count`.
+pub fn count(size: Size) -> u64 {
+    size.pick(10_000, 10_000_000)
+}
+
+/// Round trips of `pingpong`.
+pub fn pingpong(size: Size) -> u64 {
+    size.pick(2_000, 2_000_000)
+}
+
+/// Rings, each with one token.
+#[derive(Clone, Copy)]
+pub struct Rings {
+    pub rings: u64,
+    pub members: u64,
+    pub hops: u64,
+}
+
+impl Rings {
+    /// Those of `threadring`.
+    pub fn one(size: Size) -> Self {
+        Self { rings: 1, members: 503, hops: size.pick(5_000, 5_000_000) }
+    }
+
+    /// Those of `ringmulti`.
+    pub fn many(size: Size) -> Self {
+        Self { rings: size.pick(10, 100), members: size.pick(20, 100), hops: size.pick(500, 100_000) }
+    }
+
+    /// The positions at which the tokens stop, added up.
+    pub fn positions_sum(self) -> u64 {
+        self.rings * (self.hops % self.members)
+    }
+
+    /// Hops of all tokens.
+    pub fn ops(self) -> u64 {
+        self.rings * self.hops
+    }
+}
+
+/// Actors of `fjcreate`.
+pub fn fjcreate(size: Size) -> u64 {
+    size.pick(2_000, 1_000_000)
+}
+
+/// The work of one actor of `fjcreate`.
+pub fn work(number: u64) -> u64 {
+    2 * number
+}
+
+/// The work of all, added up.
+pub fn work_sum(actors: u64) -> u64 {
+    actors * (actors - 1)
+}
+
+/// Leaves of `skynet`.
+pub fn skynet(size: Size) -> u64 {
+    size.pick(1_000, 1_000_000)
+}
+
+/// Children of an actor of `skynet`.
+pub const DEGREE: u64 = 10;
+
+/// Actors of `skynet`.
+pub fn skynet_actors(leaves: u64) -> u64 {
+    (leaves * DEGREE - 1) / (DEGREE - 1)
+}
+
+/// Meetings of `chameneos`.
+pub fn chameneos(size: Size) -> u64 {
+    size.pick(1_000, 2_000_000)
+}
+
+/// Creatures of `chameneos`.
+pub const CREATURES: u64 = 10;
+
+/// The colour of a creature.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    Blue,
+    Red,
+    Yellow,
+}
+
+impl Colour {
+    /// That of creature `number` at the start.
+    pub fn of(number: u64) -> Self {
+        [Self::Blue, Self::Red, Self::Yellow][(number % 3) as usize]
+    }
+
+    /// What it turns into where it meets `other`.
+    pub fn complement(self, other: Self) -> Self {
+        if self == other {
+            return self;
+        }
+        [Self::Blue, Self::Red, Self::Yellow].into_iter().find(|&third| third != self && third != other).unwrap_or(self)
+    }
+}
+
+/// Pings of each actor of `big`.
+pub fn big(size: Size) -> u64 {
+    size.pick(20, 20_000)
+}
+
+/// Actors of `big`.
+pub const MEMBERS: u32 = 120;
+
+/// Whom an actor of `big` pings next: a linear congruential generator of 32 bits.
+pub struct Dice(u32);
+
+impl Dice {
+    /// That of actor `number`.
+    pub fn of(number: u32) -> Self {
+        Self(number.wrapping_mul(0x9E37_79B9))
+    }
+
+    /// An actor other than `number`.
+    pub fn other(&mut self, number: u32) -> usize {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let step = (u64::from(self.0) * u64::from(MEMBERS - 1)) >> 32;
+        ((number + 1 + step as u32) % MEMBERS) as usize
+    }
+}
+
+/// The argument of `fib`.
+pub fn fib(size: Size) -> u64 {
+    size.pick(10, 25)
+}
+
+/// The Fibonacci number of `n`, and how many calls its naive computation has.
+pub fn fib_and_actors(n: u64) -> (u64, u64) {
+    let value = (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0;
+    let actors = (0..n).fold((1, 1), |(a, b), _| (b, a + b + 1)).0;
+    (value, actors)
+}
+
+/// Groups of `executor`, and sends of each of their actors.
+pub fn executor(size: Size) -> (u64, u64) {
+    size.pick((4, 100), (400, 400))
+}
+
+/// Actors in a group of `executor`.
+pub const GROUP: u64 = 100;
+
+/// Servers and rounds of `repeat`.
+pub fn repeat(size: Size) -> (u64, u64) {
+    size.pick((2_500, 4), (100_000, 40))
+}
+
+/// The numbers of requests that the servers of `repeat` answer with, added up.
+pub fn requests_sum(servers: u64, rounds: u64) -> u64 {
+    servers * (rounds * (rounds + 1) / 2)
+}
+
+/// Held by the actor that reaches the final state: it takes the time there and then.
+#[derive(Clone)]
+pub struct Finish(Sender<(Instant, u64)>);
+
+impl Finish {
+    /// The final state is reached now, with this result.
+    pub fn reached(&self, result: u64) {
+        // The main thread listens until it has heard.
+        let _ = self.0.send((Instant::now(), result));
+    }
+}
+
+/// Held by the main thread.
+pub struct Finished(Receiver<(Instant, u64)>);
+
+/// The two ends.
+pub fn finish() -> (Finish, Finished) {
+    let (sender, receiver) = channel();
+    (Finish(sender), Finished(receiver))
+}
+
+/// One run: its operations and how long they took, or what was wrong.
+pub type Played = Result<(u64, Duration), String>;
+
+impl Finished {
+    /// Calls `start`, and waits for the final state, whose result must be `expected` after so many operations.
+    pub fn time(self, ops: u64, expected: u64, start: impl FnOnce()) -> Played {
+        let started = Instant::now();
+        start();
+        let (ended, result) = self.0.recv().map_err(|_| "the actor that should finish ended before")?;
+        check("the result", expected, result)?;
+        Ok((ops, ended - started))
+    }
+}
+
+/// Compares what came out with what must.
+pub fn check<T: PartialEq + Debug>(what: &str, expected: T, found: T) -> Result<(), String> {
+    if expected == found { Ok(()) } else { Err(format!("wrong: {what} should be {expected:?} and is {found:?}")) }
+}
+
+/// Reads `WORKLOAD --size smoke|default --workers N`, has the workload played, prints the line, and waits for the end of the
+/// standard input.
+pub fn run(peer: &str, version: &str, play: impl FnOnce(&str, Size, usize) -> Option<Played>) -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let [workload, "--size", size @ ("smoke" | "default"), "--workers", workers] = words[..] else {
+        return fail(&format!("usage: {peer} WORKLOAD --size smoke|default --workers N"));
+    };
+    let Ok(workers) = workers.parse() else {
+        return fail(&format!("`{workers}` is no number of workers"));
+    };
+    match play(workload, Size { smoke: size == "smoke" }, workers) {
+        Some(Ok((ops, elapsed))) => {
+            let ns = elapsed.as_nanos();
+            println!(r#"{{"peer":"{peer}","version":"{version}","workload":"{workload}","ops":{ops},"ns":{ns}}}"#);
+            // Its memory is looked at until then.
+            let _ = std::io::stdin().read(&mut [0]);
+            ExitCode::SUCCESS
+        }
+        Some(Err(wrong)) => fail(&wrong),
+        None => fail(&format!("there is no workload `{workload}`")),
+    }
+}
+
+fn fail(text: &str) -> ExitCode {
+    eprintln!("{text}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,393 @@
+//! Other actor runtimes, run beside Playhouse: the programs of `bench/peers`.
+//!
+//! A peer is a program `bin/NAME WORKLOAD --size SIZE --workers N` below that folder, where `install` puts it. It plays the
+//! workload, checks the result, and prints one answer as a line of JSON; where the result is wrong it ends with another
+//! code than 0 and says on standard error what is. Having answered it waits for the end of its standard input: meanwhile its peak
+//! memory is read here from the operating system. (What `wait4` says is no less than the memory of who has started the process.)
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::memory;
+use crate::outcome::{Failure, Size};
+use crate::registry::Benchmark;
+use crate::report::{Spread, figure, rounded};
+use crate::runner::{Options, measure_in_child};
+
+/// The peers' names.
+pub const ALL: [&str; 7] = ["actix", "ractor", "kameo", "pekko", "protoactor", "erlang", "caf"];
+
+/// The benchmarks that they play.
+pub const WORKLOADS: [&str; 11] = [
+    "count",
+    "pingpong",
+    "threadring",
+    "ringmulti",
+    "fjcreate",
+    "skynet",
+    "chameneos",
+    "big",
+    "fib",
+    "executor",
+    "repeat",
+];
+
+/// What Playhouse itself is called beside them.
+pub const OURS: &str = "playhouse";
+
+/// Whether the peers play `benchmark` at this size.
+///
+/// # Errors
+///
+/// Says what they play if they do not.
+pub fn check_played(benchmark: &Benchmark, size: Size) -> Result<(), Failure> {
+    if !WORKLOADS.contains(&benchmark.name) {
+        let played = WORKLOADS.join(", ");
+        return Err(Failure::new(format!("the peers do not play `{}`; they play {played}", benchmark.name)));
+    }
+    if size == Size::Paper {
+        return Err(Failure::new("the peers have no size `paper`; they have smoke and default"));
+    }
+    Ok(())
+}
+
+/// The folder of the peers.
+#[derive(Clone, Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// The folder `at`, or else `bench/peers` in the working directory, in one above it, or in the checkout that this program was
+    /// built from.
+    ///
+    /// # Errors
+    ///
+    /// If there is no `install` in it, or no such folder.
+    pub fn find(at: Option<&Path>) -> Result<Self, Failure> {
+        let has_install = |folder: &Path| folder.join("install").is_file();
+        if let Some(folder) = at {
+            return if has_install(folder) {
+                Ok(Self(folder.to_owned()))
+            } else {
+                Err(Failure::new(format!("{} is not the folder of the peers: it has no `install`", folder.display())))
+            };
+        }
+        let here = std::env::current_dir().unwrap_or_default();
+        let above = here.ancestors().map(|folder| folder.join("bench/peers"));
+        let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
+        above.chain([built_from]).find(|folder| has_install(folder)).map(Self).ok_or_else(|| {
+            Failure::new("the folder of the peers is not found: run this in a checkout, or name it with --peers-dir")
+        })
+    }
+
+    /// The program of a peer.
+    ///
+    /// # Errors
+    ///
+    /// Says how to get it if it is not installed.
+    pub fn program(&self, peer: &str) -> Result<PathBuf, Failure> {
+        let program = self.0.join("bin").join(peer);
+        if program.is_file() {
+            return Ok(program);
+        }
+        let install = self.0.join("install");
+        Err(Failure::new(format!("{peer} is not installed; `{} {peer}` gets it", install.display())))
+    }
+}
+
+/// What a peer prints.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    peer: String,
+    version: String,
+    workload: String,
+    /// Operations played.
+    ops: u64,
+    /// From the start event to the final state: neither the start of the process nor its end.
+    ns: u64,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+struct Run {
+    version: String,
+    ops: u64,
+    ns_per_op: f64,
+    peak_rss_mb: Option<f64>,
+}
+
+/// Why there is no run.
+#[derive(Debug, PartialEq)]
+enum Missed {
+    /// It took too long.
+    Over,
+    /// Something was wrong.
+    Failed(String),
+}
+
+/// Who plays a benchmark beside others, and what came of it.
+pub struct Contender {
+    name: &'static str,
+    /// Of a peer.
+    program: Option<PathBuf>,
+    runs: Vec<Run>,
+    missed: Option<Missed>,
+}
+
+impl Contender {
+    /// Playhouse.
+    pub fn ours() -> Self {
+        Self { name: OURS, program: None, runs: Vec::new(), missed: None }
+    }
+
+    /// A peer, with its program.
+    pub fn peer(name: &'static str, program: PathBuf) -> Self {
+        Self { name, program: Some(program), runs: Vec::new(), missed: None }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it still takes part: who has failed, or taken too long, would do so again.
+    pub fn plays(&self) -> bool {
+        self.missed.is_none()
+    }
+
+    /// Has it play `benchmark` once: a peer by its program, Playhouse by the process `ours`.
+    pub fn play(&mut self, benchmark: &Benchmark, options: &Options, limit: Duration, ours: Command) {
+        let run = match &self.program {
+            Some(program) => play(program, self.name, benchmark, options, limit),
+            None => play_ours(ours),
+        };
+        match run {
+            Ok(run) => self.runs.push(run),
+            Err(missed) => self.missed = Some(missed),
+        }
+    }
+
+    /// What was wrong, if something was.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.missed {
+            Some(Missed::Failed(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+fn play_ours(child: Command) -> Result<Run, Missed> {
+    let report = measure_in_child(child).map_err(|failure| Missed::Failed(failure.to_string()))?.report;
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    Ok(Run { version, ops: report.ops, ns_per_op: report.ns_per_op, peak_rss_mb: report.peak_rss_mb })
+}
+
+fn play(program: &Path, peer: &str, benchmark: &Benchmark, options: &Options, limit: Duration) -> Result<Run, Missed> {
+    let mut command = Command::new(program);
+    command.args([benchmark.name, "--size", options.size.name(), "--workers"]).arg(options.workers.to_string());
+    let ended = run(command, limit)?;
+    if !ended.succeeded {
+        return Err(Missed::Failed(format!("{}: {}", ended.status, last_lines(&ended.errors))));
+    }
+    let answer = ended.out.lines().last().and_then(|line| serde_json::from_str::<Answer>(line).ok());
+    match answer {
+        Some(Answer { peer: by, version, workload, ops, ns })
+            if by == peer && workload == benchmark.name && ops > 0 && ns > 0 =>
+        {
+            Ok(Run { version, ops, ns_per_op: ns as f64 / ops as f64, peak_rss_mb: ended.peak_rss_mb })
+        }
+        _ => Err(Missed::Failed(format!("it should say what it has played, and says `{}`", last_lines(&ended.out)))),
+    }
+}
+
+/// What a process has said until its end.
+struct Ended {
+    succeeded: bool,
+    status: String,
+    out: String,
+    errors: String,
+    peak_rss_mb: Option<f64>,
+}
+
+fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed> {
+    let failed = |error: std::io::Error| Missed::Failed(format!("it cannot be run: {error}"));
+    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child: Child = started.map_err(failed)?;
+    let process = child.id().to_string();
+    let errors = child.stderr.take().expect("it is piped");
+    let errors = std::thread::spawn(move || read(errors));
+    let (input, out) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
+    let (said, hears) = channel();
+    std::thread::spawn(move || {
+        let (mut input, mut lines, mut peak_rss_mb) = (input, String::new(), None);
+        for line in BufReader::new(out).lines().map_while(Result::ok) {
+            if line.starts_with('{') {
+                peak_rss_mb = memory::peak_of(&process);
+                // Now it may end.
+                input.take();
+            }
+            lines.push_str(&line);
+            lines.push('\n');
+        }
+        // Nobody hears it any more after the limit.
+        let _ = said.send((lines, peak_rss_mb));
+    });
+    // The end of what it says is its own.
+    let heard = hears.recv_timeout(limit);
+    if heard.is_err() {
+        // It fails where the process has just ended by itself.
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(failed)?;
+    let (out, peak_rss_mb) = heard.map_err(|_| Missed::Over)?;
+    let errors = errors.join().unwrap_or_default();
+    Ok(Ended { succeeded: status.success(), status: status.to_string(), out, errors, peak_rss_mb })
+}
+
+fn read(mut from: impl Read) -> String {
+    let mut bytes = Vec::new();
+    // What came before an error is what there is.
+    let _ = from.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The end of a text, in one line.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(3)..].join(" / ")
+}
+
+/// The figures of one contender in one benchmark.
+///
+/// Its JSON form has these keys; those of times are `null` where it has none.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The benchmark's name.
+    pub bench: String,
+    /// What one operation is.
+    pub op: String,
+    /// Who played it.
+    pub who: String,
+    /// In which version.
+    pub version: Option<String>,
+    /// Workers.
+    pub workers: usize,
+    /// Operations per run.
+    pub ops: Option<u64>,
+    /// Nanoseconds per operation: the median of the runs.
+    pub ns_per_op: Option<f64>,
+    /// The fastest run, in nanoseconds per operation.
+    pub min: Option<f64>,
+    /// The slowest run, in nanoseconds per operation.
+    pub max: Option<f64>,
+    /// `ns_per_op` over that of Playhouse; `null` for Playhouse.
+    pub ratio: Option<f64>,
+    /// The largest peak memory of the runs, in MiB; `null` where the operating system does not say.
+    pub peak_rss_mb: Option<f64>,
+    /// Nanoseconds per operation and peak memory in MiB of each run, in their order.
+    pub runs: Vec<(f64, Option<f64>)>,
+    /// Why there are no figures: `over 300 s`, or what was wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
+}
+
+/// The rows of one benchmark. A peer that has not done as many operations as Playhouse fails here.
+pub fn rows(benchmark: &Benchmark, options: &Options, limit: Duration, contenders: &mut [Contender]) -> Vec<Row> {
+    let ours = contenders.iter().find(|contender| contender.program.is_none());
+    let ops = ours.and_then(|ours| ours.runs.first()).map(|run| run.ops);
+    for contender in contenders.iter_mut() {
+        let other = contender.runs.iter().map(|run| run.ops).find(|&other| ops.is_some_and(|ops| ops != other));
+        if let (Some(other), Some(ops)) = (other, ops) {
+            let wrong = format!("it has played {other} operations ({}s) instead of {ops}", benchmark.op);
+            contender.missed = Some(Missed::Failed(wrong));
+        }
+    }
+    let ours_ns = contenders.iter().find(|contender| contender.program.is_none()).and_then(median);
+    contenders.iter().map(|contender| row(contender, benchmark, options, limit, ours_ns)).collect()
+}
+
+fn median(contender: &Contender) -> Option<f64> {
+    spread(contender).map(|spread| spread.median)
+}
+
+/// Of who has played to the end.
+fn spread(contender: &Contender) -> Option<Spread> {
+    let ns: Vec<_> = contender.runs.iter().map(|run| run.ns_per_op).collect();
+    (contender.plays() && !ns.is_empty()).then(|| Spread::of(&ns))
+}
+
+fn row(contender: &Contender, benchmark: &Benchmark, options: &Options, limit: Duration, ours_ns: Option<f64>) -> Row {
+    let spread = spread(contender);
+    let runs = if contender.plays() { &contender.runs[..] } else { &[] };
+    let ratio = spread.zip(ours_ns).map(|(spread, ours_ns)| rounded(spread.median / ours_ns));
+    Row {
+        bench: benchmark.name.to_owned(),
+        op: benchmark.op.to_owned(),
+        who: contender.name.to_owned(),
+        version: contender.runs.first().map(|run| run.version.clone()),
+        workers: options.workers,
+        ops: runs.first().map(|run| run.ops),
+        ns_per_op: spread.map(|spread| rounded(spread.median)),
+        min: spread.map(|spread| rounded(spread.min)),
+        max: spread.map(|spread| rounded(spread.max)),
+        ratio: ratio.filter(|_| contender.program.is_some()),
+        peak_rss_mb: runs.iter().filter_map(|run| run.peak_rss_mb).reduce(f64::max).map(rounded),
+        runs: runs.iter().map(|run| (rounded(run.ns_per_op), run.peak_rss_mb.map(rounded))).collect(),
+        remark: contender.missed.as_ref().map(|missed| match missed {
+            Missed::Over => format!("over {} s", limit.as_secs()),
+            Missed::Failed(text) => text.clone(),
+        }),
+    }
+}
+
+impl Row {
+    /// One line of JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("numbers and strings have a JSON form")
+    }
+
+    /// The head of [`Row::to_csv`].
+    pub const CSV: &str = "bench,op,who,version,workers,ops,run,ns_per_op,peak_rss_mb,remark";
+
+    /// A line per run; one line without figures where there is none.
+    pub fn to_csv(&self) -> String {
+        let or_nothing = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        let version = self.version.as_deref().unwrap_or_default();
+        let before = format!("{},{},{},{version},{}", self.bench, self.op, self.who, self.workers);
+        if let Some(remark) = &self.remark {
+            return format!("{before},,,,,\"{}\"", remark.replace('"', "\"\""));
+        }
+        let ops = self.ops.unwrap_or_default();
+        let lines = self.runs.iter().zip(1..);
+        let lines = lines.map(|((ns, peak), number)| format!("{before},{ops},{number},{ns},{},", or_nothing(*peak)));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The two lines at the head of a table of [`table_row`]s.
+pub fn table_head() -> String {
+    let first = line("", "", ["ns/op", "ns/op", "ns/op", "peer /", "peak"]);
+    format!("{first}\n{}", line("benchmark", "who", ["median", "min", "max", "ours", "MiB"]))
+}
+
+/// The row of one contender; no wider than 80 characters, but where something was wrong.
+pub fn table_row(row: &Row) -> String {
+    let bench = if row.who == OURS { &*row.bench } else { "" };
+    if let Some(remark) = &row.remark {
+        return format!("{}  {remark}", line(bench, &row.who, [""; 5]));
+    }
+    let or_dash = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
+    let peak = row.peak_rss_mb.map_or_else(|| "–".to_owned(), |mb| format!("{mb:.0}"));
+    let cells = [or_dash(row.ns_per_op), or_dash(row.min), or_dash(row.max), or_dash(row.ratio), peak];
+    line(bench, &row.who, cells.each_ref().map(String::as_str))
+}
+
+fn line(bench: &str, who: &str, cells: [&str; 5]) -> String {
+    let cells: String = cells.iter().map(|cell| format!(" {cell:>8}")).collect();
+    format!("{bench:<10} {who:<10}{cells}").trim_end().to_owned()
+}
