@@ -1,16 +1,18 @@
 //! `playhouse bench`: the benchmarks, each beside its floor.
 
+mod peers;
+
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use playhouse_bench::fit::fits;
 use playhouse_bench::partner;
-use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS, Limit};
+use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS, Family, Limit};
 use playhouse_bench::report::{Report, Table, figure, statistics};
 use playhouse_bench::runner::{self, Options, answer_parent, measure_in_child, measure_limit, measure_workload};
 use playhouse_bench::sweep::{self, STAGES_PER_WORKER, Sweep, SweepTable};
-use playhouse_bench::{Failure, Size};
+use playhouse_bench::{Failure, Size, Steps};
 
 use crate::interrupt;
 use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
@@ -18,7 +20,7 @@ use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
 /// Arguments of `playhouse bench`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The benchmarks to run (see --list), `remote` for all of remote and mobile actors; all without
+    /// The benchmarks to run (see --list), or `local`, `remote`, `savina` for all of a family; all without
     #[arg(value_name = "NAME", value_parser = names(), hide_possible_values = true)]
     names: Vec<String>,
     /// List the benchmarks instead of running them
@@ -36,6 +38,9 @@ pub struct Args {
     /// How much they do: smoke (a moment), default, or paper (what the papers have)
     #[arg(long, default_value = "default", value_parser = sizes(), hide_possible_values = true)]
     size: Size,
+    /// Steps of busy work with each message, about a nanosecond each; for the programs of `savina`
+    #[arg(long, value_name = "STEPS", default_value_t = 0)]
+    work: u32,
     /// Print one JSON object per benchmark
     #[arg(long)]
     json: bool,
@@ -45,6 +50,8 @@ pub struct Args {
     /// Run with 1, 2, 4, … 512 stages per worker, without the floors
     #[arg(long, conflicts_with_all = ["stats", "stages"])]
     sweep_stages: bool,
+    #[command(flatten)]
+    peers: peers::Args,
     /// Measure in this process and answer the parent
     #[arg(long, hide = true)]
     child: bool,
@@ -54,7 +61,9 @@ pub struct Args {
 }
 
 fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(registry::all().iter().map(|benchmark| benchmark.name).chain([registry::REMOTE]))
+    PossibleValuesParser::new(
+        registry::all().iter().map(|benchmark| benchmark.name).chain(Family::ALL.map(Family::name)),
+    )
 }
 
 fn sizes() -> impl TypedValueParser<Value = Size> {
@@ -68,8 +77,11 @@ pub fn run(args: &Args) -> ExitCode {
         stages_per_worker: args.stages.map(|stages| stages as usize),
         runs: usize::from(args.runs),
         size: args.size,
+        work: Steps(args.work),
     };
-    let chosen = match choose(&args.names, &options) {
+    let with_peers = args.peers.asked();
+    let chosen = if with_peers { peers::choose(&args.names, &options) } else { choose(&args.names, &options) };
+    let chosen = match chosen {
         Ok(chosen) => chosen,
         Err(failure) => return fail(BAD_INPUT, &failure.to_string()),
     };
@@ -104,8 +116,18 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     interrupt::exit_on_interrupt();
+    if with_peers {
+        return match peers::compare(&chosen, &options, args) {
+            Ok(failures) => end(&failures),
+            Err(failure) => fail(BAD_INPUT, &failure.to_string()),
+        };
+    }
     let failures =
         if args.sweep_stages { sweep(&chosen, &options, args.json) } else { measure(&chosen, &options, args) };
+    end(&failures)
+}
+
+fn end(failures: &[String]) -> ExitCode {
     if failures.is_empty() { ExitCode::SUCCESS } else { fail(FAILED, &failures.join("\n")) }
 }
 
@@ -121,11 +143,12 @@ fn check_stages(per_worker: Option<usize>, workers: usize) -> Result<(), Failure
     }
 }
 
-/// The benchmarks called `names`; without names all, but those that need more workers. `count` comes first: its floor is
+/// The benchmarks called `names`; without names all, but those that need more workers or cannot work. `count` comes first: its floor is
 /// the scale of the others' targets.
 fn choose(names: &[String], options: &Options) -> Result<Vec<&'static Benchmark>, Failure> {
     if names.is_empty() {
-        return Ok(registry::all().iter().filter(|b| runner::check_workers(b, options).is_ok()).collect());
+        let fits = |b: &&Benchmark| runner::check_workers(b, options).and(runner::check_work(b, options)).is_ok();
+        return Ok(registry::all().iter().filter(fits).collect());
     }
     let mut chosen: Vec<&Benchmark> = Vec::new();
     for name in names {
@@ -138,14 +161,19 @@ fn choose(names: &[String], options: &Options) -> Result<Vec<&'static Benchmark>
     }
     for benchmark in &chosen {
         runner::check_workers(benchmark, options)?;
+        runner::check_work(benchmark, options)?;
     }
     chosen.sort_by_key(|benchmark| benchmark.name != "count");
     Ok(chosen)
 }
 
 fn list(benchmarks: &[&Benchmark]) {
-    for Benchmark { name, op, summary, source, .. } in benchmarks {
-        print(&format!("{name} (operation: {op})\n    {summary}\n    [{source}]"));
+    for family in Family::ALL {
+        let mut head = Some(format!("{}:", family.name()));
+        for Benchmark { name, op, summary, source, .. } in benchmarks.iter().filter(|b| b.family == family) {
+            head.take().inspect(|head| print(head));
+            print(&format!("{name} (operation: {op})\n    {summary}\n    [{source}]"));
+        }
     }
 }
 
@@ -225,6 +253,7 @@ fn child(benchmark: &Benchmark, options: &Options, args: &Args) -> Result<Comman
     let mut command = Command::new(program);
     command.args(["bench", "--child", "--workers"]).arg(options.workers.to_string());
     command.arg("--runs").arg(options.runs.to_string()).args(["--size", options.size.name()]);
+    command.arg("--work").arg(args.work.to_string());
     if let Some(stages) = args.stages {
         command.arg("--stages").arg(stages.to_string());
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C.
+//! Ctrl-C, and the signals by which others end the program.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::Sender;
@@ -35,6 +35,67 @@ fn exit() -> ! {
     let _ = writeln!(err, "{clear}interrupted");
     // Under the lock: whatever else runs writes nothing after this line.
     std::process::exit(i32::from(INTERRUPTED));
+}
+
+/// The signals that end a program with a word less than Ctrl-C does, noted instead: for who has something to put right first.
+#[cfg(unix)]
+pub struct Endings {
+    signal: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+}
+
+#[cfg(unix)]
+impl Endings {
+    /// From now on they are noted.
+    ///
+    /// # Errors
+    /// The system does not allow it.
+    pub fn note() -> std::io::Result<Endings> {
+        use signal_hook::consts::{SIGHUP, SIGTERM};
+        let endings = Endings { signal: std::sync::Arc::default() };
+        let again = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        for signal in [SIGHUP, SIGTERM] {
+            // The second one ends the program, whatever that waits for.
+            signal_hook::flag::register_conditional_default(signal, std::sync::Arc::clone(&again))?;
+            signal_hook::flag::register(signal, std::sync::Arc::clone(&again))?;
+            signal_hook::flag::register_usize(signal, std::sync::Arc::clone(&endings.signal), signal as usize)?;
+        }
+        Ok(endings)
+    }
+
+    /// Whether one has come.
+    pub fn has_come(&self) -> bool {
+        self.signal() != 0
+    }
+
+    /// Ends the program by the signal that has come, if one has.
+    pub fn go(&self) {
+        if self.has_come() {
+            // Where it cannot be done, the program ends with an exit code.
+            let _ = signal_hook::low_level::emulate_default_handler(self.signal() as i32);
+        }
+    }
+
+    /// Relaxed: it is a number by itself.
+    fn signal(&self) -> usize {
+        self.signal.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// There are none.
+#[cfg(not(unix))]
+pub struct Endings;
+
+#[cfg(not(unix))]
+impl Endings {
+    pub fn note() -> std::io::Result<Endings> {
+        Ok(Endings)
+    }
+
+    pub fn has_come(&self) -> bool {
+        false
+    }
+
+    pub fn go(&self) {}
 }
 
 /// Leaves Ctrl-C to the process that started this one.

@@ -1,15 +1,17 @@
-//! The `playhouse` program: the ChatApp demonstration, the benchmarks, a theater to be joined, runs to be repeated, and
+//! The `playhouse` program: the ChatApp demonstration, the benchmarks, a theater to be joined, a look at one, runs to be repeated, and
 //! certificates.
 
 mod bench;
 mod certificates;
 mod demo;
 mod interrupt;
+mod membership;
 mod output;
 mod progress;
 mod replay;
 mod scenarios;
 mod theater;
+mod top;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,8 @@ enum Command {
     Bench(bench::Args),
     /// Host a theater that others reach, until Ctrl-C
     Theater(theater::Args),
+    /// Look at a theater that runs: its workers, actors, messages and links
+    Top(top::Args),
     /// Repeat a run from its seed, and show who sends what to whom
     Replay(replay::Args),
     /// Make certificates for development, with which theaters encrypt their links
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Theater(args)) => theater::run(&args),
+        Some(Command::Top(args)) => top::run(&args),
         Some(Command::Certificates(args)) => certificates::run(&args),
     }
 }

@@ -1,15 +1,14 @@
 //! `playhouse theater`: a theater that others reach, with the actor types that are in this program.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use playhouse::{Counters, Peer, System, Theater, TheaterError};
 
-use crate::certificates;
 use crate::interrupt;
+use crate::membership::Membership;
 use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
 
 /// Arguments of `playhouse theater`.
@@ -21,23 +20,15 @@ pub struct Args {
     /// Another theater to call, which must be there already; may be given several times
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     join: Vec<String>,
-    /// Only theaters with the same name talk to each other
-    #[arg(long, value_name = "NAME", default_value = "")]
-    cluster: String,
-    /// Encrypt all links, and talk only to theaters with a certificate of the same CA; the files are DIR/ca.pem,
-    /// DIR/NAME.pem and DIR/NAME.key, as `playhouse certificates DIR` makes them
-    #[arg(long, value_name = "DIR/NAME", conflicts_with = "plaintext")]
-    tls: Option<PathBuf>,
-    /// Allow other networks than the loopback: links are NOT encrypted, and everybody on them may talk to this theater
-    #[arg(long)]
-    plaintext: bool,
+    #[command(flatten)]
+    membership: Membership,
     /// Worker threads, from 1 to 1024; one per core without
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
 }
 
 /// Takes what looks like `host:port`; whether there is such a host is found out later.
-fn address(text: &str) -> Result<String, String> {
+pub fn address(text: &str) -> Result<String, String> {
     match text.rsplit_once(':') {
         Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
         _ => Err("an address reads host:port, with a port from 0 to 65535".to_owned()),
@@ -57,18 +48,9 @@ pub fn run(args: &Args) -> ExitCode {
     if let Some(workers) = args.workers {
         system = system.workers(usize::from(workers));
     }
-    let mut builder = Theater::builder().listen(&*args.listen).cluster(&*args.cluster).system(system);
-    if args.plaintext {
-        builder = builder.plaintext();
-    }
-    if let Some(identity) = &args.tls {
-        match certificates::load(identity) {
-            Ok(tls) => builder = builder.tls(tls),
-            Err(error) => return refuse(&error),
-        }
-    }
-    builder = builder.on_stranger(|error| eprintln!("{}refused a caller: {error}", clear()));
-    let theater = match builder.start() {
+    let builder = Theater::builder().listen(&*args.listen).system(system).inspected(true);
+    let builder = builder.on_stranger(|error| eprintln!("{}refused a caller: {error}", clear()));
+    let theater = match args.membership.of(builder).and_then(|builder| builder.start()) {
         Ok(theater) => theater,
         Err(error) => return refuse(&error),
     };
@@ -134,7 +116,7 @@ fn status(up: usize, lost: usize, total: &Counters) -> String {
 }
 
 /// An error that has ended what was asked for before it began, said in the words of the command line.
-fn refuse(error: &TheaterError) -> ExitCode {
+pub fn refuse(error: &TheaterError) -> ExitCode {
     match error {
         TheaterError::NotLoopback { address } => fail(
             BAD_INPUT,

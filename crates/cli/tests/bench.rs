@@ -77,6 +77,19 @@ fn a_sweep_ends_with_a_verdict() {
     assert_eq!(sweep["collapse"], worst_over_best > 2.0);
 }
 
+/// The programs of Savina work if they are told to, and then have no floor beside them.
+#[test]
+fn work_takes_time() {
+    let ns_per_op = |work: &str| {
+        let [report] = &json(&["savina-pingpong", "--work", work])[..] else { panic!("not one") };
+        assert_eq!(report["limit_ns_per_op"].is_null(), work != "0", "{report}");
+        number(&report["ns_per_op"])
+    };
+    assert!(ns_per_op("0") > 0.0);
+    // No step takes less than a tenth of a nanosecond.
+    assert!(ns_per_op("100000") > 10_000.0);
+}
+
 #[test]
 fn benchmarks_are_listed() {
     let (code, list, _) = run(&["bench", "--list"]);
@@ -84,6 +97,10 @@ fn benchmarks_are_listed() {
     for name in ["count", "idle", "waves", "flood"] {
         assert!(list.contains(&format!("{name} (operation: ")), "{list}");
     }
+    assert!(list.starts_with("local:\ncount (operation: "), "{list}");
+    let (before, savina) = list.split_once("\nsavina:\n").unwrap();
+    assert!(before.contains("\nremote:\n") && !before.contains("\nsavina-"), "{list}");
+    assert_eq!(savina.matches("savina-").count(), 30, "{list}");
 }
 
 #[test]
@@ -108,6 +125,7 @@ fn bad_input_is_refused_with_what_is_allowed() {
     refused(&["bench", "--workers", "2", "--stages", "40000", "count"], &stages);
     refused(&["bench", "--workers", "200", "--sweep-stages", "count"], &["512 stages per worker", "at most 327"]);
     refused(&["bench", "--workers", "1", "pingpong-cross"], &["`pingpong-cross` needs 2 workers and has 1"]);
+    refused(&["bench", "--work", "5", "savina-big", "big"], &["`big` has no work per message", "savina"]);
     refused(&["bench", "--json", "--stats"], &["--json", "--stats"]);
     refused(&["bench", "--fast"], &["--fast"]);
 }

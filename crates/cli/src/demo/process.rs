@@ -20,9 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the end of a process may take whose input was closed.
 const END: Duration = Duration::from_secs(2);
 
-/// A theater of the first process or another one, on any port of the loopback.
+/// A theater of the first process or another one, on any port of the loopback; `playhouse top` may look at it.
 pub fn theater(workers: usize) -> Result<Theater, Failure> {
-    let builder = Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(workers));
+    let builder = Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(workers)).inspected(true);
     builder.start().map_err(|error| Failure::new(error.to_string()))
 }
 

@@ -83,6 +83,9 @@ fn play(
         addresses.push(process.address);
         processes.push(process);
     }
+    if let (true, Some(address)) = (args.serve, theater.address()) {
+        status.note(&format!("to look at it: playhouse top {address}"));
+    }
     let observer = {
         let progress = Arc::clone(&progress);
         move |reached: &_| progress.take(reached)

@@ -1,0 +1,112 @@
+//! `playhouse bench --peers`: other actor runtimes beside this one, in turns.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use playhouse_bench::Benchmark;
+use playhouse_bench::peer::{self, Contender, Folder, Row, check_played, rows, table_head, table_row};
+use playhouse_bench::registry;
+use playhouse_bench::runner::Options;
+
+use super::{Progress, child};
+use crate::output::print;
+
+/// The arguments of `playhouse bench` that are about peers.
+#[derive(clap::Args)]
+#[group(skip)]
+pub struct Args {
+    /// Run other actor runtimes beside this one, in turns: all, or those named, by commas; on the benchmarks that they play
+    #[arg(
+        id = "peers", long = "peers", value_name = "NAMES", value_delimiter = ',', num_args = 0..=1, default_missing_values = peer::ALL,
+        value_parser = PossibleValuesParser::new(peer::ALL), conflicts_with_all = ["stats", "sweep_stages", "list", "work"],
+    )]
+    names: Vec<String>,
+    /// Where they are; without, `bench/peers` of the checkout
+    #[arg(long, value_name = "DIR", requires = "peers")]
+    peers_dir: Option<PathBuf>,
+    /// After so many seconds a run of a peer is ended, and said to be over that
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "peers", value_parser = clap::value_parser!(u32).range(1..))]
+    peer_limit: u32,
+    /// Print a line of comma-separated values per run
+    #[arg(long, requires = "peers", conflicts_with = "json")]
+    csv: bool,
+}
+
+impl Args {
+    /// Whether peers are asked for.
+    pub fn asked(&self) -> bool {
+        !self.names.is_empty()
+    }
+}
+
+/// The benchmarks called `names`, or all that peers play.
+pub fn choose(names: &[String], options: &Options) -> Result<Vec<&'static Benchmark>, playhouse_bench::Failure> {
+    let named: Vec<&str> =
+        if names.is_empty() { peer::WORKLOADS.to_vec() } else { names.iter().map(String::as_str).collect() };
+    let mut chosen: Vec<&Benchmark> = Vec::new();
+    for benchmark in named.into_iter().map(registry::find_all).collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+        check_played(benchmark, options.size)?;
+        if !chosen.iter().any(|known| known.name == benchmark.name) {
+            chosen.push(benchmark);
+        }
+    }
+    Ok(chosen)
+}
+
+/// Runs each benchmark here and on each peer that is installed, in turns; returns what failed.
+pub fn compare(
+    benchmarks: &[&Benchmark],
+    options: &Options,
+    args: &super::Args,
+) -> Result<Vec<String>, playhouse_bench::Failure> {
+    let Args { names, peers_dir, peer_limit, csv } = &args.peers;
+    let folder = Folder::find(peers_dir.as_deref())?;
+    let mut peers = Vec::new();
+    for peer in peer::ALL.into_iter().filter(|peer| names.iter().any(|name| name == peer)) {
+        match folder.program(peer) {
+            Ok(program) => peers.push((peer, program)),
+            Err(absent) => eprintln!("note: {absent}"),
+        }
+    }
+    let limit = Duration::from_secs(u64::from(*peer_limit));
+    match (args.json, csv) {
+        (false, false) => print(&table_head()),
+        (false, true) => print(Row::CSV),
+        (true, _) => {}
+    }
+    let mut failures = Vec::new();
+    let mut versions: Vec<String> = Vec::new();
+    for (number, benchmark) in benchmarks.iter().enumerate() {
+        let theirs = peers.iter().map(|(name, program)| Contender::peer(name, program.clone()));
+        let mut contenders: Vec<_> = [Contender::ours()].into_iter().chain(theirs).collect();
+        for _ in 0..options.runs {
+            for contender in contenders.iter_mut().filter(|contender| contender.plays()) {
+                let label = format!("{}: {}", benchmark.name, contender.name());
+                let progress = Progress::say(number, benchmarks.len(), &label);
+                let ours = child(benchmark, &Options { runs: 1, ..*options }, args)?;
+                contender.play(benchmark, options, limit, ours);
+                progress.clear();
+            }
+        }
+        for row in rows(benchmark, options, limit, &mut contenders) {
+            print(&match (args.json, csv) {
+                (true, _) => row.to_json(),
+                (false, true) => row.to_csv(),
+                (false, false) => table_row(&row),
+            });
+            if let Some(version) = row.version {
+                let version = format!("{} {version}", row.who);
+                if !versions.contains(&version) {
+                    versions.push(version);
+                }
+            }
+        }
+        let failed = contenders.iter().filter_map(|contender| contender.failure().map(|text| (contender.name(), text)));
+        failures.extend(failed.map(|(name, text)| format!("{}: {name}: {text}", benchmark.name)));
+    }
+    if !args.json && !csv {
+        print(&format!("\n{}; {} workers, {} runs, in turns", versions.join(", "), options.workers, options.runs));
+    }
+    Ok(failures)
+}
