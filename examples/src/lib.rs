@@ -23,8 +23,16 @@ mod guide {
     mod receptionist {}
     #[doc = include_str!("../../guide/blocking-work.md")]
     mod blocking_work {}
+    #[doc = include_str!("../../guide/mailboxes.md")]
+    mod mailboxes {}
+    #[doc = include_str!("../../guide/timers.md")]
+    mod timers {}
+    #[doc = include_str!("../../guide/output.md")]
+    mod output {}
     #[doc = include_str!("../../guide/shutdown.md")]
     mod shutdown {}
+    #[doc = include_str!("../../guide/observing.md")]
+    mod observing {}
     #[doc = include_str!("../../guide/safe-messages.md")]
     mod safe_messages {}
 }

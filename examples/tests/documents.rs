@@ -3,7 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const DOCUMENTS: [&str; 5] = ["README.md", "ARCHITECTURE.md", "GUARANTEES.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+const DOCUMENTS: [&str; 7] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "GUARANTEES.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "bench/SAVINA.md",
+    "bench/peers/README.md",
+];
 
 /// Those, and the pages of the guide.
 fn documents() -> Vec<String> {
@@ -154,6 +162,17 @@ fn each_module_is_in_the_architecture() {
     for folder in fs::read_dir(root().join("crates")).unwrap() {
         let path = format!("crates/{}", folder.unwrap().file_name().into_string().unwrap());
         assert!(text.contains(&path), "{path} is not in ARCHITECTURE.md");
+    }
+}
+
+#[test]
+fn each_program_of_savina_is_on_its_page() {
+    let page = read("bench/SAVINA.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `savina-")).count();
+    assert_eq!(rows, 30);
+    for entry in fs::read_dir(root().join("bench/src/savina")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(name == "mod.rs" || page.contains(&format!("](src/savina/{name})")), "{name} is not on the page");
     }
 }
 

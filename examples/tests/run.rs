@@ -13,6 +13,9 @@ const TWO_THEATERS: &str = env!("CARGO_BIN_EXE_two_theaters");
 const ROUTER: &str = env!("CARGO_BIN_EXE_router");
 const GATHER: &str = env!("CARGO_BIN_EXE_gather");
 const BOUNDED_BUFFER: &str = env!("CARGO_BIN_EXE_bounded_buffer");
+const BOUNDED_MAILBOX: &str = env!("CARGO_BIN_EXE_bounded_mailbox");
+const TIMERS: &str = env!("CARGO_BIN_EXE_timers");
+const OBSERVING: &str = env!("CARGO_BIN_EXE_observing");
 const TOPIC: &str = env!("CARGO_BIN_EXE_topic");
 const RECEPTIONIST: &str = env!("CARGO_BIN_EXE_receptionist");
 const SAFE_MESSAGES: &str = env!("CARGO_BIN_EXE_safe_messages");
@@ -50,6 +53,33 @@ impl Drop for File {
     }
 }
 
+// -- bounded_mailbox ----------------------------------------------------------------------------------------------------
+
+#[test]
+fn bounded_mailbox_keeps_what_there_is_room_for() {
+    let (status, out, err) = run(BOUNDED_MAILBOX, &[]);
+    let mut lines: Vec<&str> = out.lines().collect();
+    let last = lines.pop();
+    lines.sort_unstable();
+    let expected = [
+        "the archive has no room for 4",
+        "the archive has no room for 5",
+        "the archive reads 1",
+        "the archive reads 2",
+        "the archive reads 3",
+        "the display reads 5",
+    ];
+    assert_eq!((status, lines.as_slice(), last, err.as_str()), (0, &expected[..], Some("dropped: 4, rejected: 0"), ""));
+}
+
+// -- timers -------------------------------------------------------------------------------------------------------------
+
+#[test]
+fn timers_beat_and_silence_is_noticed() {
+    let expected = "0.8 s: beat 1\n1.6 s: beat 2\n2.4 s: beat 3\n4.4 s: no pulse\n";
+    assert_eq!(run(TIMERS, &[]), (0, expected.to_owned(), String::new()));
+}
+
 // -- bounded_buffer -----------------------------------------------------------------------------------------------------
 
 #[test]
@@ -58,6 +88,22 @@ fn bounded_buffer_defers_what_has_no_room() {
                     never more than 3 at once: true\n\
                     1 Put for Buffer \"outbox\": deferred, and the guard did not hold to the end\n";
     assert_eq!(run(BOUNDED_BUFFER, &[]), (0, expected.to_owned(), String::new()));
+}
+
+// -- observing ----------------------------------------------------------------------------------------------------------
+
+#[test]
+fn observing_says_what_took_how_long_and_who_was_slow() {
+    let (code, out, errors) = run(OBSERVING, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    let lines: Vec<&str> = out.lines().collect();
+    let [.., bake, weigh] = &lines[..] else { panic!("{out}") };
+    assert!(bake.starts_with("Oven Bake: 3 in ") && weigh.starts_with("Oven Weigh: 1000 in "), "{out}");
+    let slow = &lines[..lines.len() - 2];
+    let ended: Vec<_> = slow.iter().filter(|line| line.starts_with("slow: Oven \"stone\" took ")).collect();
+    assert_eq!(ended.len(), 3, "{out}");
+    let running = slow.iter().filter(|line| line.starts_with("slow: Oven \"stone\" has been at Bake for "));
+    assert_eq!(running.count() + ended.len(), slow.len(), "{out}");
 }
 
 // -- hello --------------------------------------------------------------------------------------------------------------
