@@ -114,7 +114,7 @@ impl Worker {
         self.write_out_in_time();
         let signal = match self.tenure.signal.get() {
             0 => 0,
-            _ => self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK),
+            _ => self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK | Signal::GO_ON),
         };
         let lanes_due = signal & Signal::LANES != 0;
         if lanes_due && self.lanes_ran.replace(true) && self.has_normal_mail() {
@@ -135,9 +135,8 @@ impl Worker {
         if muting {
             self.mute();
         }
-        if holding {
-            self.unmute();
-            self.weigh();
+        if holding || muting {
+            self.see_to_holds(signal & Signal::GO_ON != 0);
         }
         if due {
             self.checkup();

@@ -119,6 +119,8 @@ pub(crate) struct Core {
     pub(crate) next_timer: u64,
     /// Stages put aside. No stage in here is given to a thief.
     pub(crate) holds: BTreeMap<u16, Hold>,
+    /// What its muted stages wait for, as it stands in the office: see `knot.rs`.
+    pub(crate) waits_for: Vec<u16>,
     /// Stages that sent to something overloaded in this gulp, with its worker and its stage.
     pub(crate) mute_requests: Vec<(u16, u16, u16)>,
     /// Stages to be put aside as long as a gate is closed.
@@ -142,6 +144,7 @@ impl Core {
             wheel: Wheel::new(),
             next_timer: 0,
             holds: BTreeMap::new(),
+            waits_for: Vec::new(),
             mute_requests: Vec::new(),
             pauses: Vec::new(),
             exempt: None,

@@ -140,10 +140,15 @@ impl SystemCore {
 
     /// Wakes worker `other` to look around.
     pub(crate) fn rouse(&self, other: u16) {
+        self.call_with(other, Signal::TICK);
+    }
+
+    /// Has worker `other` see to `bits`; wakes it, if it sleeps.
+    pub(crate) fn call_with(&self, other: u16, bits: u32) {
         let mut inbox = self.offices[other as usize].lock();
         // A dedicated worker that was never started has no thread: nobody would lower its presence again.
         if inbox.thread.is_some() || self.simulation.is_some() {
-            inbox.signal.raise(Signal::TICK);
+            inbox.signal.raise(bits);
             self.call(&mut inbox);
         }
     }

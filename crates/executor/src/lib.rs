@@ -4,7 +4,7 @@
 //! `playhouse-actor`. Nearly all unsafe code of Playhouse is here. Programs use neither crate but `playhouse`.
 //!
 //! Where things are: [`Address`] and `worker` (the message path), `boundary` (what happens between gulps, and the proof
-//! that order is kept), `rest`, `theft`, `muting`, `monitor` (stuck handlers), `office` (what others
+//! that order is kept), `rest`, `theft`, `muting`, `knot`, `monitor` (stuck handlers), `office` (what others
 //! see), `delivery`, `segment`, `record`, `cell`,
 //! `slab` (memory), `suspend` (async handlers), `timers`, `simulated`, `deliveries` (one message at a time),
 //! `observed` (who looks on).
@@ -20,6 +20,7 @@ mod core;
 mod deliveries;
 mod delivery;
 mod jitter;
+mod knot;
 mod locks;
 mod mailbox;
 mod monitor;

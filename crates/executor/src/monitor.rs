@@ -41,6 +41,7 @@ use crate::address::Lane;
 use crate::cell::Cell;
 use crate::core::{Core, Hold, Reason};
 use crate::jitter::seam;
+use crate::knot::Knots;
 use crate::locks::lock;
 use crate::record::Record;
 use crate::segment::{Chain, Segment, for_each_between};
@@ -280,6 +281,7 @@ struct Watched {
 pub(crate) fn watch(system: &Weak<SystemCore>) {
     let mut watched: Vec<Watched> = Vec::new();
     let mut stuck: Vec<Arc<Worker>> = Vec::new();
+    let mut knots = Knots::default();
     loop {
         {
             let Some(system) = system.upgrade() else { return };
@@ -300,6 +302,7 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
                 worker.post_rest(&mut lease);
                 !lease.stages.is_empty()
             });
+            knots.look(&system);
             system.rest_of_monitor(TICK, stuck.is_empty());
         }
     }

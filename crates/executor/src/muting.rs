@@ -1,19 +1,20 @@
 //! Overload: who sends to a worker that has too much before itself is slowed (Pony's muting, by stages).
 //!
-//! What counts is what is queued: a worker gets through that whatever others do, so who is muted for it will go on. Mail on
-//! deferred lists does not count, however much it is. It waits for something: an answer, a state in which its guard holds, a
-//! supervisor. That may have to come from the very stage that would be muted for it, or from another one that was. While
-//! anything else in the system is busy, nobody finds that all rest and lets one go on ([`Worker::let_one_go_on`]); so such a stage
-//! could stand still for ever beside others that work, which I4 rules out. (It is the artificial deadlock of bounded Kahn networks
-//! (Parks 1995, section 4); to find those that concern a part of the system only, one must know who waits for whom, and messages do
-//! not say that before they are sent.) A stage that is let go now and then all the same would be slowed, and no bound come of it. So
-//! for such mail there is a declared bound, which counts it: [`crate::mailbox`].
+//! What counts is what is queued, and what is put aside for stages that are muted: a worker gets through that when those do whom
+//! its stages are muted for. Where they are muted for each other, one goes on: [`crate::knot`]. Mail on deferred lists does not
+//! count, however much it is. It waits for something: an answer, a state in which its guard holds, a supervisor. That may have to
+//! come from the very stage that would be muted for it, or from another one that was; and nobody knows: messages do not say
+//! that before they are sent. Such a stage could stand still for ever beside others that work, which I4 rules out. One that is let
+//! go now and then all the same would be slowed, and no bound come of it. So for such mail there is a declared bound, which
+//! counts it: [`crate::mailbox`].
 
 use std::sync::atomic::Ordering;
 
 use crate::away::Gate;
 use crate::boundary::RECORD_BYTES;
 use crate::core::{Hold, Reason};
+use crate::knot::OUTSIDE;
+use crate::locks::lock;
 use crate::office::Office;
 use crate::worker::Worker;
 
@@ -48,14 +49,37 @@ impl Worker {
         let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
         let own = queued - mail;
         let load = load_of(sent, core.pace.average_ns());
-        // Relaxed: it only says how patient others should be.
-        office.held_up.store(load_of(mail + inbox_bytes, core.pace.average_ns()) < 2, Ordering::Relaxed);
+        let at_ease = |load, sent| load == 0 || sent < own / 2;
+        let coming = mail + inbox_bytes;
+        // Relaxed: who looks at it looks again.
+        office.held_up.store(at_ease(load_of(coming, core.pace.average_ns()), coming), Ordering::Relaxed);
         if load >= 2 && sent >= own {
             office.overloaded.store(true, Ordering::Relaxed);
-        } else if (load == 0 || sent < own / 2) && office.overloaded.load(Ordering::Relaxed) {
+        } else if at_ease(load, sent) && office.overloaded.load(Ordering::Relaxed) {
             // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
             office.overloaded.store(false, Ordering::SeqCst);
             self.relieve(office);
+        }
+    }
+
+    /// Says what the stages that are muted here wait for.
+    fn tell_what_is_waited_for(&self) {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let mut waits_for: Vec<u16> = core
+            .holds
+            .values()
+            .filter_map(|hold| match hold.reason {
+                Reason::Muted { stuck: true, .. } => Some(OUTSIDE),
+                Reason::Muted { receiver, .. } => Some(receiver),
+                Reason::Detached | Reason::Paused => None,
+            })
+            .collect();
+        waits_for.sort_unstable();
+        waits_for.dedup();
+        if waits_for != core.waits_for {
+            lock(&self.office().waits_for).clone_from(&waits_for);
+            core.waits_for = waits_for;
         }
     }
 
@@ -70,6 +94,17 @@ impl Worker {
                     self.system.rouse(other);
                 }
             }
+        }
+    }
+
+    /// Looks whether stages that are put aside may go on, and how full the worker is without.
+    #[cold]
+    pub(crate) fn see_to_holds(&self, may_go_on: bool) {
+        self.unmute();
+        self.weigh();
+        self.tell_what_is_waited_for();
+        if may_go_on {
+            self.let_go_on();
         }
     }
 
@@ -127,7 +162,7 @@ impl Worker {
     }
 
     /// Lets the stages go on whose receivers are no longer overloaded.
-    pub(crate) fn unmute(&self) {
+    fn unmute(&self) {
         // SAFETY: in RUNTIME; short borrow.
         for (stage, hold) in unsafe { &self.core().holds } {
             let long = hold.is_own() && hold.bytes() > OVERLOADED_BYTES;
@@ -152,32 +187,19 @@ impl Worker {
         }
     }
 
-    /// All workers sleep, but stages are muted: one of those must go on, here or elsewhere; and for long enough that what
-    /// was put aside for it is not put aside again after a gulp. (Not one that waits for a stuck handler: that returns.)
-    /// True: here.
-    pub(crate) fn let_one_go_on(&self) -> bool {
-        // Relaxed: their workers wrote it before they fell asleep, which was seen.
-        let muted = |office: &Office| office.muted_stages.load(Ordering::Relaxed) > 0;
-        if !muted(self.office()) {
-            if let Some(other) = self.system.offices.iter().position(muted) {
-                // It finds nothing to do, and that it is the last to fall asleep.
-                self.system.rouse(other as u16);
-            }
-            return false;
-        }
+    /// One of the stages that are muted here goes on, the one for which most was put aside; and for long enough that this is not
+    /// put aside again after a gulp.
+    pub(crate) fn let_go_on(&self) {
         let run = self.bytes_run();
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let (stage, bytes) = core
-            .holds
-            .iter()
-            .find(|(_, hold)| matches!(hold.reason, Reason::Muted { stuck: false, .. }))
-            .map(|(stage, hold)| (*stage, hold.bytes() as u64))
-            .expect("a muted stage was counted");
-        core.exempt = Some((stage, run + bytes));
-        self.raise();
-        self.release(stage);
-        true
+        let muted = core.holds.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { stuck: false, .. }));
+        if let Some((stage, bytes)) =
+            muted.map(|(stage, hold)| (*stage, hold.bytes() as u64)).max_by_key(|(_, bytes)| *bytes)
+        {
+            core.exempt = Some((stage, run + bytes));
+            self.release(stage);
+        }
     }
 
     /// A stage goes on; what was put aside for it comes first. In RUNTIME.

@@ -151,6 +151,8 @@ pub(crate) struct Office {
     pub(crate) muted_on_me: AtomicBool,
     /// Its own stages that are muted, apart from those that wait for a stuck handler to return.
     pub(crate) muted_stages: AtomicUsize,
+    /// The workers that its muted stages wait for, in order; with [`OUTSIDE`](crate::knot::OUTSIDE) for what is none.
+    pub(crate) waits_for: Mutex<Vec<u16>>,
     /// What waited here when somebody asked.
     pub(crate) census: Mutex<Census>,
     /// Estimated messages that wait here; what thieves look at.
@@ -186,6 +188,7 @@ impl Office {
             full_stages: AtomicUsize::new(0),
             muted_on_me: AtomicBool::new(false),
             muted_stages: AtomicUsize::new(0),
+            waits_for: Mutex::default(),
             census: Mutex::default(),
             surplus: AtomicUsize::new(0),
             last_theft_ns: AtomicU64::new(0),

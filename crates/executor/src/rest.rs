@@ -117,7 +117,7 @@ impl Worker {
             inbox.polls = polls;
         }
         let last = self.system.active_less();
-        !(last && self.let_one_go_on())
+        !(last && self.untie())
     }
 
     /// Awake again, unless somebody saw to that.

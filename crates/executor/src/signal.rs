@@ -15,6 +15,8 @@ impl Signal {
     pub(crate) const TICK: u32 = 4;
     /// The monitor took (or tries to take) the worker's work away from this thread.
     pub(crate) const REVOKED: u32 = 8;
+    /// A muted stage of a knot may go on.
+    pub(crate) const GO_ON: u32 = 16;
 
     #[inline(always)]
     pub(crate) fn get(&self) -> u32 {

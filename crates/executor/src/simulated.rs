@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use crate::config::Stealing;
+use crate::knot::Knots;
 use crate::locks::lock;
 use crate::system::SystemCore;
 use crate::worker::Worker;
@@ -60,12 +61,13 @@ pub trait Driver: Send + Sync + 'static {
 /// The driver's own state.
 pub(crate) struct Simulation {
     choices: Mutex<Choices>,
+    knots: Mutex<Knots>,
     driver: OnceLock<Arc<dyn Driver>>,
 }
 
 impl Simulation {
     pub(crate) fn new(seed: u64) -> Simulation {
-        Simulation { choices: Mutex::new(Choices(seed)), driver: OnceLock::new() }
+        Simulation { choices: Mutex::new(Choices(seed)), knots: Mutex::default(), driver: OnceLock::new() }
     }
 
     /// Runs until nothing is left to do, or `done`.
@@ -175,6 +177,9 @@ impl Steps {
         let mut choices = self.simulation().choices();
         let worker = &self.workers[choices.below(self.workers.len())];
         worker.enter(|| step(worker, &mut choices, &self.system));
+        if choices.one_in(64) {
+            lock(&self.simulation().knots).look(&self.system);
+        }
     }
 
     /// A worker polls the reactor, as one that has nothing to do would, or (if not all rest) one that looks now and then.

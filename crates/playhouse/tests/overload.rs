@@ -289,42 +289,47 @@ fn actors_that_flood_each_other_do_not_deadlock() {
     });
 }
 
-/// Keeps its worker awake until a count does not change any more.
-struct Bystander {
-    count: Arc<AtomicU64>,
-    last: u64,
-    since: Instant,
-}
+/// Keeps its worker awake until it is told not to.
+struct Bystander(Arc<AtomicBool>);
 
 impl Actor for Bystander {}
 
 impl Handler<Push> for Bystander {
     fn handle(&mut self, _: Push, ctx: &mut Context<Self>) {
-        let count = self.count.load(Ordering::Relaxed);
-        if count != self.last {
-            (self.last, self.since) = (count, Instant::now());
-        }
-        if self.since.elapsed() < Duration::from_millis(50) {
+        if !self.0.load(Ordering::Relaxed) {
             ctx.this().tell(Push);
         }
     }
 }
 
 #[test]
-fn where_all_wait_for_each_other_one_goes_on_though_another_worker_rests_last() {
+fn where_all_wait_for_each_other_one_goes_on_beside_an_actor_that_never_rests() {
     finishes(|| {
-        // Which worker rests last is chance: with a rule that forgets the other workers one turn in three stands still.
-        for _ in 0..8 {
-            let system = pinned(3);
-            let [sent, got] = mutual(&system, &[0, 1], 1000, 2);
-            let bystander = Bystander { count: Arc::clone(&got), last: 0, since: Instant::now() };
-            system.spawn_with(on_stage(2), bystander).tell(Push);
-            system.run_until_idle();
-            assert_eq!(sent.load(Ordering::Relaxed), 200_000);
-            assert_eq!(got.load(Ordering::Relaxed), 200_000);
+        for at in [0, 2] {
+            let (system, stop) = (pinned(3), Arc::default());
+            system.spawn_with(on_stage(at), Bystander(Arc::clone(&stop))).tell(Push);
+            let [_, got] = mutual(&system, &[0, 1], 1000, 2);
+            while got.load(Ordering::Relaxed) < 200_000 {
+                std::thread::yield_now();
+            }
+            stop.store(true, Ordering::Relaxed);
             system.shutdown().unwrap();
         }
     });
+}
+
+#[test]
+fn where_all_wait_for_each_other_one_goes_on_whoever_rests_last() {
+    for seed in 0..20 {
+        let builder = System::builder().workers(3).stages(12).stealing(Stealing::None);
+        let system = builder.simulated(seed).start().unwrap();
+        let [sent, got] = mutual(&system, &[0, 1], 300, 0);
+        system.run_until_idle();
+        assert_eq!(sent.load(Ordering::Relaxed), 60_000, "seed {seed}");
+        assert_eq!(got.load(Ordering::Relaxed), 60_000, "seed {seed}");
+        assert!(system.stats().total.mutes > 0, "seed {seed}: nobody was muted");
+        system.shutdown().unwrap();
+    }
 }
 
 #[test]

@@ -1,0 +1,170 @@
+//! Stages that are muted for each other, beside others that work.
+//!
+//! A worker may be overloaded only by what is put aside for its muted stages: it is *held up* ([`crate::muting`]). Where those
+//! are muted for workers that are held up as well, and so are all that these wait for, nobody is ever relieved. Such workers
+//! are a *knot*. (The artificial deadlock of bounded Kahn networks, where a part of the network is in it: Parks 1995, section 4.
+//! A reader of the network would have to go on with nothing to read; here it is writers that are let go on, by one stage
+//! at a time.) If all workers sleep, who falls asleep last sees to it at once ([`Worker::untie`]). If an actor somewhere
+//! always has something to do, the monitor does, which looks at every tick.
+//!
+//! *What is found is a knot.* The workers K that it finds at one look, and again at the next one, were overloaded and held up
+//! at both, and all they waited for was in K. A worker is relieved when what is put aside becomes less (or its own actors put much
+//! more before themselves, which is no matter of others); that becomes less when a stage goes on, and that does when the worker it
+//! is muted for is relieved: one of K would have to be the first. What waits for something else (a stuck handler, a full window)
+//! is [outside](OUTSIDE) of any knot: that ends by itself. The flags are read one after the other, so a worker may have been
+//! relieved and held up again between two looks. Then a stage goes on too early, by what was put aside for it.
+//!
+//! *A knot is found.* A worker that is overloaded works off its queue and its inbox, to which nothing comes any more but by
+//! stages that are not muted yet; then it is held up, or relieved.
+
+use std::sync::atomic::Ordering;
+
+use crate::locks::lock;
+use crate::signal::Signal;
+use crate::system::SystemCore;
+use crate::worker::Worker;
+
+/// In the place of a worker: something else is waited for.
+pub(crate) const OUTSIDE: u16 = u16::MAX;
+
+/// What was seen of knots.
+#[derive(Default)]
+pub(crate) struct Knots {
+    /// The workers in one at the last look.
+    last: Vec<u16>,
+    /// Whose turn it is.
+    turn: usize,
+}
+
+impl Knots {
+    /// Looks; has one stage go on of a knot that was there at the last look too.
+    pub(crate) fn look(&mut self, system: &SystemCore) {
+        let knot = system.knot();
+        if knot.is_empty() || knot != self.last {
+            self.last = knot;
+            return;
+        }
+        self.turn += 1;
+        system.call_with(knot[self.turn % knot.len()], Signal::GO_ON);
+        self.last.clear();
+    }
+}
+
+impl Worker {
+    /// All workers sleep, this one fell asleep last: where some are in a knot, a stage goes on. True: here.
+    pub(crate) fn untie(&self) -> bool {
+        let knot = self.system.knot();
+        if knot.contains(&self.id) {
+            self.raise();
+            self.let_go_on();
+            return true;
+        }
+        if let Some(other) = knot.first() {
+            self.system.call_with(*other, Signal::GO_ON);
+        }
+        false
+    }
+}
+
+impl SystemCore {
+    /// Workers that wait for each other only.
+    fn knot(&self) -> Vec<u16> {
+        // Relaxed, all of it: it is looked at twice.
+        let held_up = |worker: &u16| {
+            let office = &self.offices[*worker as usize];
+            office.muted_stages.load(Ordering::Relaxed) > 0
+                && office.overloaded.load(Ordering::Relaxed)
+                && office.held_up.load(Ordering::Relaxed)
+        };
+        let mut knot: Vec<u16> = (0..self.offices.len() as u16).filter(held_up).collect();
+        loop {
+            let known = knot.clone();
+            let waits_inside =
+                |worker: &u16| lock(&self.offices[*worker as usize].waits_for).iter().all(|on| known.contains(on));
+            knot.retain(waits_inside);
+            if knot.len() == known.len() {
+                return knot;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use super::{Knots, OUTSIDE};
+    use crate::signal::Signal;
+    use crate::{Config, SystemCore};
+
+    /// A system in which each worker waits for those; who waits for nobody is overloaded by what comes.
+    fn waiting(waits_for: &[&[u16]]) -> Arc<SystemCore> {
+        let config = Config { workers: waits_for.len(), stages: waits_for.len(), simulated: Some(0), ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        for (office, waits_for) in system.offices.iter().zip(waits_for) {
+            office.overloaded.store(true, Ordering::Relaxed);
+            office.held_up.store(!waits_for.is_empty(), Ordering::Relaxed);
+            office.muted_stages.store(waits_for.len(), Ordering::Relaxed);
+            *office.waits_for.lock().unwrap() = waits_for.to_vec();
+        }
+        system
+    }
+
+    fn called(system: &SystemCore) -> Vec<usize> {
+        let is_called = |at: &usize| system.offices[*at].lock().signal.get() & Signal::GO_ON != 0;
+        (0..system.offices.len()).filter(is_called).collect()
+    }
+
+    fn end(system: &Arc<SystemCore>) {
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+    }
+
+    #[test]
+    fn a_knot_is_who_waits_for_each_other_only() {
+        for (waits_for, knot) in [
+            (&[&[1][..], &[0], &[]][..], &[0, 1][..]),
+            (&[&[1], &[2], &[0]], &[0, 1, 2]),
+            (&[&[0], &[0], &[]], &[0, 1]),
+            (&[&[1], &[2], &[]], &[]),
+            (&[&[1], &[0, 2], &[]], &[]),
+            (&[&[1], &[0, OUTSIDE], &[1]], &[]),
+            (&[&[1], &[0], &[3], &[2]], &[0, 1, 2, 3]),
+        ] {
+            let system = waiting(waits_for);
+            assert_eq!(system.knot(), knot, "{waits_for:?}");
+            end(&system);
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_relieved_is_in_no_knot() {
+        let system = waiting(&[&[1], &[0]]);
+        system.offices[1].overloaded.store(false, Ordering::Relaxed);
+        assert_eq!(system.knot(), []);
+        end(&system);
+    }
+
+    #[test]
+    fn who_was_in_a_knot_at_two_looks_goes_on_by_turns() {
+        let system = waiting(&[&[1], &[0], &[]]);
+        let mut knots = Knots::default();
+        for turn in [1, 0] {
+            knots.look(&system);
+            assert_eq!(called(&system), []);
+            knots.look(&system);
+            assert_eq!(called(&system), [turn]);
+            system.offices[turn].lock().signal.clear(Signal::GO_ON);
+        }
+        end(&system);
+    }
+
+    #[test]
+    fn who_falls_asleep_last_calls_one_of_a_knot() {
+        let system = waiting(&[&[1], &[0], &[]]);
+        let last = system.posts[2].lock().unwrap().clone().unwrap();
+        assert!(!last.enter(|| last.untie()));
+        assert_eq!(called(&system), [0]);
+        end(&system);
+    }
+}
