@@ -154,10 +154,14 @@ impl Handler<Again> for Busy {
 #[test]
 fn two_theaters_that_flood_each_other_go_on_beside_actors_that_never_rest() {
     let theaters = [theater(), theater()];
-    for theater in &theaters {
-        theater.system().spawn(Busy).tell(Again);
+    let busy = theaters.each_ref().map(|theater| theater.system().spawn(Busy));
+    for busy in busy {
+        busy.tell(Again);
     }
     play(&theaters, 4, 10_000);
+    for busy in busy {
+        busy.kill();
+    }
     for theater in theaters {
         theater.shutdown().unwrap();
     }
