@@ -9,15 +9,18 @@
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::address::{Address, Lane, RawAddress};
+use crate::boundary::RECORD_BYTES;
 use crate::cell::{Cell, status};
 use crate::core::Reason;
 use crate::locks::lock;
+use crate::muting::OVERLOADED_BYTES;
 use crate::record::{CONTINUE, KILL, KindOf, Outcome, Record};
 use crate::resident::{Resident, extra_of};
+use crate::signal::Signal;
 use crate::slab::Nursery;
 use crate::system::SystemCore;
 use crate::worker::current;
@@ -76,14 +79,24 @@ impl<S: Resident> AwayCx<S> {
 #[derive(Debug, Default)]
 pub struct Gate {
     closed: AtomicBool,
+    /// With more bytes of records waiting behind it a stage is full.
+    bytes_max: AtomicUsize,
     /// Stages that were put aside behind it.
     waiting: Mutex<Vec<u16>>,
 }
 
 impl Gate {
-    /// What comes has to wait.
-    pub fn close(&self) {
+    /// What comes has to wait. Who sends to a stage for which more than `messages_max` wait, of small ones (large ones count for
+    /// no more than 280 bytes each, these 32), is slowed; that many take 2 MiB at most.
+    pub fn close(&self, messages_max: usize) {
+        let bytes_max = messages_max.saturating_mul(RECORD_BYTES as usize).min(OVERLOADED_BYTES);
+        // Relaxed: who sees it closed and an older bound slows a little sooner or later.
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
         self.closed.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.bytes_max.load(Ordering::Relaxed)
     }
 
     /// Whether it is closed.
@@ -155,8 +168,8 @@ pub(crate) unsafe fn may_pass(cell: NonNull<Cell>) -> bool {
     passes
 }
 
-/// From within [`send_on`](crate::Envelope::send_on): puts the stage of the message aside, after this gulp at the latest,
-/// as long as `gate` is closed.
+/// From within [`send_on`](crate::Envelope::send_on): puts the stage of the message aside before the next message, as long as
+/// `gate` is closed.
 pub fn pause_stage(gate: &Arc<Gate>) {
     let Some(worker) = current() else { return };
     let claimed = worker.tenure.claimed();
@@ -170,6 +183,8 @@ pub fn pause_stage(gate: &Arc<Gate>) {
             core.pauses.push((stage, Arc::clone(gate)));
         }
     });
+    // Ends the gulp.
+    worker.tenure.signal.raise(Signal::TICK);
 }
 
 impl SystemCore {

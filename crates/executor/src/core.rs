@@ -5,6 +5,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::away::Gate;
+use crate::fullness::Fullness;
+use crate::muting::OVERLOADED_BYTES;
 use crate::record::Record;
 use crate::segment::{Chain, Pool};
 use crate::timers::Wheel;
@@ -24,17 +26,26 @@ pub(crate) enum Reason {
 /// What is put aside for a stage.
 pub(crate) struct Hold {
     pub(crate) reason: Reason,
+    /// With more bytes of records than this the stage is full: that is a matter of this stage alone, and counts for those only
+    /// who send to it. None: what is put aside counts for the worker.
+    pub(crate) bytes_max: Option<usize>,
     pub(crate) lanes: [Chain; 3],
 }
 
 impl Hold {
-    pub(crate) fn new(reason: Reason) -> Hold {
-        Hold { reason, lanes: [const { Chain::new() }; 3] }
+    pub(crate) fn new(reason: Reason, bytes_max: Option<usize>) -> Hold {
+        Hold { reason, bytes_max, lanes: [const { Chain::new() }; 3] }
     }
 
-    /// Whether that is a matter of this stage alone. What is put aside then counts for those only who send to it.
-    pub(crate) fn is_own(&self) -> bool {
-        matches!(self.reason, Reason::Detached | Reason::Paused)
+    /// It is put aside since a handler of the stage is stuck, from now on.
+    pub(crate) fn detach(&mut self) {
+        (self.reason, self.bytes_max) = (Reason::Detached, Some(OVERLOADED_BYTES));
+    }
+
+    /// Why the stage is full, if it is.
+    pub(crate) fn fullness(&self) -> Option<u8> {
+        let is_full = self.bytes_max.is_some_and(|bytes_max| self.bytes() > bytes_max);
+        is_full.then_some(if self.reason == Reason::Detached { Fullness::STUCK } else { Fullness::WAITS })
     }
 
     /// Bytes of records put aside.

@@ -93,8 +93,7 @@ impl SystemCore {
     /// Whether what is sent to `stage` of `worker` piles up: the worker's queue is too long, or too much is put aside for
     /// the stage.
     pub(crate) fn is_full(&self, worker: u16, stage: u16) -> bool {
-        self.offices[worker as usize].overloaded.load(Ordering::SeqCst)
-            || self.full[stage as usize].load(Ordering::SeqCst)
+        self.offices[worker as usize].overloaded.load(Ordering::SeqCst) || self.full[stage as usize].is_full()
     }
 
     /// A thread that is no worker waits here while what it sends to is overloaded: overload slows senders.
@@ -125,12 +124,14 @@ impl SystemCore {
         self.route.get(stage as usize).is_some_and(|worker| self.is_full(worker.load(Ordering::Relaxed), stage))
     }
 
-    /// Whether messages to `stage` pile up only since stages of its worker are muted: it may be what those wait for that they come.
+    /// Whether messages to `stage` pile up only since it waits for a gate, or since stages of its worker are muted: it may be what
+    /// those wait for that they come.
     pub fn is_stage_held_up(&self, stage: u16) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return false };
         let office = &self.offices[worker.load(Ordering::Relaxed) as usize];
         // Relaxed: who asks decides how long to wait, and asks again.
-        office.held_up.load(Ordering::Relaxed) && !self.full[stage as usize].load(Ordering::Relaxed)
+        let fullness = &self.full[stage as usize];
+        (fullness.is_full() || office.held_up.load(Ordering::Relaxed)) && !fullness.is_stuck()
     }
 
     /// Whether messages to `to` pile up.

@@ -19,6 +19,7 @@ mod config;
 mod core;
 mod deliveries;
 mod delivery;
+mod fullness;
 mod jitter;
 mod knot;
 mod locks;

@@ -43,6 +43,7 @@ use crate::core::{Core, Hold, Reason};
 use crate::jitter::seam;
 use crate::knot::Knots;
 use crate::locks::lock;
+use crate::muting::OVERLOADED_BYTES;
 use crate::record::Record;
 use crate::segment::{Chain, Segment, for_each_between};
 use crate::signal::Signal;
@@ -245,10 +246,10 @@ impl Worker {
                     if hold.reason != Reason::Detached {
                         self.system.open_less();
                     }
-                    hold.reason = Reason::Detached;
+                    hold.detach();
                 }
                 None => {
-                    core.holds.insert(*stage, Hold::new(Reason::Detached));
+                    core.holds.insert(*stage, Hold::new(Reason::Detached, Some(OVERLOADED_BYTES)));
                 }
             }
         }

@@ -45,7 +45,7 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let mail = core.mail.waiting(self.bytes_run()).min(queued);
-        let muted = core.holds.values().filter(|hold| !hold.is_own());
+        let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());
         let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
         let own = queued - mail;
         let load = load_of(sent, core.pace.average_ns());
@@ -84,7 +84,7 @@ impl Worker {
     }
 
     /// Below the low-water mark: those who were muted go on.
-    fn relieve(&self, office: &Office) {
+    pub(crate) fn relieve(&self, office: &Office) {
         // The lock orders this with a sender that saw the flag and is about to wait.
         drop(office.lock());
         office.relieved.notify_all();
@@ -124,8 +124,8 @@ impl Worker {
             {
                 continue;
             }
-            let stuck = self.system.full[target as usize].load(Ordering::SeqCst);
-            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck }));
+            let stuck = self.system.full[target as usize].is_full();
+            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck }, None));
             if !stuck {
                 self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
             }
@@ -146,7 +146,7 @@ impl Worker {
         if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
             return;
         }
-        core.holds.insert(stage, Hold::new(Reason::Paused));
+        core.holds.insert(stage, Hold::new(Reason::Paused, Some(gate.bytes_max())));
         self.holding.set(true);
         self.system.open_more();
         if !gate.wait(stage) {
@@ -163,20 +163,13 @@ impl Worker {
 
     /// Lets the stages go on whose receivers are no longer overloaded.
     fn unmute(&self) {
-        // SAFETY: in RUNTIME; short borrow.
-        for (stage, hold) in unsafe { &self.core().holds } {
-            let long = hold.is_own() && hold.bytes() > OVERLOADED_BYTES;
-            if long && !self.system.full[*stage as usize].swap(true, Ordering::SeqCst) {
-                self.office().full_stages.fetch_add(1, Ordering::SeqCst);
-            }
-        }
         let mut ready = Vec::new();
         // SAFETY: in RUNTIME; short borrow, no call back.
         for (stage, hold) in unsafe { &mut self.core().holds } {
             let Reason::Muted { receiver, target, stuck } = &mut hold.reason else { continue };
             if !self.stays_muted(*receiver, *target) {
                 ready.push(*stage);
-            } else if *stuck && !self.system.full[*target as usize].load(Ordering::SeqCst) {
+            } else if *stuck && !self.system.full[*target as usize].is_full() {
                 // That handler has returned, but now its worker is overloaded.
                 *stuck = false;
                 self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
@@ -206,7 +199,7 @@ impl Worker {
     pub(crate) fn release(&self, stage: u16) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let Some(hold) = core.holds.remove(&stage) else { return };
+        let Some(mut hold) = core.holds.remove(&stage) else { return };
         self.holding.set(core.holds_any());
         if hold.reason == Reason::Detached && !self.system.is_pinned(stage) {
             // SAFETY: used by this thread only, in short borrows.
@@ -218,13 +211,10 @@ impl Worker {
         if hold.reason != Reason::Detached {
             self.system.open_less();
         }
+        self.mark(stage, &mut hold.lanes);
         // It counted while it was put aside, and still does.
         // SAFETY: in RUNTIME; short borrow.
         unsafe { self.core() }.mail.note_first(self.bytes_run(), hold.bytes() as u64);
         self.put_back(hold.lanes);
-        if self.system.full[stage as usize].swap(false, Ordering::SeqCst) {
-            self.office().full_stages.fetch_sub(1, Ordering::SeqCst);
-            self.relieve(self.office());
-        }
     }
 }

@@ -59,7 +59,12 @@ impl Described {
         may_wait: bool,
         is_gone: bool,
     ) -> Outcome {
-        DESCRIBED.set(Some(Described { actor: S::name(), kind, name, may_wait, is_gone }));
+        Described { actor: S::name(), kind, name, may_wait, is_gone }.say()
+    }
+
+    /// The answer of a thunk that is asked.
+    pub(crate) fn say(self) -> Outcome {
+        DESCRIBED.set(Some(self));
         WAITS
     }
 }
@@ -104,8 +109,8 @@ const WORDS: u64 = 0x0fff;
 const CAUSED: u64 = 0x1000;
 const LANE_SHIFT: u32 = 13;
 const LANE: u64 = 3 << LANE_SHIFT;
-const CONTROL: u64 = 0x8000;
-const IDENTITY: u64 = !0xffff;
+pub(crate) const CONTROL: u64 = 0x8000;
+pub(crate) const IDENTITY: u64 = !0xffff;
 
 /// The head of a record; its payload follows.
 ///

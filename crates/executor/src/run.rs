@@ -196,7 +196,15 @@ impl Worker {
     /// Moves the claimed record away if its stage is put aside. A detached thread finds that out at its next claim, and
     /// the stage of a claimed record is its own until then.
     fn put_aside(&self, record: NonNull<Record>) -> bool {
-        self.with_core(|core| core.hold_record(record, &self.pool)).unwrap_or(false)
+        self.with_core(|core| {
+            let held = core.hold_record(record, &self.pool);
+            if held {
+                // SAFETY: the head of a claimed record stays readable.
+                self.fill(core, unsafe { record.as_ref() }.stage());
+            }
+            held
+        })
+        .unwrap_or(false)
     }
 
     /// The place behind `claimed`, where the loop stands in USER. Whoever is not this thread gives the claim that it

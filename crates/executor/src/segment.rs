@@ -203,6 +203,12 @@ impl Chain {
         self.bytes = 0;
     }
 
+    /// The record that comes first.
+    pub(crate) fn first_record(&self) -> Option<NonNull<Record>> {
+        // SAFETY: the chain owns its segments; one that is not empty begins with a whole record.
+        (!self.is_empty()).then(|| unsafe { NonNull::new_unchecked(Segment::body(self.first).cast()) })
+    }
+
     /// Calls `visit` with each record in order. The record may be rewritten in place but not resized.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(NonNull<Record>)) {
         let mut segment = self.first;

@@ -142,13 +142,17 @@ impl Worker {
         let receiver = &self.system.offices[dest as usize];
         let some_stage_full = receiver.full_stages.load(Ordering::Relaxed) > 0;
         let queue_full = dest != self.id && receiver.overloaded.load(Ordering::Relaxed);
-        let full = queue_full || some_stage_full && self.system.full[to.stage() as usize].load(Ordering::Relaxed);
+        let stage_full = some_stage_full && self.system.full[to.stage() as usize].is_full();
         let claimed = self.tenure.claimed();
-        if full && in_handler && !claimed.is_null() {
+        if (queue_full || stage_full) && in_handler && !claimed.is_null() {
             // SAFETY: in RUNTIME, and the claimed record stays readable until the next one is claimed.
             unsafe { self.core().mute_requests.push(((*claimed).stage(), dest, to.stage())) };
+            if stage_full {
+                // Ends the gulp: what waits for that stage may be large.
+                self.tenure.signal.raise(Signal::TICK);
+            }
         }
-        if queue_full || some_stage_full && dest != self.id || wants_causes.is_some() {
+        if queue_full || some_stage_full || wants_causes.is_some() {
             // Every send to this worker comes this way, so the sender is found that is to be muted, and the cause is put down.
             log.end.store(ptr::null_mut(), Ordering::Relaxed);
         } else {

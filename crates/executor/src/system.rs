@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::address::{Address, RawAddress};
 use crate::config::{Config, StageChoice, limits};
 use crate::core::Core;
+use crate::fullness::Fullness;
 use crate::locks::lock;
 use crate::mailbox::{Mailbox, Rooms};
 use crate::monitor;
@@ -64,7 +65,7 @@ pub struct SystemCore {
     /// Which worker runs a stage. Changed under the inbox lock of the worker that runs it.
     pub(crate) route: Box<[AtomicU16]>,
     /// Stages for which too much is put aside.
-    pub(crate) full: Box<[AtomicBool]>,
+    pub(crate) full: Box<[Fullness]>,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
     pub(crate) lookout: Lookout,
@@ -195,7 +196,7 @@ impl SystemCore {
                     )
                 })
                 .collect(),
-            full: (0..stages).map(|_| AtomicBool::new(false)).collect(),
+            full: (0..stages).map(|_| Fullness::default()).collect(),
             clock: if config.simulated.is_some() {
                 Clock::Virtual(AtomicU64::new(0))
             } else {

@@ -166,7 +166,10 @@ impl Worker {
         let core = unsafe { self.core() };
         let mut stages: Vec<(u64, u16)> = (0..system.route.len() as u16)
             .filter(|stage| {
-                waiting[*stage as usize] > 0 && !system.is_pinned(*stage) && !core.holds.contains_key(stage)
+                waiting[*stage as usize] > 0
+                    && !system.is_pinned(*stage)
+                    && !core.holds.contains_key(stage)
+                    && !system.full[*stage as usize].is_full()
             })
             .map(|stage| (waiting[stage as usize], stage))
             .collect();

@@ -302,3 +302,120 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
         }
     }
 }
+
+#[test]
+fn large_messages_that_wait_behind_a_full_window_take_no_more_memory_than_another_window() {
+    const WRITERS: usize = 16;
+    const EACH: u64 = 400;
+    const CHUNK_BYTES: usize = 64 * 1024;
+    const TURN: u64 = 2;
+    /// Those that are not written yet, and how many there were at most.
+    static WAITING: AtomicU64 = AtomicU64::new(0);
+    static WAITING_MAX: AtomicU64 = AtomicU64::new(0);
+
+    /// Counts a message until it is written.
+    #[derive(Default)]
+    struct Waits(bool);
+    impl Waits {
+        fn new() -> Waits {
+            let waiting = WAITING.fetch_add(1, Ordering::Relaxed) + 1;
+            WAITING_MAX.fetch_max(waiting, Ordering::Relaxed);
+            Waits(true)
+        }
+    }
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            WAITING.fetch_sub(u64::from(self.0), Ordering::Relaxed);
+        }
+    }
+
+    #[derive(Serialize, Deserialize)]
+    struct Chunk {
+        by: usize,
+        n: u64,
+        bytes: Vec<u8>,
+        #[serde(skip)]
+        _waits: Waits,
+    }
+    impl Message for Chunk {
+        type Reply = ();
+        const WIRE: Option<WireForm<Chunk>> = Some(WireForm::of());
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Handled;
+    impl Message for Handled {
+        type Reply = u64;
+        const WIRE: Option<WireForm<Handled>> = Some(WireForm::of());
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Slow {
+        came: Vec<u64>,
+    }
+    impl Actor for Slow {}
+    impl Handler<Chunk> for Slow {
+        fn handle(&mut self, chunk: Chunk, _: &mut Context<Self>) {
+            assert_eq!(
+                (chunk.n, chunk.bytes.len()),
+                (self.came[chunk.by], CHUNK_BYTES),
+                "lost, repeated or out of order"
+            );
+            self.came[chunk.by] += 1;
+            work(Duration::from_micros(200));
+        }
+    }
+    impl Handler<Handled> for Slow {
+        fn handle(&mut self, _: Handled, _: &mut Context<Self>) -> u64 {
+            self.came.iter().sum()
+        }
+    }
+    remote!(spawn Slow: Chunk, Handled);
+
+    struct Writer {
+        number: usize,
+        to: ActorRef<Slow>,
+        sent: u64,
+    }
+    struct More;
+    impl Message for More {
+        type Reply = ();
+    }
+    impl Actor for Writer {}
+    impl Handler<More> for Writer {
+        fn handle(&mut self, _: More, ctx: &mut Context<Self>) {
+            for _ in 0..TURN {
+                let bytes = vec![1; CHUNK_BYTES];
+                self.to.tell(Chunk { by: self.number, n: self.sent, bytes, _waits: Waits::new() });
+                self.sent += 1;
+            }
+            if self.sent < EACH {
+                ctx.this().tell(More);
+            }
+        }
+    }
+
+    // A window's worth, and what each has sent in the turn in which that was full. Twice: it is full until what waited is
+    // written, and then some come again before the window is. Where others than the link's worker write, that is no more
+    // overloaded than by other messages: that counts from 256 on, and what comes in 2 ms. So it is while the link's stage is
+    // put aside since its thread was not given the processor.
+    let window = 4 * 1024 * 1024 / CHUNK_BYTES as u64;
+    let most = 2 * (window + WRITERS as u64 * TURN);
+    for (workers, most) in [(1, most), (2, most + 1_000)] {
+        let here = builder().system(System::builder().workers(workers)).start().unwrap();
+        let there = theater();
+        let peer = here.connect(there.address().unwrap()).unwrap();
+        let to = here.spawn_at(&peer, &Slow { came: vec![0; WRITERS] }).unwrap();
+        for number in 0..WRITERS {
+            here.system().spawn(Writer { number, to, sent: 0 }).tell(More);
+        }
+        here.system().run_until_idle();
+        assert_eq!(to.ask(Handled).wait(), Ok(WRITERS as u64 * EACH));
+        let max = WAITING_MAX.swap(0, Ordering::Relaxed);
+        let most = most + 1_000 * here.system().stats().total.takeovers;
+        assert!(max <= most, "{max} of {} waited; {most} may", WRITERS as u64 * EACH);
+        for theater in [here, there] {
+            let total = theater.system().stats().total;
+            assert_eq!((total.dead_letters, total.crashes), (0, 0));
+            theater.shutdown().unwrap();
+        }
+    }
+}

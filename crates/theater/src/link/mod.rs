@@ -84,6 +84,8 @@ const TURN_BYTES: usize = 1024 * 1024;
 struct Out {
     outbound: Outbound,
     connection: Option<Arc<Connection>>,
+    /// Bytes of a frame, on average of the last ones, times eight.
+    frame_bytes: usize,
     next_handle: Handle,
     /// Numbers that nobody is called by any more: the other end knows that, ...
     free_handles: Vec<Handle>,
@@ -394,6 +396,7 @@ impl Link {
             out: Mutex::new(Out {
                 outbound: Outbound::new(FRAME_BYTES_MAX),
                 connection: None,
+                frame_bytes: 0,
                 next_handle: 0,
                 free_handles: Vec::new(),
                 given_up: Vec::new(),

@@ -48,14 +48,18 @@ impl Link {
         }
         let lane = Self::lane(lane);
         let before = out.outbound.open_bytes(lane);
+        let waited = out.outbound.waiting_bytes();
         match out.outbound.frame(lane, |buffer| write(&prepared, buffer)) {
             Ok(()) => {}
             Err(FrameError::Write(error)) => return Err((error, prepared)),
             Err(error) => return Err((WireError::new(error.to_string()), prepared)),
         }
-        let full = out.outbound.waiting_bytes() > self.window_bytes;
+        let waits = out.outbound.waiting_bytes();
+        out.frame_bytes = out.frame_bytes - out.frame_bytes / 8 + (waits - waited);
+        let full = waits > self.window_bytes;
         if full {
-            self.gate.close();
+            // As much as may be under way may wait, as far as that can be known before it is written.
+            self.gate.close(self.window_bytes / (out.frame_bytes / 8).max(1));
         }
         let worth_while = is_worth_while(before, out.outbound.open_bytes(lane));
         drop(out);

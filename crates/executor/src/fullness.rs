@@ -1,0 +1,128 @@
+//! Whether more is put aside for a stage than may be: who sends to it is muted then.
+//!
+//! A stage that is put aside on its own account (a stuck handler, a closed gate) is full when more waits for it than its hold
+//! allows, and stays full until what was put aside has been run: behind that goes a *marker*, a record that does nothing but say so.
+//! If it were not full any more when it goes on, all who were muted would send before the first message of those that wait is
+//! run; and where that closes the gate again, more would wait each time, without a bound.
+//!
+//! The marker is mail of its stage, so it stays behind what it was put behind, wherever that goes: into the queue, aside again, to
+//! the thread that takes the worker over. There is one for a stage at most. What is put aside behind it (the stage was held again
+//! before it was run) is what senders had sent before they were muted; it counts when the stage is held the next time. A
+//! full stage is not given to thieves (and not adopted: its worker has mail, or holds it); so it is full at one worker, where
+//! [`full_stages`](crate::office::Office::full_stages) counts it.
+//!
+//! *Nobody is muted for ever.* A full stage is held, or its marker is under way. A hold ends, or what it is for does not (a
+//! handler that is stuck for ever); then the marker comes with the rest. A marker is run, or put aside again with its stage. That it
+//! has been run is seen by who is muted as that a worker is relieved is: the flag is lowered first ([`crate::muting`]).
+
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::address::Lane;
+use crate::core::{Core, Hold};
+use crate::record::{CONTROL, Described, HEAD_BYTES, IDENTITY, Op, Outcome, PASSED, Record};
+use crate::resident::MailKind;
+use crate::segment::Chain;
+use crate::signal::Signal;
+use crate::worker::{Worker, current};
+
+/// Of one stage.
+#[derive(Default)]
+pub(crate) struct Fullness(AtomicU8);
+
+impl Fullness {
+    /// What was put aside waits for a gate to open.
+    pub(crate) const WAITS: u8 = 1;
+    /// It waits for a stuck handler to return.
+    pub(crate) const STUCK: u8 = 2;
+    /// A marker is under way.
+    const MARKED: u8 = 4;
+    const FULL: u8 = Fullness::WAITS | Fullness::STUCK;
+
+    pub(crate) fn is_full(&self) -> bool {
+        // SeqCst: see `muting.rs`; either the muter sees it lowered, or is found by who has lowered it.
+        self.0.load(Ordering::SeqCst) & Fullness::FULL != 0
+    }
+
+    /// Whether a stuck handler has to return before it is not full any more.
+    pub(crate) fn is_stuck(&self) -> bool {
+        // Relaxed: who asks looks again.
+        self.0.load(Ordering::Relaxed) & Fullness::STUCK != 0
+    }
+
+    /// It is full. True: it was not before.
+    pub(crate) fn raise(&self, why: u8) -> bool {
+        self.0.fetch_or(why, Ordering::SeqCst) & Fullness::FULL == 0
+    }
+
+    /// It goes on, by who runs it. True: it is full, and there is no marker yet.
+    fn mark(&self) -> bool {
+        // Nobody else writes it meanwhile: the stage is held by no thread any more.
+        let was = self.0.load(Ordering::SeqCst);
+        if was & Fullness::FULL == 0 {
+            return false;
+        }
+        self.0.store(Fullness::WAITS | Fullness::MARKED, Ordering::SeqCst);
+        was & Fullness::MARKED == 0
+    }
+
+    /// It is not full. True: it was before.
+    fn lower(&self) -> bool {
+        self.0.swap(0, Ordering::SeqCst) & Fullness::FULL != 0
+    }
+}
+
+impl Worker {
+    /// Something was put aside for `stage`: it may be full now. Then nobody sends to it without that being seen, nor for longer
+    /// than it takes to send once. In RUNTIME.
+    pub(crate) fn fill(&self, core: &Core, stage: u16) {
+        let why = core.holds.get(&stage).and_then(Hold::fullness);
+        if why.is_some_and(|why| self.system.full[stage as usize].raise(why)) {
+            self.office().full_stages.fetch_add(1, Ordering::SeqCst);
+            // What this worker's own actors send, they append without a look at anything, as long as there is room.
+            self.logs[self.id as usize].end.store(ptr::null_mut(), Ordering::Relaxed);
+            self.tenure.signal.raise(Signal::TICK);
+        }
+    }
+
+    /// What was put aside for `stage` goes on: puts a marker behind it if it is full.
+    pub(crate) fn mark(&self, stage: u16, lanes: &mut [Chain; 3]) {
+        let fullness = &self.system.full[stage as usize];
+        let Some(first) = lanes.iter().find_map(Chain::first_record) else {
+            return;
+        };
+        if fullness.mark() {
+            // It is mail for whom that is for: of the same stage.
+            // SAFETY: a whole record of the chain.
+            let (cell, tag) = unsafe { (first.as_ref().cell, first.as_ref().tag) };
+            let marker = Record { thunk: marker, cell, tag: (tag & IDENTITY) | CONTROL | (HEAD_BYTES / 8) as u64 };
+            // SAFETY: a whole record, which is moved.
+            unsafe {
+                lanes[Lane::Normal as usize].push_bytes(ptr::from_ref(&marker).cast(), HEAD_BYTES, Some(&self.pool))
+            };
+        }
+    }
+
+    /// All has been run that was put aside for `stage`.
+    fn is_through(&self, stage: u16) {
+        if self.system.full[stage as usize].lower() {
+            self.office().full_stages.fetch_sub(1, Ordering::SeqCst);
+            self.relieve(self.office());
+        }
+    }
+}
+
+/// # Safety
+/// A thunk: the record is a marker.
+unsafe fn marker(record: NonNull<Record>, op: Op) -> Outcome {
+    if op == Op::Describe {
+        return Described { actor: "stage", kind: MailKind::Control, name: "marker", may_wait: false, is_gone: false }
+            .say();
+    }
+    // None: the system has ended, nobody is muted any more.
+    if let Some(worker) = current() {
+        // SAFETY: by the contract.
+        worker.is_through(unsafe { record.as_ref() }.stage());
+    }
+    PASSED
+}
