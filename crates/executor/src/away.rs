@@ -86,8 +86,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// What comes has to wait. Who sends to a stage for which more than `messages_max` wait, of small ones (large ones count for
-    /// no more than 280 bytes each, these 32), is slowed; that many take 2 MiB at most.
+    /// What comes has to wait. Who sends is slowed when more than about `messages_max` wait in a stage: in envelopes of 32 bytes,
+    /// of which 2 MiB may wait at most.
     pub fn close(&self, messages_max: usize) {
         let bytes_max = messages_max.saturating_mul(RECORD_BYTES as usize).min(OVERLOADED_BYTES);
         // Relaxed: who sees it closed and an older bound slows a little sooner or later.

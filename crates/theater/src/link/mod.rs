@@ -14,7 +14,7 @@
 //! executor). An answer goes the same way as a message.
 //!
 //! *Backpressure.* When more than a window ([`WINDOW_BYTES`]) was not acknowledged, the link's stage is paused; who sends to it
-//! then is muted as for any overloaded receiver. And while an actor that something was read for is overloaded, what was read
+//! when about as much waits for that is muted, until that was written. And while an actor that something was read for is overloaded, what was read
 //! is not acknowledged ([`Strain`]). It is delivered: so no more than a window waits there, and what theaters say to each
 //! other, answers and acknowledgements always pass.
 //!
