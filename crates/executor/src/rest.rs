@@ -32,12 +32,8 @@ const WATCH_NS_MIN: u64 = 2_500;
 impl Worker {
     /// Nothing to do: watch, steal, park. False: the system has ended. In RUNTIME.
     pub(crate) fn rest(&self) -> bool {
-        self.write_out();
-        self.publish();
+        self.show_that_nothing_waits();
         let office = self.office();
-        if office.surplus.load(Ordering::Relaxed) != 0 {
-            office.surplus.store(0, Ordering::Relaxed);
-        }
         self.weigh();
         if !self.lower() {
             return true;
@@ -81,6 +77,17 @@ impl Worker {
             self.fire_timers(self.system.now_ns());
         }
         true
+    }
+
+    /// What it has sent goes out, and who looks at it sees that it has run everything.
+    pub(crate) fn show_that_nothing_waits(&self) {
+        self.write_out();
+        self.publish();
+        let surplus = &self.office().surplus;
+        // Looked at first: it is 0 most often, and others read it.
+        if surplus.load(Ordering::Relaxed) != 0 {
+            surplus.store(0, Ordering::Relaxed);
+        }
     }
 
     /// From awake to idle, unless there is mail.

@@ -247,8 +247,7 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         worker.checkup();
     }
     if !worker.advance() {
-        worker.write_out();
-        worker.publish();
+        worker.show_that_nothing_waits();
         if worker.lower()
             && worker.sleep()
             && system.config.stealing != Stealing::None
