@@ -134,6 +134,11 @@ impl SystemCore {
         (fullness.is_full() || office.held_up.load(Ordering::Relaxed)) && !fullness.is_stuck()
     }
 
+    /// Whether messages to `stage` pile up since it waits for a gate to open.
+    pub fn is_stage_paused(&self, stage: u16) -> bool {
+        self.full.get(stage as usize).is_some_and(|fullness| fullness.is_full() && !fullness.is_stuck())
+    }
+
     /// Whether messages to `to` pile up.
     pub fn is_overloaded(&self, to: RawAddress) -> bool {
         self.is_stage_overloaded(to.stage())

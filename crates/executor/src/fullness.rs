@@ -11,9 +11,14 @@
 //! full stage is not given to thieves (and not adopted: its worker has mail, or holds it); so it is full at one worker, where
 //! [`full_stages`](crate::office::Office::full_stages) counts it.
 //!
-//! *Nobody is muted for ever.* A full stage is held, or its marker is under way. A hold ends, or what it is for does not (a
-//! handler that is stuck for ever); then the marker comes with the rest. A marker is run, or put aside again with its stage. That it
-//! has been run is seen by who is muted as that a worker is relieved is: the flag is lowered first ([`crate::muting`]).
+//! *Nobody is muted for ever.* A full stage is held, or its marker is under way. It is held for a gate or a stuck handler, and
+//! goes on when that ends. It is not muted ([`Worker::may_be_muted`]): what it sends while it works off what was put aside may be
+//! for itself, or for another one that is full, and its marker would wait behind that. So it sends unslowed, by what was put
+//! aside. That the marker has been run is seen by who is muted as that a worker is relieved is: the flag is lowered first
+//! ([`crate::muting`]).
+//!
+//! *What it costs.* Nothing where no stage is full. As long as one is, the actors of its worker send to each other with a look at
+//! whom they send to, as actors of other workers do.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -53,6 +58,13 @@ impl Fullness {
     /// It is full. True: it was not before.
     pub(crate) fn raise(&self, why: u8) -> bool {
         self.0.fetch_or(why, Ordering::SeqCst) & Fullness::FULL == 0
+    }
+
+    /// A handler of it is stuck: if it is full, it is so for that.
+    pub(crate) fn note_stuck(&self) {
+        if self.is_full() {
+            self.0.fetch_or(Fullness::STUCK, Ordering::SeqCst);
+        }
     }
 
     /// It goes on, by who runs it. True: it is full, and there is no marker yet.

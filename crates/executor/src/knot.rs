@@ -10,8 +10,9 @@
 //! *What is found is a knot.* The workers K that it finds at one look, and again at the next one, were overloaded and held up
 //! at both, and all they waited for was in K. A worker is relieved when what is put aside becomes less (or its own actors put much
 //! more before themselves, which is no matter of others); that becomes less when a stage goes on, and that does when the worker it
-//! is muted for is relieved: one of K would have to be the first. What waits for something else (a stuck handler, a full window)
-//! is [outside](OUTSIDE) of any knot: that ends by itself. The flags are read one after the other, so a worker may have been
+//! is muted for is relieved: one of K would have to be the first. A worker with a stage that waits for a full window waits for
+//! something [outside](OUTSIDE) of any knot: that ends by itself. A stuck handler may not; who waits for it counts for nothing
+//! here, and the others of its worker do not wait for it. The flags are read one after the other, so a worker may have been
 //! relieved and held up again between two looks. Then a stage goes on too early, by what was put aside for it.
 //!
 //! *A knot is found.* A worker that is overloaded works off its queue and its inbox, to which nothing comes any more but by
@@ -39,13 +40,13 @@ pub(crate) struct Knots {
 impl Knots {
     /// Looks; has one stage go on of a knot that was there at the last look too.
     pub(crate) fn look(&mut self, system: &SystemCore) {
-        let knot = system.knot();
-        if knot.is_empty() || knot != self.last {
-            self.last = knot;
+        let lasting = system.knot_among(|worker| self.last.contains(&worker));
+        if lasting.is_empty() {
+            self.last = system.knot();
             return;
         }
         self.turn += 1;
-        system.call_with(knot[self.turn % knot.len()], Signal::GO_ON);
+        system.call_with(lasting[self.turn % lasting.len()], Signal::GO_ON);
         self.last.clear();
     }
 }
@@ -69,10 +70,15 @@ impl Worker {
 impl SystemCore {
     /// Workers that wait for each other only.
     fn knot(&self) -> Vec<u16> {
+        self.knot_among(|_| true)
+    }
+
+    fn knot_among(&self, among: impl Fn(u16) -> bool) -> Vec<u16> {
         // Relaxed, all of it: it is looked at twice.
         let held_up = |worker: &u16| {
             let office = &self.offices[*worker as usize];
-            office.muted_stages.load(Ordering::Relaxed) > 0
+            among(*worker)
+                && office.muted_stages.load(Ordering::Relaxed) > 0
                 && office.overloaded.load(Ordering::Relaxed)
                 && office.held_up.load(Ordering::Relaxed)
         };

@@ -252,6 +252,7 @@ impl Worker {
                     core.holds.insert(*stage, Hold::new(Reason::Detached, Some(OVERLOADED_BYTES)));
                 }
             }
+            self.system.full[*stage as usize].note_stuck();
         }
         // What this thread sent to others is posted before anybody else runs its stages (I2).
         for mut chain in outgoing {

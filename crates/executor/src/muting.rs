@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use crate::away::Gate;
 use crate::boundary::RECORD_BYTES;
-use crate::core::{Hold, Reason};
+use crate::core::{Core, Hold, Reason};
 use crate::knot::OUTSIDE;
 use crate::locks::lock;
 use crate::office::Office;
@@ -70,6 +70,7 @@ impl Worker {
             .holds
             .values()
             .filter_map(|hold| match hold.reason {
+                Reason::Muted { stuck: true, target, .. } if self.system.full[target as usize].is_stuck() => None,
                 Reason::Muted { stuck: true, .. } => Some(OUTSIDE),
                 Reason::Muted { receiver, .. } => Some(receiver),
                 Reason::Detached | Reason::Paused => None,
@@ -119,7 +120,7 @@ impl Worker {
         for (stage, receiver, target) in std::mem::take(&mut core.mute_requests) {
             if core.holds.contains_key(&stage)
                 || self.route_of(stage) != Some(self.id)
-                || core.exempt.is_some_and(|(exempt, _)| exempt == stage)
+                || !self.may_be_muted(core, stage)
                 || !self.stays_muted(receiver, target)
             {
                 continue;
@@ -137,6 +138,11 @@ impl Worker {
         for (stage, gate) in pauses {
             self.pause(stage, &gate);
         }
+    }
+
+    /// Not one that works off what was put aside for it, since it was let go on or is full: it would wait for itself.
+    pub(crate) fn may_be_muted(&self, core: &Core, stage: u16) -> bool {
+        core.exempt.is_none_or(|(exempt, _)| exempt != stage) && !self.system.full[stage as usize].is_full()
     }
 
     /// Puts aside what comes for the stage as long as the gate is closed.
@@ -157,8 +163,10 @@ impl Worker {
     /// Leaves word with the receiver, then looks whether it is full: either it is seen relieved, or it will say so. Word
     /// is left anew each time, since the receiver may have been relieved and be full again.
     fn stays_muted(&self, receiver: u16, target: u16) -> bool {
-        self.system.offices[receiver as usize].muted_on_me.store(true, Ordering::SeqCst);
-        self.system.is_full(receiver, target)
+        let office = &self.system.offices[receiver as usize];
+        office.muted_on_me.store(true, Ordering::SeqCst);
+        // Nobody is muted for the worker that runs it: that would help nobody.
+        self.system.full[target as usize].is_full() || receiver != self.id && office.overloaded.load(Ordering::SeqCst)
     }
 
     /// Lets the stages go on whose receivers are no longer overloaded.
@@ -169,10 +177,18 @@ impl Worker {
             let Reason::Muted { receiver, target, stuck } = &mut hold.reason else { continue };
             if !self.stays_muted(*receiver, *target) {
                 ready.push(*stage);
-            } else if *stuck && !self.system.full[*target as usize].is_full() {
-                // That handler has returned, but now its worker is overloaded.
-                *stuck = false;
-                self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            // What was put aside for that stage was run, but now its worker is overloaded; or the other way round.
+            let is_full = self.system.full[*target as usize].is_full();
+            if *stuck != is_full {
+                *stuck = is_full;
+                let muted = &self.office().muted_stages;
+                if is_full {
+                    muted.fetch_sub(1, Ordering::Relaxed)
+                } else {
+                    muted.fetch_add(1, Ordering::Relaxed)
+                };
             }
         }
         for stage in ready {

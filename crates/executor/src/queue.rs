@@ -50,8 +50,13 @@ impl Worker {
         log.last.set(segment);
         let body = Segment::body(segment);
         log.tail.store(body, Ordering::Relaxed);
-        log.end.store(Segment::limit(segment), Ordering::Relaxed);
+        log.end.store(self.own_end(segment), Ordering::Relaxed);
         self.set_cursor(Cursor { segment, at: body, end: body });
+    }
+
+    /// Up to where the own actors append to `segment` without a look at anything.
+    fn own_end(&self, segment: *mut Segment) -> *mut u8 {
+        if self.office().full_stages.load(Ordering::Relaxed) > 0 { ptr::null_mut() } else { Segment::limit(segment) }
     }
 
     /// Where the records of `segment` end now.
@@ -198,7 +203,7 @@ impl Worker {
             self.queued_bytes.set(self.queued_bytes.get() + queued as isize);
             log.last.set(chain.last);
             log.tail.store(Segment::body(chain.last).add((*chain.last).used), Ordering::Release);
-            log.end.store(Segment::limit(chain.last), Ordering::Relaxed);
+            log.end.store(self.own_end(chain.last), Ordering::Relaxed);
             chain.forget();
         }
     }

@@ -238,6 +238,7 @@ impl Worker {
             // SAFETY: the monitor saw the claim and left the record, and its stage, to this thread.
             unsafe {
                 let outcome = self.run_observed(record);
+                self.handled.set(self.handled.get().wrapping_add(1));
                 self.settle_record(record, outcome);
             }
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::address::{Lane, RawAddress};
+use crate::core::Core;
 use crate::jitter::seam;
 use crate::mailbox::{self, Room};
 use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Op};
@@ -146,11 +147,7 @@ impl Worker {
         let claimed = self.tenure.claimed();
         if (queue_full || stage_full) && in_handler && !claimed.is_null() {
             // SAFETY: in RUNTIME, and the claimed record stays readable until the next one is claimed.
-            unsafe { self.core().mute_requests.push(((*claimed).stage(), dest, to.stage())) };
-            if stage_full {
-                // Ends the gulp: what waits for that stage may be large.
-                self.tenure.signal.raise(Signal::TICK);
-            }
+            unsafe { self.ask_to_mute(self.core(), (*claimed).stage(), (dest, to.stage()), stage_full) };
         }
         if queue_full || some_stage_full || wants_causes.is_some() {
             // Every send to this worker comes this way, so the sender is found that is to be muted, and the cause is put down.
@@ -177,7 +174,17 @@ impl Worker {
         if self.tenure.is_user() && !claimed.is_null() && self.system.is_full(dest, to.stage()) {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
-            self.with_core(|core| core.mute_requests.push((sender, dest, to.stage())));
+            let stage_full = self.system.full[to.stage() as usize].is_full();
+            self.with_core(|core| self.ask_to_mute(core, sender, (dest, to.stage()), stage_full));
+        }
+    }
+
+    /// `sender` has sent to a worker that is overloaded, or to a stage that is full. In RUNTIME.
+    fn ask_to_mute(&self, core: &mut Core, sender: u16, (dest, target): (u16, u16), stage_full: bool) {
+        core.mute_requests.push((sender, dest, target));
+        if stage_full && self.may_be_muted(core, sender) {
+            // Ends the gulp: what waits for that stage may be large.
+            self.tenure.signal.raise(Signal::TICK);
         }
     }
 

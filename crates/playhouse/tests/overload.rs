@@ -167,6 +167,136 @@ fn the_backlog_of_a_consumer_that_blocks_stays_bounded() {
     });
 }
 
+/// Tells itself and another one of each item that comes.
+struct Echoing {
+    other: Option<ActorRef<Echoing>>,
+    items: Arc<AtomicU64>,
+    echoes: Arc<AtomicU64>,
+}
+
+impl Actor for Echoing {}
+
+#[derive(Message)]
+struct Other(ActorRef<Echoing>);
+
+#[derive(Message)]
+struct Echo;
+
+impl Handler<Other> for Echoing {
+    fn handle(&mut self, Other(other): Other, _: &mut Context<Self>) {
+        self.other = Some(other);
+    }
+}
+
+impl Handler<Item> for Echoing {
+    fn handle(&mut self, _: Item, ctx: &mut Context<Self>) {
+        self.items.fetch_add(1, Ordering::Relaxed);
+        ctx.this().tell(Echo);
+        self.other.unwrap().tell(Echo);
+    }
+}
+
+impl Handler<Echo> for Echoing {
+    fn handle(&mut self, _: Echo, _: &mut Context<Self>) {
+        self.echoes.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Sends items until told to end.
+struct Feeder {
+    to: ActorRef<Echoing>,
+    left: u64,
+    sent: Arc<AtomicU64>,
+}
+
+impl Actor for Feeder {}
+
+impl Handler<Push> for Feeder {
+    fn handle(&mut self, _: Push, ctx: &mut Context<Self>) {
+        for _ in 0..100 {
+            self.to.tell(Item(0));
+        }
+        self.sent.fetch_add(100, Ordering::Relaxed);
+        self.left -= 100;
+        if self.left > 0 {
+            ctx.this().tell(Push);
+        }
+    }
+}
+
+/// Blocks the stage until the gate is opened.
+fn block(system: &System, stage: u16) -> support::Gate {
+    let (gate, turnstile) = support::Gate::new();
+    let blocker = system.spawn_with(on_stage(stage), support::Puppet);
+    blocker.tell(support::Do::this(move |_| turnstile.pass()));
+    gate.wait_entered();
+    gate
+}
+
+/// Until `count` has not changed for a while.
+fn settles(count: &AtomicU64) {
+    let (mut last, mut since) = (0, Instant::now());
+    while last == 0 || since.elapsed() < Duration::from_millis(100) {
+        let now = count.load(Ordering::Relaxed);
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn those_for_whom_too_much_waited_go_on_though_they_send_to_each_other_and_to_themselves() {
+    const ITEMS: u64 = 300_000;
+    finishes(|| {
+        for stages in [[0, 4], [0, 1]] {
+            let system = pinned(2);
+            let gates = stages.map(|stage| block(&system, stage));
+            let [items, echoes, sent]: [Arc<AtomicU64>; 3] = Default::default();
+            let both = stages.map(|stage| {
+                let (items, echoes) = (Arc::clone(&items), Arc::clone(&echoes));
+                system.spawn_with(on_stage(stage), Echoing { other: None, items, echoes })
+            });
+            both[0].tell(Other(both[1]));
+            both[1].tell(Other(both[0]));
+            for (to, stage) in both.into_iter().zip([2, 3]) {
+                let feeder = Feeder { to, left: ITEMS, sent: Arc::clone(&sent) };
+                system.spawn_with(on_stage(stage), feeder).tell(Push);
+            }
+            settles(&sent);
+            assert!(sent.load(Ordering::Relaxed) < 2 * ITEMS, "nobody was muted");
+            gates.iter().for_each(support::Gate::open);
+            system.run_until_idle();
+            assert_eq!(items.load(Ordering::Relaxed), 2 * ITEMS);
+            assert_eq!(echoes.load(Ordering::Relaxed), 4 * ITEMS);
+            system.shutdown().unwrap();
+        }
+    });
+}
+
+#[test]
+fn actors_that_flood_each_other_go_on_beside_one_that_waits_for_a_stuck_handler() {
+    finishes(|| {
+        let system = pinned(3);
+        let gate = block(&system, 2);
+        let [items, echoes, sent]: [Arc<AtomicU64>; 3] = Default::default();
+        let stuck = system.spawn_with(on_stage(2), Echoing { other: None, items, echoes });
+        stuck.tell(Other(stuck));
+        // On the worker of one of them.
+        let feeder = Feeder { to: stuck, left: 300_000, sent: Arc::clone(&sent) };
+        system.spawn_with(on_stage(3), feeder).tell(Push);
+        settles(&sent);
+        assert!(sent.load(Ordering::Relaxed) < 300_000, "nobody was muted");
+        let [_, got] = mutual(&system, &[0, 1], 1000, 2);
+        while got.load(Ordering::Relaxed) < 200_000 {
+            std::thread::yield_now();
+        }
+        gate.open();
+        system.run_until_idle();
+        system.shutdown().unwrap();
+    });
+}
+
 #[test]
 fn a_pipeline_is_slowed_from_its_slow_end_to_its_start() {
     finishes(|| {

@@ -21,10 +21,10 @@
 //! *No deadlock by that.* Theaters that flood each other may all withhold what the others wait for: the actors here are muted
 //! since the window is full, so they stay overloaded, so nothing is acknowledged, so the window there stays full. No theater
 //! sees that, but each sees that it sleeps while it withholds something, or (where others there are busy) that what it withholds
-//! that for is only mail of actors that are muted; a slow actor or a stuck one does not sleep, and is not muted. So who
-//! has seen that for a while acknowledges. That may also be wrong: the actor may be muted for one in a third theater that is only
-//! slow. So the while is doubled each time, and halved when room was made on some link: then what is let in is no more, but
-//! for a few windows, than what went out.
+//! that for is only mail of actors that are muted, or that wait for room on a link themselves; a slow actor or a stuck one does not
+//! sleep, and is not muted. So who has seen that for a while acknowledges. That may also be wrong: the actor may be muted for one
+//! in a third theater that is only slow. So the while is doubled each time, and halved when room was made on some link (not for who
+//! waits for room on a certain one): then what is let in is no more, but for a few windows, than what went out.
 //!
 //! *Encryption.* What the socket is given, and what comes of it, goes through the connection's [`Cipher`](crate::tls), if it
 //! has one. To the session, what that has taken over is written; if it never leaves, it is written again with the rest.
@@ -239,16 +239,15 @@ impl Patience {
 
     /// Whether what was received is to be acknowledged: after one more turn, in which somebody was overloaded
     /// (`strained`), and in which nothing moved here (`still`): everybody slept, or only those who were overloaded did.
-    fn is_over(&mut self, strained: bool, still: bool, room_made: &AtomicU64) -> bool {
+    /// `room_made` is how often room was made on links, if that may be what they wait for.
+    fn is_over(&mut self, strained: bool, still: bool, room_made: Option<u64>) -> bool {
         self.tried = strained;
         if !strained {
             self.still_turns = 0;
             self.still_turns_max = Patience::TURNS_MIN;
             return true;
         }
-        // Relaxed: it is counted only.
-        let room_made = room_made.load(Ordering::Relaxed);
-        if room_made != self.room_made {
+        if let Some(room_made) = room_made.filter(|room_made| *room_made != self.room_made) {
             self.room_made = room_made;
             self.still_turns_max = (self.still_turns_max / 2).max(Patience::TURNS_MIN);
         }

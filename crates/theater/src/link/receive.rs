@@ -93,7 +93,10 @@ impl Link {
         let was_strained = inn.patience.is_tried();
         let is_strained = self.is_strained();
         let still = (slept && self.core.others_sleep()) || (is_strained && self.is_held_up());
-        if !inn.patience.is_over(is_strained, still, &self.directory.room_made) {
+        // Room on some link is nothing to who waits for it on a certain one. Relaxed: it is counted only.
+        let may_help = is_strained && !self.waits_for_a_gate();
+        let room_made = may_help.then(|| self.directory.room_made.load(Ordering::Relaxed));
+        if !inn.patience.is_over(is_strained, still, room_made) {
             return false;
         }
         self.last_target.store(u64::MAX, Ordering::Relaxed);
@@ -119,6 +122,13 @@ impl Link {
         let last_is_at_ease = u16::try_from(last).is_ok_and(|stage| !self.core.is_stage_overloaded(stage));
         lock(&self.strain).stages.iter().all(|stage| is_held_up(u64::from(*stage)))
             && (last_is_at_ease || is_held_up(last))
+    }
+
+    /// Whether one of those who are overloaded is so since it waits for room on a link.
+    fn waits_for_a_gate(&self) -> bool {
+        let waits = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_paused(stage));
+        waits(self.last_target.load(Ordering::Relaxed))
+            || lock(&self.strain).stages.iter().any(|stage| waits(u64::from(*stage)))
     }
 
     /// Something was read for an actor of `stage`.
