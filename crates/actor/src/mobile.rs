@@ -6,10 +6,13 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, SystemCore, Undelivered, Way};
+use playhouse_executor::{
+    Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, RawAddress, SystemCore, Undelivered, Way,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +22,7 @@ use crate::actor_ref::ActorRef;
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel, Write, copy_of};
 use crate::context::Context;
+use crate::group::GroupName;
 use crate::idle::Idle;
 use crate::message::HandledBy;
 use crate::names::Name;
@@ -52,6 +56,19 @@ pub enum MigrateError {
     Unreachable(String),
     /// The other theater was lost before it had said that the actor has come.
     TheaterLost,
+    /// Actors of its type are not mobile: see [`Mobile`].
+    Immobile,
+    /// It awaited something each time when the other actors of its group could have gone.
+    Busy,
+    /// An actor of a group cannot go, so none of them goes: who, and why.
+    Member {
+        /// The actor, as it is shown in reports.
+        who: String,
+        /// Why it cannot.
+        why: Box<MigrateError>,
+    },
+    /// What was to move is no group, only a stage: made by [`Context::group`] in an actor that is in none, or in another system.
+    NoGroup,
 }
 
 impl fmt::Display for MigrateError {
@@ -67,14 +84,30 @@ impl fmt::Display for MigrateError {
             MigrateError::TheaterLost => {
                 f.write_str("the other theater was lost before it had said that the actor has come")
             }
+            MigrateError::Immobile => f.write_str("actors of its type are not mobile: see `#[actor(mobile)]`"),
+            MigrateError::Busy => {
+                f.write_str("it awaited something each time when the others of its group could have gone")
+            }
+            MigrateError::Member { who, why } => write!(f, "{who}, of the group, cannot go: {why}"),
+            MigrateError::NoGroup => f.write_str(
+                "it is only a stage, and no group that can move: make one with `Group::new` in the system of a theater",
+            ),
         }
     }
 }
 
 impl std::error::Error for MigrateError {}
 
-/// Takes actors away: what a theater is to the actors in it.
+/// What a theater is to the actors in it: takes them away, and knows their groups.
 pub trait Agency: Send + Sync + 'static {
+    /// The name of a new group; none, where the theater is closing.
+    fn new_group(&self) -> Option<GroupName>;
+    /// The stage of a group here: `own`, if the group was made here.
+    fn stage_of(&self, group: GroupName, own: u16) -> u16;
+    /// `actor`, of the type `kind`, was started in a group.
+    fn join(&self, group: GroupName, actor: ActorId, kind: &'static str);
+    /// The group that the actor is a member of.
+    fn group_of(&self, actor: ActorId) -> Option<GroupName>;
     /// Has `actor` taken to the theater at `to`; where that fails early, `failed` is told.
     fn migrate(&self, actor: ActorId, to: SocketAddr, failed: Box<dyn FnOnce(MigrateError) + Send>);
 }
@@ -130,6 +163,12 @@ pub struct PackedTimer<'a> {
 
 /// Takes a frozen actor along, or hears why there is none. On an error it goes on where it is, and is told.
 pub type Offer = Box<dyn FnOnce(Result<Pack<'_>, MigrateError>) -> Result<(), MigrateError> + Send>;
+
+/// Freezes these actors of one stage at one moment, but for those that have ended; or says who is not between two messages.
+pub type Freeze<'a> = &'a mut dyn FnMut(&[ActorId]) -> Result<Vec<ActorId>, ActorId>;
+
+/// Called in the stage of an actor that is between two messages, or away; or where it has ended.
+pub type Gathered = Box<dyn FnOnce(Result<Freeze<'_>, Undelivered>) + Send>;
 
 /// What an actor has besides its state, as it was read.
 #[derive(Default)]
@@ -191,6 +230,10 @@ pub enum Coming {
 pub struct Moves {
     /// Freezes it between two messages and offers it.
     pub pack: fn(ActorId, Offer),
+    /// Calls back when it is between two messages: then it may be frozen with others.
+    pub gather: fn(ActorId, Gathered),
+    /// Offers it, which was frozen with others.
+    pub pack_frozen: fn(ActorId, Offer),
     /// It goes on here after all.
     pub stay: fn(ActorId, MigrateError),
     /// It has left, and its mail follows by this carrier, as long as that way is not closed.
@@ -221,6 +264,14 @@ impl Moves {
         Moves {
             pack: |id, offer| match to::<A>(id) {
                 Some(address) => address.send_control(PackUp { offer, asks_again: true }),
+                None => drop(offer(Err(MigrateError::Stopped))),
+            },
+            gather: |id, gathered| match to::<A>(id) {
+                Some(address) => address.send_control(Gather { gathered, asks_again: true }),
+                None => gathered(Err(Undelivered::Stopped)),
+            },
+            pack_frozen: |id, offer| match to::<A>(id) {
+                Some(address) => address.send_control(PackFrozen(offer)),
                 None => drop(offer(Err(MigrateError::Stopped))),
             },
             stay: |id, why| {
@@ -278,16 +329,11 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
             // Behind the handler that waits, or the crash that is seen to.
             return cx.address().send_control_in_order(self);
         }
-        cx.run(Departing);
-        if cx.is_ending() {
-            return drop((self.offer)(Err(MigrateError::Stopped)));
+        if let Err(panic) = depart(cx) {
+            return refuse(self.offer, panic);
         }
         cx.freeze();
-        if let Err(why) = offer(self.offer, cx) {
-            forget_leave(&mut cx.extra().timers);
-            cx.thaw();
-            cx.run(Stayed(why));
-        }
+        offer_or_stay(self.offer, cx);
     }
 
     fn bounce(self, _: Undelivered) {
@@ -299,6 +345,82 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
             return cx.address().send_control_behind(PackUp { asks_again: false, ..self });
         }
         let _ = (self.offer)(Err(MigrateError::Elsewhere));
+    }
+}
+
+/// Calls the hook. On an error the actor ends, or crashes: with what it panicked.
+fn depart<A: Mobile>(cx: &mut ControlCx<Life<A>>) -> Result<(), Option<Box<dyn Any + Send>>> {
+    match catch_unwind(AssertUnwindSafe(|| cx.run(Departing))) {
+        Err(panic) => Err(Some(panic)),
+        Ok(()) if cx.is_ending() => Err(None),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn refuse(offer: Offer, panic: Option<Box<dyn Any + Send>>) {
+    let _ = offer(Err(MigrateError::Stopped));
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+}
+
+fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<Life<A>>) {
+    if let Err(why) = offer(taken, cx) {
+        forget_leave(&mut cx.extra().timers);
+        cx.thaw();
+        cx.run(Stayed(why));
+    }
+}
+
+struct Gather {
+    gathered: Gathered,
+    /// As in [`PackUp`].
+    asks_again: bool,
+}
+
+impl<A: Mobile> Control<Life<A>> for Gather {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if !cx.is_calm() {
+            return cx.address().send_control_in_order(self);
+        }
+        (self.gathered)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
+    }
+
+    fn bounce(self, why: Undelivered) {
+        (self.gathered)(Err(why));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if self.asks_again {
+            return cx.address().send_control_behind(Gather { asks_again: false, ..self });
+        }
+        (self.gathered)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
+    }
+}
+
+fn together(
+    actors: &[ActorId],
+    freeze: impl FnOnce(&[RawAddress]) -> Result<Vec<RawAddress>, RawAddress>,
+) -> Result<Vec<ActorId>, ActorId> {
+    let addresses: Vec<RawAddress> = actors.iter().map(|actor| actor.0).collect();
+    freeze(&addresses).map(|frozen| frozen.into_iter().map(ActorId).collect()).map_err(ActorId)
+}
+
+struct PackFrozen(Offer);
+
+impl<A: Mobile> Control<Life<A>> for PackFrozen {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if let Err(panic) = depart(cx) {
+            cx.thaw();
+            return refuse(self.0, panic);
+        }
+        offer_or_stay(self.0, cx);
+    }
+
+    fn bounce(self, _: Undelivered) {
+        let _ = (self.0)(Err(MigrateError::Stopped));
     }
 }
 
