@@ -15,6 +15,7 @@ pub mod away;
 pub mod clones;
 mod context;
 mod deadline;
+mod gather;
 mod group;
 mod histogram;
 mod idle;

@@ -10,9 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_executor::{
-    Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, RawAddress, SystemCore, Undelivered, Way,
-};
+use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, SystemCore, Undelivered, Way};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +20,7 @@ use crate::actor_ref::ActorRef;
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel, Write, copy_of};
 use crate::context::Context;
+use crate::gather::{Gather, Gathered, PackFrozen, Then};
 use crate::group::GroupName;
 use crate::idle::Idle;
 use crate::message::HandledBy;
@@ -164,12 +163,6 @@ pub struct PackedTimer<'a> {
 /// Takes a frozen actor along, or hears why there is none. On an error it goes on where it is, and is told.
 pub type Offer = Box<dyn FnOnce(Result<Pack<'_>, MigrateError>) -> Result<(), MigrateError> + Send>;
 
-/// Freezes these actors of one stage at one moment, but for those that have ended; or says who is not between two messages.
-pub type Freeze<'a> = &'a mut dyn FnMut(&[ActorId]) -> Result<Vec<ActorId>, ActorId>;
-
-/// Called in the stage of an actor that is between two messages, or away; or where it has ended.
-pub type Gathered = Box<dyn FnOnce(Result<Freeze<'_>, Undelivered>) + Send>;
-
 /// What an actor has besides its state, as it was read.
 #[derive(Default)]
 pub struct Luggage {
@@ -183,6 +176,8 @@ pub struct Luggage {
     pub timers: Vec<ReadTimer>,
     /// Its receive timeout, if it has one.
     pub receive_timeout: Option<Duration>,
+    /// It begins when it is settled, not before.
+    pub held: bool,
 }
 
 /// A timer, as it was read.
@@ -253,6 +248,8 @@ pub struct Moves {
     pub settle: fn(ActorId, Option<Arc<dyn Carrier>>, Option<ActorId>),
     /// It was to be taken away, and was not.
     pub failed: fn(ActorId, MigrateError),
+    /// Calls back behind what its cell was told before.
+    pub then: fn(ActorId, Box<dyn FnOnce() + Send>),
 }
 
 fn to<A: Actor>(id: ActorId) -> Option<Address<Life<A>>> {
@@ -311,6 +308,10 @@ impl Moves {
                     address.send(Stayed(why));
                 }
             },
+            then: |id, call| match to::<A>(id) {
+                Some(address) => address.send_control_behind(Then(call)),
+                None => call(),
+            },
         }
     }
 }
@@ -349,7 +350,7 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
 }
 
 /// Calls the hook. On an error the actor ends, or crashes: with what it panicked.
-fn depart<A: Mobile>(cx: &mut ControlCx<Life<A>>) -> Result<(), Option<Box<dyn Any + Send>>> {
+pub(crate) fn depart<A: Mobile>(cx: &mut ControlCx<Life<A>>) -> Result<(), Option<Box<dyn Any + Send>>> {
     match catch_unwind(AssertUnwindSafe(|| cx.run(Departing))) {
         Err(panic) => Err(Some(panic)),
         Ok(()) if cx.is_ending() => Err(None),
@@ -357,70 +358,18 @@ fn depart<A: Mobile>(cx: &mut ControlCx<Life<A>>) -> Result<(), Option<Box<dyn A
     }
 }
 
-fn refuse(offer: Offer, panic: Option<Box<dyn Any + Send>>) {
+pub(crate) fn refuse(offer: Offer, panic: Option<Box<dyn Any + Send>>) {
     let _ = offer(Err(MigrateError::Stopped));
     if let Some(panic) = panic {
         resume_unwind(panic);
     }
 }
 
-fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<Life<A>>) {
+pub(crate) fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<Life<A>>) {
     if let Err(why) = offer(taken, cx) {
         forget_leave(&mut cx.extra().timers);
         cx.thaw();
         cx.run(Stayed(why));
-    }
-}
-
-struct Gather {
-    gathered: Gathered,
-    /// As in [`PackUp`].
-    asks_again: bool,
-}
-
-impl<A: Mobile> Control<Life<A>> for Gather {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
-        if !cx.is_calm() {
-            return cx.address().send_control_in_order(self);
-        }
-        (self.gathered)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
-    }
-
-    fn bounce(self, why: Undelivered) {
-        (self.gathered)(Err(why));
-    }
-
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        if self.asks_again {
-            return cx.address().send_control_behind(Gather { asks_again: false, ..self });
-        }
-        (self.gathered)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
-    }
-}
-
-fn together(
-    actors: &[ActorId],
-    freeze: impl FnOnce(&[RawAddress]) -> Result<Vec<RawAddress>, RawAddress>,
-) -> Result<Vec<ActorId>, ActorId> {
-    let addresses: Vec<RawAddress> = actors.iter().map(|actor| actor.0).collect();
-    freeze(&addresses).map(|frozen| frozen.into_iter().map(ActorId).collect()).map_err(ActorId)
-}
-
-struct PackFrozen(Offer);
-
-impl<A: Mobile> Control<Life<A>> for PackFrozen {
-    const PASSES: bool = true;
-
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
-        if let Err(panic) = depart(cx) {
-            cx.thaw();
-            return refuse(self.0, panic);
-        }
-        offer_or_stay(self.0, cx);
-    }
-
-    fn bounce(self, _: Undelivered) {
-        let _ = (self.0)(Err(MigrateError::Stopped));
     }
 }
 
@@ -556,9 +505,14 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         let was_frozen = cx.is_frozen();
         cx.arrive(Life { actor: self.actor });
+        let at_once = matches!(self.coming, Coming::Freely(_));
+        if self.luggage.held {
+            cx.extra().arriving = Some(Box::new(self.luggage));
+        } else {
+            cx.address().send_control_behind(Begin { luggage: self.luggage, at_once });
+        }
         match self.coming {
             Coming::Behind(marker) => {
-                cx.address().send_control_behind(Begin { luggage: self.luggage, at_once: false });
                 // If it was frozen, another marker is on its way already.
                 send_marker((!was_frozen).then_some(marker), cx.extra());
             }
@@ -567,7 +521,6 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
                 // It may have left this place only a moment ago: then they were not found when it was let in.
                 let late = extra.away.take().map(|carrier| carrier.take_watchers());
                 extra.watchers.extend(watchers.into_iter().chain(late.unwrap_or_default()));
-                cx.address().send_control_behind(Begin { luggage: self.luggage, at_once: true });
             }
         }
     }
@@ -673,6 +626,9 @@ impl<A: Mobile> Control<Life<A>> for Settle<A> {
             }
             cx.extra().away = None;
             cx.thaw();
+            if let Some(luggage) = cx.extra().arriving.take() {
+                cx.run(Arrived(*luggage));
+            }
         }
     }
 
@@ -719,7 +675,7 @@ struct Arrived(Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let Luggage { name, ties, last_timer, timers, receive_timeout } = self.0;
+        let Luggage { name, ties, last_timer, timers, receive_timeout, held: _ } = self.0;
         if let Some(name) = name {
             take_name(&mut cx, Name::new(name));
         }

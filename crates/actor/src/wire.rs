@@ -17,10 +17,11 @@ use crate::abroad::{Decision, decide, start_child};
 use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, ReplyTo};
+pub use crate::gather::{Freeze, Gathered};
 use crate::message::{HandledBy, Message};
 use crate::mobile;
 pub use crate::mobile::{
-    Agency, AnyTimer, Coming, Freeze, Gathered, Install, Luggage, Mobile, Moves, Offer, Pack, PackedTimer, ReadTimer,
+    Agency, AnyTimer, Coming, Install, Luggage, Mobile, Moves, Offer, Pack, PackedTimer, ReadTimer,
 };
 use crate::spawn::{SpawnOptions, spawn};
 

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use playhouse_actor::away::{RefName, Seat};
+use playhouse_actor::away::{Carrier, RefName, Seat};
 use playhouse_actor::wire::{Controls, WireError};
 use playhouse_actor::{ActorId, MigrateError, ShortType};
 use playhouse_executor::{SystemCore, Way};
@@ -65,6 +65,8 @@ pub(crate) struct Directory {
     pub(crate) unheard: Mutex<FxHashMap<(u64, u64, u64), Unheard>>,
     /// Who is in which group.
     groups: Mutex<Groups>,
+    /// Actors that have come with their groups, and have not begun.
+    pub(crate) held: Mutex<FxHashMap<ActorId, Held>>,
     /// How often room was made on a link whose window was full.
     pub(crate) room_made: AtomicU64,
     /// What to do to an actor of which it is known that it lives, or not yet that it does not, while the way from its place leads
@@ -113,6 +115,25 @@ pub(crate) struct Unheard {
     pub(crate) link: u64,
     /// Sends the actor on.
     pub(crate) sends: Option<Box<dyn FnOnce() + Send>>,
+    /// Those that it has come together with.
+    pub(crate) company: Option<Arc<Company>>,
+}
+
+/// A group that has come, and begins when the theater that it came from has heard so of all.
+pub(crate) struct Company {
+    pub(crate) members: Vec<ActorId>,
+    /// So many are still to be heard of.
+    pub(crate) unheard: AtomicUsize,
+}
+
+/// What is to be done when the group of an actor that has come begins.
+pub(crate) enum Held {
+    /// It waits for nothing else.
+    Ready,
+    /// It waits for its marker, ...
+    Turning,
+    /// ... which has come: with what its place is to be settled.
+    Turned(Option<Arc<dyn Carrier>>, Option<ActorId>),
 }
 
 /// That the way of a place's mail changes.
@@ -158,6 +179,7 @@ impl Directory {
             talk: crate::balance::Talk::default(),
             unheard: Mutex::default(),
             groups: Mutex::default(),
+            held: Mutex::default(),
             room_made: AtomicU64::new(0),
             again: Mutex::default(),
             came: AtomicU64::new(0),

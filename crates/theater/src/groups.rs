@@ -100,6 +100,23 @@ impl Groups {
         members.iter().copied().filter(|actor| !actor.address().is_stale()).collect()
     }
 
+    /// These actors, those of a group together, in the order of their first ones.
+    pub(crate) fn parties(&self, actors: Vec<ActorId>) -> Vec<(Option<GroupName>, Vec<ActorId>)> {
+        let mut parties: Vec<(Option<GroupName>, Vec<ActorId>)> = Vec::new();
+        let mut known: FxHashMap<GroupName, usize> = FxHashMap::default();
+        for actor in actors {
+            let group = self.of(actor);
+            match group.and_then(|group| known.get(&group)) {
+                Some(at) => parties[*at].1.push(actor),
+                None => {
+                    known.extend(group.map(|group| (group, parties.len())));
+                    parties.push((group, vec![actor]));
+                }
+            }
+        }
+        parties
+    }
+
     /// The group is to go somewhere: at once, if it is given back; else when it has come to rest.
     pub(crate) fn begin(&mut self, group: GroupName, wish: Wish) -> Option<Wish> {
         let Some(known) = self.known.get_mut(&group) else { return Some(wish) };

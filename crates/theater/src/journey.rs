@@ -14,15 +14,18 @@
 //! 3. *Going.* Behind the frames goes the word that these are all ([`Head::Together`](crate::frame::Head::Together)). The other
 //!    theater lets all of them in, or none: it begins with each, in the way in which one comes, and calls that off where it
 //!    cannot begin with one. It says where they are, or who does not come and why.
-//! 4. *Leaving.* The cells here become places, all of them; or all thaw.
+//! 4. *Leaving.* The cells here become places, all of them; or all thaw. What waited in a cell goes after its actor, and behind
+//!    that the word that this theater has heard of it ([`Head::Heard`](crate::frame::Head::Heard)).
+//! 5. *Beginning.* When that has been said of all, they begin over there: until then they are [held](crate::directory::Held).
 //!
 //! ```text
-//!            one is busy            one cannot be written
-//!           ┌───────────┐          ┌──────────────────────▶ they stay
-//!           ▼           │          │                           ▲
-//!       gathering ──────┴──▶ packing ──▶ going ── refused, lost ┘
-//!                                          │
-//!                                          └──── all have come ──▶ they have left
+//!          one is busy              one cannot be written
+//!         ┌────────────┐        ┌──────────────────────────┐
+//!         ▼            │        │                          ▼
+//!     gathering ───────┴──▶ packing ──▶ going ─────▶ they stay here
+//!                                         │  refused, lost
+//!                                         └────▶ leaving ──▶ held there ──▶ they begin there
+//!                                        all have come        all heard, or lost
 //! ```
 //!
 //! # All or none
@@ -33,10 +36,9 @@
 //! time (under the lock of [`Unheard`](crate::directory::Unheard)), or they are frozen.
 //!
 //! *Lost theaters.* There is one answer for all. So it is as with one actor: if the other theater is lost before the answer is
-//! here, all go on here, and none does so that had come back before. (And two theaters that are apart for longer than
-//! `lost_after`, and both live on, may both go on with the group.) Nor does a member go on from there to a third theater before it is
-//! known there that this one has heard of it: a journey whose members wait for that is sent when the last of them need not.
-//! A group that comes back before the answer waits as a whole for that.
+//! here, all go on here; if this one is lost, all begin there, or have not all come. (And two theaters that are apart for longer
+//! than `lost_after`, and both live on, may both go on with the group.) A group that comes back before the answer, over a third
+//! theater, since the second has given this one up, waits as a whole until it is given up here too.
 //!
 //! *One journey at a time.* Who wants a group to move while it does waits until it has come to rest; then that may be
 //! elsewhere.
@@ -44,7 +46,14 @@
 //! # One stage
 //!
 //! All places of a group's actors in a theater are on one stage from the beginning, since references tell the group. So wherever they
-//! come, they come to that. Order, watchers, markers and antechambers are each member's own.
+//! come, they come to that. Watchers, markers and antechambers are each member's own.
+//!
+//! # Order
+//!
+//! For each member it is as for any actor that moves. Between two of them, sender and receiver move, and what is sent there
+//! must not overtake what was sent here. When they are frozen, that waits in the cells here, or will before they leave (it was
+//! sent to their own stage). So it is sent on when they leave, behind it goes `Heard`, and nobody has begun there before
+//! that has come of all. Where one of them comes behind its own marker as well, it begins when both are there.
 //!
 //! # Why nothing waits for ever
 //!
@@ -52,12 +61,16 @@
 //! [`GATHER_MAX`], at the next one. (Who awaits something for ever never is between two messages: as with one actor, that is
 //! waited for.)
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_actor::wire::{Freeze, Pack};
+use playhouse_actor::away::Carrier;
+use playhouse_actor::wire::{Coming, Freeze, Pack};
 use playhouse_actor::{ActorId, GroupName, MigrateError, Undelivered};
+use rustc_hash::FxHashMap;
 
+use crate::directory::{Company, Far, Held};
 use crate::groups::Wish;
 use crate::house::House;
 use crate::link::{Link, Packed};
@@ -109,6 +122,56 @@ impl House {
         match here.first().or(elsewhere.first()) {
             Some(first) => journey.gather_at(*first),
             None => journey.end(Err(MigrateError::Stopped)),
+        }
+    }
+
+    /// Of one more of these it is known that the theater that they came from has heard of it: of the last, they begin.
+    pub(crate) fn note_heard_of(&self, company: &Company) {
+        // AcqRel: only counted; what it is about is under locks.
+        if company.unheard.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        for id in &company.members {
+            let held = self.held().remove(id);
+            match held {
+                Some(Held::Ready) => self.settle(*id, None, None),
+                Some(Held::Turned(carrier, antechamber)) => self.settle(*id, carrier, antechamber),
+                // When its marker comes.
+                Some(Held::Turning) | None => {}
+            }
+        }
+    }
+
+    /// The theaters that some of a group have gone to, as far as is known.
+    pub(crate) fn gone_to(&self, group: GroupName) -> Vec<u64> {
+        let gone = self.members(group).1;
+        gone.into_iter().filter_map(|member| self.directory.at(member)).map(|at| at.theater).collect()
+    }
+
+    /// As [`House::undo_arrival`], where it was not told yet how it comes: it is where it `was`.
+    pub(crate) fn call_off(self: &Arc<Self>, id: ActorId, coming: Coming, was: Far) {
+        self.directory.note_moved(id, Some(was));
+        let Coming::Freely(watchers) = coming else { return self.undo_arrival(id) };
+        // Another way there, which is not closed.
+        let carrier = self.way_to(id, &was, &self.directory.all_links(), &mut Vec::new());
+        let Some((moves, entry)) = self.registry.moves(id).copied() else { return };
+        (moves.settle)(id, carrier, None);
+        for (watcher, notify) in watchers {
+            // On that way, not on the old one.
+            (moves.then)(id, Box::new(move || (entry.controls.watch)(id, watcher, notify)));
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, FxHashMap<ActorId, Held>> {
+        self.directory.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Settles the place `id`; if its actor has come with a group that has not begun, when that begins.
+    pub(crate) fn settle(&self, id: ActorId, carrier: Option<Arc<dyn Carrier>>, antechamber: Option<ActorId>) {
+        if let Some(held) = self.held().get_mut(&id) {
+            *held = Held::Turned(carrier, antechamber);
+        } else if let Some((moves, _)) = self.registry.moves(id) {
+            (moves.settle)(id, carrier, antechamber);
         }
     }
 

@@ -243,28 +243,6 @@ impl House {
         }
     }
 
-    /// As [`House::undo_arrival`], where the actor `was` elsewhere before, or (nothing) its place was made for its arrival; it
-    /// was not told yet how it comes.
-    pub(crate) fn call_off(self: &Arc<Self>, id: ActorId, coming: Coming, was: Option<Far>) {
-        let Coming::Freely(watchers) = coming else { return self.undo_arrival(id) };
-        let Some(controls) = self.registry.controls(id) else { return };
-        let Some(was) = was else {
-            if self.directory.forget_actor(id) {
-                (controls.forget)(id);
-            }
-            return;
-        };
-        // It goes on to be elsewhere, with another way there that is not closed.
-        let carrier = self.way_to(id, &was, &self.directory.all_links(), &mut Vec::new());
-        self.directory.note_moved(id, Some(was));
-        if let Some((moves, _)) = self.registry.moves(id) {
-            (moves.settle)(id, carrier, None);
-        }
-        for (watcher, notify) in watchers {
-            (controls.watch)(id, watcher, notify);
-        }
-    }
-
     /// The marker of the place `id` was answered: the actor is there, or the marker is lost.
     pub(crate) fn turned(self: &Arc<Self>, id: ActorId, number: u64, at: Option<Far>) {
         let elsewhere = at.filter(|at| at.theater != self.incarnation);
@@ -303,7 +281,7 @@ impl House {
         } else if antechamber.is_some() {
             watched = links.iter().flat_map(|link| link.release(id)).collect();
         }
-        (moves.settle)(id, carrier, antechamber);
+        self.settle(id, carrier, antechamber);
         if let Some(controls) = self.registry.controls(id) {
             for (watcher, tell) in watched {
                 (controls.watch)(id, watcher, Notify::Call(tell));
@@ -312,7 +290,7 @@ impl House {
     }
 
     /// A new way from the place `id` to where the actor is; who watched it over an old one is added to `watched`.
-    fn way_to(
+    pub(crate) fn way_to(
         &self,
         id: ActorId,
         far: &Far,

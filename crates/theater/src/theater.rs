@@ -1,7 +1,7 @@
 //! Theaters: systems that other ones reach.
 
 use std::any::{TypeId, type_name};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +10,7 @@ use std::time::Duration;
 use playhouse_actor::away::{Berth, Found, Host, Place, Write, place};
 use playhouse_actor::wire::{Codec, Remote, WireError};
 use playhouse_actor::{
-    ActorId, ActorRef, AskError, Group, GroupName, MigrateError, Mobile, ShutdownError, ShutdownReport, System,
-    SystemBuilder,
+    ActorId, ActorRef, AskError, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System, SystemBuilder,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -493,45 +492,23 @@ impl Theater {
                     evacuation.stayed.extend(who.into_iter().map(|id| (id, why.clone())));
                 }
             };
-            for ((group, who), peer) in self.together(leaving).into_iter().zip(to.iter().cycle()) {
+            let parties = self.house.directory.groups().parties(leaving);
+            for ((group, mut who), peer) in parties.into_iter().zip(to.iter().cycle()) {
+                let first = who[0];
+                // Their cells may not have heard yet that they have gone with others.
+                who.retain(|id| !self.house.directory.is_elsewhere(*id));
                 if under_way.len() >= UNDER_WAY_MAX {
                     under_way.pop_front().map(&mut end);
                 }
                 let answer = Answer::new(&self.house);
                 let migration = Migration(Arc::clone(&answer));
-                let peer = group.and_then(|group| self.where_some_of(group, to)).unwrap_or(peer);
-                self.house.migrate(who[0], Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
+                let gone = group.map(|group| self.house.gone_to(group)).unwrap_or_default();
+                let peer = to.iter().find(|peer| gone.contains(&peer.link.incarnation)).unwrap_or(peer);
+                self.house.migrate(first, Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
                 under_way.push_back((who, migration));
             }
             under_way.into_iter().for_each(end);
         }
-    }
-
-    /// Those of a group together, in the order of their first ones.
-    fn together(&self, actors: Vec<ActorId>) -> Vec<(Option<GroupName>, Vec<ActorId>)> {
-        let groups = self.house.directory.groups();
-        let mut parties: Vec<(Option<GroupName>, Vec<ActorId>)> = Vec::new();
-        let mut known: HashMap<GroupName, usize> = HashMap::new();
-        for actor in actors {
-            let group = groups.of(actor);
-            match group.and_then(|group| known.get(&group)) {
-                Some(at) => parties[*at].1.push(actor),
-                None => {
-                    known.extend(group.map(|group| (group, parties.len())));
-                    parties.push((group, vec![actor]));
-                }
-            }
-        }
-        parties
-    }
-
-    /// The one of these theaters that a group has gone to before, as far as is known.
-    fn where_some_of<'a>(&self, group: GroupName, to: &'a [Peer]) -> Option<&'a Peer> {
-        let gone = self.house.members(group).1;
-        gone.into_iter().find_map(|member| {
-            let at = self.house.directory.at(member)?;
-            to.iter().find(|peer| peer.link.incarnation == at.theater)
-        })
     }
 
     /// Ends the theater: waits until the others have what was sent to them (at most `limit`), then takes leave of them and

@@ -15,7 +15,7 @@ use crate::moves::{Done, Gone};
 /// An actor that comes, or a group.
 pub(crate) enum Arrival {
     One(u64, Guest),
-    Together(super::together::Company),
+    Together(super::together::Guests),
 }
 
 /// An actor that comes, and was read.
@@ -177,8 +177,12 @@ impl Link {
             let is_its = unheard.get(&born).is_some_and(|unheard| unheard.link == self.number);
             is_its.then(|| unheard.remove(&born)).flatten()
         };
-        if let Some(send) = heard.and_then(|unheard| unheard.sends) {
+        let Some(Unheard { sends, company, .. }) = heard else { return };
+        if let Some(send) = sends {
             send();
+        }
+        if let (Some(company), Some(house)) = (company, self.house()) {
+            house.note_heard_of(&company);
         }
     }
 
@@ -232,7 +236,7 @@ impl Link {
     // -- coming ---------------------------------------------------------------------------------------------------------
 
     pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), born: Far, bytes: &[u8]) {
-        match self.read_actor(kind, born, bytes) {
+        match self.read_actor(kind, born, bytes, false) {
             Ok(guest) => {
                 let arrival = Arrival::One(ask, guest);
                 let place = self.place_of(&born);
@@ -255,7 +259,14 @@ impl Link {
         });
     }
 
-    pub(super) fn read_actor(&self, (kind, codec): (u32, Codec), born: Far, bytes: &[u8]) -> Result<Guest, WireError> {
+    /// Reads an actor that comes; one that is `held` begins when its group does.
+    pub(super) fn read_actor(
+        &self,
+        (kind, codec): (u32, Codec),
+        born: Far,
+        bytes: &[u8],
+        held: bool,
+    ) -> Result<Guest, WireError> {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
         let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);
@@ -267,7 +278,8 @@ impl Link {
             Ok(ReadTimer { id: timer.id, left: timer.left, pace: timer.pace, kept: timer.kept, start })
         });
         let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
-        let install = (moves.read)(state, codec, Luggage { name, ties, last_timer, timers, receive_timeout })?;
+        let luggage = Luggage { name, ties, last_timer, timers, receive_timeout, held };
+        let install = (moves.read)(state, codec, luggage)?;
         Ok(Guest { born, moves, entry, install })
     }
 
@@ -314,7 +326,7 @@ impl Link {
         self.directory.note_moved(id, None);
         // Relaxed: it is counted only.
         self.directory.came.fetch_add(1, Ordering::Relaxed);
-        unheard.insert(key, Unheard { link: self.number, sends: None });
+        unheard.insert(key, Unheard { link: self.number, sends: None, company: None });
         drop(unheard);
         self.directory.seat(id, house.listens)
     }

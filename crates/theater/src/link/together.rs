@@ -8,14 +8,14 @@ use playhouse_actor::{GroupName, MigrateError};
 
 use super::moves::{Guest, Ready, received, unwritable};
 use super::*;
-use crate::directory::{Far, Return};
+use crate::directory::{Company, Far, Held, Return, Unheard};
 use crate::moves::{Done, Gone};
 
 /// Members of a group that were read, by their numbers; or why one cannot be.
 pub(super) type Party = FxHashMap<u32, Result<Guest, String>>;
 
-/// A group that comes.
-pub(crate) struct Company {
+/// A group that comes, and was read.
+pub(crate) struct Guests {
     ask: u64,
     group: GroupName,
     guests: Vec<Guest>,
@@ -30,32 +30,6 @@ pub(crate) struct Packed {
     pub(crate) id: ActorId,
     pub(crate) moves: Moves,
     born: Far,
-    /// Its frame, where that cannot be sent yet: the theater that it came from is still to say that it has heard of that.
-    held: Option<Vec<u8>>,
-}
-
-/// What is sent when all frames of the members have been.
-struct Last {
-    link: Arc<Link>,
-    left: AtomicUsize,
-    /// A member's frame could not be sent: why.
-    failed: Mutex<Option<WireError>>,
-    send: Mutex<Option<Box<dyn FnOnce(Result<(), WireError>) + Send>>>,
-}
-
-impl Last {
-    /// One more has been sent.
-    fn sent(&self, sent: Result<bool, WireError>) {
-        if let Err(error) = sent {
-            lock(&self.failed).get_or_insert(error);
-        }
-        // AcqRel: the last one sees what the others have noted.
-        if self.left.fetch_sub(1, Ordering::AcqRel) == 1
-            && let Some(send) = lock(&self.send).take()
-        {
-            send(lock(&self.failed).take().map_or(Ok(()), Err));
-        }
-    }
 }
 
 impl Link {
@@ -78,17 +52,9 @@ impl Link {
                 (pack.state)(codec, out)
             })
         };
-        let is_unheard = lock(&self.directory.unheard).contains_key(&born.key());
-        let held = if is_unheard {
-            let mut bytes = Vec::new();
-            write(&mut bytes).map_err(unwritable)?;
-            Some(bytes)
-        } else {
-            let lost = |error| if self.is_lost() { MigrateError::TheaterLost } else { unwritable(error) };
-            self.send(Lane::Normal, write).map_err(lost)?;
-            None
-        };
-        Ok(Packed { at, id, moves, born, held })
+        let lost = |error| if self.is_lost() { MigrateError::TheaterLost } else { unwritable(error) };
+        self.send(Lane::Normal, write).map_err(lost)?;
+        Ok(Packed { at, id, moves, born })
     }
 
     /// The members that were sent as this journey do not go.
@@ -98,13 +64,11 @@ impl Link {
     }
 
     /// The members of a group have been packed, and go.
-    pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, mut members: Vec<Packed>, done: Done) {
+    pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, members: Vec<Packed>, done: Done) {
         {
             let mut leaving = lock(&self.directory.leaving);
             leaving.extend(members.iter().map(|member| (member.id, None)));
         }
-        let held: Vec<((u64, u64, u64), Vec<u8>)> =
-            members.iter_mut().filter_map(|member| Some((member.born.key(), member.held.take()?))).collect();
         let count = members.len() as u32;
         let link = Arc::clone(self);
         let answer: TakeAnswer = Box::new(move |answer| {
@@ -119,39 +83,8 @@ impl Link {
             });
             link.arrived_there(members, received, done);
         });
-        let link = Arc::clone(self);
-        let send = move |sent: Result<(), WireError>| {
-            if let Err(error) = sent {
-                link.say_apart(of);
-                return answer(Err(AskError::Unreachable(error.to_string())));
-            }
-            // On an error the answer says it.
-            let _ = link.ask_with(answer, Lane::Normal, |ask, out| Head::Together { ask, of, group, count }.write(out));
-        };
-        let last = Arc::new(Last {
-            link: Arc::clone(self),
-            left: AtomicUsize::new(held.len() + 1),
-            failed: Mutex::default(),
-            send: Mutex::new(Some(Box::new(send))),
-        });
-        for (born, bytes) in held {
-            let last = Arc::clone(&last);
-            let send = move || {
-                let sent = last.link.send(Lane::Normal, |out| {
-                    out.extend_from_slice(&bytes);
-                    Ok(())
-                });
-                last.sent(sent);
-            };
-            let mut unheard = lock(&self.directory.unheard);
-            if let Some(unheard) = unheard.get_mut(&born) {
-                unheard.sends = Some(Box::new(send));
-            } else {
-                drop(unheard);
-                send();
-            }
-        }
-        last.sent(Ok(true));
+        // On an error the answer says it.
+        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Together { ask, of, group, count }.write(out));
     }
 
     /// The other theater has said what has become of them, or is lost.
@@ -184,9 +117,13 @@ impl Link {
                     let way = Arc::default();
                     self.directory.note_left(*id, *at, &way);
                     (moves.leave)(*id, Arc::clone(carrier), way);
-                    // It does not matter if it cannot be said: then the other theater hears that the link is lost.
-                    let Far { theater, slot, life, .. } = *born;
-                    let _ = self.send(Lane::Normal, |out| Head::Heard { theater, slot, life }.write(out));
+                    let (link, Far { theater, slot, life, .. }) = (Arc::clone(self), *born);
+                    // Behind what has waited for it here.
+                    let heard = move || {
+                        // It does not matter if it cannot be said: then the other theater hears that the link is lost.
+                        let _ = link.send(Lane::Normal, |out| Head::Heard { theater, slot, life }.write(out));
+                    };
+                    (moves.then)(*id, Box::new(heard));
                 }
             }
             Err(why) => members.iter().for_each(|member| (member.moves.stay)(member.id, why.clone())),
@@ -200,7 +137,7 @@ impl Link {
     // -- coming ---------------------------------------------------------------------------------------------------------
 
     pub(super) fn take_member(&self, (of, at): (u64, u32), kind: (u32, Codec), born: Far, bytes: &[u8]) {
-        let guest = self.read_actor(kind, born, bytes).map_err(|error| error.to_string());
+        let guest = self.read_actor(kind, born, bytes, true).map_err(|error| error.to_string());
         lock(&self.parties).entry(of).or_default().insert(at, guest);
     }
 
@@ -216,13 +153,13 @@ impl Link {
             None => Err((at, "it was not sent".to_owned())),
         };
         match (0..count).map(guest).collect::<Result<Vec<Guest>, _>>() {
-            Ok(guests) => self.let_in_together(Company { ask, group, guests }),
+            Ok(guests) => self.let_in_together(Guests { ask, group, guests }),
             Err(why) => self.say_received(ask, &Received::Err(why)),
         }
     }
 
     /// Lets a group in, and says so; where one of them has left here and is not known to have come anywhere, when that is known.
-    pub(super) fn let_in_together(&self, company: Company) {
+    pub(super) fn let_in_together(&self, company: Guests) {
         let places: Vec<ActorId> = company.guests.iter().filter_map(|guest| self.place_of(&guest.born)).collect();
         {
             let mut leaving = lock(&self.directory.leaving);
@@ -236,23 +173,26 @@ impl Link {
         self.say_received(ask, &received);
     }
 
-    fn install_together(&self, Company { group, guests, .. }: Company) -> Result<Vec<Seat>, (u32, WireError)> {
+    fn install_together(&self, Guests { group, guests, .. }: Guests) -> Result<Vec<Seat>, (u32, WireError)> {
         let house = self.house().ok_or_else(|| (0, WireError::new("it is closing")))?;
         let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
         // Before any of them can go on from here; and who asks which of them are here hears of all or of none.
         let mut unheard = lock(&self.directory.unheard);
-        let mut begun: Vec<(ActorId, Coming, Option<Far>)> = Vec::new();
+        let mut begun: Vec<(ActorId, Coming, Far)> = Vec::new();
         for (guest, at) in guests.iter().zip(0..) {
             let begins = match self.place_of(&guest.born) {
                 Some(place) => {
-                    let was = self.directory.at(place);
+                    let was = self.directory.at(place).unwrap_or(guest.born);
                     house.begin_arrival(place, &guest.moves).map(|coming| (place, coming, was))
                 }
                 // So that nobody hears of it by another name, it comes to a place here as well.
-                None => Ok((self.place_beside(group, stage, guest), Coming::Freely(Vec::new()), None)),
+                None => Ok((self.place_beside(group, stage, guest), Coming::Freely(Vec::new()), guest.born)),
             };
             match begins {
-                Ok(begins) => begun.push(begins),
+                Ok(begins) => {
+                    self.directory.note_moved(begins.0, None);
+                    begun.push(begins);
+                }
                 Err(error) => {
                     for (place, coming, was) in begun {
                         house.call_off(place, coming, was);
@@ -261,13 +201,21 @@ impl Link {
                 }
             }
         }
+        let company = Arc::new(Company {
+            members: begun.iter().map(|(id, ..)| *id).collect(),
+            unheard: AtomicUsize::new(begun.len()),
+        });
+        let held = begun.iter().map(|(id, coming, _)| {
+            (*id, if matches!(coming, Coming::Freely(_)) { Held::Ready } else { Held::Turning })
+        });
+        lock(&self.directory.held).extend(held);
         let mut seats = Vec::new();
         for (guest, (id, coming, _)) in guests.into_iter().zip(begun) {
-            self.directory.note_moved(id, None);
             (guest.install)(&self.core, Some((id, coming))).map_err(|error| (0, error))?;
             // Relaxed: it is counted only.
             self.directory.came.fetch_add(1, Ordering::Relaxed);
-            unheard.insert(guest.born.key(), crate::directory::Unheard { link: self.number, sends: None });
+            let company = Some(Arc::clone(&company));
+            unheard.insert(guest.born.key(), Unheard { link: self.number, sends: None, company });
             seats.push(self.directory.seat(id, house.listens).map_err(|error| (0, error))?);
         }
         Ok(seats)
