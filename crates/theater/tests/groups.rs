@@ -85,6 +85,11 @@ remote_message!(Chat -> ());
 struct Bear;
 remote_message!(Bear -> ActorRef<Member>);
 
+/// Sends so many entries to its friend.
+#[derive(Serialize, Deserialize)]
+struct Relay(u64);
+remote_message!(Relay -> ());
+
 #[derive(Serialize, Deserialize)]
 struct GoTo(std::net::SocketAddr);
 remote_message!(GoTo -> ());
@@ -146,12 +151,20 @@ impl Handler<Bear> for Member {
         ctx.spawn_with(SpawnOptions::new().placement(Placement::Group(group)), Member::default())
     }
 }
+impl Handler<Relay> for Member {
+    fn handle(&mut self, Relay(entries): Relay, _: &mut Context<Self>) {
+        for _ in 0..entries {
+            self.taken += 1;
+            self.friend.expect("it has one").tell(Entry { from: 0, number: self.taken });
+        }
+    }
+}
 impl Handler<GoTo> for Member {
     fn handle(&mut self, GoTo(theater): GoTo, ctx: &mut Context<Self>) {
         ctx.migrate_to(theater);
     }
 }
-remote!(mobile Member: Entry, Sum, Place, Stays, Befriend, Chat, Bear, GoTo);
+remote!(mobile Member: Entry, Sum, Place, Stays, Befriend, Chat, Bear, Relay, GoTo);
 
 /// Cannot move.
 struct Fixed;
@@ -503,6 +516,53 @@ fn tour(theaters: &[Theater], peers: &[Vec<Option<Peer>>], entries: u64) {
 fn nothing_is_lost_repeated_or_reordered_while_a_group_moves() {
     let (theaters, peers) = theaters(3);
     tour(&theaters, &peers, 3_000);
+}
+
+/// Has a member send to another, so often, one time after the other.
+struct Prompter {
+    to: ActorRef<Member>,
+    left: u32,
+    done: mpsc::Sender<()>,
+}
+impl Actor for Prompter {}
+impl Handler<Write> for Prompter {
+    fn handle(&mut self, _: Write, ctx: &mut Context<Self>) {
+        if self.left == 0 {
+            let _ = self.done.send(());
+            return;
+        }
+        self.left -= 1;
+        ctx.ask(self.to, Relay(RELAYED)).then(|_, answer, ctx| {
+            answer.unwrap();
+            ctx.this().tell(Write);
+        });
+    }
+}
+/// Entries that are sent at one time.
+const RELAYED: u64 = 5;
+
+#[test]
+fn what_members_send_each_other_keeps_its_order_though_both_move() {
+    const PROMPTS: u32 = 3_000;
+    let (theaters, peers) = theaters(3);
+    let group = Group::new(theaters[0].system());
+    let all = members(&theaters[0], group, 2);
+    ask(all[0], Befriend(all[1]));
+    let (done, finished) = mpsc::channel();
+    for theater in &theaters {
+        let prompter = Prompter { to: known_in(theater, &theaters[0], 1)[0], left: PROMPTS, done: done.clone() };
+        theater.system().spawn(prompter).tell(Write);
+    }
+    let (mut at, mut open) = (0, theaters.len());
+    while open > 0 {
+        let to = (at + 1) % theaters.len();
+        theaters[at].migrate_group(group, peers[at][to].as_ref().unwrap()).wait().unwrap();
+        at = to;
+        open -= finished.try_iter().count();
+    }
+    let sent = 3 * u64::from(PROMPTS) * RELAYED;
+    eventually(|| (ask(all[1], Sum).0 == sent).then_some(()));
+    assert_eq!(ask(all[1], Sum).1, vec![]);
 }
 
 #[test]
