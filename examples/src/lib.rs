@@ -15,6 +15,8 @@ mod guide {
     mod routers {}
     #[doc = include_str!("../../guide/asks.md")]
     mod asks {}
+    #[doc = include_str!("../../guide/groups.md")]
+    mod groups {}
     #[doc = include_str!("../../guide/guards.md")]
     mod guards {}
     #[doc = include_str!("../../guide/topics.md")]

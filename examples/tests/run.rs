@@ -12,6 +12,7 @@ const BLOCKING: &str = env!("CARGO_BIN_EXE_blocking");
 const TWO_THEATERS: &str = env!("CARGO_BIN_EXE_two_theaters");
 const ROUTER: &str = env!("CARGO_BIN_EXE_router");
 const GATHER: &str = env!("CARGO_BIN_EXE_gather");
+const GROUPS: &str = env!("CARGO_BIN_EXE_groups");
 const BOUNDED_BUFFER: &str = env!("CARGO_BIN_EXE_bounded_buffer");
 const BOUNDED_MAILBOX: &str = env!("CARGO_BIN_EXE_bounded_mailbox");
 const TIMERS: &str = env!("CARGO_BIN_EXE_timers");
@@ -51,6 +52,17 @@ impl Drop for File {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
+}
+
+// -- groups --------------------------------------------------------------------------------------------------------------
+
+#[test]
+fn groups_go_on_with_their_match_wherever_they_are_taken() {
+    let expected = "Table \"green\", of the group, cannot go: actors of its type are not mobile: see `#[actor(mobile)]`\n\
+                    Ada: 10000 hits, 0 out of turn, 2 trips\n\
+                    Ben: 10000 hits, 0 out of turn, 2 trips\n\
+                    the judge: 1 trip\n";
+    assert_eq!(run(GROUPS, &[]), (0, expected.to_owned(), String::new()));
 }
 
 // -- bounded_mailbox ----------------------------------------------------------------------------------------------------

@@ -281,7 +281,7 @@ impl<A: Portable> Kin for Issue<A> {
             Codec::Positional.write(&(ties, name), out)?;
             codec.write(&actor, out)
         });
-        let place = |system: &SystemCore, stage, carrier| place::<A>(system, stage, carrier).id();
+        let place = |system: &SystemCore, berth, carrier| place::<A>(system, berth, carrier).id();
         let id = host.start(TypeId::of::<A>(), type_name::<A>(), &write, &place)?;
         self.child = ActorRef::of_id(id);
         Ok(id)

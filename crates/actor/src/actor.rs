@@ -14,7 +14,7 @@ use crate::actor_ref::ActorRef;
 use crate::away::{self, Carrier, Parcel};
 use crate::context::Context;
 use crate::idle::Idle;
-use crate::mobile::MigrateError;
+use crate::mobile::{Luggage, MigrateError};
 use crate::names::Name;
 use crate::supervise::Child;
 use crate::timers::{Timers, cancel_all, go_on_all};
@@ -163,6 +163,8 @@ pub struct Extra<A: Actor> {
     pub(crate) child: Option<Child<A>>,
     /// Where the actor is, if it is not here.
     pub(crate) away: Option<Arc<dyn Carrier>>,
+    /// What it has come with, and is to be given before it goes on.
+    pub(crate) arriving: Option<Box<Luggage>>,
 }
 
 impl<A: Actor> Default for Extra<A> {
@@ -175,6 +177,7 @@ impl<A: Actor> Default for Extra<A> {
             idle: None,
             child: None,
             away: None,
+            arriving: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use playhouse_executor::SystemCore;
 
 use crate::actor::{ActorId, Life, Notify, Watcher};
 use crate::actor_ref::ActorRef;
-use crate::away::Carrier;
+use crate::away::{Berth, Carrier};
 use crate::wire::{Controls, Remote, handles, spawns};
 
 /// A reference to an actor of any type that other theaters may send to: `Copy`, keeping nothing alive, and good wherever the
@@ -108,7 +108,7 @@ impl fmt::Debug for AnyActor {
 pub(crate) struct Known {
     name: &'static str,
     resident: TypeId,
-    pub(crate) place: fn(&SystemCore, u16, Arc<dyn Carrier>) -> ActorId,
+    pub(crate) place: fn(&SystemCore, Berth, Arc<dyn Carrier>) -> ActorId,
     controls: &'static Controls,
 }
 

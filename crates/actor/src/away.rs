@@ -19,6 +19,7 @@ use crate::actor::{Actor, ActorId, Extra, Life, Notify, StopReason, Watcher, dea
 use crate::actor_ref::{ActorRef, Recipient};
 use crate::any::{AnyActor, Known};
 use crate::ask::{AskError, ReplyTo};
+use crate::group::GroupName;
 use crate::message::Message;
 use crate::wire::{Codec, Remote, WireError, handles_named, handles_of};
 
@@ -128,9 +129,21 @@ impl<A: Actor> Extra<A> {
     }
 }
 
-/// Makes a place for an `A` that lives elsewhere: in `stage`, unless it may come to live here.
-pub fn place<A: Remote>(system: &SystemCore, stage: u16, carrier: Arc<dyn Carrier>) -> ActorRef<A> {
-    let stage = if A::MOBILE { system.next_stage() } else { stage };
+/// The stage of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Berth {
+    /// This one of a link; any, if its actor may come to live here.
+    Link(u16),
+    /// This one, of the actor's group.
+    Group(u16),
+}
+
+/// Makes a place for an `A` that lives elsewhere.
+pub fn place<A: Remote>(system: &SystemCore, berth: Berth, carrier: Arc<dyn Carrier>) -> ActorRef<A> {
+    let stage = match berth {
+        Berth::Link(_) if A::MOBILE => system.next_stage(),
+        Berth::Link(stage) | Berth::Group(stage) => stage,
+    };
     ActorRef::new(system.spawn_away(stage, Extra::of(carrier)))
 }
 
@@ -237,6 +250,21 @@ pub enum RefName {
         /// That the theater has made this name.
         seal: u64,
     },
+    /// A mobile actor of a group.
+    Member {
+        /// Which.
+        group: GroupName,
+        /// Where it was born: with the three below, who it is.
+        theater: u64,
+        /// Its place there.
+        slot: u64,
+        /// Its life there.
+        life: u64,
+        /// That the theater has made this name.
+        seal: u64,
+        /// Where it is, or somebody who knows the way; nothing where it was born in the sender, and has never moved.
+        at: Option<Seat>,
+    },
 }
 
 /// The place of an actor in some theater.
@@ -254,8 +282,8 @@ pub struct Seat {
     pub seal: u64,
 }
 
-/// Makes a place in a stage.
-pub type Place<'a> = &'a dyn Fn(&SystemCore, u16, Arc<dyn Carrier>) -> ActorId;
+/// Makes a place.
+pub type Place<'a> = &'a dyn Fn(&SystemCore, Berth, Arc<dyn Carrier>) -> ActorId;
 
 /// The border between this theater and another: what references look like on the other side.
 pub trait Border: Send + Sync {
@@ -346,7 +374,7 @@ impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
         if CROSSING.get() == Crossing::Shape {
             return Ok(ActorRef::nowhere());
         }
-        let place = |system: &SystemCore, stage, carrier| place::<A>(system, stage, carrier).id();
+        let place = |system: &SystemCore, berth, carrier| place::<A>(system, berth, carrier).id();
         let met = border().and_then(|border| border.meet(name, &place)).map_err(crate::wire::unreadable)?;
         match met.0.of_type() {
             Some(address) => Ok(ActorRef::new(address)),

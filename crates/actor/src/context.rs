@@ -9,11 +9,12 @@ use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::any::AnyActor;
 use crate::ask::{AskError, PostAsk, ReplyTo};
+use crate::group::Group;
 use crate::idle::Idle;
 use crate::mail::{Answer, DownMail, Start};
 use crate::message::{HandledBy, Message};
 use crate::mobile::Mobile;
-use crate::spawn::{Group, SpawnError, SpawnOptions};
+use crate::spawn::{SpawnError, SpawnOptions};
 use crate::system::System;
 use crate::timers::{Copying, Pace, Timer};
 
@@ -88,14 +89,18 @@ impl<A: Actor> Context<A> {
         with_current_system(|system| crate::spawn::spawn(system.expect("a handler runs on a worker"), options, actor))
     }
 
-    /// A group around this actor: actors started in it share this actor's stage.
+    /// The group of this actor: actors started in it share this actor's stage, and are members of its group.
+    ///
+    /// An actor that was started in none is no member of one: what this returns then is its stage only, and who is started there
+    /// moves alone.
     ///
     /// A [dedicated](crate::Placement::Dedicated) actor's thread takes nobody else: its group shares one of the common
     /// stages, the same at each call.
     pub fn group(&self) -> Group {
         // The stages of dedicated actors are numbered behind the common ones.
-        let stages = self.system().stages();
-        Group { stage: (usize::from(self.cx.address().raw().stage()) % stages) as u16 }
+        let (system, address) = (self.system(), self.cx.address().raw());
+        let stage = usize::from(address.stage()) % system.stages();
+        Group::around(ActorId(address), stage as u16, &system)
     }
 
     /// Stops this actor after this message. What is queued for it becomes dead letters.
@@ -252,6 +257,8 @@ impl<A: Actor> Context<A> {
     }
 
     /// Has this actor taken to the theater at `theater` once this message is handled: what was sent to it follows.
+    ///
+    /// With it go all actors of its [group](crate::Group) that live here, once they are all between two messages.
     ///
     /// There, [`arrived`](Actor::arrived) is called. Where it cannot be taken there, [`stayed`](Actor::stayed) is called
     /// here, and it goes on as if nothing had been.

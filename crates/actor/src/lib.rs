@@ -15,6 +15,8 @@ pub mod away;
 pub mod clones;
 mod context;
 mod deadline;
+mod gather;
+mod group;
 mod histogram;
 mod idle;
 mod mail;
@@ -43,6 +45,9 @@ pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
 pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, AskFuture, Phase};
 pub use context::{Context, ContextAsk, TimerKey};
+pub use group::Group;
+#[doc(hidden)]
+pub use group::GroupName;
 pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, SyncMode};
 pub use mobile::{MigrateError, Mobile};
 #[doc(hidden)]
@@ -51,7 +56,7 @@ pub use names::{ShortType, name_of};
 pub use observe::{Doings, Look};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
-pub use spawn::{Group, Placement, SpawnError, SpawnOptions};
+pub use spawn::{Placement, SpawnError, SpawnOptions};
 pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};
 pub use system::{
     BuildError, DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats, System, SystemBuilder,

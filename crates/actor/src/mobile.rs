@@ -6,6 +6,7 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::actor_ref::ActorRef;
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel, Write, copy_of};
 use crate::context::Context;
+use crate::gather::{Gather, Gathered, PackFrozen, Then};
+use crate::group::GroupName;
 use crate::idle::Idle;
 use crate::message::HandledBy;
 use crate::names::Name;
@@ -52,6 +55,19 @@ pub enum MigrateError {
     Unreachable(String),
     /// The other theater was lost before it had said that the actor has come.
     TheaterLost,
+    /// Actors of its type are not mobile: see [`Mobile`].
+    Immobile,
+    /// It awaited something each time when the other actors of its group could have gone.
+    Busy,
+    /// An actor of a group cannot go, so none of them goes: who, and why.
+    Member {
+        /// The actor, as it is shown in reports.
+        who: String,
+        /// Why it cannot.
+        why: Box<MigrateError>,
+    },
+    /// What was to move is no group, only a stage: made by [`Context::group`] in an actor that is in none, or in another system.
+    NoGroup,
 }
 
 impl fmt::Display for MigrateError {
@@ -67,14 +83,30 @@ impl fmt::Display for MigrateError {
             MigrateError::TheaterLost => {
                 f.write_str("the other theater was lost before it had said that the actor has come")
             }
+            MigrateError::Immobile => f.write_str("actors of its type are not mobile: see `#[actor(mobile)]`"),
+            MigrateError::Busy => {
+                f.write_str("it awaited something each time when the others of its group could have gone")
+            }
+            MigrateError::Member { who, why } => write!(f, "{who}, of the group, cannot go: {why}"),
+            MigrateError::NoGroup => f.write_str(
+                "it is only a stage, and no group that can move: make one with `Group::new` in the system of a theater",
+            ),
         }
     }
 }
 
 impl std::error::Error for MigrateError {}
 
-/// Takes actors away: what a theater is to the actors in it.
+/// What a theater is to the actors in it: takes them away, and knows their groups.
 pub trait Agency: Send + Sync + 'static {
+    /// The name of a new group; none, where the theater is closing.
+    fn new_group(&self) -> Option<GroupName>;
+    /// The stage of a group here: `own`, if the group was made here.
+    fn stage_of(&self, group: GroupName, own: u16) -> u16;
+    /// `actor`, of the type `kind`, was started in a group.
+    fn join(&self, group: GroupName, actor: ActorId, kind: &'static str);
+    /// The group that the actor is a member of.
+    fn group_of(&self, actor: ActorId) -> Option<GroupName>;
     /// Has `actor` taken to the theater at `to`; where that fails early, `failed` is told.
     fn migrate(&self, actor: ActorId, to: SocketAddr, failed: Box<dyn FnOnce(MigrateError) + Send>);
 }
@@ -144,6 +176,8 @@ pub struct Luggage {
     pub timers: Vec<ReadTimer>,
     /// Its receive timeout, if it has one.
     pub receive_timeout: Option<Duration>,
+    /// It begins when it is settled, not before.
+    pub held: bool,
 }
 
 /// A timer, as it was read.
@@ -191,6 +225,10 @@ pub enum Coming {
 pub struct Moves {
     /// Freezes it between two messages and offers it.
     pub pack: fn(ActorId, Offer),
+    /// Calls back when it is between two messages: then it may be frozen with others.
+    pub gather: fn(ActorId, Gathered),
+    /// Offers it, which was frozen with others.
+    pub pack_frozen: fn(ActorId, Offer),
     /// It goes on here after all.
     pub stay: fn(ActorId, MigrateError),
     /// It has left, and its mail follows by this carrier, as long as that way is not closed.
@@ -210,6 +248,8 @@ pub struct Moves {
     pub settle: fn(ActorId, Option<Arc<dyn Carrier>>, Option<ActorId>),
     /// It was to be taken away, and was not.
     pub failed: fn(ActorId, MigrateError),
+    /// Calls back behind what its cell was told before.
+    pub then: fn(ActorId, Box<dyn FnOnce() + Send>),
 }
 
 fn to<A: Actor>(id: ActorId) -> Option<Address<Life<A>>> {
@@ -221,6 +261,14 @@ impl Moves {
         Moves {
             pack: |id, offer| match to::<A>(id) {
                 Some(address) => address.send_control(PackUp { offer, asks_again: true }),
+                None => drop(offer(Err(MigrateError::Stopped))),
+            },
+            gather: |id, gathered| match to::<A>(id) {
+                Some(address) => address.send_control(Gather { gathered, asks_again: true }),
+                None => gathered(Err(Undelivered::Stopped)),
+            },
+            pack_frozen: |id, offer| match to::<A>(id) {
+                Some(address) => address.send_control(PackFrozen(offer)),
                 None => drop(offer(Err(MigrateError::Stopped))),
             },
             stay: |id, why| {
@@ -260,6 +308,10 @@ impl Moves {
                     address.send(Stayed(why));
                 }
             },
+            then: |id, call| match to::<A>(id) {
+                Some(address) => address.send_control_behind(Then(call)),
+                None => call(),
+            },
         }
     }
 }
@@ -278,16 +330,11 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
             // Behind the handler that waits, or the crash that is seen to.
             return cx.address().send_control_in_order(self);
         }
-        cx.run(Departing);
-        if cx.is_ending() {
-            return drop((self.offer)(Err(MigrateError::Stopped)));
+        if let Err(panic) = depart(cx) {
+            return refuse(self.offer, panic);
         }
         cx.freeze();
-        if let Err(why) = offer(self.offer, cx) {
-            forget_leave(&mut cx.extra().timers);
-            cx.thaw();
-            cx.run(Stayed(why));
-        }
+        offer_or_stay(self.offer, cx);
     }
 
     fn bounce(self, _: Undelivered) {
@@ -299,6 +346,30 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
             return cx.address().send_control_behind(PackUp { asks_again: false, ..self });
         }
         let _ = (self.offer)(Err(MigrateError::Elsewhere));
+    }
+}
+
+/// Calls the hook. On an error the actor ends, or crashes: with what it panicked.
+pub(crate) fn depart<A: Mobile>(cx: &mut ControlCx<Life<A>>) -> Result<(), Option<Box<dyn Any + Send>>> {
+    match catch_unwind(AssertUnwindSafe(|| cx.run(Departing))) {
+        Err(panic) => Err(Some(panic)),
+        Ok(()) if cx.is_ending() => Err(None),
+        Ok(()) => Ok(()),
+    }
+}
+
+pub(crate) fn refuse(offer: Offer, panic: Option<Box<dyn Any + Send>>) {
+    let _ = offer(Err(MigrateError::Stopped));
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+}
+
+pub(crate) fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<Life<A>>) {
+    if let Err(why) = offer(taken, cx) {
+        forget_leave(&mut cx.extra().timers);
+        cx.thaw();
+        cx.run(Stayed(why));
     }
 }
 
@@ -434,9 +505,14 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         let was_frozen = cx.is_frozen();
         cx.arrive(Life { actor: self.actor });
+        let at_once = matches!(self.coming, Coming::Freely(_));
+        if self.luggage.held {
+            cx.extra().arriving = Some(Box::new(self.luggage));
+        } else {
+            cx.address().send_control_behind(Begin { luggage: self.luggage, at_once });
+        }
         match self.coming {
             Coming::Behind(marker) => {
-                cx.address().send_control_behind(Begin { luggage: self.luggage, at_once: false });
                 // If it was frozen, another marker is on its way already.
                 send_marker((!was_frozen).then_some(marker), cx.extra());
             }
@@ -445,7 +521,6 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
                 // It may have left this place only a moment ago: then they were not found when it was let in.
                 let late = extra.away.take().map(|carrier| carrier.take_watchers());
                 extra.watchers.extend(watchers.into_iter().chain(late.unwrap_or_default()));
-                cx.address().send_control_behind(Begin { luggage: self.luggage, at_once: true });
             }
         }
     }
@@ -551,6 +626,9 @@ impl<A: Mobile> Control<Life<A>> for Settle<A> {
             }
             cx.extra().away = None;
             cx.thaw();
+            if let Some(luggage) = cx.extra().arriving.take() {
+                cx.run(Arrived(*luggage));
+            }
         }
     }
 
@@ -597,7 +675,7 @@ struct Arrived(Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let Luggage { name, ties, last_timer, timers, receive_timeout } = self.0;
+        let Luggage { name, ties, last_timer, timers, receive_timeout, held: _ } = self.0;
         if let Some(name) = name {
             take_name(&mut cx, Name::new(name));
         }

@@ -8,9 +8,9 @@ use playhouse_executor::{Cx, Envelope, MailKind, Mailbox, StageChoice, SystemCor
 
 use crate::actor::{Actor, ActorId, Life};
 use crate::actor_ref::ActorRef;
+use crate::group::{Group, Joined, join};
 use crate::mail::Start;
 use crate::names::{Name, ShortType};
-use crate::system::System;
 
 /// Where an actor is put.
 ///
@@ -23,25 +23,12 @@ pub enum Placement {
     Near,
     /// On any stage of the system, by turns.
     Spread,
-    /// With the other actors of a group, on one stage: for actors that talk much with each other.
+    /// With the other actors of a group, on one stage: for actors that talk much with each other. In a theater they move together.
     Group(Group),
     /// On the stage with this number.
     Stage(u16),
     /// On a thread of its own: for handlers that block. At most 64 at one time per system.
     Dedicated,
-}
-
-/// Actors that share a stage: made by [`Group::new`] or [`Context::group`](crate::Context::group).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Group {
-    pub(crate) stage: u16,
-}
-
-impl Group {
-    /// A new group; groups are spread over the stages by turns.
-    pub fn new(system: &System) -> Group {
-        Group { stage: system.core().next_stage() }
-    }
 }
 
 /// How an actor is started.
@@ -172,9 +159,26 @@ pub(crate) fn spawn_at<A: Actor>(
     let choice = match placement {
         Placement::Near => StageChoice::Near,
         Placement::Spread => StageChoice::Spread,
-        Placement::Group(Group { stage }) | Placement::Stage(stage) => StageChoice::At(stage),
+        Placement::Group(group) => {
+            let choice = StageChoice::At(group.stage_in(system));
+            let Some(name) = group.name else { return settle(system, choice, mailbox, actor, start) };
+            let spawned = settle(system, choice, mailbox, actor, Joined(name, start))?;
+            join::<A>(system, name, spawned.id());
+            return Ok(spawned);
+        }
+        Placement::Stage(stage) => StageChoice::At(stage),
         Placement::Dedicated => StageChoice::Dedicated,
     };
+    settle(system, choice, mailbox, actor, start)
+}
+
+fn settle<A: Actor>(
+    system: &Arc<SystemCore>,
+    choice: StageChoice,
+    mailbox: Option<Mailbox>,
+    actor: A,
+    start: impl Envelope<Life<A>>,
+) -> Result<ActorRef<A>, String> {
     let spawned = match mailbox {
         None => system.spawn(Life { actor }, choice, start),
         Some(mailbox) => system.spawn_bounded(Life { actor }, choice, start, mailbox),

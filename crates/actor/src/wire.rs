@@ -17,6 +17,7 @@ use crate::abroad::{Decision, decide, start_child};
 use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, ReplyTo};
+pub use crate::gather::{Freeze, Gathered};
 use crate::message::{HandledBy, Message};
 use crate::mobile;
 pub use crate::mobile::{
@@ -204,7 +205,7 @@ pub struct Handles {
     /// Reads a message that a timer of the actor is to send again.
     pub timer: fn(&[u8], Codec) -> Result<AnyTimer, WireError>,
     /// Makes a place for such an actor: see [`crate::away::place`].
-    pub place: fn(&SystemCore, u16, Arc<dyn crate::away::Carrier>) -> ActorId,
+    pub place: fn(&SystemCore, crate::away::Berth, Arc<dyn crate::away::Carrier>) -> ActorId,
     /// The `Recipient` of the message that the actor is.
     pub recipient: fn(ActorId) -> Option<Box<dyn std::any::Any>>,
     /// What can be done with the actor besides.
@@ -304,7 +305,7 @@ impl Handles {
                 message.post_ask(to, reply, None);
                 Ok(())
             },
-            place: |system, stage, carrier| crate::away::place::<A>(system, stage, carrier).id(),
+            place: |system, berth, carrier| crate::away::place::<A>(system, berth, carrier).id(),
             recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M, Mode>())),
             timer: |bytes, codec| {
                 let message = (form::<M>().read)(bytes, codec)?;
@@ -348,7 +349,7 @@ pub struct Spawns {
     /// How it is taken from theater to theater, if it is mobile.
     pub moves: Option<Moves>,
     /// Makes a place for such an actor: see [`crate::away::place`].
-    pub place: fn(&SystemCore, u16, Arc<dyn crate::away::Carrier>) -> ActorId,
+    pub place: fn(&SystemCore, crate::away::Berth, Arc<dyn crate::away::Carrier>) -> ActorId,
     /// What can be done with the actor besides.
     pub controls: Controls,
 }
@@ -372,7 +373,7 @@ impl Spawns {
             spawn_child: start_child::<A>,
             decide: decide::<A>,
             moves: None,
-            place: |system, stage, carrier| crate::away::place::<A>(system, stage, carrier).id(),
+            place: |system, berth, carrier| crate::away::place::<A>(system, berth, carrier).id(),
             controls: Controls::of::<A>(),
         }
     }

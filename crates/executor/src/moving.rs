@@ -7,6 +7,10 @@
 //! An *antechamber* is a second place of an actor that has just come, in the same stage, frozen from the beginning: what is
 //! to be handled before that which waits at the actor's own cell is sent there. [`ControlCx::admit`] puts it first. It needs
 //! no lock, since one worker runs both cells.
+//!
+//! Actors that are to leave *together* are frozen at one moment ([`ControlCx::freeze_together`]), in a request to one of them:
+//! they share a stage, so the worker that runs it may look at all their cells (I1), and none of them is in a handler that runs
+//! just then. If one of them awaits something, none is frozen: it may wait for what another would have to answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -46,6 +50,25 @@ unsafe fn thaw(cell: NonNull<Cell>) -> bool {
     frozen
 }
 
+/// # Safety
+/// The caller runs the stage of the cell `here`, and no handler of that stage is running.
+unsafe fn freeze_together(here: NonNull<Cell>, actors: &[RawAddress]) -> Result<Vec<RawAddress>, RawAddress> {
+    // SAFETY: cells are never freed.
+    let stage = unsafe { here.as_ref() }.stage();
+    assert!(actors.iter().all(|actor| actor.stage() == stage), "only actors of one stage are frozen together");
+    // Of this stage, none begins or ends meanwhile but by who starts it.
+    let present: Vec<RawAddress> = actors.iter().copied().filter(|actor| !actor.is_stale()).collect();
+    // SAFETY: as above.
+    if let Some(busy) = present.iter().find(|actor| !unsafe { actor.cell.as_ref() }.is_ready()) {
+        return Err(*busy);
+    }
+    for actor in &present {
+        // SAFETY: by the contract.
+        unsafe { freeze(actor.cell) };
+    }
+    Ok(present)
+}
+
 impl<S: Resident> ControlCx<S> {
     /// Whether the actor has started, has not crashed, awaits nothing and is not frozen: only then it can be frozen.
     pub fn is_calm(&self) -> bool {
@@ -72,9 +95,21 @@ impl<S: Resident> ControlCx<S> {
     /// What has waited is handled, and all goes on.
     pub fn thaw(&mut self) {
         // SAFETY: as above.
-        if unsafe { thaw(self.cell()) } {
+        if unsafe { thaw(self.cell()) } && !self.is_ending() {
             self.set_outcome(RESUME);
         }
+    }
+
+    /// As [`ControlCx::freeze`], at once for all these actors of this one's stage. Those that have ended are left out.
+    ///
+    /// # Errors
+    /// One that is not [calm](ControlCx::is_calm): nobody was frozen.
+    ///
+    /// # Panics
+    /// Where one of them is in another stage.
+    pub fn freeze_together(&mut self, actors: &[RawAddress]) -> Result<Vec<RawAddress>, RawAddress> {
+        // SAFETY: a control runs, so this thread runs the stage, and no handler of it is on the stack.
+        unsafe { freeze_together(self.cell(), actors) }
     }
 
     /// The frozen actor is elsewhere from now on: its state is dropped here, without its hooks, and this is its place.
@@ -138,6 +173,18 @@ impl<S: Resident> AwayCx<S> {
     pub fn freeze(&mut self) {
         // SAFETY: something is sent on, so this thread runs the stage.
         unsafe { freeze(self.cell()) };
+    }
+
+    /// As [`ControlCx::freeze_together`].
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn freeze_together(&mut self, actors: &[RawAddress]) -> Result<Vec<RawAddress>, RawAddress> {
+        // SAFETY: something is sent on, so this thread runs the stage, and no handler of it is on the stack.
+        unsafe { freeze_together(self.cell(), actors) }
     }
 
     /// What has waited is sent on, and all that comes later.

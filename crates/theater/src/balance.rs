@@ -11,6 +11,8 @@
 //! *Talk.* An actor goes where more of its messages come from than from everywhere else together, by more than the margin; it
 //! is only counted what it is sent, since who talks is also answered. Two that talk might change places for ever. So each
 //! look is left out by chance, every second time: sooner or later one of the two goes alone.
+//!
+//! A group, which moves as a whole, counts as one actor: its first one that lives here.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -212,7 +214,10 @@ impl Handler<Look> for Scout {
             *self.samples.entry(ActorId::of(sample)).or_default() += 1;
         }
         if self.samples.values().sum::<u64>() >= SAMPLES_MIN {
-            let samples = std::mem::take(&mut self.samples);
+            let mut samples: HashMap<ActorId, u64> = HashMap::new();
+            for (actor, count) in std::mem::take(&mut self.samples) {
+                *samples.entry(house.first_of(actor)).or_default() += count;
+            }
             let moves = match self.balance.goal {
                 Goal::Load => self.even_load(&house, &samples),
                 Goal::Talk => self.follow_talk(&house, &samples),
@@ -267,7 +272,11 @@ impl Scout {
     }
 
     fn follow_talk(&mut self, house: &House, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
-        let heard = house.directory.talk.take();
+        let mut heard = Counts::new();
+        for (actor, from) in house.directory.talk.take() {
+            let all = heard.entry(house.first_of(actor)).or_default();
+            from.into_iter().for_each(|(theater, count)| *all.entry(theater).or_default() += count);
+        }
         let handled = house.system.stats().total.received;
         let of_all = handled - std::mem::replace(&mut self.handled, handled);
         let all: u64 = samples.values().sum();

@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use playhouse_actor::ActorId;
-use playhouse_actor::away::{RefName, Seat};
+use playhouse_actor::away::{Carrier, RefName, Seat};
 use playhouse_actor::wire::{Controls, WireError};
+use playhouse_actor::{ActorId, MigrateError, ShortType};
 use playhouse_executor::{SystemCore, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::groups::Groups;
 use crate::house::House;
 use crate::link::Link;
 use crate::seal::Seal;
@@ -62,6 +63,10 @@ pub(crate) struct Directory {
     /// Actors that have come, and of which the theater that they came from has not said that it has heard so. By the names that
     /// they were born with.
     pub(crate) unheard: Mutex<FxHashMap<(u64, u64, u64), Unheard>>,
+    /// Who is in which group.
+    groups: Mutex<Groups>,
+    /// Actors that have come with their groups, and have not begun.
+    pub(crate) held: Mutex<FxHashMap<ActorId, Held>>,
     /// How often room was made on a link whose window was full.
     pub(crate) room_made: AtomicU64,
     /// What to do to an actor of which it is known that it lives, or not yet that it does not, while the way from its place leads
@@ -110,6 +115,25 @@ pub(crate) struct Unheard {
     pub(crate) link: u64,
     /// Sends the actor on.
     pub(crate) sends: Option<Box<dyn FnOnce() + Send>>,
+    /// Those that it has come together with.
+    pub(crate) company: Option<Arc<Company>>,
+}
+
+/// A group that has come, and begins when the theater that it came from has heard so of all.
+pub(crate) struct Company {
+    pub(crate) members: Vec<ActorId>,
+    /// So many are still to be heard of.
+    pub(crate) unheard: AtomicUsize,
+}
+
+/// What is to be done when the group of an actor that has come begins.
+pub(crate) enum Held {
+    /// It waits for nothing else.
+    Ready,
+    /// It waits for its marker, ...
+    Turning,
+    /// ... which has come: with what its place is to be settled.
+    Turned(Option<Arc<dyn Carrier>>, Option<ActorId>),
 }
 
 /// That the way of a place's mail changes.
@@ -154,6 +178,8 @@ impl Directory {
             leaving: Mutex::default(),
             talk: crate::balance::Talk::default(),
             unheard: Mutex::default(),
+            groups: Mutex::default(),
+            held: Mutex::default(),
             room_made: AtomicU64::new(0),
             again: Mutex::default(),
             came: AtomicU64::new(0),
@@ -173,6 +199,10 @@ impl Directory {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn groups(&self) -> MutexGuard<'_, Groups> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn links(&self) -> MutexGuard<'_, FxHashMap<u64, Weak<Link>>> {
@@ -369,6 +399,27 @@ impl Directory {
     /// Where the actor is elsewhere and cannot be called there, it is the name of its place here, from where what is sent to
     /// it is sent on.
     pub(crate) fn name_for_others(&self, id: ActorId) -> Result<RefName, WireError> {
+        let name = self.name_alone(id)?;
+        let group =
+            self.groups().of(id).filter(|_| self.house().is_some_and(|house| house.registry.moves(id).is_some()));
+        let Some(group) = group else { return Ok(name) };
+        Ok(match name {
+            RefName::Mine { slot, life, seal } => {
+                RefName::Member { group, theater: self.incarnation, slot, life, seal, at: None }
+            }
+            RefName::Moved { theater, slot, life, seal, at } => {
+                RefName::Member { group, theater, slot, life, seal, at: Some(at) }
+            }
+            RefName::Other { theater, address, slot, life, seal } => {
+                let at = Some(Seat { theater, address: Some(address), slot, life, seal });
+                RefName::Member { group, theater, slot, life, seal, at }
+            }
+            RefName::Yours(_) | RefName::Member { .. } => name,
+        })
+    }
+
+    /// As [`Directory::name_for_others`], without its group.
+    fn name_alone(&self, id: ActorId) -> Result<RefName, WireError> {
         let (name, moved) = {
             let known = self.known();
             (known.names.get(&id).copied(), known.moved.get(&id).map(|moved| moved.at))
@@ -399,6 +450,16 @@ impl Directory {
     /// The place of an actor in this theater.
     pub(crate) fn seat(&self, id: ActorId, address: Option<SocketAddr>) -> Result<Seat, WireError> {
         self.sealed(id).map(|(slot, life, seal)| Seat { theater: self.incarnation, address, slot, life, seal })
+    }
+
+    /// That a group stays, since `member` cannot go.
+    pub(crate) fn of_member(&self, member: ActorId, why: MigrateError) -> MigrateError {
+        let kind = ShortType(self.groups().kind_of(member).unwrap_or("an actor"));
+        let who = match playhouse_actor::name_of(member) {
+            Some(name) => format!("{kind} {name:?}"),
+            None => format!("{kind}{member}"),
+        };
+        MigrateError::Member { who, why: Box::new(why) }
     }
 
     /// The name that it was born with.

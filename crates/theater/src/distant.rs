@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use playhouse_actor::away::{Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border};
+use playhouse_actor::away::{
+    Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
+};
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
@@ -80,7 +82,8 @@ impl Distant {
     pub(crate) fn settle(directory: &Arc<Directory>, born: Far, far: Far, place: Place<'_>) -> ActorId {
         let distant = Distant::new(directory, far);
         let core = &directory.core;
-        let id = place(core, core.link_stage(far.theater as usize), Arc::clone(&distant) as Arc<dyn Carrier>);
+        let berth = Berth::Link(core.link_stage(far.theater as usize));
+        let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Carrier>);
         distant.is_at(id);
         directory.note(id, born);
         id

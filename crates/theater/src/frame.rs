@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use playhouse_actor::away::Decision;
 use playhouse_actor::wire::{Codec, Ties, WireError};
-use playhouse_actor::{Pace, StopReason};
+use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::{Deserialize, Serialize};
 
 /// The number that one end has given to an actor of the other end.
@@ -78,6 +78,13 @@ pub(crate) enum Head {
     Beat,
     /// The sender ends.
     Goodbye,
+    /// As `Move`, the `at`th member of a group that moves as the journey `of`: it comes when all have been sent.
+    Member { of: u64, at: u32, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64 },
+    /// The members that were sent as this journey come, all of them or none: so many, of which group. Their `Seat`s, or which of
+    /// them does not and a text, are the answer.
+    Together { ask: u64, of: u64, group: GroupName, count: u32 },
+    /// The members that were sent as this journey do not come.
+    Apart { of: u64 },
 }
 
 /// [`Codec`], as it is written.

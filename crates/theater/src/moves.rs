@@ -74,7 +74,7 @@ use std::time::Duration;
 
 use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
 use playhouse_actor::wire::{Agency, Codec, Coming, Moves, WireError, Written};
-use playhouse_actor::{ActorId, AskError, MigrateError, Notify, StopReason, Watcher};
+use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, StopReason, Watcher};
 use rustc_hash::FxHashMap;
 
 use crate::directory::{Directory, Far, Turn};
@@ -95,8 +95,12 @@ impl House {
         self.directory.turning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has an actor taken to the theater behind `link`.
-    pub(crate) fn migrate(&self, id: ActorId, link: Arc<Link>, done: Done) {
+    /// Has an actor taken to the theater behind `link`, with its group if it is in one.
+    pub(crate) fn migrate(self: &Arc<Self>, id: ActorId, link: Arc<Link>, done: Done) {
+        let group = self.directory.groups().of(id);
+        if let Some(group) = group {
+            return self.migrate_group(group, link, done);
+        }
         let Some(moves) = self.registry.moves(id).copied() else { return done(Err(MigrateError::Stopped)) };
         let offer = move |pack: Result<playhouse_actor::wire::Pack<'_>, MigrateError>| match pack {
             Ok(pack) => link.offer(id, moves, &pack, done),
@@ -193,7 +197,7 @@ impl House {
         }
     }
 
-    fn next_turn(&self) -> u64 {
+    pub(crate) fn next_turn(&self) -> u64 {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -277,7 +281,7 @@ impl House {
         } else if antechamber.is_some() {
             watched = links.iter().flat_map(|link| link.release(id)).collect();
         }
-        (moves.settle)(id, carrier, antechamber);
+        self.settle(id, carrier, antechamber);
         if let Some(controls) = self.registry.controls(id) {
             for (watcher, tell) in watched {
                 (controls.watch)(id, watcher, Notify::Call(tell));
@@ -286,7 +290,7 @@ impl House {
     }
 
     /// A new way from the place `id` to where the actor is; who watched it over an old one is added to `watched`.
-    fn way_to(
+    pub(crate) fn way_to(
         &self,
         id: ActorId,
         far: &Far,
@@ -474,6 +478,28 @@ impl Carrier for Gone {
 pub(crate) struct Office(pub(crate) Weak<House>);
 
 impl Agency for Office {
+    fn new_group(&self) -> Option<GroupName> {
+        let house = self.0.upgrade()?;
+        let number = house.directory.groups().make();
+        Some(GroupName { theater: house.incarnation, number })
+    }
+
+    fn stage_of(&self, group: GroupName, own: u16) -> u16 {
+        let Some(house) = self.0.upgrade() else { return own };
+        let choose = || if group.theater == house.incarnation { own } else { house.system.core().next_stage() };
+        house.directory.groups().stage_of(group, choose)
+    }
+
+    fn join(&self, group: GroupName, actor: ActorId, kind: &'static str) {
+        if let Some(house) = self.0.upgrade() {
+            house.directory.groups().join(group, actor, kind);
+        }
+    }
+
+    fn group_of(&self, actor: ActorId) -> Option<GroupName> {
+        self.0.upgrade()?.directory.groups().of(actor)
+    }
+
     fn migrate(&self, actor: ActorId, to: SocketAddr, failed: Box<dyn FnOnce(MigrateError) + Send>) {
         let Some(house) = self.0.upgrade() else { return failed(MigrateError::Stopped) };
         if house.listens == Some(to) {

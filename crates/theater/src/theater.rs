@@ -7,10 +7,10 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use playhouse_actor::away::{Found, Host, Place, Write, place};
+use playhouse_actor::away::{Berth, Found, Host, Place, Write, place};
 use playhouse_actor::wire::{Codec, Remote, WireError};
 use playhouse_actor::{
-    ActorId, ActorRef, AskError, MigrateError, Mobile, ShutdownError, ShutdownReport, System, SystemBuilder,
+    ActorId, ActorRef, AskError, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System, SystemBuilder,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -235,7 +235,7 @@ impl Host for Peer {
         place: Place<'_>,
     ) -> Result<ActorId, WireError> {
         self.link.spawn((actor, name), true, write, |core, stage, carrier| {
-            let id = place(core, stage, carrier);
+            let id = place(core, Berth::Link(stage), carrier);
             (id, id)
         })
     }
@@ -397,7 +397,7 @@ impl Theater {
     ) -> Result<ActorRef<A>, WireError> {
         let write = |codec: Codec, out: &mut Vec<u8>| codec.write(actor, out);
         peer.link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, |core, stage, carrier| {
-            let actor = place::<A>(core, stage, carrier);
+            let actor = place::<A>(core, Berth::Link(stage), carrier);
             (actor.id(), actor)
         })
     }
@@ -405,7 +405,8 @@ impl Theater {
     /// Takes `actor` to the theater `to`, with its state, its mail, its timers and its watchers. References to it stay good
     /// everywhere; what is sent to it keeps its order; asks are answered.
     ///
-    /// It goes once it has handled what it is at. Where it cannot go, it goes on here as if nothing had been.
+    /// It goes once it has handled what it is at. Where it cannot go, it goes on here as if nothing had been. Where it is in a
+    /// [group](Group), that moves: see [`migrate_group`](Theater::migrate_group).
     ///
     /// # Errors
     /// When awaited: why it stays.
@@ -419,7 +420,43 @@ impl Theater {
         migration
     }
 
-    /// Takes all mobile actors that live here to other theaters, by turns, and those that come or are started meanwhile.
+    /// Takes all actors of `group` that live here to the theater `to`, where they share a stage again: all of them, or none. Each is
+    /// taken as by [`migrate`](Theater::migrate).
+    ///
+    /// They go when all of them are between two messages at one moment: while one awaits something, the others go on with
+    /// their work. (If there is no such moment for 10 seconds, they stay.) Members that others start here after that moment are
+    /// left behind. If the group is moving already, this begins when that has ended.
+    ///
+    /// If the connection breaks, it goes on; if the other theater is lost before it has said that they have come, all of them go
+    /// on here.
+    ///
+    /// # Errors
+    /// When awaited: why they stay, which each of them is told as well ([`stayed`](playhouse_actor::Actor::stayed)). Where that is for
+    /// one of them, [`MigrateError::Member`] says which.
+    ///
+    /// # Cancel safety
+    /// Dropping the answer changes nothing.
+    pub fn migrate_group(&self, group: Group, to: &Peer) -> Migration {
+        let answer = Answer::new(&self.house);
+        let migration = Migration(Arc::clone(&answer));
+        match group.name() {
+            Some(name) => {
+                self.house.migrate_group(name, Arc::clone(&to.link), Box::new(move |done| answer.give(done)));
+            }
+            None => answer.give(Err(MigrateError::NoGroup)),
+        }
+        migration
+    }
+
+    /// The group that `actor` was started in, wherever it lives.
+    pub fn group_of<A: Mobile>(&self, actor: ActorRef<A>) -> Option<Group> {
+        let mut groups = self.house.directory.groups();
+        let name = groups.of(actor.id())?;
+        Some(Group::of(name, groups.stage_of(name, || actor.id().address().stage())))
+    }
+
+    /// Takes all mobile actors that live here to other theaters, by turns, and those that come or are started meanwhile; those
+    /// of a [group](Group) go together, and where some of the group have gone before.
     /// Blocks until none is left that could be taken away, and the other theaters send to them where they are (for at most 10
     /// seconds): after that, this one may end.
     ///
@@ -445,24 +482,30 @@ impl Theater {
                 self.house.take_leave();
                 return evacuation;
             }
-            let mut under_way: VecDeque<(ActorId, Migration)> = VecDeque::new();
-            let mut end = |(id, migration): (ActorId, Migration)| match migration.wait() {
-                Ok(()) => evacuation.moved += 1,
-                // It is gone either way.
+            let mut under_way: VecDeque<(Vec<ActorId>, Migration)> = VecDeque::new();
+            let mut end = |(who, migration): (Vec<ActorId>, Migration)| match migration.wait() {
+                Ok(()) => evacuation.moved += who.len(),
+                // They are gone either way.
                 Err(MigrateError::Stopped | MigrateError::Elsewhere) => {}
                 Err(why) => {
-                    stay.insert(id);
-                    evacuation.stayed.push((id, why));
+                    stay.extend(&who);
+                    evacuation.stayed.extend(who.into_iter().map(|id| (id, why.clone())));
                 }
             };
-            for (id, peer) in leaving.into_iter().zip(to.iter().cycle()) {
+            let parties = self.house.directory.groups().parties(leaving);
+            for ((group, mut who), peer) in parties.into_iter().zip(to.iter().cycle()) {
+                let first = who[0];
+                // Their cells may not have heard yet that they have gone with others.
+                who.retain(|id| !self.house.directory.is_elsewhere(*id));
                 if under_way.len() >= UNDER_WAY_MAX {
                     under_way.pop_front().map(&mut end);
                 }
                 let answer = Answer::new(&self.house);
                 let migration = Migration(Arc::clone(&answer));
-                self.house.migrate(id, Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
-                under_way.push_back((id, migration));
+                let gone = group.map(|group| self.house.gone_to(group)).unwrap_or_default();
+                let peer = to.iter().find(|peer| gone.contains(&peer.link.incarnation)).unwrap_or(peer);
+                self.house.migrate(first, Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
+                under_way.push_back((who, migration));
             }
             under_way.into_iter().for_each(end);
         }

@@ -1,6 +1,6 @@
 //! References on a link.
 
-use playhouse_actor::away::{Border, Place, RefName};
+use playhouse_actor::away::{Berth, Border, Carrier, Place, RefName};
 
 use super::*;
 use crate::directory::Far;
@@ -57,6 +57,20 @@ impl Border for Link {
                 }
                 Ok(Distant::settle(&self.directory, far, far, place))
             }
+            RefName::Member { group, theater, slot, life, seal, at } => {
+                let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
+                let beside: Place<'_> =
+                    &|core: &SystemCore, _, carrier: Arc<dyn Carrier>| place(core, Berth::Group(stage), carrier);
+                let name = match at {
+                    None => RefName::Mine { slot, life, seal },
+                    Some(at) => RefName::Moved { theater, slot, life, seal, at },
+                };
+                let id = self.meet(name, beside)?;
+                if let Some((_, entry)) = self.registry.moves(id) {
+                    self.directory.groups().join(group, id, (entry.actor_name)());
+                }
+                Ok(id)
+            }
         }
     }
 }
@@ -70,7 +84,7 @@ impl Link {
         let id = self.name_next(
             |handle, out| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal }.write(out),
             |core, stage, proxy| {
-                let id = place(core, stage, Arc::new(proxy));
+                let id = place(core, Berth::Link(stage), Arc::new(proxy));
                 (id, id)
             },
         )?;

@@ -44,6 +44,7 @@ mod receive;
 mod send;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
@@ -68,6 +69,7 @@ use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
 use crate::session::{self, FrameError, Inbound, Outbound};
 pub(crate) use moves::Arrival;
+pub(crate) use together::Packed;
 
 pub(crate) use connection::{Connection, Stream};
 
@@ -329,6 +331,8 @@ pub(crate) struct Link {
     out: Mutex<Out>,
     inn: Mutex<In>,
     places: Mutex<Places>,
+    /// Members of groups that were sent, and wait for the others, by journey.
+    parties: Mutex<FxHashMap<u64, together::Party>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -413,6 +417,7 @@ impl Link {
                 patience: Patience::new(),
             }),
             places: Mutex::default(),
+            parties: Mutex::default(),
         })
     }
 
@@ -656,6 +661,7 @@ impl Link {
             notify(StopReason::TheaterLost);
         }
         self.note_all_heard();
+        lock(&self.parties).clear();
         self.open_gate();
         let ids: FxHashSet<ActorId> = sought.iter().map(|sought| sought.id).collect();
         self.directory.forget(self.incarnation, &ids);

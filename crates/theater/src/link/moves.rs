@@ -12,17 +12,44 @@ use crate::frame::{PackedTimer, Trunk};
 use crate::house::House;
 use crate::moves::{Done, Gone};
 
+/// An actor that comes, or a group.
+pub(crate) enum Arrival {
+    One(u64, Guest),
+    Together(super::together::Guests),
+}
+
 /// An actor that comes, and was read.
-pub(crate) struct Arrival {
-    ask: u64,
+pub(crate) struct Guest {
     /// The name that it was born with.
-    born: Far,
-    moves: Moves,
-    install: Install,
+    pub(super) born: Far,
+    pub(super) moves: Moves,
+    pub(super) entry: &'static Spawns,
+    pub(super) install: Install,
+}
+
+/// How a frozen actor is written, and its name.
+pub(super) struct Ready {
+    pub(super) kind: u32,
+    pub(super) codec: Codec,
+    pub(super) border: Arc<dyn Border>,
+    pub(super) trunk: Trunk,
+    pub(super) born: Far,
 }
 
 /// What a theater says of an actor that was sent to it.
 type Received = Result<Seat, String>;
+
+/// What is said of what was sent, if anything is.
+pub(super) fn received<T: serde::de::DeserializeOwned>(
+    answer: Result<(Codec, &[u8]), AskError>,
+) -> Result<T, MigrateError> {
+    match answer {
+        Ok((codec, bytes)) => codec.read(bytes).map_err(refused),
+        Err(AskError::TheaterLost { .. }) => Err(MigrateError::TheaterLost),
+        Err(AskError::Unreachable(why)) => Err(MigrateError::Unwritable(why)),
+        Err(error) => Err(MigrateError::Unreachable(error.to_string())),
+    }
+}
 
 /// About as long as it takes for places to turn.
 const TURNS_LAST: Duration = Duration::from_millis(1);
@@ -46,16 +73,8 @@ impl Link {
         pack: &Pack<'_>,
         done: Done,
     ) -> Result<(), MigrateError> {
-        let written = (|| {
-            let (kind, codec) = self.table.spawn((entry.actor)(), (entry.actor_name)()).map_err(refused)?;
-            let border = self.border();
-            let trunk = at_border(&border, || self.trunk(entry, pack)).map_err(unwritable)?;
-            // It is noted under this lock who it is, if it has just come.
-            let _unheard = lock(&self.directory.unheard);
-            Ok((kind, codec, border, trunk, self.directory.identity(id).map_err(unwritable)?))
-        })();
-        let (kind, codec, border, trunk, born) = match written {
-            Ok(written) => written,
+        let Ready { kind, codec, border, trunk, born } = match self.make_ready(id, entry, pack) {
+            Ok(ready) => ready,
             Err(why) => {
                 done(Err(MigrateError::clone(&why)));
                 return Err(why);
@@ -64,15 +83,7 @@ impl Link {
         lock(&self.directory.leaving).insert(id, None);
         let link = Arc::clone(self);
         let answer: TakeAnswer = Box::new(move |answer| {
-            let received = match answer {
-                Ok((codec, bytes)) => match codec.read::<Received>(bytes) {
-                    Ok(received) => received.map_err(MigrateError::Refused),
-                    Err(error) => Err(refused(error)),
-                },
-                Err(AskError::TheaterLost { .. }) => Err(MigrateError::TheaterLost),
-                Err(AskError::Unreachable(why)) => Err(MigrateError::Unwritable(why)),
-                Err(error) => Err(MigrateError::Unreachable(error.to_string())),
-            };
+            let received = received::<Received>(answer).and_then(|received| received.map_err(MigrateError::Refused));
             let left = received.and_then(|seat| {
                 let far = Far { address: link.address.or(seat.address), ..Far::from(seat) };
                 // It has come there, and dies with that theater: then it goes on from here.
@@ -144,6 +155,21 @@ impl Link {
         Ok(())
     }
 
+    /// Looks up how to write a frozen actor, and who it is.
+    pub(super) fn make_ready(
+        &self,
+        id: ActorId,
+        entry: &'static Spawns,
+        pack: &Pack<'_>,
+    ) -> Result<Ready, MigrateError> {
+        let (kind, codec) = self.table.spawn((entry.actor)(), (entry.actor_name)()).map_err(refused)?;
+        let border = self.border();
+        let trunk = at_border(&border, || self.trunk(entry, pack)).map_err(unwritable)?;
+        // It is noted under this lock who it is, if it has just come.
+        let _unheard = lock(&self.directory.unheard);
+        Ok(Ready { kind, codec, border, trunk, born: self.directory.identity(id).map_err(unwritable)? })
+    }
+
     /// The other theater has heard that its actor has come.
     pub(super) fn note_heard(&self, born: (u64, u64, u64)) {
         let heard = {
@@ -151,8 +177,12 @@ impl Link {
             let is_its = unheard.get(&born).is_some_and(|unheard| unheard.link == self.number);
             is_its.then(|| unheard.remove(&born)).flatten()
         };
-        if let Some(send) = heard.and_then(|unheard| unheard.sends) {
+        let Some(Unheard { sends, company, .. }) = heard else { return };
+        if let Some(send) = sends {
             send();
+        }
+        if let (Some(company), Some(house)) = (company, self.house()) {
+            house.note_heard_of(&company);
         }
     }
 
@@ -206,9 +236,9 @@ impl Link {
     // -- coming ---------------------------------------------------------------------------------------------------------
 
     pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), born: Far, bytes: &[u8]) {
-        match self.read_actor(kind, bytes) {
-            Ok((moves, install)) => {
-                let arrival = Arrival { ask, born, moves, install };
+        match self.read_actor(kind, born, bytes, false) {
+            Ok(guest) => {
+                let arrival = Arrival::One(ask, guest);
                 let place = self.place_of(&born);
                 if let Some(place) = place
                     && let Some(back) = lock(&self.directory.leaving).get_mut(&place)
@@ -218,20 +248,27 @@ impl Link {
                 }
                 self.let_in(arrival);
             }
-            Err(error) => self.say_received(ask, &Err(error.to_string())),
+            Err(error) => self.say_received(ask, &Received::Err(error.to_string())),
         }
     }
 
-    fn say_received(&self, ask: u64, received: &Received) {
+    pub(super) fn say_received<T: serde::Serialize>(&self, ask: u64, received: &T) {
         let _ = self.send(Lane::Normal, |out| {
             Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
             Codec::Positional.write(received, out)
         });
     }
 
-    fn read_actor(&self, (kind, codec): (u32, Codec), bytes: &[u8]) -> Result<(Moves, Install), WireError> {
-        let entry = self.registry.spawn(kind);
-        let moves = entry.and_then(|entry| entry.moves).ok_or_else(|| WireError::new("it knows no such actors"))?;
+    /// Reads an actor that comes; one that is `held` begins when its group does.
+    pub(super) fn read_actor(
+        &self,
+        (kind, codec): (u32, Codec),
+        born: Far,
+        bytes: &[u8],
+        held: bool,
+    ) -> Result<Guest, WireError> {
+        let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
+        let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);
         let (Trunk { name, ties, last_timer, timers, receive_timeout }, state) =
             trunk.map_err(|error| WireError::new(error.to_string()))?;
@@ -241,11 +278,13 @@ impl Link {
             Ok(ReadTimer { id: timer.id, left: timer.left, pace: timer.pace, kept: timer.kept, start })
         });
         let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
-        Ok((moves, (moves.read)(state, codec, Luggage { name, ties, last_timer, timers, receive_timeout })?))
+        let luggage = Luggage { name, ties, last_timer, timers, receive_timeout, held };
+        let install = (moves.read)(state, codec, luggage)?;
+        Ok(Guest { born, moves, entry, install })
     }
 
     /// The place here of the actor that was born as `born`.
-    fn place_of(&self, born: &Far) -> Option<ActorId> {
+    pub(super) fn place_of(&self, born: &Far) -> Option<ActorId> {
         let place = self.directory.known_as(born.key()).or_else(|| {
             let here = born.theater == self.directory.incarnation;
             here.then(|| self.directory.own(born.slot, born.life, born.seal)).flatten()
@@ -253,14 +292,18 @@ impl Link {
         place.filter(|id| !id.address().is_stale())
     }
 
-    /// Lets an actor in that was read, and says so.
-    fn let_in(&self, arrival: Arrival) {
-        let ask = arrival.ask;
-        let received = self.install(arrival).map_err(|error| error.to_string());
-        self.say_received(ask, &received);
+    /// Lets in who was read, and says so.
+    pub(super) fn let_in(&self, arrival: Arrival) {
+        match arrival {
+            Arrival::One(ask, guest) => {
+                let received: Received = self.install(guest).map_err(|error| error.to_string());
+                self.say_received(ask, &received);
+            }
+            Arrival::Together(company) => self.let_in_together(company),
+        }
     }
 
-    fn install(&self, Arrival { born, moves, install, .. }: Arrival) -> Result<Seat, WireError> {
+    fn install(&self, Guest { born, moves, install, .. }: Guest) -> Result<Seat, WireError> {
         let house = self.house().ok_or_else(|| WireError::new("it is closing"))?;
         // Before it can go on from here.
         let mut unheard = lock(&self.directory.unheard);
@@ -283,7 +326,7 @@ impl Link {
         self.directory.note_moved(id, None);
         // Relaxed: it is counted only.
         self.directory.came.fetch_add(1, Ordering::Relaxed);
-        unheard.insert(key, Unheard { link: self.number, sends: None });
+        unheard.insert(key, Unheard { link: self.number, sends: None, company: None });
         drop(unheard);
         self.directory.seat(id, house.listens)
     }
@@ -392,10 +435,10 @@ impl Link {
     }
 }
 
-fn refused(error: WireError) -> MigrateError {
+pub(super) fn refused(error: WireError) -> MigrateError {
     MigrateError::Refused(error.to_string())
 }
 
-fn unwritable(error: WireError) -> MigrateError {
+pub(super) fn unwritable(error: WireError) -> MigrateError {
     MigrateError::Unwritable(error.to_string())
 }

@@ -220,6 +220,12 @@ impl Link {
                 let born = Far { theater, address: None, slot, life, seal };
                 self.take_move(ask, (kind, codec.into()), born, rest);
             }
+            Head::Member { of, at, kind, codec, theater, slot, life, seal } => {
+                let born = Far { theater, address: None, slot, life, seal };
+                self.take_member((of, at), (kind, codec.into()), born, rest);
+            }
+            Head::Together { ask, of, group, count } => self.take_together(ask, of, group, count),
+            Head::Apart { of } => self.forget_party(of),
             Head::Moved { handle } => self.take_moved(handle),
             Head::Heard { theater, slot, life } => self.note_heard((theater, slot, life)),
             Head::Leaving { ask } => self.take_leaving(ask),

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use playhouse_actor::wire::WireForm;
-use playhouse_actor::{Actor, ActorRef, Context, Handler, Message, remote};
+use playhouse_actor::{
+    Actor, ActorRef, Context, Down, Group, Handler, Message, MigrateError, Placement, SpawnOptions, remote,
+};
 use serde::{Deserialize, Serialize};
 
 use super::*;
@@ -87,4 +89,51 @@ fn who_comes_and_goes_leaves_nothing_behind() {
         let (given, known) = handles(peer);
         assert!(given < 500 && known < 10, "{given} numbers for {MOVES} moves, {known} are known");
     }
+}
+
+/// Tells of the end of a guest.
+struct Watch(ActorRef<Guest>, std::sync::mpsc::Sender<StopReason>);
+impl Actor for Watch {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.watch(self.0);
+    }
+
+    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+        let _ = self.1.send(down.reason);
+    }
+}
+
+#[test]
+fn a_group_is_called_off_where_one_of_it_cannot_begin() {
+    let ([here, there], [peer, back]) = two();
+    let group = Group::new(here.system());
+    let options = || SpawnOptions::new().placement(Placement::Group(group));
+    let guests = [(); 3].map(|()| here.system().spawn_with(options(), Guest));
+    let (ended, ends) = std::sync::mpsc::channel();
+    here.system().spawn(Watch(guests[0], ended));
+    here.system().run_until_idle();
+    here.migrate_group(group, &peer).wait().unwrap();
+    // The first one comes freely, and this one behind a marker.
+    guests[1].ask(Greet).wait().unwrap();
+
+    // It is held for one that is here already.
+    let (directory, last) = (&peer.link.directory, guests[2].id());
+    let was = directory.at(last);
+    directory.note_moved(last, None);
+    let MigrateError::Member { why, .. } = there.migrate_group(group, &back).wait().unwrap_err() else { panic!() };
+    assert_eq!(*why, MigrateError::Refused("it is there already".to_owned()));
+    directory.note_moved(last, was);
+
+    // Nothing has changed by that: they are there, and can come.
+    for guest in guests {
+        assert!(directory.is_elsewhere(guest.id()));
+        assert_eq!(guest.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(guest));
+    }
+    there.migrate_group(group, &back).wait().unwrap();
+    for guest in guests {
+        assert!(!directory.is_elsewhere(guest.id()));
+        assert_eq!(guest.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(guest));
+    }
+    guests[0].stop();
+    assert_eq!(ends.recv_timeout(Duration::from_secs(60)), Ok(StopReason::Stopped));
 }

@@ -1,0 +1,144 @@
+//! Which actors are of which group, and the one stage that each group has here.
+//!
+//! An actor is noted before anybody hears of it: where it is started, by its first message and by its spawner; where a
+//! reference to it comes over, when its place is made. So all references that go to other theaters
+//! ([`RefName::Member`](playhouse_actor::away::RefName::Member)) tell of its group, and all places of a group's actors are on
+//! one stage of each theater from the beginning.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use playhouse_actor::{ActorId, GroupName};
+use rustc_hash::FxHashMap;
+
+use crate::link::Link;
+use crate::moves::Done;
+
+/// Where a group is to go, and who is told how that ended.
+pub(crate) type Wish = (Arc<Link>, Done);
+
+/// The groups of a theater, with their members that are known here.
+pub(crate) struct Groups {
+    /// With the names of their types.
+    of: FxHashMap<ActorId, (GroupName, &'static str)>,
+    known: FxHashMap<GroupName, Known>,
+    made: u64,
+    sweep_at: usize,
+}
+
+struct Known {
+    stage: u16,
+    /// In the order in which they became known: wherever they live.
+    members: Vec<ActorId>,
+    /// While it moves: where it is to go after that.
+    moving: Option<VecDeque<Wish>>,
+    /// Since those that have ended were looked for last: the first member may be about to be noted.
+    is_new: bool,
+}
+
+/// Members that are known before those that have ended are looked for.
+const SWEEP_MIN: usize = 1_024;
+
+impl Default for Groups {
+    fn default() -> Groups {
+        Groups { of: FxHashMap::default(), known: FxHashMap::default(), made: 0, sweep_at: SWEEP_MIN }
+    }
+}
+
+impl Groups {
+    /// The number of a new group.
+    pub(crate) fn make(&mut self) -> u64 {
+        self.made += 1;
+        self.made
+    }
+
+    /// The stage of the group here; if it has none yet, that which `choose` chooses.
+    pub(crate) fn stage_of(&mut self, group: GroupName, choose: impl FnOnce() -> u16) -> u16 {
+        let new = || Known { stage: choose(), members: Vec::new(), moving: None, is_new: true };
+        self.known.entry(group).or_insert_with(new).stage
+    }
+
+    /// `actor`, of the type `kind`, is a member of the group.
+    pub(crate) fn join(&mut self, group: GroupName, actor: ActorId, kind: &'static str) {
+        if actor.address().is_stale() || self.of.insert(actor, (group, kind)).is_some() {
+            return;
+        }
+        let stage = actor.address().stage();
+        self.stage_of(group, || stage);
+        if let Some(known) = self.known.get_mut(&group) {
+            known.members.push(actor);
+        }
+        if self.of.len() >= self.sweep_at {
+            self.sweep();
+        }
+    }
+
+    /// Forgets those that have ended, and groups without members.
+    fn sweep(&mut self) {
+        self.of.retain(|actor, _| !actor.address().is_stale());
+        self.known.retain(|_, known| {
+            known.members.retain(|actor| !actor.address().is_stale());
+            let was_new = std::mem::replace(&mut known.is_new, false);
+            was_new || !known.members.is_empty() || known.moving.is_some()
+        });
+        self.sweep_at = SWEEP_MIN.max(2 * self.of.len());
+    }
+
+    /// The group of the actor.
+    pub(crate) fn of(&self, actor: ActorId) -> Option<GroupName> {
+        self.of.get(&actor).map(|(group, _)| *group)
+    }
+
+    /// What the type of the actor is called, if it is in a group.
+    pub(crate) fn kind_of(&self, actor: ActorId) -> Option<&'static str> {
+        self.of.get(&actor).map(|(_, kind)| *kind)
+    }
+
+    /// The members that have not ended, wherever they live.
+    pub(crate) fn members(&self, group: GroupName) -> Vec<ActorId> {
+        let members = self.known.get(&group).map_or(&[][..], |known| &known.members);
+        members.iter().copied().filter(|actor| !actor.address().is_stale()).collect()
+    }
+
+    /// These actors, those of a group together, in the order of their first ones.
+    pub(crate) fn parties(&self, actors: Vec<ActorId>) -> Vec<(Option<GroupName>, Vec<ActorId>)> {
+        let mut parties: Vec<(Option<GroupName>, Vec<ActorId>)> = Vec::new();
+        let mut known: FxHashMap<GroupName, usize> = FxHashMap::default();
+        for actor in actors {
+            let group = self.of(actor);
+            match group.and_then(|group| known.get(&group)) {
+                Some(at) => parties[*at].1.push(actor),
+                None => {
+                    known.extend(group.map(|group| (group, parties.len())));
+                    parties.push((group, vec![actor]));
+                }
+            }
+        }
+        parties
+    }
+
+    /// The group is to go somewhere: at once, if it is given back; else when it has come to rest.
+    pub(crate) fn begin(&mut self, group: GroupName, wish: Wish) -> Option<Wish> {
+        let Some(known) = self.known.get_mut(&group) else { return Some(wish) };
+        match &mut known.moving {
+            Some(waiting) => {
+                waiting.push_back(wish);
+                None
+            }
+            None => {
+                known.moving = Some(VecDeque::new());
+                Some(wish)
+            }
+        }
+    }
+
+    /// It has come to rest. Where it is to go next, if it is: it moves again then.
+    pub(crate) fn end(&mut self, group: GroupName) -> Option<Wish> {
+        let known = self.known.get_mut(&group)?;
+        let next = known.moving.as_mut().and_then(VecDeque::pop_front);
+        if next.is_none() {
+            known.moving = None;
+        }
+        next
+    }
+}

@@ -1,0 +1,307 @@
+//! Groups that move.
+//!
+//! # How a group moves
+//!
+//! An actor of a group moves as any other ([`moves`](crate::moves)), but with all that live beside it, as one *journey*:
+//!
+//! 1. *Gathering.* All members that live here are frozen at one moment, when none of them is in a handler. They share a stage,
+//!    so a request to one of them can look at all, and freeze all or none (`playhouse-executor`, `moving.rs`). Where one is not
+//!    between two messages, none is frozen, and the next attempt is made by that one, when it is. It cannot be frozen
+//!    beforehand who is ready: it may be the one that the other waits for.
+//! 2. *Packing.* Each of them is told that it departs, and is written into a frame of its own
+//!    ([`Head::Member`](crate::frame::Head::Member)). If one cannot go, all are told that they stay, and the other theater that
+//!    what it has is of no use ([`Head::Apart`](crate::frame::Head::Apart)).
+//! 3. *Going.* Behind the frames goes the word that these are all ([`Head::Together`](crate::frame::Head::Together)). The other
+//!    theater lets all of them in, or none: it begins with each, in the way in which one comes, and calls that off where it
+//!    cannot begin with one. It says where they are, or who does not come and why.
+//! 4. *Leaving.* The cells here become places, all of them; or all thaw. What waited in a cell goes after its actor, and behind
+//!    that the word that this theater has heard of it ([`Head::Heard`](crate::frame::Head::Heard)).
+//! 5. *Beginning.* When that has been said of all, they begin over there: until then they are [held](crate::directory::Held).
+//!
+//! ```text
+//!          one is busy              one cannot be written
+//!         ┌────────────┐        ┌──────────────────────────┐
+//!         ▼            │        │                          ▼
+//!     gathering ───────┴──▶ packing ──▶ going ─────▶ they stay here
+//!                                         │  refused, lost
+//!                                         └────▶ leaving ──▶ held there ──▶ they begin there
+//!                                        all have come        all heard, or lost
+//! ```
+//!
+//! # All or none
+//!
+//! *Who is a member.* Whoever was noted as one when all are frozen ([`groups`](crate::groups)). Members that others start here
+//! from then on stay behind. (A member starts nobody while it is frozen.) That a member *lives here* is what the directory says,
+//! not its cell, which may not have heard yet: of a group that comes or goes the directory says it of all members at one
+//! time (under the lock of [`Unheard`](crate::directory::Unheard)), or they are frozen.
+//!
+//! *Lost theaters.* There is one answer for all. So it is as with one actor: if the other theater is lost before the answer is
+//! here, all go on here; if this one is lost, all begin there, or have not all come. (And two theaters that are apart for longer
+//! than `lost_after`, and both live on, may both go on with the group.) A group that comes back before the answer, over a third
+//! theater, since the second has given this one up, waits as a whole until it is given up here too.
+//!
+//! *One journey at a time.* Who wants a group to move while it does waits until it has come to rest; then that may be
+//! elsewhere.
+//!
+//! # One stage
+//!
+//! All places of a group's actors in a theater are on one stage from the beginning, since references tell the group. So wherever they
+//! come, they come to that. Watchers, markers and antechambers are each member's own.
+//!
+//! # Order
+//!
+//! For each member it is as for any actor that moves. Between two of them, sender and receiver move, and what is sent there
+//! must not overtake what was sent here. When they are frozen, that waits in the cells here, or will before they leave (it was
+//! sent to their own stage). So it is sent on when they leave, behind it goes `Heard`, and nobody has begun there before
+//! that has come of all. Where one of them comes behind its own marker as well, it begins when both are there.
+//!
+//! # Why nothing waits for ever
+//!
+//! While it gathers, nobody is frozen. While it packs, each member is at rest, and is asked once. Attempts end after
+//! [`GATHER_MAX`], at the next one. (Who awaits something for ever never is between two messages: as with one actor, that is
+//! waited for.)
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use playhouse_actor::away::Carrier;
+use playhouse_actor::wire::{Coming, Freeze, Pack};
+use playhouse_actor::{ActorId, GroupName, MigrateError, Undelivered};
+use rustc_hash::FxHashMap;
+
+use crate::directory::{Company, Far, Held};
+use crate::groups::Wish;
+use crate::house::House;
+use crate::link::{Link, Packed};
+use crate::moves::Done;
+
+/// Attempts to find all members of a group between two messages begin for so long.
+const GATHER_MAX: Duration = Duration::from_secs(10);
+
+/// A group on its way.
+struct Journey {
+    house: Arc<House>,
+    group: GroupName,
+    link: Arc<Link>,
+    number: u64,
+    /// No attempts begin after this, in the system's time.
+    until: Duration,
+    done: Mutex<Option<Done>>,
+    packing: Mutex<Packing>,
+}
+
+#[derive(Default)]
+struct Packing {
+    /// So many have not been asked yet.
+    left: usize,
+    packed: Vec<Packed>,
+    failed: Option<MigrateError>,
+}
+
+impl House {
+    /// Has a group taken to the theater behind `link`: all members that live here.
+    pub(crate) fn migrate_group(self: &Arc<Self>, group: GroupName, link: Arc<Link>, done: Done) {
+        let wish = self.directory.groups().begin(group, (link, done));
+        if let Some(wish) = wish {
+            self.set_out(group, wish);
+        }
+    }
+
+    fn set_out(self: &Arc<Self>, group: GroupName, (link, done): Wish) {
+        let journey = Arc::new(Journey {
+            house: Arc::clone(self),
+            group,
+            link,
+            number: self.next_turn(),
+            until: self.now() + GATHER_MAX,
+            done: Mutex::new(Some(done)),
+            packing: Mutex::default(),
+        });
+        let (here, elsewhere) = self.members(group);
+        match here.first().or(elsewhere.first()) {
+            Some(first) => journey.gather_at(*first),
+            None => journey.end(Err(MigrateError::Stopped)),
+        }
+    }
+
+    /// Of one more of these it is known that the theater that they came from has heard of it: of the last, they begin.
+    pub(crate) fn note_heard_of(&self, company: &Company) {
+        // AcqRel: only counted; what it is about is under locks.
+        if company.unheard.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        for id in &company.members {
+            let held = self.held().remove(id);
+            match held {
+                Some(Held::Ready) => self.settle(*id, None, None),
+                Some(Held::Turned(carrier, antechamber)) => self.settle(*id, carrier, antechamber),
+                // When its marker comes.
+                Some(Held::Turning) | None => {}
+            }
+        }
+    }
+
+    /// The theaters that some of a group have gone to, as far as is known.
+    pub(crate) fn gone_to(&self, group: GroupName) -> Vec<u64> {
+        let gone = self.members(group).1;
+        gone.into_iter().filter_map(|member| self.directory.at(member)).map(|at| at.theater).collect()
+    }
+
+    /// As [`House::undo_arrival`], where it was not told yet how it comes: it is where it `was`.
+    pub(crate) fn call_off(self: &Arc<Self>, id: ActorId, coming: Coming, was: Far) {
+        self.directory.note_moved(id, Some(was));
+        let Coming::Freely(watchers) = coming else { return self.undo_arrival(id) };
+        // Another way there, which is not closed.
+        let carrier = self.way_to(id, &was, &self.directory.all_links(), &mut Vec::new());
+        let Some((moves, entry)) = self.registry.moves(id).copied() else { return };
+        (moves.settle)(id, carrier, None);
+        for (watcher, notify) in watchers {
+            // On that way, not on the old one.
+            (moves.then)(id, Box::new(move || (entry.controls.watch)(id, watcher, notify)));
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, FxHashMap<ActorId, Held>> {
+        self.directory.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Settles the place `id`; if its actor has come with a group that has not begun, when that begins.
+    pub(crate) fn settle(&self, id: ActorId, carrier: Option<Arc<dyn Carrier>>, antechamber: Option<ActorId>) {
+        if let Some(held) = self.held().get_mut(&id) {
+            *held = Held::Turned(carrier, antechamber);
+        } else if let Some((moves, _)) = self.registry.moves(id) {
+            (moves.settle)(id, carrier, antechamber);
+        }
+    }
+
+    /// The actor itself, or the one that stands for its group: the first that lives here.
+    pub(crate) fn first_of(&self, actor: ActorId) -> ActorId {
+        let group = self.directory.groups().of(actor);
+        group.and_then(|group| self.members(group).0.first().copied()).unwrap_or(actor)
+    }
+
+    /// The members of a group that live here, as far as is known, and the others.
+    pub(crate) fn members(&self, group: GroupName) -> (Vec<ActorId>, Vec<ActorId>) {
+        // So that none comes while it is looked.
+        let _unheard = self.directory.unheard.lock().unwrap_or_else(PoisonError::into_inner);
+        let members = self.directory.groups().members(group);
+        members.into_iter().partition(|member| !self.directory.is_elsewhere(*member))
+    }
+}
+
+impl Journey {
+    fn packing(&self) -> MutexGuard<'_, Packing> {
+        self.packing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks whether all can go when this member is between two messages.
+    fn gather_at(self: Arc<Self>, member: ActorId) {
+        match self.house.registry.moves(member).map(|(moves, _)| moves.gather) {
+            Some(gather) => gather(member, Box::new(move |freeze| self.look(freeze))),
+            None => self.fail(member, MigrateError::Immobile),
+        }
+    }
+
+    fn look(self: Arc<Self>, freeze: Result<Freeze<'_>, Undelivered>) {
+        if matches!(freeze, Err(Undelivered::Shutdown)) {
+            return self.end(Err(MigrateError::Stopped));
+        }
+        let (here, elsewhere) = self.house.members(self.group);
+        let Some(first) = here.first() else {
+            let none = if elsewhere.is_empty() { MigrateError::Stopped } else { MigrateError::Elsewhere };
+            return self.end(Err(none));
+        };
+        if let Some(stuck) = here.iter().find(|member| self.house.registry.moves(**member).is_none()) {
+            return self.fail(*stuck, MigrateError::Immobile);
+        }
+        let Ok(freeze) = freeze else { return self.gather_at(*first) };
+        match freeze(&here) {
+            Ok(frozen) => self.pack(frozen),
+            Err(busy) if self.house.now() > self.until => self.fail(busy, MigrateError::Busy),
+            Err(busy) => self.gather_at(busy),
+        }
+    }
+
+    /// Nobody was frozen, and nobody goes.
+    fn fail(self: Arc<Self>, member: ActorId, why: MigrateError) {
+        let why = self.house.directory.of_member(member, why);
+        for member in self.house.members(self.group).0 {
+            if let Some((moves, _)) = self.house.registry.moves(member) {
+                (moves.failed)(member, why.clone());
+            }
+        }
+        self.end(Err(why));
+    }
+
+    fn pack(self: Arc<Self>, frozen: Vec<ActorId>) {
+        self.packing().left = frozen.len();
+        for (member, at) in frozen.into_iter().zip(0..) {
+            let journey = Arc::clone(&self);
+            match self.house.registry.moves(member).map(|(moves, _)| moves.pack_frozen) {
+                Some(pack) => pack(member, Box::new(move |pack| journey.packed(member, at, pack))),
+                None => drop(journey.packed(member, at, Err(MigrateError::Stopped))),
+            }
+        }
+    }
+
+    /// A member is ready to go, or does not go. On an error it goes on here, and is told; it must not be told twice.
+    fn packed(
+        self: Arc<Self>,
+        member: ActorId,
+        at: u32,
+        pack: Result<Pack<'_>, MigrateError>,
+    ) -> Result<(), MigrateError> {
+        let failed = self.packing().failed.clone();
+        let packed = match (failed, pack, self.house.registry.moves(member)) {
+            (Some(why), ..) => Err(why),
+            (None, Ok(pack), Some(moves)) => self.link.pack_member((self.number, at), member, *moves, &pack),
+            (None, Err(why), _) => Err(why),
+            (None, Ok(_), None) => Err(MigrateError::Stopped),
+        };
+        let told = {
+            let mut packing = self.packing();
+            packing.left -= 1;
+            let told = match packed {
+                Ok(packed) => {
+                    packing.packed.push(packed);
+                    Ok(())
+                }
+                Err(why) => {
+                    let why = packing.failed.get_or_insert_with(|| self.house.directory.of_member(member, why));
+                    Err(why.clone())
+                }
+            };
+            if packing.left > 0 {
+                return told;
+            }
+            told
+        };
+        self.go();
+        told
+    }
+
+    /// All have been asked.
+    fn go(self: Arc<Self>) {
+        let Packing { mut packed, failed, .. } = std::mem::take(&mut *self.packing());
+        packed.sort_by_key(|member| member.at);
+        if let Some(why) = failed {
+            self.link.say_apart(self.number);
+            packed.iter().for_each(|member| (member.moves.stay)(member.id, why.clone()));
+            return self.end(Err(why));
+        }
+        let (link, group, number) = (Arc::clone(&self.link), self.group, self.number);
+        link.send_together(group, number, packed, Box::new(move |gone| self.end(gone)));
+    }
+
+    fn end(&self, ended: Result<(), MigrateError>) {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(done) = done {
+            done(ended);
+        }
+        let next = self.house.directory.groups().end(self.group);
+        if let Some(wish) = next {
+            self.house.set_out(self.group, wish);
+        }
+    }
+}

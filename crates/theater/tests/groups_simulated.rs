@@ -1,0 +1,473 @@
+//! Groups that move, under many seeds: links that break, theaters that are killed or evacuated.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use playhouse_actor::wire::WireForm;
+use playhouse_actor::*;
+use playhouse_executor::Choices;
+use playhouse_theater::{Simulation, Theater};
+use serde::{Deserialize, Serialize};
+
+/// Seeds of each test; more where `SEEDS` says so.
+fn seeds() -> u64 {
+    std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(500)
+}
+
+/// So long connections break by chance.
+const STORM: Duration = Duration::from_millis(500);
+/// Longer than chance keeps two theaters apart.
+const LOST_AFTER: Duration = Duration::from_secs(10);
+/// Members that each group begins with.
+const MEMBERS: u32 = 3;
+/// What the first member of each group sends to the one that it has started is from this.
+const PARENT: u32 = 1_000;
+/// After so many entries, the first member of each group starts another.
+const CHILD_AFTER: u64 = 5;
+
+macro_rules! remote_message {
+    ($name:ident -> $reply:ty) => {
+        impl Message for $name {
+            type Reply = $reply;
+            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
+        }
+    };
+}
+
+// -- who lives where ----------------------------------------------------------------------------------------------------
+
+/// Where the members are, as they say themselves. A simulation is one thread.
+#[derive(Default)]
+struct Census {
+    /// By group and member: the systems and stages in which it lives. More than one is one too many.
+    lives: BTreeMap<(u32, u32), BTreeSet<(u16, u16)>>,
+    /// By group and system: the stages that its members were on.
+    stages: BTreeMap<(u32, u16), BTreeSet<u16>>,
+    moves: BTreeMap<(u32, u32), u64>,
+    stays: u64,
+    /// Children that were started somewhere else than where their group had begun.
+    born_away: u64,
+    twice: Vec<(u32, u32)>,
+}
+
+thread_local! {
+    static CENSUS: RefCell<Census> = RefCell::default();
+}
+
+fn seat(ctx: &Context<Ledger>) -> (u16, u16) {
+    let system = playhouse_executor::current_system().expect("in an actor").id();
+    (system, ctx.this().id().address().stage())
+}
+
+// -- actors -------------------------------------------------------------------------------------------------------------
+
+/// A member of a group: keeps what it was told, by whom, in order; and has the group go elsewhere now and then.
+#[derive(Clone, Serialize, Deserialize)]
+struct Ledger {
+    who: (u32, u32),
+    last: BTreeMap<u32, u64>,
+    wrong: Vec<(u32, u64, u64)>,
+    taken: u64,
+    tour: Vec<SocketAddr>,
+    seed: u64,
+    /// Has moved, since it was started.
+    moved: bool,
+    child: Option<ActorRef<Ledger>>,
+    told_child: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    from: u32,
+    number: u64,
+}
+remote_message!(Entry -> u64);
+
+#[derive(Serialize, Deserialize)]
+struct Read;
+remote_message!(Read -> Ledger);
+
+impl Ledger {
+    fn new(who: (u32, u32), tour: Vec<SocketAddr>, seed: u64) -> Ledger {
+        let (last, wrong) = (BTreeMap::new(), Vec::new());
+        Ledger { who, last, wrong, taken: 0, tour, seed, moved: false, child: None, told_child: 0 }
+    }
+
+    fn lives(&self, ctx: &Context<Self>) {
+        let (system, stage) = seat(ctx);
+        CENSUS.with_borrow_mut(|census| {
+            census.stages.entry((self.who.0, system)).or_default().insert(stage);
+            let lives = census.lives.entry(self.who).or_default();
+            lives.insert((system, stage));
+            if lives.len() > 1 {
+                census.twice.push(self.who);
+            }
+        });
+    }
+}
+
+impl Actor for Ledger {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.lives(ctx);
+    }
+
+    fn departing(&mut self, ctx: &mut Context<Self>) {
+        let seat = seat(ctx);
+        CENSUS.with_borrow_mut(|census| census.lives.entry(self.who).or_default().remove(&seat));
+    }
+
+    fn arrived(&mut self, ctx: &mut Context<Self>) {
+        self.moved = true;
+        CENSUS.with_borrow_mut(|census| *census.moves.entry(self.who).or_default() += 1);
+        self.lives(ctx);
+    }
+
+    fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
+        CENSUS.with_borrow_mut(|census| census.stays += 1);
+        self.lives(ctx);
+    }
+}
+impl Handler<Entry> for Ledger {
+    fn handle(&mut self, entry: Entry, ctx: &mut Context<Self>) -> u64 {
+        let last = self.last.entry(entry.from).or_default();
+        if entry.number != *last + 1 {
+            self.wrong.push((entry.from, *last, entry.number));
+        }
+        *last = entry.number;
+        self.taken += 1;
+        if self.who.1 == 0 && self.taken == CHILD_AFTER {
+            CENSUS.with_borrow_mut(|census| census.born_away += u64::from(self.moved));
+            let options = SpawnOptions::new().placement(Placement::Group(ctx.group()));
+            let child = Ledger::new((self.who.0, MEMBERS), self.tour.clone(), self.seed ^ 1);
+            self.child = Some(ctx.spawn_with(options, child));
+        }
+        if let Some(child) = self.child {
+            self.told_child += 1;
+            child.tell(Entry { from: PARENT, number: self.told_child });
+        }
+        let mut choices = Choices::new(self.seed);
+        self.seed = choices.next();
+        if !self.tour.is_empty() && choices.one_in(12) {
+            ctx.migrate_to(self.tour[choices.below(self.tour.len())]);
+        }
+        entry.number
+    }
+}
+impl Handler<Read> for Ledger {
+    fn handle(&mut self, _: Read, _: &mut Context<Self>) -> Ledger {
+        self.clone()
+    }
+}
+remote!(mobile Ledger: Entry, Read);
+
+/// Writes to members, now and then as a question; and watches them.
+struct Writer {
+    number: u32,
+    ledgers: Vec<ActorRef<Ledger>>,
+    sent: Vec<u64>,
+    total: u64,
+    choices: Choices,
+    asked: u64,
+    answered: u64,
+    failed: Vec<AskError>,
+    lost: Vec<ActorId>,
+}
+
+impl Actor for Writer {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        for ledger in self.ledgers.clone() {
+            ctx.watch(ledger);
+        }
+    }
+
+    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+        self.lost.push(down.who);
+    }
+}
+
+struct Write;
+impl Message for Write {
+    type Reply = ();
+}
+
+/// Asked, answered, what went wrong, and how many have ended.
+struct Report;
+type Reported = (u64, u64, Vec<AskError>, usize);
+impl Message for Report {
+    type Reply = Reported;
+}
+
+impl Handler<Write> for Writer {
+    fn handle(&mut self, _: Write, ctx: &mut Context<Self>) {
+        let open: Vec<usize> = (0..self.sent.len()).filter(|at| self.sent[*at] < self.total).collect();
+        if open.is_empty() {
+            return;
+        }
+        let at = open[self.choices.below(open.len())];
+        for _ in 0..1 + self.choices.below(4) {
+            if self.sent[at] == self.total {
+                break;
+            }
+            self.sent[at] += 1;
+            let entry = Entry { from: self.number, number: self.sent[at] };
+            if self.choices.one_in(4) {
+                self.asked += 1;
+                ctx.ask(self.ledgers[at], entry).then(|writer, answer, _| match answer {
+                    Ok(_) => writer.answered += 1,
+                    Err(why) => writer.failed.push(why),
+                });
+            } else {
+                self.ledgers[at].tell(entry);
+            }
+        }
+        if self.choices.one_in(2) {
+            ctx.this().tell(Write);
+        } else {
+            ctx.send_after(Duration::from_micros(self.choices.below(4_000) as u64), Write);
+        }
+    }
+}
+impl Handler<Report> for Writer {
+    fn handle(&mut self, _: Report, _: &mut Context<Self>) -> Reported {
+        (self.asked, self.answered, self.failed.clone(), self.lost.len())
+    }
+}
+
+// -- three theaters -------------------------------------------------------------------------------------------------------
+
+/// Tells which seed it was.
+struct Seed(u64);
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}", self.0);
+        }
+    }
+}
+
+fn start(net: &Simulation) -> Theater {
+    let system = System::builder().workers(2).stages(8);
+    net.theater(Theater::builder().listen("127.0.0.1:0").system(system).lost_after(LOST_AFTER)).unwrap()
+}
+
+/// Three theaters, with a group and a writer in each: each writer writes to each member of each group.
+struct Play {
+    net: Simulation,
+    theaters: Vec<Theater>,
+    groups: Vec<Group>,
+    /// As each theater knows them.
+    ledgers: Vec<Vec<ActorRef<Ledger>>>,
+    writers: Vec<ActorRef<Writer>>,
+    total: u64,
+    _seed: Seed,
+}
+
+impl Play {
+    fn new(seed: u64, roams: bool, total: u64) -> Play {
+        CENSUS.take();
+        let net = Simulation::new(seed);
+        let theaters: Vec<Theater> = (0..3).map(|_| start(&net)).collect();
+        let tour: Vec<SocketAddr> = theaters.iter().filter_map(Theater::address).filter(|_| roams).collect();
+        let mut ledgers = vec![Vec::new(); 3];
+        let mut groups = Vec::new();
+        for (home, number) in theaters.iter().zip(0..) {
+            let group = Group::new(home.system());
+            groups.push(group);
+            for nth in 0..MEMBERS {
+                let member = Ledger::new((number, nth), tour.clone(), seed ^ u64::from(nth) << 40);
+                let options = SpawnOptions::new().placement(Placement::Group(group));
+                let member = home.system().spawn_with(options, member);
+                home.publish(format!("{number}.{nth}"), member);
+                for (theater, known) in theaters.iter().zip(&mut ledgers) {
+                    let name = format!("playhouse://{}/{number}.{nth}", home.address().unwrap());
+                    known.push(theater.find::<Ledger>(&name).wait().unwrap());
+                }
+            }
+        }
+        let mut writers = Vec::new();
+        for (theater, number) in theaters.iter().zip(0..) {
+            let known = ledgers[number as usize].clone();
+            let writer = Writer {
+                number,
+                sent: vec![0; known.len()],
+                ledgers: known,
+                total,
+                choices: Choices::new(seed ^ u64::from(number)),
+                asked: 0,
+                answered: 0,
+                failed: Vec::new(),
+                lost: Vec::new(),
+            };
+            let writer = theater.system().spawn(writer);
+            writer.tell(Write);
+            writers.push(writer);
+        }
+        Play { net, theaters, groups, ledgers, writers, total, _seed: Seed(seed) }
+    }
+
+    /// Connections break for some time, and then no more.
+    fn storm(&self) {
+        self.net.break_by_chance(Duration::from_millis(10));
+        self.net.run_for(STORM);
+        self.net.calm();
+        self.net.run_until_idle();
+    }
+
+    /// Each message was handled once, in order; each question was answered; each group is together.
+    fn check_all(&self, from: usize) {
+        for ledger in &self.ledgers[from] {
+            let ledger = ledger.ask(Read).wait().unwrap();
+            let all: BTreeMap<u32, u64> = (0..self.theaters.len() as u32).map(|writer| (writer, self.total)).collect();
+            assert_eq!((&ledger.wrong, &ledger.last), (&vec![], &all), "member {:?}", ledger.who);
+            if let Some(child) = ledger.child {
+                let child = child.ask(Read).wait().unwrap();
+                let all = BTreeMap::from([(PARENT, ledger.told_child)]);
+                assert_eq!((&child.wrong, &child.last), (&vec![], &all), "member {:?}", child.who);
+            }
+        }
+        for writer in &self.writers {
+            let (asked, answered, failed, lost) = writer.ask(Report).wait().unwrap();
+            assert_eq!((asked, failed, lost), (answered, vec![], 0));
+        }
+        self.check_together();
+    }
+
+    /// Each group has been on one stage of each theater, and is in one of them, where each member lives once; nobody has gone
+    /// more often than the others.
+    fn check_together(&self) {
+        CENSUS.with_borrow(|census| {
+            assert_eq!(census.twice, vec![]);
+            for (group, stages) in &census.stages {
+                assert_eq!(stages.len(), 1, "{group:?} is on the stages {stages:?}");
+            }
+            for group in 0..self.groups.len() as u32 {
+                let members = || census.lives.iter().filter(|((of, _), _)| *of == group);
+                let seats: BTreeSet<(u16, u16)> = members().flat_map(|(_, lives)| lives).copied().collect();
+                assert_eq!(seats.len(), 1, "group {group} is at {:?}", members().collect::<Vec<_>>());
+                assert!(members().all(|(_, lives)| lives.len() == 1), "{:?}", members().collect::<Vec<_>>());
+                let moves = |nth| census.moves.get(&(group, nth)).copied().unwrap_or_default();
+                let moves: BTreeSet<u64> = (0..MEMBERS).map(moves).collect();
+                assert_eq!(moves.len(), 1, "members of group {group} have moved {moves:?} times");
+            }
+        });
+    }
+}
+
+/// What has happened over all seeds.
+#[derive(Debug, Default)]
+struct Sum {
+    cuts: u64,
+    moves: u64,
+    stays: u64,
+    children: u64,
+    born_away: u64,
+}
+
+impl Sum {
+    fn add(&mut self, play: &Play) {
+        self.cuts += play.net.happened().cuts;
+        CENSUS.with_borrow(|census| {
+            self.moves += census.moves.values().sum::<u64>();
+            self.stays += census.stays;
+            self.children += census.lives.keys().filter(|(_, nth)| *nth == MEMBERS).count() as u64;
+            self.born_away += census.born_away;
+        });
+    }
+}
+
+#[test]
+fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_once_under_every_seed() {
+    let mut sum = Sum::default();
+    for seed in 0..seeds() {
+        let play = Play::new(seed, true, 20);
+        play.storm();
+        play.check_all(seed as usize % 3);
+        sum.add(&play);
+    }
+    assert!(sum.cuts > seeds() && sum.moves > 20 * seeds(), "{sum:?}");
+    assert!(sum.children == 3 * seeds() && sum.born_away > seeds() / 10, "{sum:?}");
+}
+
+#[test]
+fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_seed() {
+    let (mut lost, mut alive) = (0, 0);
+    let mut sum = Sum::default();
+    for seed in 0..seeds() {
+        let play = Play::new(seed, true, 20);
+        let net = &play.net;
+        net.break_by_chance(Duration::from_millis(20));
+        net.run_for(Duration::from_micros(net.choose(60_000) as u64));
+        let killed = net.choose(3);
+        let system = play.theaters[killed].system().core().id();
+        CENSUS.with_borrow_mut(|census| {
+            census.lives.values_mut().for_each(|lives| lives.retain(|(at, _)| *at != system));
+        });
+        net.kill(&play.theaters[killed]);
+        net.run_for(STORM);
+        net.calm();
+        net.run_until_idle();
+        CENSUS.with_borrow(|census| {
+            assert_eq!(census.twice, vec![]);
+            for group in 0..3 {
+                let members: Vec<_> = census.lives.iter().filter(|((of, _), _)| *of == group).collect();
+                let seats: BTreeSet<_> = members.iter().flat_map(|(_, lives)| *lives).collect();
+                assert!(seats.len() <= 1, "group {group}: {members:?}");
+                let alike = members.iter().all(|(_, lives)| lives.len() == seats.len());
+                assert!(alike, "group {group}: {members:?}");
+                lost += 1 - seats.len();
+                alive += seats.len();
+            }
+        });
+        sum.add(&play);
+    }
+    assert!(lost > seeds() as usize / 2 && alive > seeds() as usize && sum.stays > 0, "{lost} {alive} {sum:?}");
+}
+
+#[test]
+fn a_theater_is_evacuated_of_whole_groups_under_every_seed() {
+    let mut sum = Sum::default();
+    for seed in 0..seeds() {
+        let play = Play::new(seed, false, 20);
+        play.net.break_by_chance(Duration::from_millis(20));
+        play.net.run_for(Duration::from_micros(play.net.choose(20_000) as u64));
+        let leaves = &play.theaters[0];
+        let peers: Vec<_> =
+            play.theaters[1..].iter().map(|to| leaves.connect(to.address().unwrap()).unwrap()).collect();
+        let evacuation = leaves.evacuate(&peers);
+        assert_eq!(evacuation.stayed, vec![]);
+        assert!(evacuation.moved >= MEMBERS as usize, "{evacuation:?}");
+        play.storm();
+        play.check_all(seed as usize % 3);
+        let system = leaves.system().core().id();
+        let left = |census: &Census| census.lives.values().flatten().filter(|(at, _)| *at == system).count();
+        assert_eq!(CENSUS.with_borrow(left), 0, "they live in the theater that was evacuated");
+        sum.add(&play);
+    }
+    assert!(sum.cuts > seeds() && sum.moves >= 3 * seeds(), "{sum:?}");
+}
+
+#[test]
+fn a_group_that_is_sent_to_and_fro_by_its_theaters_stays_together_under_every_seed() {
+    let (mut moved, mut refused) = (0, 0);
+    for seed in 0..seeds() {
+        let play = Play::new(seed, false, 20);
+        play.net.break_by_chance(Duration::from_millis(10));
+        for _ in 0..6 {
+            let (from, group) = (play.net.choose(3), play.net.choose(3));
+            let to = (from + 1 + play.net.choose(2)) % 3;
+            let peer = play.theaters[from].connect(play.theaters[to].address().unwrap());
+            let Ok(peer) = peer else { continue };
+            match play.theaters[from].migrate_group(play.groups[group], &peer).wait() {
+                Ok(()) => moved += 1,
+                Err(MigrateError::Elsewhere) => refused += 1,
+                Err(why) => panic!("{why}"),
+            }
+        }
+        play.storm();
+        play.check_all(seed as usize % 3);
+    }
+    assert!(moved > seeds() && refused > seeds(), "{moved} {refused}");
+}
