@@ -31,7 +31,8 @@ impl Latency {
 
 /// The per mille of the times that a [`Cdf`] has.
 pub const PER_MILLE: [u32; 24] = [
-    0, 10, 50, 100, 200, 300, 400, 500, 600, 700, 750, 800, 850, 900, 920, 940, 950, 960, 970, 980, 990, 995, 999, 1_000,
+    0, 10, 50, 100, 200, 300, 400, 500, 600, 700, 750, 800, 850, 900, 920, 940, 950, 960, 970, 980, 990, 995, 999,
+    1_000,
 ];
 
 /// The distribution of some times: for each of [`PER_MILLE`], the time in nanoseconds that so many were no longer than (nearest

@@ -20,7 +20,10 @@ fn main() {
         println!("cargo::rustc-env=PLAYHOUSE_{name}={}", value.unwrap_or_else(|| "unknown".to_owned()));
     }
     // Whatever changes the revision changes what is linked too, but for a commit.
-    for path in sources(&root).into_iter().chain(said(git(&root).args(["rev-parse", "--git-path", "logs/HEAD"])).map(|log| root.join(log))) {
+    for path in sources(&root)
+        .into_iter()
+        .chain(said(git(&root).args(["rev-parse", "--git-path", "logs/HEAD"])).map(|log| root.join(log)))
+    {
         if path.exists() {
             println!("cargo::rerun-if-changed={}", path.display());
         }

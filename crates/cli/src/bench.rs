@@ -56,7 +56,7 @@ pub struct Args {
     /// Run on 1, 2, 4, … workers, the cores of a NUMA node, all cores and all hardware threads, without the floors
     #[arg(long, conflicts_with_all = ["stats", "workers", "sweep_stages", "report"])]
     sweep_workers: bool,
-    /// Run all that, but for --sweep-stages, and write a page about it, with plots and all figures, into this folder
+    /// Write a page with plots and all figures into this folder, new or empty; runs on ever more workers too, as --sweep-workers does
     #[arg(long, value_name = "DIR", conflicts_with_all = ["json", "sweep_stages", "list"])]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -99,7 +99,11 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let topology = Topology::detect();
-    let workers = if args.sweep_workers || args.report.is_some() { topology.usable().max(options.workers) } else { options.workers };
+    let workers = if args.sweep_workers || args.report.is_some() {
+        topology.usable().max(options.workers)
+    } else {
+        options.workers
+    };
     let stages = if args.sweep_stages { STAGES_PER_WORKER.last().copied() } else { options.stages_per_worker };
     if let Err(failure) = check_stages(stages, workers) {
         return fail(BAD_INPUT, &failure.to_string());

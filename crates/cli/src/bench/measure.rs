@@ -2,22 +2,17 @@
 
 use std::process::Command;
 
+use playhouse_bench::Failure;
 use playhouse_bench::fit::fits;
 use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS, Limit};
 use playhouse_bench::report::{Report, Table, figure, statistics};
 use playhouse_bench::runner::{Measured, Options, measure_in_child, measure_limit};
-use playhouse_bench::Failure;
 
 use super::{Args, Progress};
 use crate::output::print;
 
 /// Measures each benchmark in a child process of its own and prints it as soon as it is known; adds to what failed.
-pub fn measure(
-    benchmarks: &[&Benchmark],
-    options: &Options,
-    args: &Args,
-    failures: &mut Vec<String>,
-) -> Vec<Measured> {
+pub fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args, failures: &mut Vec<String>) -> Vec<Measured> {
     let table = Table::of(benchmarks.iter().copied());
     if !args.json {
         print(&table.head());
@@ -93,4 +88,3 @@ pub fn child(benchmark: &Benchmark, options: &Options, args: &Args) -> Result<Co
     command.arg(benchmark.name);
     Ok(command)
 }
-

@@ -29,9 +29,9 @@ impl Folder {
         };
         let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
         let probe = there.join(format!(".playhouse-report-{}", std::process::id()));
-        fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(|error| {
-            wrong(format!("{} cannot be written: {error}", there.display()))
-        })?;
+        fs::write(&probe, "")
+            .and_then(|()| fs::remove_file(&probe))
+            .map_err(|error| wrong(format!("{} cannot be written: {error}", there.display())))?;
         Ok(Self(path.to_owned()))
     }
 
@@ -42,9 +42,9 @@ impl Folder {
     /// If one cannot be written; then none is there.
     pub fn write(&self, files: &[(String, Vec<u8>)]) -> Result<(), Failure> {
         let part = |name: &str| self.0.join(format!(".{name}.part"));
-        let written = self.write_parts(files, part).and_then(|()| {
-            files.iter().try_for_each(|(name, _)| fs::rename(part(name), self.0.join(name)))
-        });
+        let written = self
+            .write_parts(files, part)
+            .and_then(|()| files.iter().try_for_each(|(name, _)| fs::rename(part(name), self.0.join(name))));
         written.map_err(|error| {
             for (name, _) in files {
                 // Those that are not there cannot be removed.

@@ -10,12 +10,12 @@ mod plots;
 use std::path::Path;
 use std::time::SystemTime;
 
+use playhouse_bench::Failure;
 use playhouse_bench::machine::Machine;
 use playhouse_bench::peer::Row;
 use playhouse_bench::registry::{Benchmark, Family};
 use playhouse_bench::runner::{Measured, Options};
 use playhouse_bench::scaling::Scaling;
-use playhouse_bench::Failure;
 
 use self::folder::Folder;
 use self::plots::Plot;

@@ -67,7 +67,8 @@ fn notices(page: &mut String, report: &Report) {
     let mut notices: Vec<String> = report.failures.iter().map(|failure| format!("Failed: {failure}")).collect();
     notices.extend(report.machine.unrest().map(|unrest| format!("Not quiet: {unrest}.")));
     if origin::OPT_LEVEL == "0" {
-        notices.push("The program was built without optimisation: the figures are not those of its releases.".to_owned());
+        notices
+            .push("The program was built without optimisation: the figures are not those of its releases.".to_owned());
     }
     let runs = report.options.runs;
     if runs == 1 {
@@ -79,7 +80,8 @@ fn notices(page: &mut String, report: &Report) {
              --runs {RUNS_MIN} or more bear 95 %."
         ));
     }
-    notices.extend(report.measured.iter().filter_map(|measured| Some(format!("Spread: {}.", measured.report.unrest()?))));
+    notices
+        .extend(report.measured.iter().filter_map(|measured| Some(format!("Spread: {}.", measured.report.unrest()?))));
     if !notices.is_empty() {
         let items: String = notices.iter().map(|notice| format!("<li>{}</li>\n", escaped(notice))).collect();
         let _ = write!(page, "<ul class=\"notices\">\n{items}</ul>\n");
@@ -139,14 +141,28 @@ fn beside_floors(measured: &[Measured]) -> String {
         ]
     };
     let heads = heads(&[
-        "benchmark", "operation", "median", "95 %", "floor", "95 %", "× floor", "95 %", "target", "reached", "peak memory",
+        "benchmark",
+        "operation",
+        "median",
+        "95 %",
+        "floor",
+        "95 %",
+        "× floor",
+        "95 %",
+        "target",
+        "reached",
+        "peak memory",
     ]);
     let sources: String = measured
         .iter()
         .filter_map(|measured| registry::find(&measured.report.bench).ok())
         .map(|known| {
             let summary = escaped(known.summary);
-            format!("<dt>{}</dt><dd>{summary} <span class=\"source\">[{}]</span></dd>\n", known.name, escaped(known.source))
+            format!(
+                "<dt>{}</dt><dd>{summary} <span class=\"source\">[{}]</span></dd>\n",
+                known.name,
+                escaped(known.source)
+            )
         })
         .collect();
     let rows: Vec<_> = measured.iter().map(row).collect();
@@ -176,9 +192,11 @@ fn beside_peers(rows: &[Row]) -> String {
 
 fn scaling(report: &Report) -> String {
     let Some(first) = report.scalings.first() else {
-        return "<p>None of these benchmarks is of one process, so none was run on other numbers of workers.</p>\n".to_owned();
+        return "<p>None of these benchmarks is of one process, so none was run on other numbers of workers.</p>\n"
+            .to_owned();
     };
-    let workers = first.workers.iter().map(|workers| format!("{workers} worker{}", if *workers == 1 { "" } else { "s" }));
+    let workers =
+        first.workers.iter().map(|workers| format!("{workers} worker{}", if *workers == 1 { "" } else { "s" }));
     let heads: Vec<_> = ["benchmark".to_owned()].into_iter().chain(workers).collect();
     let rows = report.scalings.iter().map(|scaling| {
         let times = scaling.ns_per_op.iter().map(|&ns| or_dash(ns, plain_figure));

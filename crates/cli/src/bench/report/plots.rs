@@ -90,7 +90,13 @@ fn beside_floors(report: &Report) -> Vec<Plot> {
         dots.map(|dot| Line { group: measured.report.bench.clone(), who: None, dots: vec![dot], ratio: None })
     };
     let lines: Vec<_> = report.measured.iter().filter_map(peak).collect();
-    vec![bars, memory(&lines, "Of the first run, before the floor has run in the same process. An empty program takes some MiB, most of them pages of its file.")]
+    vec![
+        bars,
+        memory(
+            &lines,
+            "Of the first run, before the floor has run in the same process. An empty program takes some MiB, most of them pages of its file.",
+        ),
+    ]
 }
 
 fn beside_peers(report: &Report) -> Vec<Plot> {

@@ -17,7 +17,8 @@ impl Axis {
         let (low, high) = if low <= high { (low, high) } else { (1.0, 10.0) };
         let steps: &[f64] = if (high / low).log10() > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let decades = low.log10().floor() as i32..=high.log10().floor() as i32 + 1;
-        let all: Vec<f64> = decades.flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade))).collect();
+        let all: Vec<f64> =
+            decades.flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade))).collect();
         let first = all.iter().rposition(|&tick| tick <= low * 1.000_001).unwrap_or(0);
         let mut last = all.iter().position(|&tick| tick >= high * 0.999_999).unwrap_or(all.len() - 1);
         if last == first {

@@ -9,11 +9,11 @@ use super::glyphs;
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = WIDTH - 28.0;
-const TOP: f64 = 84.0;
-const BOTTOM: f64 = 440.0;
+const TOP: f64 = 96.0;
+const BOTTOM: f64 = 452.0;
 
-/// The tones of the curves, one after the other.
-pub const TONES: [Tone; 3] = [Tone::Ours, Tone::Other, Tone::Third];
+/// The tones of the curves, one after the other and from the beginning again.
+const TONES: [Tone; 3] = [Tone::Ours, Tone::Other, Tone::Third];
 
 /// Where a share is, from 0 at the bottom to 1 at the top: each nine after the first takes as much room as the one before. The
 /// longest of all is at the top.
@@ -33,7 +33,7 @@ pub fn draw(benchmarks: &[(String, Vec<Cdf>)]) -> Drawing {
         drawing.text((x + 30.0, 54.0), Anchor::Start, Tone::Text, &label);
         x += 30.0 + glyphs::width(&label, 12.0) + 26.0;
     }
-    drawing.text((16.0, TOP - 8.0), Anchor::Start, Tone::Muted, "waited no longer");
+    drawing.text((16.0, TOP - 16.0), Anchor::Start, Tone::Muted, "waited no longer");
     let all = benchmarks.iter().flat_map(|(_, runs)| runs).flat_map(|Cdf(ns)| ns);
     let axis = Axis::new(all.map(|&ns| ns as f64), (LEFT, RIGHT));
     let up = |per_mille| BOTTOM - height(per_mille) * (BOTTOM - TOP);

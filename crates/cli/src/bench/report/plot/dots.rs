@@ -43,17 +43,22 @@ const FIGURE: f64 = 74.0;
 pub fn draw(about: &About, lines: &[Line]) -> Drawing {
     let mut drawing = Drawing::new(about.title, WIDTH);
     let mut top = 52.0;
-    legend(&mut drawing, about, top);
+    let sure = lines.iter().flat_map(|line| &line.dots).any(|dot| dot.1.interval.is_some());
+    legend(&mut drawing, about, top, sure);
     top += 40.0;
 
-    let widest = |text: &dyn Fn(&Line) -> &str| lines.iter().map(|line| glyphs::width(text(line), 12.0)).fold(0.0, f64::max);
+    let widest =
+        |text: &dyn Fn(&Line) -> &str| lines.iter().map(|line| glyphs::width(text(line), 12.0)).fold(0.0, f64::max);
     let groups = widest(&|line| &line.group);
     let names = widest(&|line| line.who.as_deref().unwrap_or_default());
     let who_at = MARGIN + groups + if names > 0.0 { 12.0 } else { 0.0 };
     let left = who_at + names + 24.0;
     let has_ratio = lines.iter().any(|line| line.ratio.is_some());
     let middle = if has_ratio { left + (WIDTH - left) * 0.6 } else { WIDTH };
-    let axis = Axis::new(lines.iter().flat_map(|line| line.dots.iter().flat_map(|dot| bounds(&dot.1))), (left, middle - FIGURE - 24.0));
+    let axis = Axis::new(
+        lines.iter().flat_map(|line| line.dots.iter().flat_map(|dot| bounds(&dot.1))),
+        (left, middle - FIGURE - 24.0),
+    );
     let ratios = Axis::new(
         lines.iter().filter_map(|line| line.ratio).flat_map(|ratio| bounds(&ratio)).chain([0.9, 1.1]),
         (middle + 14.0, WIDTH - MARGIN - FIGURE + 20.0),
@@ -71,10 +76,8 @@ pub fn draw(about: &About, lines: &[Line]) -> Drawing {
         if line.group != group {
             group = &line.group;
             drawing.text((MARGIN, y + 4.0), Anchor::Start, Tone::Text, group);
-            if names > 0.0 && number > 0 {
-                let above = y - ROW / 2.0;
-                drawing.line(&[(MARGIN, above), (WIDTH - MARGIN, above)], Tone::Grid, 1.0);
-            }
+            let above = y - ROW / 2.0;
+            drawing.line(&[(MARGIN, above), (WIDTH - MARGIN, above)], Tone::Grid, 1.0);
         }
         if let Some(who) = &line.who {
             let tone = if line.dots.iter().any(|dot| dot.0) { Tone::Ours } else { Tone::Text };
@@ -104,7 +107,7 @@ fn times(ratio: f64) -> String {
 }
 
 /// What the dots, the bars and the whiskers are.
-fn legend(drawing: &mut Drawing, about: &About, y: f64) {
+fn legend(drawing: &mut Drawing, about: &About, y: f64, sure: bool) {
     let mut x = MARGIN + 6.0;
     let mut entry = |tone, hollow, text: &str| {
         drawing.dot((x, y - 4.0), 4.5, tone, hollow, "");
@@ -115,12 +118,21 @@ fn legend(drawing: &mut Drawing, about: &About, y: f64) {
     if let Some(others) = about.others {
         entry(Tone::Other, true, others);
     }
-    drawing.line(&[(x - 6.0, y - 4.0), (x + 18.0, y - 4.0)], Tone::Text, 1.5);
-    drawing.text((x + 26.0, y), Anchor::Start, Tone::Text, "95 % confidence interval of the median");
+    if sure {
+        drawing.line(&[(x - 6.0, y - 4.0), (x + 18.0, y - 4.0)], Tone::Text, 1.5);
+        drawing.text((x + 26.0, y), Anchor::Start, Tone::Text, "95 % confidence interval of the median");
+    }
 }
 
 /// The ticks, above and below, and what they are of.
-fn scale(drawing: &mut Drawing, axis: &Axis, unit: fn(f64) -> String, (top, bottom): (f64, f64), what: &str, left: f64) {
+fn scale(
+    drawing: &mut Drawing,
+    axis: &Axis,
+    unit: fn(f64) -> String,
+    (top, bottom): (f64, f64),
+    what: &str,
+    left: f64,
+) {
     drawing.text((left, top - 22.0), Anchor::Start, Tone::Muted, what);
     for &tick in axis.ticks() {
         let x = axis.at(tick);

@@ -68,11 +68,37 @@ pub enum Anchor {
 /// One shape; lengths are in pixels, y goes downwards.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    Bar { x: f64, y: f64, width: f64, height: f64, tone: Tone, tip: String },
-    Line { points: Vec<(f64, f64)>, tone: Tone, width: f64, dashed: bool },
+    Bar {
+        x: f64,
+        y: f64,
+        width: f64,
+        height: f64,
+        tone: Tone,
+        tip: String,
+    },
+    Line {
+        points: Vec<(f64, f64)>,
+        tone: Tone,
+        width: f64,
+        dashed: bool,
+    },
     /// Hollow ones are filled with the ground.
-    Dot { x: f64, y: f64, radius: f64, tone: Tone, hollow: bool, tip: String },
-    Text { x: f64, y: f64, size: f64, anchor: Anchor, tone: Tone, text: String },
+    Dot {
+        x: f64,
+        y: f64,
+        radius: f64,
+        tone: Tone,
+        hollow: bool,
+        tip: String,
+    },
+    Text {
+        x: f64,
+        y: f64,
+        size: f64,
+        anchor: Anchor,
+        tone: Tone,
+        text: String,
+    },
 }
 
 /// The size of ordinary text.

@@ -1,8 +1,6 @@
 //! A drawing as a PNG, on a light ground.
 
-use tiny_skia::{
-    Color, FillRule, Paint, Path, PathBuilder, Pixmap, Rect, Stroke as Pen, StrokeDash, Transform,
-};
+use tiny_skia::{Color, FillRule, Paint, Path, PathBuilder, Pixmap, Rect, Stroke as Pen, StrokeDash, Transform};
 
 use super::drawing::{Anchor, Drawing, Shape, Tone};
 use super::glyphs::{self, Stroke};
@@ -150,6 +148,9 @@ mod tests {
             let right = (0..picture.width()).rfind(|&x| dark(x)).unwrap();
             (left >= 60, right <= 60)
         };
-        assert_eq!([Anchor::Start, Anchor::Middle, Anchor::End].map(ink), [(true, false), (false, false), (false, true)]);
+        assert_eq!(
+            [Anchor::Start, Anchor::Middle, Anchor::End].map(ink),
+            [(true, false), (false, false), (false, true)]
+        );
     }
 }

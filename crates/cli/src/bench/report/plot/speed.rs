@@ -17,14 +17,20 @@ const MARGIN: f64 = 16.0;
 /// Draws them; `counts` are the numbers of workers.
 pub fn draw(scalings: &[Scaling], counts: &[Count]) -> Drawing {
     let mut drawing = Drawing::new("Speed over workers", WIDTH);
-    drawing.text((MARGIN, 52.0), Anchor::Start, Tone::Text, "Times as fast as with the fewest workers (up is faster), over workers; both axes are logarithmic.");
+    drawing.text(
+        (MARGIN, 52.0),
+        Anchor::Start,
+        Tone::Text,
+        "Times as fast as with the fewest workers (up is faster), over workers; both axes are logarithmic.",
+    );
     drawing.dashed(&[(MARGIN, 68.0), (MARGIN + 24.0, 68.0)], Tone::Muted, 1.5);
     drawing.text((MARGIN + 32.0, 72.0), Anchor::Start, Tone::Text, "as many times as there are workers");
     drawing.line(&[(MARGIN + 290.0, 61.0), (MARGIN + 290.0, 75.0)], Tone::Ours, 1.5);
     drawing.dot((MARGIN + 290.0, 68.0), 3.5, Tone::Ours, false, "");
     drawing.text((MARGIN + 302.0, 72.0), Anchor::Start, Tone::Text, "median, and its 95 % confidence interval");
     let special = counts.iter().filter(|count| !count.names.is_empty());
-    let special: Vec<_> = special.map(|count| format!("{} workers: {}", count.workers, count.names.join(", "))).collect();
+    let special: Vec<_> =
+        special.map(|count| format!("{} workers: {}", count.workers, count.names.join(", "))).collect();
     drawing.text((MARGIN, 92.0), Anchor::Start, Tone::Muted, &special.join(" · "));
 
     let most = counts.iter().map(|count| count.workers).max().unwrap_or(1) as f64;
@@ -34,10 +40,7 @@ pub fn draw(scalings: &[Scaling], counts: &[Count]) -> Drawing {
     });
     let (low, high) = bounds.fold((1.0, most), |(low, high): (f64, f64), bound| (low.min(bound), high.max(bound)));
     for (number, scaling) in scalings.iter().enumerate() {
-        let place = (
-            MARGIN + CELL.0 * (number % COLUMNS) as f64,
-            112.0 + CELL.1 * (number / COLUMNS) as f64,
-        );
+        let place = (MARGIN + CELL.0 * (number % COLUMNS) as f64, 112.0 + CELL.1 * (number / COLUMNS) as f64);
         cell(&mut drawing, scaling, place, most, (low, high));
     }
     drawing.height = 112.0 + CELL.1 * scalings.len().div_ceil(COLUMNS) as f64 + 8.0;

@@ -6,7 +6,8 @@ use super::drawing::{Anchor, Drawing, Shape, Tone};
 
 /// The colours of each tone, on a light and on a dark ground; for one SVG, or for a page with several.
 pub fn style() -> String {
-    let colours = |of: fn(Tone) -> u32| Tone::ALL.map(|tone| format!("--{}: #{:06x};", tone.name(), of(tone))).join(" ");
+    let colours =
+        |of: fn(Tone) -> u32| Tone::ALL.map(|tone| format!("--{}: #{:06x};", tone.name(), of(tone))).join(" ");
     let (light, dark) = (colours(Tone::light), colours(Tone::dark));
     let mut style = format!(":root {{ color-scheme: light dark; {light} }}\n");
     let _ = writeln!(style, "@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}");
