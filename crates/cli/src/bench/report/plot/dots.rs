@@ -168,6 +168,8 @@ fn draw_ratio(drawing: &mut Drawing, about: &About, line: &Line, ratio: &Estimat
     let tip = format!("{}: {} {}", line.group, with_interval(ratio, figure), about.ratio);
     drawing.bar((one.min(at), y - 5.0), ((at - one).abs().max(1.0), 10.0), tone, &tip);
     if let Some((low, high)) = ratio.interval {
+        // Set off from the bar.
+        drawing.line(&[(axis.at(low), y), (axis.at(high), y)], Tone::Ground, 4.0);
         drawing.line(&[(axis.at(low), y), (axis.at(high), y)], Tone::Text, 1.5);
         for end in [low, high] {
             drawing.line(&[(axis.at(end), y - 3.0), (axis.at(end), y + 3.0)], Tone::Text, 1.5);
