@@ -85,6 +85,8 @@ mod tests {
     fn a_distribution_goes_from_the_shortest_to_the_longest() {
         let Cdf(ns) = Cdf::of(&mut (1..=2_000).rev().collect::<Vec<_>>()).unwrap();
         assert_eq!((ns[0], ns[1], ns[7], ns[20], ns[22], ns[23]), (1, 20, 1_000, 1_980, 1_998, 2_000));
+        // Half of three is two of them.
+        assert_eq!(Cdf::of(&mut [3, 2, 1]).unwrap().0[7], 2);
         assert_eq!(Cdf::of(&mut [7]), Some(Cdf([7; 24])));
         assert_eq!(Cdf::of(&mut []), None);
     }

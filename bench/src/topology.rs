@@ -36,7 +36,8 @@ pub struct Count {
 impl Topology {
     /// Of this machine. Where the operating system does not say, each hardware thread is a core, and all are one node.
     pub fn detect() -> Self {
-        let usable = std::thread::available_parallelism().map_or(1, usize::from);
+        // A system has at most 1,024 workers.
+        let usable = std::thread::available_parallelism().map_or(1, usize::from).min(1_024);
         let allowed = allowed();
         let may = |cpu| allowed.as_ref().is_none_or(|allowed| allowed.contains(&cpu));
         Self::read(Path::new("/sys/devices/system"), may, usable)
