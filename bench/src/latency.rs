@@ -29,6 +29,27 @@ impl Latency {
     }
 }
 
+/// The per mille of the times that a [`Cdf`] has.
+pub const PER_MILLE: [u32; 24] = [
+    0, 10, 50, 100, 200, 300, 400, 500, 600, 700, 750, 800, 850, 900, 920, 940, 950, 960, 970, 980, 990, 995, 999,
+    1_000,
+];
+
+/// The distribution of some times: for each of [`PER_MILLE`], the time in nanoseconds that so many were no longer than (nearest
+/// rank); the first is the shortest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cdf(pub [u64; 24]);
+
+impl Cdf {
+    /// Of these times, which are sorted; `None` if there are none.
+    pub(crate) fn of(times_ns: &mut [u64]) -> Option<Self> {
+        times_ns.sort_unstable();
+        let last = times_ns.len().checked_sub(1)?;
+        let rank = |per_mille: u32| (times_ns.len() * per_mille as usize).div_ceil(1_000).saturating_sub(1);
+        Some(Self(PER_MILLE.map(|per_mille| times_ns[rank(per_mille).min(last)])))
+    }
+}
+
 impl fmt::Display for Latency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [p50, p90, p99, max] = [self.p50_ns, self.p90_ns, self.p99_ns, self.max_ns].map(|ns| duration(ns as f64));
@@ -58,6 +79,16 @@ mod tests {
         assert_eq!(latency.to_string(), "median 100 ns, p90 180 ns, p99 198 ns, max 200 ns");
         assert_eq!(Latency::of(&mut [7]), Latency { p50_ns: 7, p90_ns: 7, p99_ns: 7, max_ns: 7 });
         assert_eq!(Latency::of(&mut []), Latency::default());
+    }
+
+    #[test]
+    fn a_distribution_goes_from_the_shortest_to_the_longest() {
+        let Cdf(ns) = Cdf::of(&mut (1..=2_000).rev().collect::<Vec<_>>()).unwrap();
+        assert_eq!((ns[0], ns[1], ns[7], ns[20], ns[22], ns[23]), (1, 20, 1_000, 1_980, 1_998, 2_000));
+        // Half of three is two of them.
+        assert_eq!(Cdf::of(&mut [3, 2, 1]).unwrap().0[7], 2);
+        assert_eq!(Cdf::of(&mut [7]), Some(Cdf([7; 24])));
+        assert_eq!(Cdf::of(&mut []), None);
     }
 
     #[test]

@@ -5,8 +5,11 @@
 //! - [`runner`]: runs a workload and its floor in turns, in one process, and takes medians; or has a child process do so,
 //!   which makes the measured peak memory that of one benchmark alone.
 //! - [`report`]: one JSON object per benchmark, or a table for people.
+//! - [`bootstrap`]: how sure a median is.
 //! - [`fit`]: lines through the times of benchmarks that differ in their number of rings.
 //! - [`sweep`]: the same for ever more stages per worker.
+//! - [`scaling`]: the same on ever more workers, as many as the [`topology`] of the machine suggests.
+//! - [`machine`]: what a figure was measured on.
 //! - [`steps`]: work with each message, for Savina's programs.
 //! - [`partner`]: the other process of a remote benchmark.
 //! - [`peer`]: other actor runtimes beside it, each a program of `bench/peers`.
@@ -18,9 +21,11 @@
 //! All times are steady times (from the start event to the final state, taken inside the program): starting the
 //! system, creating actors that the workload does not count, and tear-down are left out.
 
+pub mod bootstrap;
 pub mod chatapp;
 pub mod fit;
 pub mod latency;
+pub mod machine;
 pub mod memory;
 pub mod outcome;
 pub mod partner;
@@ -28,8 +33,10 @@ pub mod peer;
 pub mod registry;
 pub mod report;
 pub mod runner;
+pub mod scaling;
 pub mod steps;
 pub mod sweep;
+pub mod topology;
 
 mod limit;
 mod savina;

@@ -4,7 +4,7 @@ use std::fmt::{self, Debug, Display};
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::latency::Latency;
+use crate::latency::{Cdf, Latency};
 
 /// How much of a workload to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,12 +68,19 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// How long those who asked on the side waited for their answers, if anybody did.
     pub latency: Option<Latency>,
+    /// The whole distribution of that.
+    pub cdf: Option<Cdf>,
 }
 
 impl Outcome {
     /// So many operations in this time.
     pub fn new(ops: u64, elapsed: Duration) -> Self {
-        Self { ops, elapsed, latency: None }
+        Self { ops, elapsed, latency: None, cdf: None }
+    }
+
+    /// The same, and how long those who asked on the side waited each time, in nanoseconds.
+    pub(crate) fn with_waits(self, mut times_ns: Vec<u64>) -> Self {
+        Self { latency: Some(Latency::of(&mut times_ns)), cdf: Cdf::of(&mut times_ns), ..self }
     }
 
     /// Nanoseconds per operation.

@@ -105,6 +105,11 @@ impl Report {
         self.reached = self.target.map(|target| target.verdict(self).to_owned());
     }
 
+    /// Why the figure says little, if it does.
+    pub fn unrest(&self) -> Option<String> {
+        (self.max > 2.0 * self.min).then(|| format!("the runs of {} differ by more than 2 x", self.bench))
+    }
+
     /// One line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings have a JSON form")

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::latency::Cdf;
 use crate::memory;
 use crate::outcome::{Failure, Outcome, Size};
 use crate::registry::{self, Benchmark, Family, Limit};
@@ -41,8 +42,23 @@ impl Default for Options {
 pub struct Measured {
     /// The figures.
     pub report: Report,
+    /// What they are of, in the order of the runs.
+    pub runs: Vec<Run>,
     /// The counters of the executor after the last run: name and value.
     pub statistics: Vec<(String, String)>,
+}
+
+/// One run of a workload, and the run of its floor that came after it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Nanoseconds per operation of the workload.
+    pub ns_per_op: f64,
+    /// Those of the floor, if there is one.
+    pub limit_ns_per_op: Option<f64>,
+    /// Peak memory in MiB. What earlier runs, and those of the floor, have left behind counts here.
+    pub peak_rss_mb: Option<f64>,
+    /// How long those who asked on the side waited, if anybody did.
+    pub cdf: Option<Cdf>,
 }
 
 /// Measures `benchmark` in this process: workload and floor in turns, `options.runs` times each.
@@ -55,26 +71,24 @@ pub struct Measured {
 /// If a result is wrong, a run stalls, or the system cannot be started with these options.
 pub fn measure(benchmark: &Benchmark, options: &Options) -> Result<Measured, Failure> {
     check_workers(benchmark, options)?;
-    let mut workload_ns = Vec::new();
-    let mut limit_ns = Vec::new();
-    let mut peak_rss_mb = None;
+    let mut runs = Vec::new();
     let mut last = None;
-    for run in 0..options.runs.max(1) {
+    for _ in 0..options.runs.max(1) {
         let played = play(benchmark, options)?;
-        if run == 0 {
-            peak_rss_mb = memory::peak_rss_mb();
-        }
-        workload_ns.push(played.outcome.ns_per_op());
+        let (ns_per_op, cdf) = (played.outcome.ns_per_op(), played.outcome.cdf);
+        let peak_rss_mb = memory::peak_rss_mb();
         last = Some(played);
         memory::give_back();
-        limit_ns.extend(run_limit(benchmark, options)?);
+        runs.push(Run { ns_per_op, limit_ns_per_op: run_limit(benchmark, options)?, peak_rss_mb, cdf });
     }
     let Some(Played { outcome, statistics, workers, stages }) = last else {
         return Err(Failure::new("no run was asked for"));
     };
-    let report =
-        Report::new(benchmark, &outcome, Spread::of(&workload_ns), median(&limit_ns), peak_rss_mb, (workers, stages));
-    Ok(Measured { report, statistics })
+    let workload_ns: Vec<_> = runs.iter().map(|run| run.ns_per_op).collect();
+    let limit_ns: Vec<_> = runs.iter().filter_map(|run| run.limit_ns_per_op).collect();
+    let (spread, peak_rss_mb) = (Spread::of(&workload_ns), runs.first().and_then(|run| run.peak_rss_mb));
+    let report = Report::new(benchmark, &outcome, spread, median(&limit_ns), peak_rss_mb, (workers, stages));
+    Ok(Measured { report, runs, statistics })
 }
 
 /// One run of the workload alone, in nanoseconds per operation.

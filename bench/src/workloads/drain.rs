@@ -7,7 +7,6 @@ use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
 
 use super::finish::{Finish, finish};
-use crate::latency::Latency;
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::partner::Partner;
 use crate::registry::{Benchmark, Family, Target};
@@ -131,5 +130,5 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
     check("the sum of the numbers of who lives there", plan.actors * (plan.actors - 1) / 2, numbers)?;
     check("their moves", plan.actors, moves)?;
     here.shutdown().map_err(|error| Failure::new(error.to_string()))?;
-    Ok(Outcome { latency: Some(Latency::of(&mut times_ns?)), ..Outcome::new(plan.actors, elapsed) })
+    Ok(Outcome::new(plan.actors, elapsed).with_waits(times_ns?))
 }

@@ -8,7 +8,6 @@ use playhouse::prelude::*;
 
 use super::finish::{Finish, finish};
 use super::{placed, stage_of};
-use crate::latency::Latency;
 use crate::memory::{check_peak, peak_rss_mb};
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::registry::{Benchmark, Family};
@@ -151,5 +150,5 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
     let (elapsed, (sent, handled)) = timed?;
     check("the messages handled", sent, handled)?;
     check_peak(before_mb + Plan::PEAK_MB_MAX)?;
-    Ok(Outcome { latency: Some(Latency::of(&mut times_ns?)), ..Outcome::new(handled, elapsed) })
+    Ok(Outcome::new(handled, elapsed).with_waits(times_ns?))
 }

@@ -1,17 +1,20 @@
 //! `playhouse bench`: the benchmarks, each beside its floor.
 
+mod measure;
 mod peers;
+mod report;
+mod sweep;
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use playhouse_bench::fit::fits;
 use playhouse_bench::partner;
-use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS, Family, Limit};
-use playhouse_bench::report::{Report, Table, figure, statistics};
-use playhouse_bench::runner::{self, Options, answer_parent, measure_in_child, measure_limit, measure_workload};
-use playhouse_bench::sweep::{self, STAGES_PER_WORKER, Sweep, SweepTable};
+use playhouse_bench::registry::{self, Benchmark, Family};
+use playhouse_bench::runner::{self, Options, answer_parent};
+use playhouse_bench::sweep::STAGES_PER_WORKER;
+use playhouse_bench::topology::Topology;
 use playhouse_bench::{Failure, Size, Steps};
 
 use crate::interrupt;
@@ -50,6 +53,12 @@ pub struct Args {
     /// Run with 1, 2, 4, … 512 stages per worker, without the floors
     #[arg(long, conflicts_with_all = ["stats", "stages"])]
     sweep_stages: bool,
+    /// Run on 1, 2, 4, … workers, the cores of a NUMA node, all cores and all hardware threads, without the floors
+    #[arg(long, conflicts_with_all = ["stats", "workers", "sweep_stages", "report"])]
+    sweep_workers: bool,
+    /// Write a page with plots and all figures into this folder, new or empty; runs on ever more workers too, as --sweep-workers does
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["json", "sweep_stages", "list"])]
+    report: Option<PathBuf>,
     #[command(flatten)]
     peers: peers::Args,
     /// Measure in this process and answer the parent
@@ -89,8 +98,14 @@ pub fn run(args: &Args) -> ExitCode {
         list(&chosen);
         return ExitCode::SUCCESS;
     }
-    let most = if args.sweep_stages { STAGES_PER_WORKER.last().copied() } else { options.stages_per_worker };
-    if let Err(failure) = check_stages(most, options.workers) {
+    let topology = Topology::detect();
+    let workers = if args.sweep_workers || args.report.is_some() {
+        topology.usable().max(options.workers)
+    } else {
+        options.workers
+    };
+    let stages = if args.sweep_stages { STAGES_PER_WORKER.last().copied() } else { options.stages_per_worker };
+    if let Err(failure) = check_stages(stages, workers) {
         return fail(BAD_INPUT, &failure.to_string());
     }
     if args.partner {
@@ -116,14 +131,26 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     interrupt::exit_on_interrupt();
-    if with_peers {
-        return match peers::compare(&chosen, &options, args) {
-            Ok(failures) => end(&failures),
+    let mut failures = Vec::new();
+    if let Some(folder) = &args.report {
+        return match report::run(folder, &chosen, &options, args, &mut failures) {
+            Ok(()) => end(&failures),
             Err(failure) => fail(BAD_INPUT, &failure.to_string()),
         };
     }
-    let failures =
-        if args.sweep_stages { sweep(&chosen, &options, args.json) } else { measure(&chosen, &options, args) };
+    if with_peers {
+        return match peers::compare(&chosen, &options, args, &mut failures) {
+            Ok(_) => end(&failures),
+            Err(failure) => fail(BAD_INPUT, &failure.to_string()),
+        };
+    }
+    if args.sweep_stages {
+        failures = sweep::stages(&chosen, &options, args.json);
+    } else if args.sweep_workers {
+        sweep::workers(&chosen, &options, &topology.counts(), args.json, &mut failures);
+    } else {
+        measure::measure(&chosen, &options, args, &mut failures);
+    }
     end(&failures)
 }
 
@@ -175,127 +202,6 @@ fn list(benchmarks: &[&Benchmark]) {
             print(&format!("{name} (operation: {op})\n    {summary}\n    [{source}]"));
         }
     }
-}
-
-/// Measures each benchmark in a child process of its own and prints it as soon as it is known; returns what failed.
-fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args) -> Vec<String> {
-    let table = Table::of(benchmarks.iter().copied());
-    if !args.json {
-        print(&table.head());
-    }
-    let mut failures = Vec::new();
-    let mut reports = Vec::new();
-    let mut count_limit_ns = None;
-    for (number, benchmark) in benchmarks.iter().enumerate() {
-        let progress = Progress::say(number, benchmarks.len(), benchmark.name);
-        let judged = child(benchmark, options, args).and_then(measure_in_child).and_then(|mut measured| {
-            let limit_ns = count_limit_ns.map_or_else(|| count_limit(&measured.report), Ok)?;
-            count_limit_ns = Some(limit_ns);
-            measured.report.judge(benchmark.target, limit_ns / COUNT_LIMIT_NS);
-            Ok(measured)
-        });
-        progress.clear();
-        match judged {
-            Ok(measured) if args.json => print(&measured.report.to_json()),
-            Ok(measured) => {
-                print(&table.row(&measured.report));
-                if args.stats {
-                    print(&statistics(&measured.statistics));
-                }
-                remark(&measured.report);
-                reports.push(measured.report);
-            }
-            Err(failure) => failures.push(format!("{}: {failure}", benchmark.name)),
-        }
-    }
-    if !args.json {
-        for fit in fits(&reports) {
-            print(&format!("\n{fit}"));
-        }
-        print("\nlimit: the same written by hand, without actors. ratio: ns/op over limit.");
-        if benchmarks.iter().any(|benchmark| matches!(benchmark.limit, Some(Limit::Benchmark(_)))) {
-            print("Of -remote, -mobile, -tls: the same with local actors, remote ones, plain links (see --list).");
-        }
-        if let Some(limit_ns) = count_limit_ns.filter(|_| benchmarks.iter().any(|b| b.target.is_some())) {
-            print(&format!(
-                "Targets are for two workers. Those in ns are for a machine where the limit of\n\
-                 count is {COUNT_LIMIT_NS} ns; here it is {} ns, so they are shown and compared times {}.",
-                figure(limit_ns),
-                figure(limit_ns / COUNT_LIMIT_NS)
-            ));
-        }
-    }
-    failures
-}
-
-/// What the floor of `count` takes here, per message: as in `report`, or else measured for this.
-fn count_limit(report: &Report) -> Result<f64, Failure> {
-    let count = registry::find("count")?;
-    let known = report.limit_ns_per_op.filter(|_| report.bench == count.name);
-    let limit = match known {
-        Some(limit) => Some(limit),
-        None => measure_limit(count, &Options::default())?,
-    };
-    limit.ok_or_else(|| Failure::new("`count` has no floor to scale the targets by"))
-}
-
-/// Warns of a figure that says little.
-fn remark(report: &Report) {
-    if report.max > 2.0 * report.min {
-        eprintln!("note: the runs of {} differ by more than 2 x: is the machine busy?", report.bench);
-    }
-}
-
-/// This program, told to measure one benchmark.
-fn child(benchmark: &Benchmark, options: &Options, args: &Args) -> Result<Command, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::new(format!("the path of this program is not known: {error}")))?;
-    let mut command = Command::new(program);
-    command.args(["bench", "--child", "--workers"]).arg(options.workers.to_string());
-    command.arg("--runs").arg(options.runs.to_string()).args(["--size", options.size.name()]);
-    command.arg("--work").arg(args.work.to_string());
-    if let Some(stages) = args.stages {
-        command.arg("--stages").arg(stages.to_string());
-    }
-    command.arg(benchmark.name);
-    Ok(command)
-}
-
-/// Runs each benchmark with ever more stages per worker; returns what failed.
-fn sweep(benchmarks: &[&Benchmark], options: &Options, json: bool) -> Vec<String> {
-    let table = SweepTable::of(benchmarks.iter().copied());
-    if !json {
-        print(&table.head());
-    }
-    let mut failures = Vec::new();
-    let mut sweeps = Vec::new();
-    for (number, benchmark) in benchmarks.iter().enumerate() {
-        let mut runs = STAGES_PER_WORKER.map(|_| Vec::new());
-        // One run of each, then the next of each: a minute in which the machine is slow is everybody's. And there and back
-        // again: what one thread does runs on one core after the other, and one of them may be slow.
-        for round in 0..options.runs {
-            for at in 0..runs.len() {
-                let at = if round % 2 == 0 { at } else { runs.len() - 1 - at };
-                let (runs, stages) = (&mut runs[at], STAGES_PER_WORKER[at]);
-                let label = format!("{} with {stages} stages per worker", benchmark.name);
-                let progress = Progress::say(number, benchmarks.len(), &label);
-                let measured = measure_workload(benchmark, &Options { stages_per_worker: Some(stages), ..*options });
-                progress.clear();
-                match measured {
-                    Ok(ns_per_op) => runs.push(ns_per_op),
-                    Err(failure) => failures.push(format!("{label}: {failure}")),
-                }
-            }
-        }
-        let sweep = Sweep::new(benchmark, options.workers, &runs);
-        print(&if json { sweep.to_json() } else { table.row(&sweep) });
-        sweeps.push(sweep);
-    }
-    if !json {
-        let (runs, workers) = (options.runs, options.workers);
-        print(&format!("\nbest of each; runs: {runs}, workers: {workers}\n{}", sweep::verdict(&sweeps)));
-    }
-    failures
 }
 
 /// One line on standard error about what runs, as long as it runs; only on a terminal.

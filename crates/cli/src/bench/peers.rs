@@ -9,7 +9,8 @@ use playhouse_bench::peer::{self, Contender, Folder, Row, check_played, rows, ta
 use playhouse_bench::registry;
 use playhouse_bench::runner::Options;
 
-use super::{Progress, child};
+use super::Progress;
+use super::measure::child;
 use crate::output::print;
 
 /// The arguments of `playhouse bench` that are about peers.
@@ -19,7 +20,7 @@ pub struct Args {
     /// Run other actor runtimes beside this one, in turns: all, or those named, by commas; on the benchmarks that they play
     #[arg(
         id = "peers", long = "peers", value_name = "NAMES", value_delimiter = ',', num_args = 0..=1, default_missing_values = peer::ALL,
-        value_parser = PossibleValuesParser::new(peer::ALL), conflicts_with_all = ["stats", "sweep_stages", "list", "work"],
+        value_parser = PossibleValuesParser::new(peer::ALL), conflicts_with_all = ["stats", "sweep_stages", "sweep_workers", "list", "work"],
     )]
     names: Vec<String>,
     /// Where they are; without, `bench/peers` of the checkout
@@ -29,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "peers", value_parser = clap::value_parser!(u32).range(1..))]
     peer_limit: u32,
     /// Print a line of comma-separated values per run
-    #[arg(long, requires = "peers", conflicts_with = "json")]
+    #[arg(long, requires = "peers", conflicts_with_all = ["json", "report"])]
     csv: bool,
 }
 
@@ -54,12 +55,13 @@ pub fn choose(names: &[String], options: &Options) -> Result<Vec<&'static Benchm
     Ok(chosen)
 }
 
-/// Runs each benchmark here and on each peer that is installed, in turns; returns what failed.
+/// Runs each benchmark here and on each peer that is installed, in turns; adds to what failed.
 pub fn compare(
     benchmarks: &[&Benchmark],
     options: &Options,
     args: &super::Args,
-) -> Result<Vec<String>, playhouse_bench::Failure> {
+    failures: &mut Vec<String>,
+) -> Result<Vec<Row>, playhouse_bench::Failure> {
     let Args { names, peers_dir, peer_limit, csv } = &args.peers;
     let folder = Folder::find(peers_dir.as_deref())?;
     let mut peers = Vec::new();
@@ -75,7 +77,7 @@ pub fn compare(
         (false, true) => print(Row::CSV),
         (true, _) => {}
     }
-    let mut failures = Vec::new();
+    let mut all = Vec::new();
     let mut versions: Vec<String> = Vec::new();
     for (number, benchmark) in benchmarks.iter().enumerate() {
         let theirs = peers.iter().map(|(name, program)| Contender::peer(name, program.clone()));
@@ -95,12 +97,13 @@ pub fn compare(
                 (false, true) => row.to_csv(),
                 (false, false) => table_row(&row),
             });
-            if let Some(version) = row.version {
+            if let Some(version) = &row.version {
                 let version = format!("{} {version}", row.who);
                 if !versions.contains(&version) {
                     versions.push(version);
                 }
             }
+            all.push(row);
         }
         let failed = contenders.iter().filter_map(|contender| contender.failure().map(|text| (contender.name(), text)));
         failures.extend(failed.map(|(name, text)| format!("{}: {name}: {text}", benchmark.name)));
@@ -108,5 +111,5 @@ pub fn compare(
     if !args.json && !csv {
         print(&format!("\n{}; {} workers, {} runs, in turns", versions.join(", "), options.workers, options.runs));
     }
-    Ok(failures)
+    Ok(all)
 }

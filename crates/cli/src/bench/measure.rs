@@ -1,0 +1,90 @@
+//! `playhouse bench`: benchmarks, each beside its floor.
+
+use std::process::Command;
+
+use playhouse_bench::Failure;
+use playhouse_bench::fit::fits;
+use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS, Limit};
+use playhouse_bench::report::{Report, Table, figure, statistics};
+use playhouse_bench::runner::{Measured, Options, measure_in_child, measure_limit};
+
+use super::{Args, Progress};
+use crate::output::print;
+
+/// Measures each benchmark in a child process of its own and prints it as soon as it is known; adds to what failed.
+pub fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args, failures: &mut Vec<String>) -> Vec<Measured> {
+    let table = Table::of(benchmarks.iter().copied());
+    if !args.json {
+        print(&table.head());
+    }
+    let mut all = Vec::new();
+    let mut count_limit_ns = None;
+    for (number, benchmark) in benchmarks.iter().enumerate() {
+        let progress = Progress::say(number, benchmarks.len(), benchmark.name);
+        let judged = child(benchmark, options, args).and_then(measure_in_child).and_then(|mut measured| {
+            let limit_ns = count_limit_ns.map_or_else(|| count_limit(&measured.report), Ok)?;
+            count_limit_ns = Some(limit_ns);
+            measured.report.judge(benchmark.target, limit_ns / COUNT_LIMIT_NS);
+            Ok(measured)
+        });
+        progress.clear();
+        match judged {
+            Ok(measured) if args.json => print(&measured.report.to_json()),
+            Ok(measured) => {
+                print(&table.row(&measured.report));
+                if args.stats {
+                    print(&statistics(&measured.statistics));
+                }
+                if let Some(unrest) = measured.report.unrest() {
+                    eprintln!("note: {unrest}: is the machine busy?");
+                }
+                all.push(measured);
+            }
+            Err(failure) => failures.push(format!("{}: {failure}", benchmark.name)),
+        }
+    }
+    if !args.json {
+        for fit in fits(&all.iter().map(|measured| measured.report.clone()).collect::<Vec<_>>()) {
+            print(&format!("\n{fit}"));
+        }
+        print("\nlimit: the same written by hand, without actors. ratio: ns/op over limit.");
+        if benchmarks.iter().any(|benchmark| matches!(benchmark.limit, Some(Limit::Benchmark(_)))) {
+            print("Of -remote, -mobile, -tls: the same with local actors, remote ones, plain links (see --list).");
+        }
+        if let Some(limit_ns) = count_limit_ns.filter(|_| benchmarks.iter().any(|b| b.target.is_some())) {
+            print(&format!(
+                "Targets are for two workers. Those in ns are for a machine where the limit of\n\
+                 count is {COUNT_LIMIT_NS} ns; here it is {} ns, so they are shown and compared times {}.",
+                figure(limit_ns),
+                figure(limit_ns / COUNT_LIMIT_NS)
+            ));
+        }
+    }
+    all
+}
+
+/// What the floor of `count` takes here, per message: as in `report`, or else measured for this.
+fn count_limit(report: &Report) -> Result<f64, Failure> {
+    let count = registry::find("count")?;
+    let known = report.limit_ns_per_op.filter(|_| report.bench == count.name);
+    let limit = match known {
+        Some(limit) => Some(limit),
+        None => measure_limit(count, &Options::default())?,
+    };
+    limit.ok_or_else(|| Failure::new("`count` has no floor to scale the targets by"))
+}
+
+/// This program, told to measure one benchmark.
+pub fn child(benchmark: &Benchmark, options: &Options, args: &Args) -> Result<Command, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(format!("the path of this program is not known: {error}")))?;
+    let mut command = Command::new(program);
+    command.args(["bench", "--child", "--workers"]).arg(options.workers.to_string());
+    command.arg("--runs").arg(options.runs.to_string()).args(["--size", options.size.name()]);
+    command.arg("--work").arg(args.work.to_string());
+    if let Some(stages) = args.stages {
+        command.arg("--stages").arg(stages.to_string());
+    }
+    command.arg(benchmark.name);
+    Ok(command)
+}

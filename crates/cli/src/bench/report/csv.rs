@@ -1,0 +1,56 @@
+//! The figures of a report, a line for each run, as comma-separated values.
+
+use playhouse_bench::latency::PER_MILLE;
+use playhouse_bench::peer::{OURS, Row};
+use playhouse_bench::runner::{Measured, Options};
+use playhouse_bench::scaling::Scaling;
+
+/// Of benchmarks beside their floors.
+pub fn runs(measured: &[Measured], options: &Options) -> String {
+    let head = "bench,op,size,who,workers,stages,run,ops,ns_per_op,limit_ns_per_op,peak_rss_mb";
+    let lines = measured.iter().flat_map(|Measured { report, runs, .. }| {
+        let (size, workers, stages) = (options.size.name(), report.workers, report.stages);
+        let before = format!("{},{},{size},{OURS},{workers},{stages}", report.bench, report.op);
+        runs.iter().zip(1..).map(move |(run, number)| {
+            let (limit, peak) = (or_nothing(run.limit_ns_per_op), or_nothing(run.peak_rss_mb));
+            format!("{before},{number},{},{:.3},{limit},{peak}", report.ops, run.ns_per_op)
+        })
+    });
+    table(head, lines)
+}
+
+/// Of benchmarks beside peers.
+pub fn peers(rows: &[Row]) -> String {
+    table(Row::CSV, rows.iter().map(Row::to_csv))
+}
+
+/// Of benchmarks on ever more workers.
+pub fn scaling(scalings: &[Scaling], options: &Options) -> String {
+    let lines = scalings.iter().flat_map(|scaling| {
+        scaling.workers.iter().zip(&scaling.runs).flat_map(move |(workers, runs)| {
+            let before = format!("{},{},{},{workers}", scaling.bench, scaling.op, options.size.name());
+            runs.iter().zip(1..).map(move |(ns_per_op, run)| format!("{before},{run},{ns_per_op:.3}"))
+        })
+    });
+    table("bench,op,size,workers,run,ns_per_op", lines)
+}
+
+/// Of how long asks waited.
+pub fn latency(measured: &[Measured]) -> String {
+    let lines = measured.iter().flat_map(|Measured { report, runs, .. }| {
+        runs.iter().zip(1..).filter_map(|(run, number)| Some((run.cdf?, number))).flat_map(move |(cdf, number)| {
+            let bench = &report.bench;
+            let line = move |(per_mille, ns)| format!("{bench},{number},{},{ns}", f64::from(per_mille) / 10.0);
+            PER_MILLE.into_iter().zip(cdf.0).map(line)
+        })
+    });
+    table("bench,run,percent,ns_at_most", lines)
+}
+
+fn table(head: &str, lines: impl Iterator<Item = String>) -> String {
+    [head.to_owned()].into_iter().chain(lines).map(|line| line + "\n").collect()
+}
+
+fn or_nothing(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| format!("{value:.3}"))
+}

@@ -1,0 +1,104 @@
+//! `playhouse bench --report`: a folder with a page, plots, and all figures.
+
+mod csv;
+mod folder;
+mod origin;
+mod page;
+mod plot;
+mod plots;
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use playhouse_bench::Failure;
+use playhouse_bench::machine::Machine;
+use playhouse_bench::peer::Row;
+use playhouse_bench::registry::{Benchmark, Family};
+use playhouse_bench::runner::{Measured, Options};
+use playhouse_bench::scaling::Scaling;
+
+use self::folder::Folder;
+use self::plots::Plot;
+use super::{Args, measure, peers, sweep};
+use crate::output::print;
+
+/// All that a report is about.
+struct Report<'a> {
+    options: &'a Options,
+    machine: Machine,
+    /// When it began.
+    began: SystemTime,
+    /// Benchmarks beside their floors, or
+    measured: Vec<Measured>,
+    /// beside peers.
+    rows: Vec<Row>,
+    scalings: Vec<Scaling>,
+    failures: Vec<String>,
+}
+
+/// Runs the benchmarks, beside their floors or beside peers, and on ever more workers; writes a report of it into `folder`. Adds to what
+/// failed.
+///
+/// # Errors
+///
+/// If nothing can be written there, or the peers are not found: nothing has run then.
+pub fn run(
+    folder: &Path,
+    benchmarks: &[&Benchmark],
+    options: &Options,
+    args: &Args,
+    failures: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let folder = Folder::check(folder)?;
+    let (machine, began) = (Machine::look(), SystemTime::now());
+    let (measured, rows) = if args.peers.asked() {
+        (Vec::new(), peers::compare(benchmarks, options, args, failures)?)
+    } else {
+        (measure::measure(benchmarks, options, args, failures), Vec::new())
+    };
+    if let Some(unrest) = machine.unrest() {
+        eprintln!("note: {unrest}");
+    }
+    let local: Vec<_> = benchmarks.iter().copied().filter(|benchmark| benchmark.family != Family::Remote).collect();
+    let scalings = if local.is_empty() {
+        Vec::new()
+    } else {
+        print("");
+        sweep::workers(&local, options, &machine.topology.counts(), false, failures)
+    };
+    if measured.is_empty() && rows.iter().all(|row| row.ns_per_op.is_none()) {
+        failures.push("there are no figures: no report was written".to_owned());
+        return Ok(());
+    }
+    let report = Report { options, machine, began, measured, rows, scalings, failures: failures.clone() };
+    match report.files().and_then(|files| folder.write(&files)) {
+        Ok(()) => print(&format!("\nthe report: {}", folder.path().join("index.html").display())),
+        Err(failure) => failures.push(failure.to_string()),
+    }
+    Ok(())
+}
+
+impl Report<'_> {
+    /// The files, each with its name; the page last.
+    fn files(&self) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+        let mut files = Vec::new();
+        let mut text = |name: &str, text: String| files.push((name.to_owned(), text.into_bytes()));
+        let runs = if self.rows.is_empty() { csv::runs(&self.measured, self.options) } else { csv::peers(&self.rows) };
+        text("raw.csv", runs);
+        if !self.scalings.is_empty() {
+            text("scaling.csv", csv::scaling(&self.scalings, self.options));
+        }
+        let plots = plots::of(self);
+        if plots.iter().any(|plot| plot.name == plots::LATENCY) {
+            text("latency.csv", csv::latency(&self.measured));
+        }
+        for Plot { name, drawing, .. } in &plots {
+            let png = plot::png::file(drawing)
+                .map_err(|error| Failure::new(format!("{name}.png cannot be drawn: {error}")))?;
+            files.push((format!("{name}.svg"), plot::svg::file(drawing).into_bytes()));
+            files.push((format!("{name}.png"), png));
+        }
+        files.push(("index.html".to_owned(), page::of(self, &plots).into_bytes()));
+        Ok(files)
+    }
+}

@@ -1,0 +1,170 @@
+//! The plots of a report.
+
+use playhouse_bench::bootstrap::Estimate;
+use playhouse_bench::latency::Cdf;
+use playhouse_bench::peer::{OURS, Row};
+use playhouse_bench::runner::{Measured, Run};
+
+use super::Report;
+use super::plot::cdf::{self, plain};
+use super::plot::dots::{self, About, Line};
+use super::plot::drawing::Drawing;
+use super::plot::speed;
+
+/// The name of the plot of latencies.
+pub const LATENCY: &str = "latency";
+
+/// A plot, with what the page says of it.
+pub struct Plot {
+    /// Of its files, without their endings.
+    pub name: &'static str,
+    pub drawing: Drawing,
+    pub caption: &'static str,
+}
+
+/// Those that there are figures for.
+pub fn of(report: &Report) -> Vec<Plot> {
+    let mut plots = if report.rows.is_empty() { beside_floors(report) } else { beside_peers(report) };
+    let at = plots.len() - 1;
+    if !report.scalings.is_empty() {
+        plots.insert(at, Plot {
+            name: "scaling",
+            drawing: speed::draw(&report.scalings, &report.machine.topology.counts()),
+            caption: "The same workload on more and more workers, without floors. What happens one thing after the other, such as \
+                one message that two actors send back and forth, cannot become faster.",
+        });
+    }
+    let latencies: Vec<(String, Vec<Cdf>)> = report.measured.iter().filter_map(latencies).collect();
+    if !latencies.is_empty() {
+        let latency = Plot {
+            name: LATENCY,
+            drawing: cdf::draw(&latencies),
+            caption: "Somebody asks while the benchmark runs. A curve for each run: so many of its asks waited no longer than so long. The \
+                upper end is stretched, to show the longest.",
+        };
+        plots.insert(plots.len() - 1, latency);
+    }
+    plots
+}
+
+fn latencies(measured: &Measured) -> Option<(String, Vec<Cdf>)> {
+    let cdfs: Vec<_> = measured.runs.iter().filter_map(|run| run.cdf).collect();
+    (!cdfs.is_empty()).then(|| (measured.report.bench.clone(), cdfs))
+}
+
+/// The times of the runs, and those of the floor; empty where there is none.
+pub fn times(runs: &[Run]) -> (Vec<f64>, Vec<f64>) {
+    (runs.iter().map(|run| run.ns_per_op).collect(), runs.iter().filter_map(|run| run.limit_ns_per_op).collect())
+}
+
+/// How many times as long as the floor, if there is one.
+pub fn ratio(runs: &[Run]) -> Option<Estimate> {
+    let (ours, floor) = times(runs);
+    if ours.len() == floor.len() { Estimate::of_ratio(&ours, &floor) } else { None }
+}
+
+fn beside_floors(report: &Report) -> Vec<Plot> {
+    let line = |measured: &Measured| {
+        let (ours, floor) = times(&measured.runs);
+        let dots = [(true, Estimate::of(&ours)), (false, Estimate::of(&floor))];
+        let dots = dots.into_iter().filter_map(|(ours, estimate)| Some((ours, estimate?))).collect();
+        Line { group: measured.report.bench.clone(), who: None, dots, ratio: ratio(&measured.runs) }
+    };
+    let bars = Plot {
+        name: "bars",
+        drawing: dots::draw(
+            &About {
+                title: "Time per operation, and beside the floor",
+                measure: "time per operation (logarithmic; left is faster)",
+                unit: plain_figure,
+                others: Some("the floor: the same by hand, without actors"),
+                ratio: "times the floor (bars from 1; left is faster)",
+            },
+            &report.measured.iter().map(line).collect::<Vec<_>>(),
+        ),
+        caption: "Medians of the runs. The floor is the same workload written by hand, without actors; of -remote, -mobile and -tls it is the \
+            same with local actors, remote ones, plain links. Runs of both alternate.",
+    };
+    let peak = |measured: &Measured| {
+        let dots = measured.report.peak_rss_mb.map(|median| (true, Estimate { median, interval: None }));
+        dots.map(|dot| Line { group: measured.report.bench.clone(), who: None, dots: vec![dot], ratio: None })
+    };
+    let lines: Vec<_> = report.measured.iter().filter_map(peak).collect();
+    vec![
+        bars,
+        memory(
+            &lines,
+            "Of the first run, before the floor has run in the same process. An empty program takes some MiB, most of them pages of its file.",
+        ),
+    ]
+}
+
+fn beside_peers(report: &Report) -> Vec<Plot> {
+    let played: Vec<_> = report.rows.iter().filter(|row| !row.runs.is_empty()).collect();
+    let line = |row: &&Row| {
+        let times = |row: &Row| row.runs.iter().map(|run| run.0).collect::<Vec<_>>();
+        let ours = played.iter().find(|other| other.bench == row.bench && other.who == OURS && row.who != OURS);
+        let ours = ours.map(|ours| times(ours)).filter(|ours| ours.len() == row.runs.len());
+        Line {
+            group: row.bench.clone(),
+            who: Some(row.who.clone()),
+            dots: Estimate::of(&times(row)).map(|estimate| (row.who == OURS, estimate)).into_iter().collect(),
+            ratio: ours.and_then(|ours| Estimate::of_ratio(&times(row), &ours)),
+        }
+    };
+    let bars = Plot {
+        name: "bars",
+        drawing: dots::draw(
+            &About {
+                title: "Time per operation, beside other actor runtimes",
+                measure: "time per operation (logarithmic; left is faster)",
+                unit: plain_figure,
+                others: Some("others"),
+                ratio: "times Playhouse (bars from 1)",
+            },
+            &played.iter().map(line).collect::<Vec<_>>(),
+        ),
+        caption: "Medians of the runs, each in a process of its own, everybody in turns.",
+    };
+    let peak = |row: &&Row| {
+        let dot = row.peak_rss_mb.map(|median| (row.who == OURS, Estimate { median, interval: None }));
+        dot.map(|dot| Line { group: row.bench.clone(), who: Some(row.who.clone()), dots: vec![dot], ratio: None })
+    };
+    let lines: Vec<_> = played.iter().filter_map(peak).collect();
+    vec![bars, memory(&lines, "The largest of the runs.")]
+}
+
+fn memory(lines: &[Line], caption: &'static str) -> Plot {
+    let others = lines.iter().any(|line| line.dots.iter().any(|dot| !dot.0)).then_some("others");
+    let about = About {
+        title: "Peak memory",
+        measure: "largest resident set (logarithmic; left is less)",
+        unit: mebibytes,
+        others,
+        ratio: "",
+    };
+    Plot { name: "memory", drawing: dots::draw(&about, lines), caption }
+}
+
+/// A time per operation with two or three digits.
+pub fn plain_figure(ns: f64) -> String {
+    match ns {
+        ns if ns < 10.0 => plain_digits(ns, 2, "ns"),
+        ns if ns < 100.0 => plain_digits(ns, 1, "ns"),
+        _ => plain(ns),
+    }
+}
+
+fn plain_digits(value: f64, digits: usize, unit: &str) -> String {
+    let text = format!("{value:.digits$}");
+    format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// An amount of memory, given in MiB.
+pub fn mebibytes(mib: f64) -> String {
+    match mib {
+        mib if mib < 10.0 => plain_digits(mib, 1, "MiB"),
+        mib if mib < 1_024.0 => format!("{mib:.0} MiB"),
+        mib => plain_digits(mib / 1_024.0, 1, "GiB"),
+    }
+}
