@@ -75,6 +75,14 @@ impl Account {
         self.all_sites() - self.sites(Kind::Copied)
     }
 
+    /// Counts what another run has passed as well.
+    pub fn add(&mut self, other: &Account) {
+        for (site, sent) in &other.sites {
+            *self.sites.entry(*site).or_default() += sent;
+        }
+        self.copies_on_write += other.copies_on_write;
+    }
+
     /// The arguments that were sent.
     pub fn all_sent(&self) -> u64 {
         self.sites.values().sum()
