@@ -304,7 +304,7 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
 }
 
 #[test]
-fn large_messages_that_wait_behind_a_full_window_take_no_more_memory_than_another_window() {
+fn large_messages_that_wait_behind_a_full_window_do_not_grow_with_what_is_sent() {
     const WRITERS: usize = 16;
     const EACH: u64 = 400;
     const CHUNK_BYTES: usize = 64 * 1024;
