@@ -90,6 +90,7 @@
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor, warn_needless_clones};
+pub use playhouse_theater::transport;
 pub use playhouse_theater::{
     ActorLine, Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Happened, INSPECTOR, Inspect,
     Inspector, LinkLine, LinkState, MessageLine, Migration, NameAsk, NameError, NameServer, Names, Peer, PeerState,

@@ -1,7 +1,7 @@
 //! The first words on a connection. Blocking, with time limits, on a thread of its own.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -11,6 +11,7 @@ use crate::error::TheaterError;
 use crate::frame::{Hello, Reply};
 use crate::link::Stream;
 use crate::tls::{self, Cipher, Tls};
+use crate::transport::Wire;
 
 /// What everything begins with: a name, and the version of the protocol.
 const MAGIC: [u8; 10] = *b"playhouse\x01";
@@ -26,25 +27,22 @@ const OPENING_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A connection on which the first words are said.
 pub(crate) struct Opening {
-    stream: TcpStream,
+    wire: Box<dyn Wire>,
     until: Instant,
     cipher: Option<Cipher>,
     address: String,
+    /// What was read to see whether it is TLS, and has to be read again.
+    first: Option<u8>,
 }
 
 impl Opening {
-    fn new(stream: TcpStream, address: String) -> Result<Opening, TheaterError> {
-        let opening = Opening { stream, until: Instant::now() + OPENING_TIME_MAX, cipher: None, address };
-        opening.stream.set_nodelay(true).map_err(|error| opening.error(error))?;
-        Ok(opening)
+    fn new(wire: Box<dyn Wire>, address: String) -> Opening {
+        Opening { wire, until: Instant::now() + OPENING_TIME_MAX, cipher: None, address, first: None }
     }
 
-    /// Calls.
-    pub(crate) fn call(address: SocketAddr, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
-        let name = address.to_string();
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)
-            .map_err(|error| TheaterError::Io { address: name.clone(), error })?;
-        let mut opening = Opening::new(stream, name)?;
+    /// Begins with who was called at `address`.
+    pub(crate) fn call(wire: Box<dyn Wire>, address: String, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
+        let mut opening = Opening::new(wire, address);
         if let Some(tls) = tls {
             opening.encrypted(|stream| tls.call(stream))?;
         }
@@ -52,13 +50,14 @@ impl Opening {
     }
 
     /// Answers who has called.
-    pub(crate) fn answer(stream: TcpStream, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
-        let address = stream.peer_addr().map_or_else(|_| "?".to_owned(), |address| address.to_string());
-        let mut opening = Opening::new(stream, address)?;
+    pub(crate) fn answer(wire: Box<dyn Wire>, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
+        let address = wire.peer();
+        let mut opening = Opening::new(wire, address);
         let Some(tls) = tls else { return Ok(opening) };
         let mut first = [0];
-        let peeked = opening.patient().peek(&mut first).map_err(|error| opening.error(error))?;
-        if peeked > 0 && first[0] != TLS_MAGIC[0] {
+        let count = opening.patient().read(&mut first).map_err(|error| opening.error(error))?;
+        opening.first = (count > 0).then_some(first[0]);
+        if opening.first.is_some_and(|first| first != TLS_MAGIC[0]) {
             let error = opening.no_tls("this theater speaks TLS only, and the caller did not");
             opening.refuse(&error);
             return Err(error);
@@ -73,11 +72,12 @@ impl Opening {
     }
 
     fn patient(&self) -> Patient<'_> {
-        Patient { stream: &self.stream, until: self.until }
+        Patient { wire: &*self.wire, until: self.until, first: None }
     }
 
     fn encrypted(&mut self, start: impl FnOnce(&mut Patient<'_>) -> io::Result<Cipher>) -> Result<(), TheaterError> {
-        match start(&mut self.patient()) {
+        let first = self.first.take();
+        match start(&mut Patient { first, ..self.patient() }) {
             Ok(cipher) => self.cipher = Some(cipher),
             Err(error) => {
                 let error = self.error(error);
@@ -106,14 +106,14 @@ impl Opening {
     /// Waits until the other end has heard what was said last. If the connection were closed while something on it is not
     /// read, the system would throw that away.
     fn let_go(&self) {
-        let _ = self.stream.shutdown(Shutdown::Write);
+        let _ = self.wire.shutdown(Shutdown::Write);
         while let Ok(1..) = self.patient().read(&mut [0; 4096]) {}
     }
 
     /// The connection, for the poller, and what encrypts it.
     pub(crate) fn into_parts(self) -> io::Result<(Stream, Option<Cipher>)> {
-        self.stream.set_nonblocking(true)?;
-        Ok((Stream::Socket(mio::net::TcpStream::from_std(self.stream)), self.cipher))
+        self.wire.set_nonblocking(true)?;
+        Ok((Stream::Wire(self.wire), self.cipher))
     }
 
     fn error(&self, error: io::Error) -> TheaterError {
@@ -158,35 +158,35 @@ impl Write for Opening {
 
 /// A stream that waits, and not for ever.
 struct Patient<'a> {
-    stream: &'a TcpStream,
+    wire: &'a dyn Wire,
     until: Instant,
+    /// To be read before what comes.
+    first: Option<u8>,
 }
 
 impl Patient<'_> {
-    fn wait<R>(&self, act: impl FnOnce(&TcpStream) -> io::Result<R>) -> io::Result<R> {
+    fn wait<R>(&self, act: impl FnOnce(&dyn Wire) -> io::Result<R>) -> io::Result<R> {
         let late = || io::Error::new(ErrorKind::TimedOut, "it takes too long to say who it is");
         let left = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(late)?;
-        let left = Some(left.min(PATIENCE));
-        self.stream.set_read_timeout(left)?;
-        self.stream.set_write_timeout(left)?;
+        self.wire.set_limit(left.min(PATIENCE))?;
         // Systems differ in what they call it.
-        act(self.stream).map_err(|error| if error.kind() == ErrorKind::WouldBlock { late() } else { error })
-    }
-
-    fn peek(&self, room: &mut [u8]) -> io::Result<usize> {
-        self.wait(|stream| stream.peek(room))
+        act(self.wire).map_err(|error| if error.kind() == ErrorKind::WouldBlock { late() } else { error })
     }
 }
 
 impl Read for Patient<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        self.wait(|mut stream| stream.read(room))
+        if let ([place, ..], Some(_)) = (&mut *room, self.first) {
+            *place = self.first.take().expect("it was looked at");
+            return Ok(1);
+        }
+        self.wait(|wire| wire.read(room))
     }
 }
 
 impl Write for Patient<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.wait(|mut stream| stream.write(bytes))
+        self.wait(|wire| wire.write(&[IoSlice::new(bytes)]))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -257,13 +257,13 @@ pub(crate) fn reply(opening: &mut Opening, reply: &Reply) -> Result<(), TheaterE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     #[test]
     fn who_says_little_at_a_time_is_not_listened_to_for_ever() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut opening = Opening::answer(listener.accept().unwrap().0, None).unwrap();
+        let mut opening = Opening::answer(Box::new(listener.accept().unwrap().0), None).unwrap();
         caller.write_all(b"more").unwrap();
         let mut word = [0];
         opening.read_exact(&mut word).unwrap();

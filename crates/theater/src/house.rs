@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,6 +30,7 @@ use crate::poller::Poller;
 use crate::registry::Registry;
 use crate::simulated::{Heard, Outside};
 use crate::tls::{Cipher, Secrecy};
+use crate::transport::{Listener, Transport, Wire};
 
 /// How often the housekeeper looks after the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
@@ -49,6 +50,7 @@ const CALLERS_MAX: usize = 64;
 pub(crate) struct Settings {
     pub(crate) cluster: String,
     pub(crate) secrecy: Secrecy,
+    pub(crate) transport: Arc<dyn Transport>,
     pub(crate) lost_after: Duration,
     /// In bytes.
     pub(crate) window: usize,
@@ -216,7 +218,7 @@ impl House {
         self.changed.notify_all();
         if let Some(address) = self.listens.filter(|_| self.outside.is_none()) {
             // So that who waits for callers looks up.
-            let _ = TcpStream::connect_timeout(&address, PATIENCE);
+            let _ = self.settings.transport.connect(address, PATIENCE);
         }
     }
 
@@ -306,9 +308,11 @@ impl House {
 
     /// Says `hello` to the theater at `address`, and hears the answer.
     fn exchange(&self, address: SocketAddr, hello: &Hello) -> Exchanged {
-        let mut opening = Opening::call(address, self.settings.secrecy.tls())?;
+        let io_error = |error| TheaterError::Io { address: address.to_string(), error };
+        let wire = self.settings.transport.connect(address, PATIENCE).map_err(io_error)?;
+        let mut opening = Opening::call(wire, address.to_string(), self.settings.secrecy.tls())?;
         let reply = handshake::call(&mut opening, hello)?;
-        let line = opening.into_parts().map_err(|error| TheaterError::Io { address: address.to_string(), error })?;
+        let line = opening.into_parts().map_err(io_error)?;
         Ok((reply, line))
     }
 
@@ -398,12 +402,13 @@ impl House {
     // -- being called -------------------------------------------------------------------------------------------------
 
     /// Hears callers until the theater closes.
-    pub(crate) fn hear_callers(self: &Arc<Self>, listener: &TcpListener) {
-        for stream in listener.incoming() {
+    pub(crate) fn hear_callers(self: &Arc<Self>, listener: &dyn Listener) {
+        loop {
+            let caller = listener.accept();
             if self.is_closing() {
                 return;
             }
-            let Ok(stream) = stream else {
+            let Ok(wire) = caller else {
                 // Out of descriptors, for example: callers wait.
                 std::thread::sleep(TICK);
                 continue;
@@ -414,7 +419,7 @@ impl House {
             }
             let house = Arc::clone(self);
             let heard = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
-                if let Err(error) = house.answer(stream)
+                if let Err(error) = house.answer(wire)
                     && !matches!(error, TheaterError::Io { .. })
                     && let Some(OnStranger(hook)) = &house.settings.on_stranger
                 {
@@ -429,8 +434,8 @@ impl House {
         }
     }
 
-    fn answer(self: &Arc<Self>, stream: TcpStream) -> Result<(), TheaterError> {
-        let mut opening = Opening::answer(stream, self.settings.secrecy.tls())?;
+    fn answer(self: &Arc<Self>, wire: Box<dyn Wire>) -> Result<(), TheaterError> {
+        let mut opening = Opening::answer(wire, self.settings.secrecy.tls())?;
         let hello = match handshake::hear_hello(&mut opening) {
             Ok(hello) => hello,
             Err(error) => {

@@ -1,7 +1,7 @@
 //! Theaters: actor systems that reach each other.
 //!
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
-//! any input or output), `link` (sending and receiving), `poller` (the sockets), `tls` (what encrypts them), `house`
+//! any input or output), `link` (sending and receiving), `poller` (the connections), `transport` (what they are), `tls` (what encrypts them), `house`
 //! (connections), `background` (threads and time), `registry` (what can be said to whom), `proxy` and `distant` (places of
 //! actors that are elsewhere), `directory` (their names), `moves` (actors that go from theater to theater), `groups` and `journey` (those that go together), `balance` (theaters
 //! that send them), `name_server` (an actor that knows others by names), `peers` and `inspector` (how a
@@ -38,6 +38,7 @@ pub mod session;
 mod simulated;
 mod theater;
 mod tls;
+pub mod transport;
 
 pub use answer::{Find, Migration};
 pub use balance::{Balance, Balancing};

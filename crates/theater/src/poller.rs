@@ -1,10 +1,12 @@
 //! The reactor that the workers poll: all connections of a theater behind one `epoll` (or what else the system has).
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use playhouse_executor::Reactor;
 use rustc_hash::FxHashMap;
@@ -121,7 +123,7 @@ impl Poller {
     pub(crate) fn add(
         &self,
         link: &Arc<Link>,
-        mut stream: Stream,
+        stream: Stream,
         cipher: Option<Cipher>,
         number: u64,
         received: u64,
@@ -130,9 +132,10 @@ impl Poller {
         let connection = {
             // The poller may be told of it at once, and is told only once.
             let mut connections = lock(&self.connections);
-            match (&mut stream, &self.source) {
-                (Stream::Socket(socket), Source::System { registry, .. }) => {
-                    registry.register(socket, token, Interest::READABLE | Interest::WRITABLE)?;
+            match (&stream, &self.source) {
+                (Stream::Wire(wire), Source::System { registry, .. }) => {
+                    let descriptor = wire.as_fd().as_raw_fd();
+                    registry.register(&mut SourceFd(&descriptor), token, Interest::READABLE | Interest::WRITABLE)?;
                 }
                 (Stream::Simulated(end), Source::Simulated(outside)) => end.register(outside, token),
                 _ => return Err(io::ErrorKind::Unsupported.into()),

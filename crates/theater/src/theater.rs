@@ -3,7 +3,7 @@
 use std::any::{TypeId, type_name};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ use crate::registry::Registry;
 use crate::seal::Seal;
 use crate::simulated::World;
 use crate::tls::{Secrecy, Tls};
+use crate::transport::{Listener, Tcp, Transport};
 
 /// Links that have a stage of their own.
 const LINKS: usize = 64;
@@ -69,6 +70,13 @@ impl TheaterBuilder {
     /// who has none does not get as far as saying what it wants. A theater with certificates talks to none without.
     pub fn tls(mut self, certificates: Tls) -> Self {
         self.settings.secrecy = Secrecy::Tls(certificates);
+        self
+    }
+
+    /// What the bytes go over. Those who talk to each other have the same. Default: [`Tcp`]. A
+    /// [`Simulation`](crate::Simulation) has its own, whatever is given here.
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.settings.transport = Arc::new(transport);
         self
     }
 
@@ -123,8 +131,8 @@ impl TheaterBuilder {
     /// The system cannot be started (or is a simulated one: see [`Simulation`](crate::Simulation)), the address cannot be
     /// listened on, or two actors or messages of this program are called alike on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
-        let listener = self.listen.as_deref().map(|address| listen(address, &self.settings.secrecy)).transpose()?;
-        let listens = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        let listener = self.listen.as_deref().map(|address| listen(address, &self.settings)).transpose()?;
+        let listens = listener.as_ref().and_then(|listener| listener.address().ok());
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
@@ -144,7 +152,7 @@ impl TheaterBuilder {
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
         if let Some(listener) = listener {
             let door = Arc::clone(&house);
-            thread("door").spawn(move || door.hear_callers(&listener)).map_err(io_error)?;
+            thread("door").spawn(move || door.hear_callers(&*listener)).map_err(io_error)?;
         }
         Ok(Theater { house })
     }
@@ -196,9 +204,9 @@ fn allowed(address: &str, secrecy: &Secrecy) -> Result<SocketAddr, TheaterError>
     if secrecy.allows(resolved) { Ok(resolved) } else { Err(TheaterError::NotLoopback { address: address.to_owned() }) }
 }
 
-fn listen(address: &str, secrecy: &Secrecy) -> Result<TcpListener, TheaterError> {
-    let resolved = allowed(address, secrecy)?;
-    TcpListener::bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
+fn listen(address: &str, settings: &Settings) -> Result<Box<dyn Listener>, TheaterError> {
+    let resolved = allowed(address, &settings.secrecy)?;
+    settings.transport.listen(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
 }
 
 /// Another theater, as far as this one knows it. Cheap to clone.
@@ -294,6 +302,7 @@ impl Theater {
             settings: Settings {
                 cluster: String::new(),
                 secrecy: Secrecy::default(),
+                transport: Arc::new(Tcp),
                 lost_after: Duration::from_secs(30),
                 window: WINDOW_BYTES,
                 on_stranger: None,

@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use crate::simulated::End;
 use crate::tls::Cipher;
+use crate::transport::Wire;
 
 /// What bytes go over.
 pub(crate) enum Stream {
-    Socket(mio::net::TcpStream),
+    Wire(Box<dyn Wire>),
     Simulated(End),
 }
 
@@ -28,8 +29,8 @@ impl Connection {
     /// Reads what has come.
     pub(super) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         match (&self.stream, &self.cipher) {
-            (Stream::Socket(socket), None) => { socket }.read(room),
-            (Stream::Socket(socket), Some(cipher)) => cipher.read(socket, room),
+            (Stream::Wire(wire), None) => wire.read(room),
+            (Stream::Wire(wire), Some(cipher)) => cipher.read(Through(&**wire), room),
             (Stream::Simulated(end), _) => end.read(room),
         }
     }
@@ -37,8 +38,8 @@ impl Connection {
     /// Writes, or takes over what [`Connection::write_out`] has to write.
     pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match (&self.stream, &self.cipher) {
-            (Stream::Socket(socket), None) => { socket }.write_vectored(slices),
-            (Stream::Socket(_), Some(cipher)) => cipher.take(slices),
+            (Stream::Wire(wire), None) => wire.write(slices),
+            (Stream::Wire(_), Some(cipher)) => cipher.take(slices),
             (Stream::Simulated(end), _) => end.write(slices),
         }
     }
@@ -46,7 +47,7 @@ impl Connection {
     /// Writes what was taken over.
     pub(super) fn write_out(&self) -> io::Result<()> {
         match (&self.stream, &self.cipher) {
-            (Stream::Socket(socket), Some(cipher)) => cipher.write_out(socket),
+            (Stream::Wire(wire), Some(cipher)) => cipher.write_out(Through(&**wire)),
             _ => Ok(()),
         }
     }
@@ -54,8 +55,27 @@ impl Connection {
     /// It is of no use any more, and the other end is to learn that.
     pub(super) fn shut(&self) {
         match &self.stream {
-            Stream::Socket(socket) => drop(socket.shutdown(Shutdown::Both)),
+            Stream::Wire(wire) => drop(wire.shutdown(Shutdown::Both)),
             Stream::Simulated(end) => end.shut(),
         }
+    }
+}
+
+/// What TLS reads and writes.
+struct Through<'a>(&'a dyn Wire);
+
+impl Read for Through<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.0.read(room)
+    }
+}
+
+impl Write for Through<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(&[IoSlice::new(bytes)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

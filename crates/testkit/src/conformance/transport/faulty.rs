@@ -1,0 +1,251 @@
+//! TCP with one fault at a time, which the rule that it breaks has to find.
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use playhouse::transport::Tcp;
+
+use super::*;
+
+const ANYWHERE: &str = "127.0.0.1:0";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// Says that it listens at port 0.
+    NoPort,
+    /// Listens where another does.
+    Shares,
+    /// Says that something is wrong with an address in use, but not what.
+    OtherWords,
+    /// Listens on when it is dropped.
+    ListensOn,
+    /// Calls come through where nobody listens.
+    Anybody,
+    /// Two bytes change their places.
+    Swaps,
+    /// A byte comes twice.
+    Repeats,
+    /// Says that it has written more than it was given.
+    Boasts,
+    /// Every other caller is given what the one before has.
+    MixesUp,
+    NoLimit,
+    /// Fails at once where it is to wait.
+    NoPatience,
+    /// Reads nothing where nothing has come, as if that were the end.
+    EndsEarly,
+    /// Takes all that it is given, and throws away what there is no room for.
+    NoBounds,
+    /// The descriptor is another one's.
+    Deaf,
+    EndsBoth,
+    /// What is written last is lost.
+    LosesTheRest,
+    /// Does not shut down.
+    SleepsOn,
+    /// Does not break where it is dropped.
+    HangsOn,
+}
+
+#[derive(Debug)]
+struct Faulty {
+    fault: Fault,
+    listening: Arc<Mutex<Vec<TcpListener>>>,
+}
+
+struct Hears {
+    fault: Fault,
+    listener: TcpListener,
+    earlier: Mutex<Option<TcpStream>>,
+}
+
+struct Line {
+    fault: Fault,
+    stream: TcpStream,
+    /// Never has anything to tell.
+    deaf: UnixStream,
+    written: AtomicU64,
+    done: AtomicBool,
+    last: Mutex<Option<u8>>,
+}
+
+fn line(fault: Fault, stream: TcpStream) -> Box<dyn Wire> {
+    if fault == Fault::HangsOn {
+        std::mem::forget(stream.try_clone().unwrap());
+    }
+    let (deaf, other) = UnixStream::pair().unwrap();
+    std::mem::forget(other);
+    let (written, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    Box::new(Line { fault, stream, deaf, written, done, last: Mutex::default() })
+}
+
+impl Transport for Faulty {
+    fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>> {
+        let mut listening = self.listening.lock().unwrap();
+        let shared = listening.iter().find(|listener| listener.local_addr().is_ok_and(|at| at == address));
+        let listener = match shared.filter(|_| self.fault == Fault::Shares) {
+            Some(shared) => shared.try_clone()?,
+            None => match TcpListener::bind(address) {
+                Err(error) if self.fault == Fault::OtherWords => return Err(io::Error::other(error)),
+                listener => listener?,
+            },
+        };
+        if matches!(self.fault, Fault::Shares | Fault::ListensOn) {
+            listening.push(listener.try_clone()?);
+        }
+        Ok(Box::new(Hears { fault: self.fault, listener, earlier: Mutex::default() }))
+    }
+
+    fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
+        let stream = match TcpStream::connect_timeout(&address, limit) {
+            Err(_) if self.fault == Fault::Anybody => TcpStream::connect(TcpListener::bind(ANYWHERE)?.local_addr()?),
+            stream => stream,
+        };
+        Ok(line(self.fault, stream?))
+    }
+}
+
+impl Listener for Hears {
+    fn address(&self) -> io::Result<SocketAddr> {
+        let mut address = self.listener.local_addr()?;
+        if self.fault == Fault::NoPort {
+            address.set_port(0);
+        }
+        Ok(address)
+    }
+
+    fn accept(&self) -> io::Result<Box<dyn Wire>> {
+        let (stream, _) = self.listener.accept()?;
+        let mut earlier = self.earlier.lock().unwrap();
+        if let Some(earlier) = earlier.take() {
+            return Ok(line(self.fault, earlier));
+        }
+        if self.fault == Fault::MixesUp {
+            *earlier = Some(stream.try_clone()?);
+        }
+        Ok(line(self.fault, stream))
+    }
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        if self.fault == Fault::Deaf { self.deaf.as_fd() } else { self.stream.as_fd() }
+    }
+}
+
+impl Wire for Line {
+    fn peer(&self) -> String {
+        self.stream.peer()
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.stream.set_nonblocking(nonblocking || self.fault == Fault::NoPatience)
+    }
+
+    fn set_limit(&self, limit: Duration) -> io::Result<()> {
+        match self.fault {
+            Fault::NoLimit => Ok(()),
+            Fault::NoPatience => self.stream.set_nonblocking(true),
+            _ => self.stream.set_limit(limit),
+        }
+    }
+
+    fn read(&self, room: &mut [u8]) -> io::Result<usize> {
+        match Wire::read(&self.stream, room) {
+            Err(error) if self.fault == Fault::EndsEarly && is_late(&error) => Ok(0),
+            read => read,
+        }
+    }
+
+    fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut bytes = slices.iter().flat_map(|slice| slice.to_vec()).collect::<Vec<u8>>();
+        let count = bytes.len();
+        let before = self.written.fetch_add(count as u64, Ordering::Relaxed);
+        // Once, behind some 64 KiB.
+        let now = count > 8 && before > 1 << 16 && !self.done.swap(true, Ordering::Relaxed);
+        match self.fault {
+            Fault::Swaps if now => bytes.swap(3, 5),
+            Fault::Repeats if now => bytes.insert(4, bytes[3]),
+            Fault::LosesTheRest => {
+                let mut last = self.last.lock().unwrap();
+                let next = bytes.pop();
+                bytes.splice(0..0, last.take());
+                *last = next;
+            }
+            _ => {}
+        }
+        let mut left = &bytes[..];
+        while !left.is_empty() {
+            match Wire::write(&self.stream, &[IoSlice::new(left)]) {
+                Ok(written) => left = &left[written..],
+                Err(error) if is_late(&error) && self.fault == Fault::NoBounds => return Ok(count),
+                Err(error) if is_late(&error) && left.len() < bytes.len() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let written = if left.is_empty() { count } else { (bytes.len() - left.len()).min(count) };
+        Ok(if self.fault == Fault::Boasts { written + 1 } else { written })
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        match self.fault {
+            Fault::EndsBoth => self.stream.shutdown(Shutdown::Both),
+            Fault::SleepsOn => Ok(()),
+            _ => self.stream.shutdown(how),
+        }
+    }
+}
+
+/// Nothing is found where nothing is wrong; where there is this fault, something with these words.
+#[track_caller]
+fn finds(rule: fn(&Subject) -> Outcome, fault: Fault, words: &str) {
+    assert_eq!(rule(&Subject::new(ANYWHERE, || Tcp)), Ok(()));
+    let with = |fault| {
+        let listening: Arc<Mutex<Vec<TcpListener>>> = Arc::default();
+        Subject::new(ANYWHERE, move || Faulty { fault, listening: Arc::clone(&listening) })
+    };
+    assert_eq!(rule(&with(Fault::None)), Ok(()));
+    let found = rule(&with(fault)).expect_err("the fault is not found");
+    assert!(found.contains(words), "{found}");
+}
+
+macro_rules! faults {
+    ($($name:ident: $rule:expr, $fault:ident, $words:literal;)+) => {
+        $(
+            #[test]
+            fn $name() {
+                finds($rule, Fault::$fault, $words);
+            }
+        )+
+    };
+}
+
+faults! {
+    port_0_is_none: free_ports, NoPort, ":0, which nobody can call";
+    two_do_not_listen_at_one_address: in_use, Shares, "two listen at 127.0.0.1:";
+    an_address_in_use_has_its_error: in_use, OtherWords, "and not AddrInUse";
+    who_was_dropped_does_not_listen: given_back, ListensOn, "listening where somebody has listened";
+    nobody_is_not_called: nobody, Anybody, "a call comes through";
+    bytes_do_not_swap: bytes, Swaps, "another byte than was written";
+    bytes_do_not_come_twice: bytes, Repeats, "another byte than was written";
+    no_more_is_written_than_there_is: bytes, Boasts, "byte";
+    callers_are_not_mixed_up: apart, MixesUp, "reading";
+    a_limit_that_is_not_kept_is_found: limits, NoLimit, "has not returned";
+    a_limit_is_waited_for: limits, NoPatience, "has waited for";
+    nothing_yet_is_not_the_end: limits, EndsEarly, "nothing was written";
+    nothing_yet_is_told: would_block, EndsEarly, "and not WouldBlock";
+    what_there_is_no_room_for_is_not_thrown_away: would_block, NoBounds, "bytes that nobody reads";
+    what_comes_is_told: readable, Deaf, "that something has come";
+    room_is_told: writable, Deaf, "that there is room again";
+    the_end_is_told: end_is_told, HangsOn, "that the other end has gone";
+    one_direction_ends_without_the_other: half, EndsBoth, "";
+    what_is_written_last_comes: rest, LosesTheRest, "it ends after 299999 of 300000";
+    who_reads_is_woken: woken, SleepsOn, "has not returned";
+    theaters_see_that_bytes_swap: theaters::talk, Swaps, "";
+    theaters_see_that_nothing_breaks: theaters::go_on, SleepsOn, "never broke";
+}

@@ -1,0 +1,185 @@
+//! Theaters over a transport.
+
+use std::io::{self, IoSlice};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use playhouse::prelude::*;
+use playhouse::serde::{Deserialize, Serialize};
+use playhouse::transport::{Listener, Transport, Wire};
+
+use super::{Outcome, Subject};
+
+/// Messages that a [`Witness`] gets.
+const MESSAGES: u64 = 10_000;
+/// A wire that breaks does so after so many bytes.
+const WHOLE_BYTES: u64 = 200_000;
+
+/// Notices what is lost, repeated or out of order.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Witness {
+    came: u64,
+    wrong: Option<u64>,
+}
+
+#[actor(remote = "playhouse_testkit.conformance.Witness", mobile)]
+impl Witness {
+    #[message]
+    fn note(&mut self, number: u64, padding: Vec<u8>) {
+        if number != self.came || padding.iter().any(|byte| *byte != number as u8) {
+            self.wrong.get_or_insert(number);
+        }
+        self.came += 1;
+    }
+
+    #[message]
+    fn tell(&self) -> (u64, Option<u64>) {
+        (self.came, self.wrong)
+    }
+}
+
+/// What is passed on to another transport.
+#[derive(Debug)]
+struct Passed {
+    to: Arc<dyn Transport>,
+    /// Whether wires break; and how many there were.
+    breaks: Option<Arc<AtomicU64>>,
+}
+
+impl Transport for Passed {
+    fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>> {
+        self.to.listen(address)
+    }
+
+    fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
+        let wire = self.to.connect(address, limit)?;
+        let Some(count) = &self.breaks else { return Ok(wire) };
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(Breaks { wire, left: AtomicU64::new(WHOLE_BYTES) }))
+    }
+}
+
+/// Breaks after so many bytes.
+struct Breaks {
+    wire: Box<dyn Wire>,
+    left: AtomicU64,
+}
+
+impl AsFd for Breaks {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wire.as_fd()
+    }
+}
+
+impl Wire for Breaks {
+    fn peer(&self) -> String {
+        self.wire.peer()
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.wire.set_nonblocking(nonblocking)
+    }
+
+    fn set_limit(&self, limit: Duration) -> io::Result<()> {
+        self.wire.set_limit(limit)
+    }
+
+    fn read(&self, room: &mut [u8]) -> io::Result<usize> {
+        self.wire.read(room)
+    }
+
+    fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let count = self.wire.write(slices)?;
+        let passes = |left: u64| left.checked_sub(count as u64);
+        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, passes).is_err() {
+            self.wire.shutdown(Shutdown::Both)?;
+        }
+        Ok(count)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.wire.shutdown(how)
+    }
+}
+
+fn start(subject: &Subject, breaks: Option<Arc<AtomicU64>>) -> Result<Theater, String> {
+    let transport = Passed { to: subject.transport(), breaks };
+    let theater = Theater::builder().listen(subject.address.clone()).plaintext().transport(transport);
+    theater.system(System::builder().workers(1)).start().map_err(|error| format!("a theater does not start: {error}"))
+}
+
+/// Sends numbers to an actor, which goes to the other theater in the middle; and looks what has come.
+fn exchange(here: &Theater, there: &Theater) -> Outcome {
+    let failed = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
+    let address = there.address().ok_or("a theater does not know where it listens")?.to_string();
+    let at_home = there.system().spawn(Witness::default());
+    there.publish("witness", at_home);
+    let found = here.find::<Witness>(&format!("playhouse://{address}/witness")).wait();
+    let witness = found.map_err(|error| failed("finding an actor", &error))?;
+    let peer = here.connect(&address).map_err(|error| failed("connecting", &error))?;
+    let goes = here.system().spawn(Witness::default());
+    for number in 0..MESSAGES {
+        // Now and then more than a wire holds at one time.
+        let padding = vec![number as u8; if number % 1_000 == 999 { 1 << 20 } else { number as usize % 200 }];
+        witness.tell(Note(number, padding.clone()));
+        goes.tell(Note(number, padding));
+        if number == MESSAGES / 2 {
+            here.migrate(goes, &peer).wait().map_err(|error| failed("taking an actor there", &error))?;
+        }
+    }
+    for (who, what) in [(witness, "an actor there"), (goes, "an actor that has gone there")] {
+        let (came, wrong) = who.ask(Tell).wait().map_err(|error| failed("asking", &error))?;
+        if let Some(number) = wrong {
+            return Err(format!("message {number} to {what} is out of order or damaged"));
+        }
+        if came != MESSAGES {
+            return Err(format!("of {MESSAGES} messages to {what}, {came} have come"));
+        }
+    }
+    Ok(())
+}
+
+fn close(theaters: [Theater; 2]) -> Outcome {
+    theaters.into_iter().try_for_each(|theater| {
+        theater.shutdown().map(drop).map_err(|error| format!("a theater does not end: {error}"))
+    })
+}
+
+pub(super) fn talk(subject: &Subject) -> Outcome {
+    let (here, there) = (start(subject, None)?, start(subject, None)?);
+    exchange(&here, &there)?;
+    close([here, there])
+}
+
+pub(super) fn go_on(subject: &Subject) -> Outcome {
+    let wires = Arc::new(AtomicU64::new(0));
+    let (here, there) = (start(subject, Some(Arc::clone(&wires)))?, start(subject, None)?);
+    exchange(&here, &there)?;
+    close([here, there])?;
+    match wires.load(Ordering::Relaxed) {
+        ..5 => Err("a connection that was shut down at both ends never broke".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn end(subject: &Subject) -> Outcome {
+    let (here, there) = (start(subject, None)?, start(subject, None)?);
+    let address = there.address().ok_or("a theater does not know where it listens")?;
+    here.connect(address.to_string()).map_err(|error| format!("connecting: {error}"))?;
+    close([here, there])?;
+    // The thread that hears callers ends when it has been woken by a call.
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    loop {
+        match subject.transport().listen(address) {
+            Ok(_) => return Ok(()),
+            Err(error) if std::time::Instant::now() >= deadline => {
+                return Err(format!("{address} cannot be listened at 10 s after a theater has ended there: {error}"));
+            }
+            Err(_) => std::thread::yield_now(),
+        }
+    }
+}

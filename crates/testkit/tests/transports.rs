@@ -1,0 +1,139 @@
+//! The transports that are here.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use playhouse::prelude::*;
+use playhouse::transport::{Tcp, Transport, UnixSockets};
+use playhouse::{TheaterError, Tls};
+use playhouse_testkit::conformance::transport;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+const ANYWHERE: &str = "127.0.0.1:0";
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("playhouse-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn tcp_keeps_all_rules() {
+    transport::check(ANYWHERE, || Tcp).assert_all_kept();
+}
+
+#[test]
+fn unix_sockets_keep_all_rules() {
+    let folder = Folder::new("rules");
+    let path = folder.0.clone();
+    transport::check(ANYWHERE, move || UnixSockets::in_folder(&path)).assert_all_kept();
+}
+
+#[test]
+fn what_a_killed_theater_has_left_behind_is_not_in_the_way() {
+    let folder = Folder::new("left");
+    let address: SocketAddr = "127.0.0.1:7001".parse().unwrap();
+    drop(std::os::unix::net::UnixListener::bind(folder.0.join("7001")).unwrap());
+    assert!(folder.0.join("7001").exists());
+    let transport = UnixSockets::in_folder(&folder.0);
+    let listener = transport.listen(address).unwrap();
+    assert_eq!(listener.address().unwrap(), address);
+    transport.connect(address, Duration::from_secs(5)).unwrap();
+    drop(listener);
+    assert!(!folder.0.join("7001").exists());
+}
+
+#[test]
+fn errors_of_unix_sockets_say_where() {
+    let folder = Folder::new("errors");
+    let transport = UnixSockets::in_folder(folder.0.join("not there"));
+    let said = |error: io::Error| (error.kind(), error.to_string());
+    let (kind, words) = said(transport.listen(ANYWHERE.parse().unwrap()).err().unwrap());
+    assert_eq!(kind, ErrorKind::NotFound);
+    assert!(words.contains("not there"), "{words}");
+    let (kind, words) = said(transport.connect("127.0.0.1:7".parse().unwrap(), Duration::from_secs(5)).err().unwrap());
+    assert_eq!(kind, ErrorKind::NotFound);
+    assert!(words.contains("not there/7"), "{words}");
+    let (kind, words) = said(transport.listen("192.0.2.1:7".parse().unwrap()).err().unwrap());
+    assert_eq!(kind, ErrorKind::InvalidInput);
+    assert!(words.contains("192.0.2.1:7") && words.contains("127.0.0.1:7"), "{words}");
+}
+
+#[test]
+fn a_call_that_nobody_hears_is_given_up() {
+    let folder = Folder::new("unheard");
+    let transport = UnixSockets::in_folder(&folder.0);
+    let listener = transport.listen(ANYWHERE.parse().unwrap()).unwrap();
+    let address = listener.address().unwrap();
+    let mut waiting = Vec::new();
+    let refused = loop {
+        match transport.connect(address, Duration::from_millis(20)) {
+            Ok(wire) => waiting.push(wire),
+            Err(error) => break error,
+        }
+        assert!(waiting.len() < 100_000);
+    };
+    assert_eq!(refused.kind(), ErrorKind::TimedOut);
+    assert!(refused.to_string().contains("nobody hears callers"), "{refused}");
+}
+
+/// Sums up.
+#[derive(Default)]
+struct Sum(u64);
+
+#[actor(remote = "transports.Sum")]
+impl Sum {
+    #[message]
+    fn add(&mut self, by: u64) -> u64 {
+        self.0 += by;
+        self.0
+    }
+}
+
+#[test]
+fn links_over_unix_sockets_are_encrypted_too() {
+    let folder = Folder::new("tls");
+    let tls = certificate();
+    let start = || {
+        let transport = UnixSockets::in_folder(&folder.0);
+        let theater = Theater::builder().transport(transport).listen(ANYWHERE).tls(tls.clone());
+        theater.system(System::builder().workers(1)).start().unwrap()
+    };
+    let (here, there) = (start(), start());
+    there.publish("sum", there.system().spawn(Sum::default()));
+    let address = there.address().unwrap();
+    let sum = here.find::<Sum>(&format!("playhouse://{address}/sum")).wait().unwrap();
+    for n in 1..=100 {
+        assert_eq!(sum.ask(Add(1)).wait(), Ok(n));
+    }
+    // One without a certificate calls at the same door.
+    let plain = Theater::builder().transport(UnixSockets::in_folder(&folder.0)).start().unwrap();
+    let refused = plain.connect(address.to_string()).unwrap_err();
+    assert!(matches!(refused, TheaterError::Refused { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("TLS only"), "{refused}");
+    for theater in [here, there, plain] {
+        theater.shutdown().unwrap();
+    }
+}
+
+fn certificate() -> Tls {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let member = CertificateParams::new(["theater.playhouse".to_owned()]).unwrap().signed_by(&key, &ca).unwrap();
+    Tls::from_pem(ca.pem().as_bytes(), member.pem().as_bytes(), key.serialize_pem().as_bytes()).unwrap()
+}

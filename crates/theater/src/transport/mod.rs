@@ -1,0 +1,127 @@
+//! What the bytes between theaters go over.
+//!
+//! Sessions, windows, moves and encryption lie above it, and are the same whatever it is: a transport only makes streams of bytes.
+//! Own ones are tested by `playhouse_testkit::conformance::transport`.
+
+mod tcp;
+mod unix;
+
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+pub use tcp::Tcp;
+pub use unix::UnixSockets;
+
+/// Makes connections between theaters: for [`TheaterBuilder::transport`](crate::TheaterBuilder::transport).
+///
+/// Its methods are called by threads that may block.
+pub trait Transport: fmt::Debug + Send + Sync + 'static {
+    /// Listens at `address`; where its port is 0, at one that is free.
+    ///
+    /// # Errors
+    /// Why nobody can listen there: the address is in use ([`AddrInUse`](io::ErrorKind::AddrInUse)), for example.
+    fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>>;
+
+    /// Calls who listens at `address`.
+    ///
+    /// # Errors
+    /// Nobody listens there, or nobody has answered for `limit`.
+    fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>>;
+}
+
+/// Hears callers, until it is dropped.
+pub trait Listener: Send + 'static {
+    /// Where: what a caller is to call, with a port that is not 0.
+    ///
+    /// # Errors
+    /// It is not known.
+    fn address(&self) -> io::Result<SocketAddr>;
+
+    /// Waits for the next caller.
+    ///
+    /// # Errors
+    /// A caller could not be answered, for want of descriptors for example. It is called again after a moment.
+    fn accept(&self) -> io::Result<Box<dyn Wire>>;
+}
+
+/// One end of a connection: a stream of bytes in each direction, in order, whole, until it breaks.
+///
+/// It blocks while the theaters say who they are, on a thread of its own and with a limit to each read and write. From then on it
+/// does not block, and its descriptor ([`AsFd`]) tells when there is something to read and when there is room to write, as
+/// `epoll` and `kqueue` understand it. A protocol that has no descriptor of its own gives one end of a
+/// [`UnixStream::pair`](std::os::unix::net::UnixStream::pair), and carries what comes from the other one.
+///
+/// Dropping it breaks the connection.
+pub trait Wire: AsFd + Send + Sync + 'static {
+    /// Who is at the other end, in words: for errors.
+    fn peer(&self) -> String;
+
+    /// Whether reading and writing say [`WouldBlock`](io::ErrorKind::WouldBlock) where they would have to wait. Before the first
+    /// call, they wait.
+    ///
+    /// # Errors
+    /// It cannot be changed.
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()>;
+
+    /// How long a read and a write wait, where they wait at all: after that, they fail with
+    /// [`TimedOut`](io::ErrorKind::TimedOut) or `WouldBlock`. Never 0.
+    ///
+    /// # Errors
+    /// It cannot be changed.
+    fn set_limit(&self, limit: Duration) -> io::Result<()>;
+
+    /// Reads what has come. 0: the other end has shut down writing, and all that it has written was read.
+    ///
+    /// # Errors
+    /// The connection is broken, or nothing has come.
+    fn read(&self, room: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes as many of these bytes as there is room for, one at least.
+    ///
+    /// # Errors
+    /// The connection is broken, or there is no room.
+    fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// Ends reading, writing, or both. What was written before still comes to the other end.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    fn shutdown(&self, how: Shutdown) -> io::Result<()>;
+}
+
+/// [`Wire`] for a stream of the standard library.
+macro_rules! wire {
+    ($stream:ty, $peer:expr) => {
+        impl crate::transport::Wire for $stream {
+            fn peer(&self) -> String {
+                $peer(self)
+            }
+
+            fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+                <$stream>::set_nonblocking(self, nonblocking)
+            }
+
+            fn set_limit(&self, limit: Duration) -> io::Result<()> {
+                self.set_read_timeout(Some(limit))?;
+                self.set_write_timeout(Some(limit))
+            }
+
+            fn read(&self, room: &mut [u8]) -> io::Result<usize> {
+                Read::read(&mut { self }, room)
+            }
+
+            fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+                Write::write_vectored(&mut { self }, slices)
+            }
+
+            fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+                <$stream>::shutdown(self, how)
+            }
+        }
+    };
+}
+
+use wire;
