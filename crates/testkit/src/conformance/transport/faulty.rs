@@ -1,4 +1,4 @@
-//! TCP with one fault at a time, which the rule that it breaks has to find.
+//! TCP with one fault at a time, which the rules that it breaks have to find.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -6,8 +6,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use playhouse::transport::Tcp;
 
 use super::*;
 
@@ -201,51 +199,49 @@ impl Wire for Line {
     }
 }
 
-/// Nothing is found where nothing is wrong; where there is this fault, something with these words.
-#[track_caller]
-fn finds(rule: fn(&Subject) -> Outcome, fault: Fault, words: &str) {
-    assert_eq!(rule(&Subject::new(ANYWHERE, || Tcp)), Ok(()));
-    let with = |fault| {
-        let listening: Arc<Mutex<Vec<TcpListener>>> = Arc::default();
-        Subject::new(ANYWHERE, move || Faulty { fault, listening: Arc::clone(&listening) })
-    };
-    assert_eq!(rule(&with(Fault::None)), Ok(()));
-    let found = rule(&with(fault)).expect_err("the fault is not found");
-    assert!(found.contains(words), "{found}");
+type Rule = fn(&Subject) -> Outcome;
+
+/// What each rule has to say of a fault.
+const FOUND: &[(Rule, Fault, &str)] = &[
+    (free_ports, Fault::NoPort, ":0, which nobody can call"),
+    (in_use, Fault::Shares, "two listen at 127.0.0.1:"),
+    (in_use, Fault::OtherWords, "and not AddrInUse"),
+    (given_back, Fault::ListensOn, "listening where somebody has listened"),
+    (nobody, Fault::Anybody, "a call comes through"),
+    (bytes, Fault::Swaps, "another byte than was written"),
+    (bytes, Fault::Repeats, "another byte than was written"),
+    (bytes, Fault::Boasts, "byte"),
+    (apart, Fault::MixesUp, "reading"),
+    (limits, Fault::NoLimit, "has not returned"),
+    (limits, Fault::NoPatience, "has waited for"),
+    (limits, Fault::EndsEarly, "nothing was written"),
+    (would_block, Fault::EndsEarly, "and not WouldBlock"),
+    (would_block, Fault::NoBounds, "bytes that nobody reads"),
+    (readable, Fault::Deaf, "that something has come"),
+    (writable, Fault::Deaf, "that there is room again"),
+    (end_is_told, Fault::HangsOn, "that the other end has gone"),
+    (half, Fault::EndsBoth, ""),
+    (rest, Fault::LosesTheRest, "it ends after 299999 of 300000"),
+    (woken, Fault::SleepsOn, "has not returned"),
+    (theaters::talk, Fault::Swaps, ""),
+    (theaters::go_on, Fault::SleepsOn, "never broke"),
+];
+
+fn with(fault: Fault) -> Subject {
+    let listening: Arc<Mutex<Vec<TcpListener>>> = Arc::default();
+    Subject::new(ANYWHERE, move || Faulty { fault, listening: Arc::clone(&listening) })
 }
 
-macro_rules! faults {
-    ($($name:ident: $rule:expr, $fault:ident, $words:literal;)+) => {
-        $(
-            #[test]
-            fn $name() {
-                finds($rule, Fault::$fault, $words);
-            }
-        )+
-    };
-}
-
-faults! {
-    port_0_is_none: free_ports, NoPort, ":0, which nobody can call";
-    two_do_not_listen_at_one_address: in_use, Shares, "two listen at 127.0.0.1:";
-    an_address_in_use_has_its_error: in_use, OtherWords, "and not AddrInUse";
-    who_was_dropped_does_not_listen: given_back, ListensOn, "listening where somebody has listened";
-    nobody_is_not_called: nobody, Anybody, "a call comes through";
-    bytes_do_not_swap: bytes, Swaps, "another byte than was written";
-    bytes_do_not_come_twice: bytes, Repeats, "another byte than was written";
-    no_more_is_written_than_there_is: bytes, Boasts, "byte";
-    callers_are_not_mixed_up: apart, MixesUp, "reading";
-    a_limit_that_is_not_kept_is_found: limits, NoLimit, "has not returned";
-    a_limit_is_waited_for: limits, NoPatience, "has waited for";
-    nothing_yet_is_not_the_end: limits, EndsEarly, "nothing was written";
-    nothing_yet_is_told: would_block, EndsEarly, "and not WouldBlock";
-    what_there_is_no_room_for_is_not_thrown_away: would_block, NoBounds, "bytes that nobody reads";
-    what_comes_is_told: readable, Deaf, "that something has come";
-    room_is_told: writable, Deaf, "that there is room again";
-    the_end_is_told: end_is_told, HangsOn, "that the other end has gone";
-    one_direction_ends_without_the_other: half, EndsBoth, "";
-    what_is_written_last_comes: rest, LosesTheRest, "it ends after 299999 of 300000";
-    who_reads_is_woken: woken, SleepsOn, "has not returned";
-    theaters_see_that_bytes_swap: theaters::talk, Swaps, "";
-    theaters_see_that_nothing_breaks: theaters::go_on, SleepsOn, "never broke";
+#[test]
+fn each_rule_finds_the_faults_that_it_is_for() {
+    // At one time, since most wait for what does not come.
+    std::thread::scope(|scope| {
+        for (rule, fault, words) in FOUND {
+            scope.spawn(move || {
+                assert_eq!(rule(&with(Fault::None)), Ok(()), "without {fault:?}");
+                let found = rule(&with(*fault)).expect_err(&format!("{fault:?} is not found"));
+                assert!(found.contains(words), "{fault:?}: {found}");
+            });
+        }
+    });
 }
