@@ -4,6 +4,7 @@
 //! - [`check()`] runs a small program under all orders of its messages.
 //! - [`simulate`] runs a larger one under many seeds, and [`replay()`] under one, with a message sequence chart.
 //! - [`Machine`] verifies a state machine, and draws it.
+//! - [`conformance`] has suites for what others put in the place of a part of Playhouse, such as a store.
 //!
 //! Several theaters on one thread, with a network that breaks, are [`playhouse::Simulation`]; [`under_seeds`] runs them under
 //! many seeds.
@@ -13,6 +14,7 @@
 mod causality;
 mod chart;
 mod check;
+pub mod conformance;
 mod explorer;
 mod kit;
 mod machine;
