@@ -25,6 +25,8 @@ mod guide {
     mod receptionist {}
     #[doc = include_str!("../../guide/blocking-work.md")]
     mod blocking_work {}
+    #[doc = include_str!("../../guide/durable-state.md")]
+    mod durable_state {}
     #[doc = include_str!("../../guide/mailboxes.md")]
     mod mailboxes {}
     #[doc = include_str!("../../guide/timers.md")]

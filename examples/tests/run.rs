@@ -21,6 +21,7 @@ const TOPIC: &str = env!("CARGO_BIN_EXE_topic");
 const RECEPTIONIST: &str = env!("CARGO_BIN_EXE_receptionist");
 const SAFE_MESSAGES: &str = env!("CARGO_BIN_EXE_safe_messages");
 const RESOURCE_POOL: &str = env!("CARGO_BIN_EXE_resource_pool");
+const DURABLE_STATE: &str = env!("CARGO_BIN_EXE_durable_state");
 #[cfg(unix)]
 const GRACEFUL_SHUTDOWN: &str = env!("CARGO_BIN_EXE_graceful_shutdown");
 
@@ -489,6 +490,24 @@ what waited behind it is done: 1
 the resource pool was stopped before the work was begun
 "
     );
+}
+
+#[test]
+fn durable_state_takes_each_order_once_in_all_its_lives() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("durable-state-{}", std::process::id()));
+    let path = folder.to_str().unwrap();
+    let papers = "paper 4711 is order 1\npaper 4712 is order 2\npaper 4711 is order 1\n";
+    let full = "the book has 2 orders, 8 pieces\n";
+    let first = format!("the book has 0 orders, 0 pieces\n{papers}{full}");
+    assert_eq!(run(DURABLE_STATE, &[path]), (0, first, String::new()));
+    assert_eq!(run(DURABLE_STATE, &[path]), (0, format!("{full}{papers}{full}"), String::new()));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let usage = "error: which folder?\nusage: durable_state FOLDER\n";
+    assert_eq!(run(DURABLE_STATE, &[]), (2, String::new(), usage.to_owned()));
+    // A file is no folder.
+    let (code, out, errors) = run(DURABLE_STATE, &[DURABLE_STATE]);
+    assert_eq!((code, &*out), (1, ""));
+    assert!(errors.starts_with(&format!("error: {DURABLE_STATE}")) && errors.lines().count() == 1, "{errors}");
 }
 
 /// A shop that is open, in a process of its own.

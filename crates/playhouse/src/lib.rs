@@ -85,7 +85,8 @@
 //! # The toolbox
 //!
 //! What many programs need is built already: [`router`] (routers and pools of actors), [`asks`] (to many, and again),
-//! [`topic`] (publish and subscribe), [`receptionist`] (who is there), [`resource`] (blocking work), [`shutdown`] (in phases)
+//! [`topic`] (publish and subscribe), [`receptionist`] (who is there), [`resource`] (blocking work), [`durable`]
+//! (state that is saved), [`shutdown`] (in phases)
 //! and [`stdout`] (lines that do not mix).
 
 pub use playhouse_actor::*;
@@ -97,7 +98,7 @@ pub use playhouse_theater::{
     PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
     WorkerLine,
 };
-pub use playhouse_toolbox::{asks, receptionist, resource, router, shutdown, stdout, topic};
+pub use playhouse_toolbox::{asks, durable, receptionist, resource, router, shutdown, stdout, topic};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
 ///

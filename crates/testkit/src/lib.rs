@@ -4,7 +4,7 @@
 //! - [`check()`] runs a small program under all orders of its messages.
 //! - [`simulate`] runs a larger one under many seeds, and [`replay()`] under one, with a message sequence chart.
 //! - [`Machine`] verifies a state machine, and draws it.
-//! - [`conformance`] has suites for parts that others put in place of Playhouse's own.
+//! - [`conformance`] has suites for what others put in the place of a part of Playhouse: stores, transports.
 //!
 //! Several theaters on one thread, with a network that breaks, are [`playhouse::Simulation`]; [`under_seeds`] runs them under
 //! many seeds.

@@ -9,6 +9,7 @@
 
 pub mod asks;
 mod block;
+pub mod durable;
 mod keeper;
 mod pipe;
 pub mod receptionist;

@@ -249,6 +249,10 @@ impl ResourcePool {
         shared.put(&mut lock(&shared.state), work)
     }
 
+    pub(crate) fn system(&self) -> &System {
+        &self.handle.shared.system
+    }
+
     /// In a simulated system, has each job that is begun from now on take from `least` to `most` of virtual time, drawn from the
     /// seed; its effect and its result come at the end of that, rounded up to the next millisecond. No more jobs run at one time than the pool has threads. On threads
     /// it does nothing: work takes the time that it takes.

@@ -14,6 +14,7 @@ mod theaters;
 use std::io::{ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use playhouse::transport::{Listener, Transport, Wire};
 
-use super::{Check, Report};
+use super::{Report, Rule};
 
 /// A rule that is not decided after so long is broken.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -34,14 +35,14 @@ const WIRE_BYTES_MAX: usize = 1 << 30;
 /// What is sent in each direction.
 const STREAM_BYTES: usize = 8 << 20;
 
-pub(super) type Outcome = Result<(), String>;
+type Outcome = Result<(), String>;
 
 /// Two ends.
 type Pair = (Box<dyn Wire>, Box<dyn Wire>);
 
-/// Where transports of one network are made, and where they listen.
+/// What is tried: makes transports of one network.
 #[derive(Clone)]
-pub(super) struct Subject {
+pub struct Subject {
     make: Arc<dyn Fn() -> Arc<dyn Transport> + Send + Sync>,
     pub(super) address: String,
 }
@@ -94,36 +95,47 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome {
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
-/// Checks whether theaters can do with a transport. `make` makes those of the theaters: all of one network, on which one can
+/// The rules, in the order in which they are tried.
+pub const RULES: [Rule<Subject>; 17] = [
+    Rule {
+        name: "free ports",
+        says: "port 0 stands for a port that is free, which the listener tells",
+        check: free_ports,
+    },
+    Rule { name: "in use", says: "an address in use is refused", check: in_use },
+    Rule { name: "given back", says: "who is dropped listens no more", check: given_back },
+    Rule { name: "nobody", says: "nobody there is an error", check: nobody },
+    Rule { name: "bytes", says: "bytes come in order, both ways at once", check: bytes },
+    Rule { name: "apart", says: "connections are kept apart", check: apart },
+    Rule { name: "limits", says: "reads and writes keep their limit", check: limits },
+    Rule { name: "would block", says: "who does not block is told that it would", check: would_block },
+    Rule { name: "something to read", says: "the descriptor tells of what has come", check: readable },
+    Rule { name: "room to write", says: "the descriptor tells of room", check: writable },
+    Rule { name: "the end is told", says: "the descriptor tells of the end", check: end_is_told },
+    Rule { name: "half an end", says: "one direction ends alone", check: half },
+    Rule { name: "the rest", says: "what was written comes before the end", check: rest },
+    Rule { name: "woken", says: "a shutdown wakes who reads", check: woken },
+    Rule { name: "theaters talk", says: "theaters talk, and actors move", check: theaters::talk },
+    Rule { name: "theaters go on", says: "theaters go on where connections break", check: theaters::go_on },
+    Rule { name: "theaters end", says: "a theater that ends gives its address back", check: theaters::end },
+];
+
+/// Tries all rules. `make` makes those of the theaters: all of one network, on which one can
 /// listen at `address`, an IP address and port 0.
 ///
 /// It takes some seconds. It opens a few dozen connections, and carries about 100 MiB.
 pub fn check<T: Transport>(address: &str, make: impl Fn() -> T + Send + Sync + 'static) -> Report {
     let subject = Subject::new(address, make);
-    let rule = |rule: fn(&Subject) -> Outcome| -> Check {
-        let subject = subject.clone();
-        Box::new(move || rule(&subject))
-    };
-    let rules = vec![
-        ("port 0 stands for a free port", rule(free_ports)),
-        ("an address in use is refused", rule(in_use)),
-        ("who is dropped listens no more", rule(given_back)),
-        ("nobody there is an error", rule(nobody)),
-        ("bytes come in order, both ways at once", rule(bytes)),
-        ("connections are kept apart", rule(apart)),
-        ("reads and writes keep their limit", rule(limits)),
-        ("who does not block is told that it would", rule(would_block)),
-        ("the descriptor tells of what has come", rule(readable)),
-        ("the descriptor tells of room", rule(writable)),
-        ("the descriptor tells of the end", rule(end_is_told)),
-        ("one direction ends alone", rule(half)),
-        ("what was written comes before the end", rule(rest)),
-        ("a shutdown wakes who reads", rule(woken)),
-        ("theaters talk, and actors move", rule(theaters::talk)),
-        ("theaters go on where connections break", rule(theaters::go_on)),
-        ("a theater that ends gives its address back", rule(theaters::end)),
-    ];
-    Report::of(rules, LIMIT)
+    Report::of("transport", &RULES, |rule| {
+        let (tell, told) = mpsc::channel();
+        let (check, subject) = (rule.check, subject.clone());
+        // Left behind where it waits for ever.
+        std::thread::spawn(move || drop(tell.send(catch_unwind(AssertUnwindSafe(|| check(&subject))))));
+        match told.recv_timeout(LIMIT) {
+            Ok(outcome) => outcome.unwrap_or_else(|thrown| resume_unwind(thrown)),
+            Err(_) => Err(format!("nothing has come of it after {LIMIT:?}")),
+        }
+    })
 }
 
 // -- addresses --------------------------------------------------------------------------------------------------------

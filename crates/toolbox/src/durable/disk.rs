@@ -1,0 +1,93 @@
+//! What a file store asks of the file system.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Nothing is durable before it is synced: what is in a file by [`sync`](Disk::sync), what is in a folder (which names lead to which
+/// files) by [`sync_folder`](Disk::sync_folder). Errors say where they were.
+pub(super) trait Disk: Send + Sync + 'static {
+    /// A file that was written.
+    type Written;
+
+    /// All that is in a file. None: it is not there.
+    fn read(&self, file: &Path) -> io::Result<Option<Vec<u8>>>;
+    /// Has a file with these bytes; what was in it is gone.
+    fn write(&self, file: &Path, bytes: &[u8]) -> io::Result<Self::Written>;
+    fn sync(&self, written: Self::Written) -> io::Result<()>;
+    /// In one step, also where `to` is there.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// It need not be there.
+    fn remove(&self, file: &Path) -> io::Result<()>;
+    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+    /// The names of what is in a folder.
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
+}
+
+/// That of the operating system.
+#[derive(Debug)]
+pub(super) struct Native;
+
+/// Says where an error was.
+pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+impl Disk for Native {
+    type Written = (File, PathBuf);
+
+    fn read(&self, file: &Path) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(file) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(at(file)(error)),
+        }
+    }
+
+    fn write(&self, file: &Path, bytes: &[u8]) -> io::Result<(File, PathBuf)> {
+        let mut written = File::create(file).map_err(at(file))?;
+        written.write_all(bytes).map_err(at(file))?;
+        Ok((written, file.to_owned()))
+    }
+
+    fn sync(&self, (written, file): (File, PathBuf)) -> io::Result<()> {
+        written.sync_all().map_err(at(&file))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to).map_err(at(to))
+    }
+
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        match fs::remove_file(file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(at(file)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where folders are no files that one can open, the file system looks to it.
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        if cfg!(unix) { File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder)) } else { Ok(()) }
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let names = fs::read_dir(folder).and_then(|entries| {
+            entries.map(|entry| Ok(entry?.file_name().into_string().ok())).collect::<io::Result<Vec<_>>>()
+        });
+        Ok(names.map_err(at(folder))?.into_iter().flatten().collect())
+    }
+}
+
+/// Creates a folder, and those that it is in, so that they are there after the machine has failed.
+pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    create_folder(parent)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(at(folder)(error)),
+        _ => {}
+    }
+    Native.sync_folder(parent)
+}

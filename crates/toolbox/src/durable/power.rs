@@ -1,0 +1,302 @@
+//! What is left of a drawer when the power fails, its process is killed, or its disk has an error: at each step of what is done.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use playhouse_executor::Choices;
+
+use super::disk::Disk;
+use super::drawer::Drawer;
+use super::store::{Saved, StoreError};
+use crate::block::lock;
+
+/// A disk that keeps no more than was synced, when the power fails.
+#[derive(Clone, Default)]
+struct Platter(Arc<Mutex<Surface>>);
+
+#[derive(Default)]
+struct Surface {
+    files: Vec<Content>,
+    names: BTreeMap<String, usize>,
+    synced_names: BTreeMap<String, usize>,
+    /// What was done to the names since.
+    unsynced: Vec<Change>,
+    /// So many steps go well.
+    left: usize,
+    fails: Fails,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Fails {
+    #[default]
+    Never,
+    /// One step.
+    Once,
+    /// All from there on.
+    Ever,
+}
+
+#[derive(Clone, Default)]
+struct Content {
+    bytes: Vec<u8>,
+    synced: Vec<u8>,
+}
+
+#[derive(Clone)]
+enum Change {
+    Link(String, usize),
+    Rename(String, String, usize),
+    Unlink(String),
+}
+
+fn apply(names: &mut BTreeMap<String, usize>, change: &Change) {
+    match change {
+        Change::Link(name, file) => drop(names.insert(name.clone(), *file)),
+        Change::Rename(from, to, file) => {
+            if names.get(from) == Some(file) {
+                names.remove(from);
+            }
+            names.insert(to.clone(), *file);
+        }
+        Change::Unlink(name) => drop(names.remove(name)),
+    }
+}
+
+impl Surface {
+    fn change(&mut self, change: Change) {
+        apply(&mut self.names, &change);
+        self.unsynced.push(change);
+    }
+}
+
+impl Platter {
+    /// From here on, `left` steps go well.
+    fn fails(&self, fails: Fails, left: usize) {
+        let mut surface = lock(&self.0);
+        (surface.fails, surface.left) = (fails, left);
+    }
+
+    fn step(&self) -> io::Result<std::sync::MutexGuard<'_, Surface>> {
+        let mut surface = lock(&self.0);
+        match (surface.fails, surface.left) {
+            (Fails::Never, _) => {}
+            (fails, 0) => {
+                if fails == Fails::Once {
+                    surface.fails = Fails::Never;
+                }
+                return Err(io::Error::other("the disk is gone"));
+            }
+            _ => surface.left -= 1,
+        }
+        Ok(surface)
+    }
+
+    /// What is found after the power has failed: of what was not synced, anything may have come to the disk, or a part of it.
+    fn after_power_cut(&self, choices: &mut Choices) -> Platter {
+        let surface = lock(&self.0);
+        let mut names = surface.synced_names.clone();
+        for change in &surface.unsynced {
+            if choices.one_in(2) {
+                apply(&mut names, change);
+            }
+        }
+        let files = surface.files.iter().map(|content| {
+            let mut bytes = if choices.one_in(2) { content.bytes.clone() } else { content.synced.clone() };
+            if content.bytes != content.synced && choices.one_in(2) {
+                let cut = choices.below(bytes.len() + 1);
+                if choices.one_in(2) { bytes.truncate(cut) } else { bytes[cut..].fill(0) }
+            }
+            Content { synced: bytes.clone(), bytes }
+        });
+        let files = files.collect();
+        Platter(Arc::new(Mutex::new(Surface { files, synced_names: names.clone(), names, ..Surface::default() })))
+    }
+}
+
+fn name(file: &Path) -> String {
+    file.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+impl Disk for Platter {
+    type Written = usize;
+
+    fn read(&self, file: &Path) -> io::Result<Option<Vec<u8>>> {
+        let surface = self.step()?;
+        Ok(surface.names.get(&name(file)).map(|file| surface.files[*file].bytes.clone()))
+    }
+
+    fn write(&self, file: &Path, bytes: &[u8]) -> io::Result<usize> {
+        let created = {
+            let mut surface = self.step()?;
+            match surface.names.get(&name(file)) {
+                Some(there) => *there,
+                None => {
+                    surface.files.push(Content::default());
+                    let created = surface.files.len() - 1;
+                    surface.change(Change::Link(name(file), created));
+                    created
+                }
+            }
+        };
+        lock(&self.0).files[created].bytes = bytes[..bytes.len() / 2].to_vec();
+        self.step()?.files[created].bytes = bytes.to_vec();
+        Ok(created)
+    }
+
+    fn sync(&self, written: usize) -> io::Result<()> {
+        let mut surface = self.step()?;
+        let content = &mut surface.files[written];
+        content.synced = content.bytes.clone();
+        Ok(())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut surface = self.step()?;
+        let file = surface.names[&name(from)];
+        surface.change(Change::Rename(name(from), name(to), file));
+        Ok(())
+    }
+
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        let mut surface = self.step()?;
+        if surface.names.contains_key(&name(file)) {
+            surface.change(Change::Unlink(name(file)));
+        }
+        Ok(())
+    }
+
+    fn sync_folder(&self, _: &Path) -> io::Result<()> {
+        let mut surface = self.step()?;
+        surface.synced_names = surface.names.clone();
+        surface.unsynced.clear();
+        Ok(())
+    }
+
+    fn list(&self, _: &Path) -> io::Result<Vec<String>> {
+        Ok(self.step()?.names.keys().cloned().collect())
+    }
+}
+
+fn drawer(disk: &Platter) -> Drawer<Platter> {
+    Drawer { disk: disk.clone(), folder: PathBuf::from("drawer") }
+}
+
+/// What is under the key, or was tried and failed: in the latter case, the one or the other.
+#[derive(Clone, Debug)]
+struct Believed {
+    /// What was acknowledged.
+    saved: Option<Saved>,
+    /// Bytes, or none where it was to be removed.
+    tried: Option<Option<Vec<u8>>>,
+    /// The largest revision that somebody was told.
+    told: u64,
+}
+
+/// Saves some times, removes, and begins anew, until something fails.
+fn live(drawer: &Drawer<Platter>, mut believed: Believed, steps: &[bool]) -> Believed {
+    for (number, saves) in steps.iter().enumerate() {
+        let expected = believed.saved.as_ref().map_or(0, |saved| saved.revision);
+        let bytes = format!("state {number} upon {expected}").repeat(1 + number % 3).into_bytes();
+        let done = if *saves {
+            drawer.save("key", expected, &bytes).map(|revision| Some(Saved { revision, bytes: bytes.clone() }))
+        } else {
+            drawer.remove("key", expected).map(|()| None)
+        };
+        match done {
+            Ok(saved) => {
+                let revision = saved.as_ref().map_or(believed.told + 1, |saved| saved.revision);
+                assert!(revision > believed.told, "revision {revision} comes again: {believed:?}");
+                believed.told = believed.told.max(saved.as_ref().map_or(0, |saved| saved.revision));
+                believed.saved = saved;
+            }
+            Err(StoreError::Io { key, .. }) => {
+                assert_eq!(key, "key");
+                believed.tried = Some(saves.then_some(bytes));
+                return believed;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    believed
+}
+
+/// Opens it anew: what is there is one of what may be, and is what is believed from now on.
+fn look(drawer: &Drawer<Platter>, mut believed: Believed) -> Believed {
+    drawer.tidy().unwrap();
+    let found = drawer.load("key").unwrap_or_else(|error| panic!("{error}: {believed:?}"));
+    let is_new = believed.tried.as_ref().is_some_and(|tried| *tried == found.as_ref().map(|saved| saved.bytes.clone()));
+    assert!(found == believed.saved || is_new, "{found:?} is there: {believed:?}");
+    if is_new && let Some(new) = &found {
+        assert!(found == believed.saved || new.revision > believed.told, "{found:?} is there: {believed:?}");
+    }
+    believed.told = believed.told.max(found.as_ref().map_or(0, |saved| saved.revision));
+    (believed.saved, believed.tried) = (found, None);
+    assert!(drawer.keys("").unwrap().len() == usize::from(believed.saved.is_some()));
+    believed
+}
+
+const LIFE: [bool; 8] = [true, true, false, true, false, true, true, false];
+const BORN: Believed = Believed { saved: None, tried: None, told: 0 };
+
+/// How many steps such a life has.
+fn steps() -> usize {
+    let disk = Platter::default();
+    disk.fails(Fails::Ever, usize::MAX);
+    live(&drawer(&disk), BORN, &LIFE);
+    usize::MAX - lock(&disk.0).left
+}
+
+#[test]
+fn whenever_the_power_fails_the_former_or_the_new_state_is_there_and_whole() {
+    let mut outcomes = [0, 0];
+    for step in 0..=steps() {
+        for seed in 0..60 {
+            let mut choices = Choices::new(seed);
+            let disk = Platter::default();
+            disk.fails(Fails::Ever, step);
+            let believed = live(&drawer(&disk), BORN, &LIFE);
+            let found = disk.after_power_cut(&mut choices);
+            let (before, tried) = (believed.saved.clone(), believed.tried.is_some());
+            let believed = look(&drawer(&found), believed);
+            if tried {
+                outcomes[usize::from(believed.saved != before)] += 1;
+            }
+            // It goes on, and fails again.
+            found.fails(Fails::Ever, choices.below(30));
+            let believed = live(&drawer(&found), believed, &LIFE);
+            look(&drawer(&found.after_power_cut(&mut choices)), believed);
+        }
+    }
+    assert!(outcomes.iter().all(|outcome| *outcome > 100), "{outcomes:?}");
+}
+
+#[test]
+fn what_was_loaded_is_there_after_a_power_cut_though_who_saved_it_was_killed() {
+    for step in 0..=steps() {
+        for seed in 0..20 {
+            let disk = Platter::default();
+            disk.fails(Fails::Ever, step);
+            let believed = live(&drawer(&disk), BORN, &LIFE);
+            // Nothing is lost yet.
+            disk.fails(Fails::Never, 0);
+            let believed = look(&drawer(&disk), believed);
+            look(&drawer(&disk.after_power_cut(&mut Choices::new(seed))), believed);
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_disk_leaves_the_former_or_the_new_state_and_the_next_save_works() {
+    for step in 0..steps() {
+        let disk = Platter::default();
+        disk.fails(Fails::Once, step);
+        let believed = live(&drawer(&disk), BORN, &LIFE);
+        assert!(believed.tried.is_some(), "step {step}: the error was not told");
+        assert!(!lock(&disk.0).names.contains_key("new"), "step {step}: something is left over");
+        let believed = look(&drawer(&disk), believed);
+        let believed = live(&drawer(&disk), believed, &LIFE);
+        look(&drawer(&disk), believed);
+    }
+}
