@@ -541,27 +541,48 @@ fn bad_files_are_refused_with_their_line() {
 
 #[test]
 fn drivers_may_say_what_no_dice_would() {
-    // Posts of different sizes, moves of their own: a driver is not bound to the scenario's odds.
+    // Posts of different sizes, work and moves of their own: a driver is not bound to the scenario's knobs.
     let text = recorded(&lively());
     let Parts { header, .. } = Parts::of(&text);
-    let mut script = header;
-    for id in 0..80 {
-        script += &if id == 0 { "client 0 idle 0\n".to_owned() } else { format!("client {id} compute 3 0\n") };
-    }
-    script += "ready\nturn 1\nchat 0 5 6 7\nend 1\n";
-    script += "turn 2\npost 0 1.0 0 0\npost 5 1.0 1 200\npost 6 1.0 100000 7\nleave 7 1.0\nend 2\n";
-    script += "turn 3\npost 6 1.0 3 3\nend 3\nclose\n";
     let stage = Stage::of(&lively(), &on(2));
-    let mut hand = Hand::call(&stage);
-    hand.say(script);
-    let answers = hand.rest();
-    assert_eq!(answers.lines().count(), 5, "{answers}");
-    let report = stage.played();
+    let play = |work: u32, size: u32| {
+        let mut script = header.clone();
+        for id in 0..80 {
+            script += &if id == 0 { "client 0 idle 0\n".to_owned() } else { format!("client {id} compute {work} 0\n") };
+        }
+        script += "ready\nturn 1\nchat 0 5 6 7\nend 1\n";
+        script += &format!("turn 2\npost 0 1.0 0 0\npost 5 1.0 {size} 200\npost 6 1.0 100000 7\nleave 7 1.0\nend 2\n");
+        script += "turn 3\npost 6 1.0 3 3\nend 3\nclose\n";
+        let mut hand = Hand::call(&stage);
+        hand.say(script);
+        let answers = hand.rest();
+        assert_eq!(answers.lines().count(), 5, "{answers}");
+        stage.played()
+    };
+    let report = play(3, 1);
     assert!(report.check.passed, "{:?}", report.check.problems);
     assert_eq!((report.turns, report.moves.post, report.moves.leave, report.moves.new_chat), (3, 4, 1, 1));
     // Three posts to four members, and one to the three that are left.
     assert_eq!((report.delivery.received, report.growth.memberships), (15, 3));
     assert_eq!(report.moves.nothing, 3 * 80 - 6);
+    let (same, large, busy) = (play(3, 1).counts(), play(3, 2).counts(), play(4, 1).counts());
+    assert_eq!(report.counts(), same);
+    assert_eq!((large.messages, large.state_sum), (same.messages, same.state_sum));
+    assert_ne!(large.delivery.received_sum, same.delivery.received_sum);
+    assert_eq!((busy.messages, busy.delivery), (same.messages, same.delivery));
+    assert_ne!(busy.state_sum, same.state_sum);
+}
+
+/// The recording that the guide shows is the one of the scenario that it shows.
+#[test]
+fn the_guide_shows_a_recording_of_its_scenario() {
+    let guide = include_str!("../../guide/chatapp.md");
+    let block = |begins: &str| {
+        let block = guide.split("```").find(|block| block.contains(begins)).unwrap();
+        block.split_once('\n').unwrap().1
+    };
+    let scenario = Scenario::from_toml("tiny.toml", block("turns = 3")).unwrap();
+    assert_eq!(block("playhouse-chatapp 1\nscenario"), recorded(&scenario));
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub struct Report {
     pub turns_seconds: f64,
     /// Time of the logout.
     pub settling_seconds: f64,
-    /// Time of everything but the system's shutdown.
+    /// Time of everything but the system's shutdown; where the world is driven from outside, also that in which it waited.
     pub wall_seconds: f64,
     /// The most memory that the process has had, in MiB, where the operating system says.
     pub peak_rss_mb: Option<f64>,

@@ -197,9 +197,13 @@ impl Handler<PhaseDone> for World {
         }
         let now = ctx.now();
         let next = match self.phase {
-            Phase::Open(_) => Phase::Meet,
-            Phase::Meet => {
+            Phase::Open(_) => {
                 self.set_up = now.saturating_sub(self.opened);
+                Phase::Meet
+            }
+            Phase::Meet => {
+                // What a driver takes before it begins is left out.
+                self.set_up += now.saturating_sub(self.began);
                 self.memory.note(0);
                 self.report(0, now);
                 Phase::Turn(1)

@@ -120,8 +120,8 @@ impl Recording {
     /// # Errors
     /// It cannot be read, or something in it is wrong: what, and in which line.
     pub fn open(path: &Path) -> Result<Recording, DriveError> {
-        let bad = |Bad { line, what }| DriveError::Recording { path: path.to_owned(), line, what };
-        let nothing = |what: String| bad(Bad { line: 0, what });
+        let bad = |Bad { line, what, .. }| DriveError::Recording { path: path.to_owned(), line, what };
+        let nothing = |what: String| bad(Bad::new(what));
         if path.is_dir() {
             return Err(nothing("is a directory, not a recording".to_owned()));
         }
@@ -179,7 +179,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn bad(&self, Bad { line, what }: Bad) -> DriveError {
+    fn bad(&self, Bad { line, what, .. }: Bad) -> DriveError {
         DriveError::Recording { path: self.recording.path.clone(), line, what }
     }
 

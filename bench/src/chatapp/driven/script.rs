@@ -22,6 +22,15 @@ pub(super) const FORMAT: &str = "playhouse-chatapp 1";
 pub(super) struct Bad {
     pub line: u64,
     pub what: String,
+    /// There was nothing to read any more, rather than something wrong.
+    pub is_broken: bool,
+}
+
+impl Bad {
+    /// About no line.
+    pub fn new(what: impl Into<String>) -> Bad {
+        Bad { line: 0, what: what.into(), is_broken: false }
+    }
 }
 
 /// Lines of limited length.
@@ -42,7 +51,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     pub fn bad(&self, what: impl Into<String>) -> Bad {
-        Bad { line: self.number, what: what.into() }
+        Bad { line: self.number, ..Bad::new(what) }
     }
 
     /// The next line, without its newline; `None` at the end.
@@ -56,7 +65,7 @@ impl<R: BufRead> Lines<R> {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 return Err(self.bad("nothing came for too long"));
             }
-            Err(error) => return Err(self.bad(format!("cannot be read: {error}"))),
+            Err(error) => return Err(Bad { is_broken: true, ..self.bad(format!("cannot be read: {error}")) }),
         }
         if self.bytes.pop_if(|byte| *byte == b'\n').is_none() {
             return Err(match self.bytes.len() > LINE_BYTES_MAX {
@@ -66,7 +75,7 @@ impl<R: BufRead> Lines<R> {
         }
         match str::from_utf8(&self.bytes) {
             Ok(line) => Ok(Some(line)),
-            Err(_) => Err(Bad { line: self.number, what: format!("is not text: \"{}\"", excerpt(&self.bytes)) }),
+            Err(_) => Err(self.bad(format!("is not text: \"{}\"", excerpt(&self.bytes)))),
         }
     }
 }

@@ -158,10 +158,13 @@ fn accept(listener: &TcpListener, place: &Arc<Place>) {
             break;
         }
         visits.retain(|visit| !visit.is_finished());
-        // One that has broken already is none.
-        if let Ok(stream) = connection {
-            let place = Arc::clone(place);
-            visits.push(std::thread::spawn(move || place.receive(stream)));
+        match connection {
+            Ok(stream) => {
+                let place = Arc::clone(place);
+                visits.push(std::thread::spawn(move || place.receive(stream)));
+            }
+            // One that has broken already, or there are too many files: the next one may be better.
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
     visits.into_iter().for_each(|visit| drop(visit.join()));
@@ -182,8 +185,8 @@ impl Place {
                 world
             }
             Err(TryLockError::WouldBlock) => {
-                let what = "another driver is here; there is room when it has gone".to_owned();
-                return self.refuse(&stream, address, Bad { line: 0, what });
+                let what = "another driver is here; there is room when it has gone";
+                return self.refuse(&stream, address, Bad::new(what));
             }
         };
         *lock(&self.driver) = stream.try_clone().ok();
@@ -194,6 +197,7 @@ impl Place {
         match visit {
             Ok(Visit::Closed) => {}
             Ok(Visit::Gone) => (self.observer)(Event::Gone(address, next)),
+            Err(bad) if bad.is_broken => (self.observer)(Event::Gone(address, next)),
             Err(bad) => self.refuse(&stream, address, bad),
         }
     }
@@ -213,7 +217,7 @@ impl Place {
     fn visit(&self, mut stream: &TcpStream, address: SocketAddr, world: &mut Option<Played>) -> Result<Visit, Bad> {
         if world.is_none() {
             let opened = Played::open(&self.scenario, &self.options);
-            *world = Some(opened.map_err(|error| Bad { line: 0, what: error.to_string() })?);
+            *world = Some(opened.map_err(|error| Bad::new(error.to_string()))?);
         }
         let next = world.as_ref().map_or(0, |world| world.ledger.next());
         (self.observer)(Event::Came(address, next));
@@ -272,6 +276,6 @@ impl Place {
 
     fn lose(&self, why: String) -> Bad {
         (self.observer)(Event::Lost(why.clone()));
-        Bad { line: 0, what: format!("the world has stopped: {why}") }
+        Bad::new(format!("the world has stopped: {why}"))
     }
 }
