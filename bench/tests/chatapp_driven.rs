@@ -345,6 +345,15 @@ fn what_is_wrong_is_refused_with_what_and_where_and_changes_nothing() {
     assert_eq!(stage.played().counts(), by_dice(&lively()));
 }
 
+/// A line is given up when it has become too long, and not when it ends.
+#[test]
+fn a_line_without_an_end_is_not_waited_for() {
+    let stage = Stage::of(&lively(), &on(1));
+    let mut hand = Hand::call(&stage);
+    hand.say(vec![b'x'; LINE_BYTES_MAX + 1]);
+    assert!(hand.answer().starts_with("error 1 the line is too long"));
+}
+
 #[test]
 fn there_is_one_driver_at_a_time_and_others_are_told() {
     let file = File::new("one.chat", &recorded(&lively()));

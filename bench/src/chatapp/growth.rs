@@ -143,13 +143,16 @@ mod tests {
     fn what_goes_up_and_down_is_noise_and_so_is_what_is_small() {
         let found = slope(|turn| 100 * MIB + u64::from(turn % 3) * MIB);
         assert!(found.is_noise && found.standard_error > 0.0, "{found:?}");
+        // Over all these turns, that is more than would be noise if it were steady.
+        let found = slope(|turn| 100 * MIB + u64::from(turn * 7 % 13) * 16 * MIB);
+        assert!(found.is_noise && found.bytes_per_turn.abs() * 20.0 > NOISE_BYTES, "{found:?}");
         let found = slope(|turn| 100 * MIB + u64::from(turn) * 4096);
         assert!(found.is_noise && found.bytes_per_turn > 4000.0, "{found:?}");
     }
 
     #[test]
     fn a_run_of_any_length_keeps_a_few_samples_at_equal_distances() {
-        for turns in [1, 63, 64, 65, 1_000, 100_003] {
+        for turns in [1_u32, 63, 64, 65, 1_000, 100_003] {
             let mut memory = Memory::default();
             for turn in 1..=turns {
                 if (turn - 1).is_multiple_of(memory.every.max(1)) {

@@ -91,7 +91,7 @@ impl fmt::Debug for Place {
 /// How a driver's visit ended.
 enum Visit {
     /// The world was played to its end.
-    Closed,
+    Closed(Box<Report>),
     /// It has gone, or cannot be written to.
     Gone,
 }
@@ -193,9 +193,10 @@ impl Place {
         let visit = if self.ends.load(Relaxed) { Ok(Visit::Gone) } else { self.visit(&stream, address, &mut world) };
         *lock(&self.driver) = None;
         let next = world.as_ref().map_or(0, |world| world.ledger.next());
+        // Before it is told how things have ended: it may call again at once.
         drop(world);
         match visit {
-            Ok(Visit::Closed) => {}
+            Ok(Visit::Closed(report)) => self.close(&stream, report),
             Ok(Visit::Gone) => (self.observer)(Event::Gone(address, next)),
             Err(bad) if bad.is_broken => (self.observer)(Event::Gone(address, next)),
             Err(bad) => self.refuse(&stream, address, bad),
@@ -237,14 +238,7 @@ impl Place {
             let ended = match block {
                 Block::SetUp(engagements) => played.meet(engagements),
                 Block::Turn(acts) => played.play(acts),
-                Block::Close => {
-                    let report = world.take().map(Played::close);
-                    return match report {
-                        Some(Ok(report)) => Ok(self.close(stream, report)),
-                        Some(Err(error)) => Err(self.lose(error.to_string())),
-                        None => Ok(Visit::Closed),
-                    };
-                }
+                Block::Close => break,
             };
             match ended {
                 Ok(end) => {
@@ -263,15 +257,18 @@ impl Place {
                 }
             }
         }
-        Ok(Visit::Closed)
+        match world.take().map(Played::close) {
+            Some(Ok(report)) => Ok(Visit::Closed(Box::new(report))),
+            Some(Err(error)) => Err(self.lose(error.to_string())),
+            None => Ok(Visit::Gone),
+        }
     }
 
-    fn close(&self, mut stream: &TcpStream, report: Report) -> Visit {
+    fn close(&self, mut stream: &TcpStream, report: Box<Report>) {
         let json = serde_json::to_string(&report).expect("INVARIANT: a report has a JSON form");
         // It is told of below, whether or not who drove still listens.
         let _ = writeln!(stream, "report {json}").and_then(|()| stream.shutdown(Shutdown::Write));
-        (self.observer)(Event::Played(Box::new(report)));
-        Visit::Closed
+        (self.observer)(Event::Played(report));
     }
 
     fn lose(&self, why: String) -> Bad {
