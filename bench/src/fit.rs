@@ -20,31 +20,42 @@ pub struct Fit {
     pub r: f64,
 }
 
-impl Fit {
-    /// The least squares through these points: N, and the time of a run in nanoseconds. `None` for fewer than three, through
-    /// which any line goes, and where all have one N.
-    fn of(family: &str, points: &[(f64, f64)]) -> Option<Self> {
+/// A line through some points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Line {
+    pub(crate) intercept: f64,
+    pub(crate) slope: f64,
+    /// The coefficient of correlation; NaN where all points are equally high.
+    pub(crate) r: f64,
+}
+
+impl Line {
+    /// The least squares through these points. `None` for fewer than three, through which any line goes, and where all are above
+    /// each other.
+    pub(crate) fn through(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < 3 {
             return None;
         }
         let count = points.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-        let (mean_n, mean_ns) = (mean(|point| point.0), mean(|point| point.1));
-        let [mut nn, mut nt, mut tt] = [0.0; 3];
-        for (n, ns) in points {
-            let (n, ns) = (n - mean_n, ns - mean_ns);
-            nn += n * n;
-            nt += n * ns;
-            tt += ns * ns;
+        let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
+        let [mut xx, mut xy, mut yy] = [0.0; 3];
+        for (x, y) in points {
+            let (x, y) = (x - mean_x, y - mean_y);
+            xx += x * x;
+            xy += x * y;
+            yy += y * y;
         }
-        let slope_ns = nt / nn;
-        let fit = Self {
-            family: family.to_owned(),
-            intercept_ns: mean_ns - slope_ns * mean_n,
-            slope_ns,
-            r: nt / (nn * tt).sqrt(),
-        };
-        (nn > 0.0).then_some(fit)
+        let slope = xy / xx;
+        (xx > 0.0).then(|| Self { intercept: mean_y - slope * mean_x, slope, r: xy / (xx * yy).sqrt() })
+    }
+}
+
+impl Fit {
+    /// The line through these points: N, and the time of a run in nanoseconds.
+    fn of(family: &str, points: &[(f64, f64)]) -> Option<Self> {
+        let Line { intercept, slope, r } = Line::through(points)?;
+        Some(Self { family: family.to_owned(), intercept_ns: intercept, slope_ns: slope, r })
     }
 }
 

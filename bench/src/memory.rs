@@ -12,7 +12,15 @@ pub fn peak_rss_mb() -> Option<f64> {
 /// That of another process, by its number, as long as it has not ended.
 pub(crate) fn peak_of(process: &str) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    peak_kib(&status).map(|kib| kib as f64 / 1024.0)
+    kib("VmHWM:", &status).map(|kib| kib as f64 / 1024.0)
+}
+
+/// The bytes of this process that are in memory now; `None` where the operating system does not say.
+///
+/// Linux: `VmRSS` of `/proc/self/status`. The kernel counts per thread and adds up in lots, so it may be off by some pages per thread.
+pub fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    kib("VmRSS:", &status).map(|kib| kib * 1024)
 }
 
 /// Sets the peak to what is resident now, so that what ran before does not show in it. Does nothing where that is not
@@ -51,9 +59,9 @@ pub fn give_back() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn give_back() {}
 
-/// The `VmHWM` line of `status`, in KiB.
-fn peak_kib(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// The line of `status` that begins with `name`, in KiB.
+fn kib(name: &str, status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
@@ -62,9 +70,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_is_read_from_its_line() {
-        assert_eq!(peak_kib("Name:\tx\nVmPeak:\t 9000 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"), Some(2048));
-        assert_eq!(peak_kib("Name:\tx\n"), None);
-        assert_eq!(peak_kib("VmHWM:\t none\n"), None);
+    fn figures_are_read_from_their_lines() {
+        let status = "Name:\tx\nVmPeak:\t 9000 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n";
+        assert_eq!((kib("VmHWM:", status), kib("VmRSS:", status)), (Some(2048), Some(1)));
+        assert_eq!(kib("VmHWM:", "Name:\tx\n"), None);
+        assert_eq!(kib("VmHWM:", "VmHWM:\t none\n"), None);
     }
 }

@@ -88,7 +88,7 @@ fn the_world_is_the_one_it_always_was() {
     let report = report(&lively(), &on(2));
     assert_eq!(
         (report.messages, report.delivery.posts, report.delivery.received, &*report.checksum),
-        (26_999, 1_009, 3_464, "0xe0a8cb5898fc42be")
+        (28_118, 1_049, 3_861, "0xe4e62b80fdead839")
     );
 }
 
@@ -224,4 +224,48 @@ fn reports_are_json() {
     assert_eq!(json["check"]["passed"], true);
     assert_eq!(json["messages_by_kind"]["deliver"], report.delivery.expected);
     assert_eq!(json["checksum"], *report.checksum);
+    assert_eq!(json["turn_latency"]["p99_ns"], report.turn_latency.p99_ns);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_is_looked_at_over_the_run() {
+    let report = report(&lively(), &on(1));
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+    let memory = &json["memory"];
+    let of = |key: &str| memory[key].as_f64().unwrap_or_else(|| panic!("no {key} in {memory}"));
+    for key in ["start_bytes", "set_up_bytes", "end_bytes"] {
+        assert!(of(key) > 1e6 && of(key) < 1e11, "{key}: {}", of(key));
+    }
+    assert!(of("bytes_per_client") >= 0.0);
+    let samples = memory["samples"].as_array().unwrap();
+    let turns: Vec<u64> = samples.iter().map(|sample| sample["turn"].as_u64().unwrap()).collect();
+    assert_eq!(turns, (1..=25).collect::<Vec<_>>());
+    assert_eq!(samples[24]["bytes"], memory["end_bytes"]);
+    let growth = &memory["growth"];
+    assert!(growth["bytes_per_turn"].is_number() && growth["is_noise"].is_boolean(), "{growth}");
+    let table = report.to_string();
+    for label in ["\n  at the start", "\n  set up", "\n  at the end", "\n  per client", "\n  per turn"] {
+        assert!(table.contains(label), "no {label:?} in\n{table}");
+    }
+}
+
+/// What posts hold is what the process grows by where nobody leaves and chats keep all.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_grows_has_its_slope() {
+    let scenario = Scenario {
+        turns: 60,
+        clients: 50,
+        directories: 2,
+        behaviour: Behaviour { new_chat: 10.0, leave: 0.0, post: 90.0 },
+        message: MessageShape { size: 50_000, history: 1_000_000 },
+        work: Vec::new(),
+        ..lively()
+    };
+    let report = report(&scenario, &on(2));
+    let growth = report.memory.growth.unwrap();
+    let posted = report.moves.post as f64 * 50_000.0 / 60.0;
+    // Other tests run in this process, and take memory or give it back meanwhile.
+    assert!(!growth.is_noise && growth.bytes_per_turn > posted * 0.5, "{growth:?}, {posted} bytes posted per turn");
 }

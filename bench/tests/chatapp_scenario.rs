@@ -1,6 +1,11 @@
 //! Scenario files: what is accepted, and what is said about the rest.
 
-use playhouse_bench::chatapp::{Scenario, ScenarioError};
+use std::ops::RangeInclusive;
+
+use playhouse_bench::chatapp::driven::LINE_BYTES_MAX;
+use playhouse_bench::chatapp::{
+    CLIENTS, DIRECTORIES, HISTORY, MESSAGE_BYTES, SAMPLES, Scenario, ScenarioError, TURNS, WORK_AMOUNT, thousands,
+};
 
 const GOOD: &str = "turns = 3\nclients = 10\n";
 
@@ -152,4 +157,24 @@ fn errors_of_syntax_have_their_line() {
 fn long_values_are_cut() {
     let error = errors(&format!("turns = \"{}\"\nclients = 1", "x".repeat(500))).to_string();
     assert!(error.len() < 200 && error.contains('…'), "{error}");
+}
+
+#[test]
+fn the_guide_says_the_limits() {
+    let guide = include_str!("../../guide/chatapp.md");
+    let says = |key: &str, range: RangeInclusive<u32>| {
+        let row =
+            guide.lines().find(|line| line.starts_with(&format!("| `{key}`"))).unwrap_or_else(|| panic!("no {key}"));
+        let limits = format!("{} to {}", thousands((*range.start()).into()), thousands((*range.end()).into()));
+        assert!(row.contains(&limits), "no {limits} in {row}");
+    };
+    says("turns", TURNS);
+    says("clients", CLIENTS);
+    says("directories", DIRECTORIES);
+    says("seed", 0..=u32::MAX);
+    says("message.size", MESSAGE_BYTES);
+    says("message.history", HISTORY);
+    says("work.amount", WORK_AMOUNT);
+    assert!(guide.contains(&format!("{} bytes", thousands(LINE_BYTES_MAX as u64))));
+    assert!(guide.contains(&format!("{} to {SAMPLES} samples", SAMPLES / 2)));
 }

@@ -37,6 +37,8 @@ mod guide {
     mod shutdown {}
     #[doc = include_str!("../../guide/observing.md")]
     mod observing {}
+    #[doc = include_str!("../../guide/chatapp.md")]
+    mod chatapp {}
     #[doc = include_str!("../../guide/safe-messages.md")]
     mod safe_messages {}
 }

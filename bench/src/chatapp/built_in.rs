@@ -27,7 +27,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "constant",
     "master-worker",
     "divide-and-conquer",
-    "many-idle"
+    "many-idle",
+    "growing"
 ];
 
 impl BuiltIn {

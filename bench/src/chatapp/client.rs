@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::chat::{Chat, chat_id, content, receipt, turn_of};
 use super::counts::Totals;
 use super::directory::Directory;
+use super::driven::Act;
 use super::messages::{
-    Accepted, Acknowledge, Befriend, Befriended, ChatClosed, Deliver, Done, Finish, Finished, Found, Invite, Join,
-    Joined, Leave, Left, LogOut, Lookup, MakeMove, Meet, Offline, Payload, Post, Posted,
+    Accepted, Acknowledge, Befriend, Befriended, ChatClosed, Deliver, Done, Engage, Finish, Finished, Found, Invite,
+    Join, Joined, Leave, Left, LogOut, Lookup, MakeMove, Meet, Offline, Payload, Perform, Post, Posted,
 };
-use super::random::{Dice, mix64};
+use super::odds::Choice;
+use super::random::{Dice, mix32, mix64};
 use super::tally::{Membership, Move, OwnChats, Tally};
 use super::tour::{Heard, Luggage, Order, Tour, Travel, Travelled};
 use super::town::{Town, in_place};
@@ -103,6 +105,20 @@ impl Client {
         self.town.directory_of(id).tell(Lookup { id, from: ctx.this() });
     }
 
+    /// Begins a move: what all moves have in common.
+    fn begin_move(&mut self, turn: u32) {
+        self.begin();
+        if let Some(luggage) = &mut self.luggage {
+            luggage.heard.begin();
+        }
+        if turn == 1 {
+            self.friends.sort_unstable();
+        }
+        self.settle(turn);
+        let result = self.work.perform(mix32(self.id ^ mix32(turn)));
+        self.tally.worked = self.tally.worked.rotate_left(1) ^ result;
+    }
+
     fn start_chat(&mut self, turn: u32, ctx: &mut Context<Self>) {
         let id = chat_id(turn, self.id);
         let chat = ctx.spawn(Chat::new(id, ctx.this(), &self.town));
@@ -111,6 +127,9 @@ impl Client {
         let own = self.own.get_or_insert_default();
         own.open.insert(turn, chat);
         own.latest = Some(membership);
+    }
+
+    fn invite_by_dice(&mut self, ctx: &mut Context<Self>) {
         let friends = std::mem::take(&mut self.friends);
         for &friend in &friends {
             if self.dice.happens(self.town.odds.invite) {
@@ -120,9 +139,14 @@ impl Client {
         self.friends = friends;
     }
 
-    fn leave_chat(&mut self, turn: u32, ctx: &mut Context<Self>) {
+    /// Where among the chats is one that it may post to or leave.
+    fn place_of(&self, chat: u64) -> usize {
+        let settled = &self.chats[..self.settled as usize];
+        settled.iter().position(|known| known.id == chat).expect("INVARIANT: who is told to use a chat is in it")
+    }
+
+    fn leave_chat(&mut self, turn: u32, at: usize, ctx: &mut Context<Self>) {
         let last = self.settled as usize - 1;
-        let at = self.dice.pick(last + 1);
         self.chats.swap(at, last);
         let membership = self.chats.swap_remove(last);
         self.settled -= 1;
@@ -133,11 +157,8 @@ impl Client {
         membership.chat.tell(Leave { turn, id: self.id, client: ctx.this() });
     }
 
-    fn post(&mut self, turn: u32, ctx: &mut Context<Self>) {
-        let at = self.dice.pick(self.settled as usize);
-        let size = self.town.scenario.message.size as usize;
-        let byte = self.dice.roll().to_be_bytes()[0];
-        let payload: Payload = (size > 0).then(|| std::iter::repeat_n(byte, size).collect());
+    fn post(&mut self, turn: u32, at: usize, (size, byte): (u32, u8), ctx: &mut Context<Self>) {
+        let payload: Payload = (size > 0).then(|| std::iter::repeat_n(byte, size as usize).collect());
         self.waiting += 1;
         self.chats[at].chat.tell(Post { turn, id: self.id, client: ctx.this(), payload });
     }
@@ -150,9 +171,9 @@ impl Client {
         Totals { order, ..self.tally.totals(own, friendships, memberships, self.state_sum()) }
     }
 
-    /// A hash of the state that must not depend on any order: dice, work, friends and chats.
+    /// A hash of the state that must not depend on any order, nor on who chose the moves: work, friends and chats.
     fn state_sum(&self) -> u64 {
-        let start = mix64(u64::from(self.id) << 32 | u64::from(self.dice.state())) ^ u64::from(self.tally.worked);
+        let start = mix64(u64::from(self.id) << 32 | u64::from(self.tally.worked));
         let friends = self.friends.iter().fold(start, |sum, &friend| mix64(sum ^ u64::from(friend)));
         self.chats.iter().fold(friends, |sum, membership| mix64(sum ^ membership.id))
     }
@@ -175,12 +196,23 @@ impl Actor for Client {
 impl Handler<Meet> for Client {
     fn handle(&mut self, _: Meet, ctx: &mut Context<Self>) {
         self.begin();
-        // A roll for each older client; `failures_before` skips those that come to nothing.
-        let mut older = self.dice.failures_before(self.town.odds.befriend);
-        while older < u64::from(self.id) {
+        let (befriend, mut from) = (self.town.odds.befriend, 0);
+        while let Some(older) = self.dice.next_success(befriend, from, self.id) {
             self.tally.befriended += 1;
-            self.look_up(older as u32, ctx);
-            older = older.saturating_add(1).saturating_add(self.dice.failures_before(self.town.odds.befriend));
+            self.look_up(older, ctx);
+            from = older + 1;
+        }
+        self.end_if_answered();
+    }
+}
+
+impl Handler<Engage> for Client {
+    fn handle(&mut self, engage: Engage, ctx: &mut Context<Self>) {
+        self.begin();
+        self.work = engage.work;
+        for &older in &engage.friends {
+            self.tally.befriended += 1;
+            self.look_up(older, ctx);
         }
         self.end_if_answered();
     }
@@ -188,31 +220,48 @@ impl Handler<Meet> for Client {
 
 impl Handler<MakeMove> for Client {
     fn handle(&mut self, MakeMove { turn }: MakeMove, ctx: &mut Context<Self>) {
-        self.begin();
-        if let Some(luggage) = &mut self.luggage {
-            luggage.heard.begin();
-        }
-        if turn == 1 {
-            self.friends.sort_unstable();
-        }
-        self.settle(turn);
-        let seed = self.dice.roll();
-        self.tally.worked = self.tally.worked.rotate_left(1) ^ self.work.perform(seed);
-        let odds = &self.town.odds;
-        let roll = u64::from(self.dice.roll());
-        let outcome = if roll < odds.new_chat_below {
-            self.start_chat(turn, ctx);
-            Move::NewChat
-        } else if roll >= odds.post_below {
-            Move::Nothing
-        } else if self.settled == 0 {
-            Move::NoChat
-        } else if roll < odds.leave_below {
-            self.leave_chat(turn, ctx);
-            Move::Leave
-        } else {
-            self.post(turn, ctx);
-            Move::Post
+        self.begin_move(turn);
+        let outcome = match self.town.odds.choose(&mut self.dice, self.settled as usize) {
+            Choice::Nothing => Move::Nothing,
+            Choice::NoChat => Move::NoChat,
+            Choice::NewChat => {
+                self.start_chat(turn, ctx);
+                self.invite_by_dice(ctx);
+                Move::NewChat
+            }
+            Choice::Leave { at } => {
+                self.leave_chat(turn, at, ctx);
+                Move::Leave
+            }
+            Choice::Post { at, byte } => {
+                self.post(turn, at, (self.town.scenario.message.size, byte), ctx);
+                Move::Post
+            }
+        };
+        self.tally.moves[outcome as usize] += 1;
+        self.end_if_answered();
+    }
+}
+
+impl Handler<Perform> for Client {
+    fn handle(&mut self, Perform { turn, act }: Perform, ctx: &mut Context<Self>) {
+        self.begin_move(turn);
+        let outcome = match act {
+            Act::Nothing => Move::Nothing,
+            Act::NoChat => Move::NoChat,
+            Act::NewChat(invited) => {
+                self.start_chat(turn, ctx);
+                invited.iter().for_each(|&friend| self.look_up(friend, ctx));
+                Move::NewChat
+            }
+            Act::Leave(chat) => {
+                self.leave_chat(turn, self.place_of(chat), ctx);
+                Move::Leave
+            }
+            Act::Post { chat, size, byte } => {
+                self.post(turn, self.place_of(chat), (size, byte), ctx);
+                Move::Post
+            }
         };
         self.tally.moves[outcome as usize] += 1;
         self.end_if_answered();

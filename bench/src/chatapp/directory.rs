@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::client::Client;
 use super::counts::Totals;
-use super::messages::{Answer, Begin, Closed, Done, Found, LogOut, Lookup, MakeMove, Meet, Offline, Phase, PhaseDone};
+use super::driven::Act;
+use super::messages::{
+    Answer, Begin, Closed, Direct, Done, Found, LogOut, Lookup, MakeMove, Meet, Offline, Perform, Phase, PhaseDone,
+};
 use super::tour::{Tour, Travel, Travelled};
 use super::town::Town;
 use super::world::World;
@@ -115,6 +118,30 @@ impl Handler<Begin> for Directory {
             Phase::Close => {
                 for _ in 0..LOG_OUTS_AT_ONCE {
                     self.log_out_another();
+                }
+            }
+        }
+    }
+}
+
+impl Handler<Direct> for Directory {
+    fn handle(&mut self, direct: Direct, _: &mut Context<Self>) {
+        self.waiting = self.clients.len();
+        self.sent = 0;
+        let count = self.clients.len() as u64;
+        match direct {
+            Direct::Meet(engagements) => {
+                self.totals.messages.meet += count;
+                for (client, (_, engage)) in self.clients.iter().zip(engagements) {
+                    client.tell(engage);
+                }
+            }
+            Direct::Turn(turn, acts) => {
+                self.totals.messages.make_move += count;
+                let mut acts = acts.into_iter().map(|(id, act)| (self.by_id[&id], act)).peekable();
+                for (at, client) in (0..).zip(&self.clients) {
+                    let act = acts.next_if(|(next, _)| *next == at).map_or(Act::Nothing, |(_, act)| act);
+                    client.tell(Perform { turn, act });
                 }
             }
         }

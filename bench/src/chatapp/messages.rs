@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::chat::{Chat, ChatTotals};
 use super::client::Client;
 use super::counts::Totals;
+use super::driven::Act;
 use super::guide::Guide;
 use super::tour::Number;
 use super::town::{Town, in_place};
+use super::work::Work;
 
 /// What the world tells a directory to see to.
 #[derive(Clone, Serialize, Deserialize)]
@@ -41,6 +43,25 @@ pub(super) struct LastTurn;
 pub(super) struct Rested;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Begin(pub Phase);
+/// To the world, from outside, and world to directory: what a driver wants the clients to do in a phase; by rising id.
+pub(super) enum Direct {
+    /// All of them.
+    Meet(Vec<(u32, Engage)>),
+    /// In this turn; who is left out does nothing.
+    Turn(u32, Vec<(u32, Act)>),
+}
+/// To the world, from outside: log everybody out.
+pub(super) struct EndDriven;
+/// Directory to client, instead of meet: this is your work, and these are whom you befriend.
+pub(super) struct Engage {
+    pub work: Work,
+    pub friends: Box<[u32]>,
+}
+/// Directory to client, instead of a roll of the dice: do this.
+pub(super) struct Perform {
+    pub turn: u32,
+    pub act: Act,
+}
 #[derive(Serialize, Deserialize)]
 pub(super) struct PhaseDone {
     /// Messages sent in the phase on behalf of the directory's clients.
@@ -183,7 +204,7 @@ macro_rules! without_reply_remote {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Answer;
 
-without_reply!(Open, OpenTown, LastTurn, Rested, Salvage);
+without_reply!(Open, OpenTown, LastTurn, Rested, Salvage, Direct, EndDriven, Engage, Perform);
 without_reply_remote!(
     Answer,
     Begin,

@@ -48,6 +48,7 @@
 //!   ended; and each message that could find it too early carries its turn.
 //! - *Which leaver is the last* depends on the schedule, but not that there is one, nor how many messages that takes.
 //! - *History* is kept by turn and poster, not by arrival.
+//! - *Busy work* begins with a number made of the client and the turn.
 //! - *What actors count* is only ever summed.
 //!
 //! The dice are a 32-bit congruential generator per client (`random.rs`), and all else is integers or basic IEEE
@@ -58,6 +59,11 @@
 //! [`Spread`] plays a world in several theaters (`spread.rs`): directories, clients and chats are mobile, a guide sends them
 //! from one to another (`guide.rs`, `tour.rs`), and what all of them know is in each theater already (`town.rs`). Members
 //! look out for the order in which the posts of a chat come to them, too: each has its number.
+//!
+//! # Driven from outside
+//!
+//! [`driven`] plays a world whose clients are told their moves over TCP instead of rolling their dice. World, directories and
+//! clients say to each other what they always say, with other words for *meet* and *make_move*, which carry what is to be done.
 //!
 //! # The check
 //!
@@ -78,8 +84,11 @@ mod chat;
 mod client;
 mod counts;
 mod directory;
+pub mod driven;
+mod growth;
 mod guide;
 mod messages;
+mod odds;
 pub(crate) mod random;
 mod reader;
 mod report;
@@ -95,10 +104,11 @@ mod world;
 
 pub use built_in::{BUILT_IN, BuiltIn};
 pub use counts::{Delivery, Growth, Messages, Moves, Totals};
+pub use growth::{Memory, SAMPLES, Sample, Slope};
 pub use guide::Trips;
 pub use reader::{Problem, ScenarioError};
 pub use report::{Actors, Check, DeliveryCounts, Report};
-pub use run::{Fault, FaultKind, Options, Progress, RunError, run};
+pub use run::{Fault, FaultKind, Options, Progress, RunError, run, run_in};
 pub use scenario::{
     Behaviour, CLIENTS, Connectedness, DIRECTORIES, FRIENDSHIPS_MAX, HISTORY, MESSAGE_BYTES, MessageShape,
     POSTED_BYTES_PER_TURN_MAX, Scenario, TURNS, WORK_AMOUNT, WorkKind, WorkShare,

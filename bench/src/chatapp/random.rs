@@ -58,6 +58,12 @@ impl Dice {
         // A float that is too large saturates.
         (ln(uniform) / chance.ln_of_failure) as u64
     }
+
+    /// The first of the numbers from `from` to below `end` whose roll with probability `chance` is a success.
+    pub fn next_success(&mut self, chance: Chance, from: u32, end: u32) -> Option<u32> {
+        let next = u64::from(from).saturating_add(self.failures_before(chance));
+        (next < u64::from(end)).then_some(next as u32)
+    }
 }
 
 const ONE: u64 = 1 << 32;

@@ -7,6 +7,7 @@ use playhouse::prelude::*;
 use serde::Serialize;
 
 use super::counts::{Delivery, Growth, Messages, Moves, Totals};
+use super::growth::Memory;
 use super::random::mix64;
 use super::scenario::Scenario;
 use super::world::Outcome;
@@ -40,10 +41,12 @@ pub struct Report {
     pub turns_seconds: f64,
     /// Time of the logout.
     pub settling_seconds: f64,
-    /// Time of everything but the system's shutdown.
+    /// Time of everything but the system's shutdown; where the world is driven from outside, also that in which it waited.
     pub wall_seconds: f64,
     /// The most memory that the process has had, in MiB, where the operating system says.
     pub peak_rss_mb: Option<f64>,
+    /// The memory of the process over the run; of the leading one where there are several.
+    pub memory: Memory,
     /// Actors created, by kind.
     pub actors: Actors,
     /// Moves by outcome.
@@ -144,6 +147,7 @@ impl Report {
             check.fail(format!("{dead_letters} messages went to actors that had ended"));
         }
 
+        outcome.memory.conclude(scenario.clients);
         Report {
             scenario: scenario.name.clone(),
             seed: scenario.seed,
@@ -159,6 +163,7 @@ impl Report {
             settling_seconds: outcome.settling.as_secs_f64(),
             wall_seconds: wall.as_secs_f64(),
             peak_rss_mb: peak_rss_mb(),
+            memory: outcome.memory,
             actors: Actors {
                 world: 1,
                 directories: u64::from(scenario.directories),

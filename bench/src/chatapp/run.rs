@@ -129,17 +129,36 @@ pub fn run(
     scenario.check().map_err(RunError::Scenario)?;
     let begun = Instant::now();
     let system = build(options).map_err(RunError::System)?;
-    let dead_letters = Arc::new(AtomicU64::new(0));
-    system.on_dead_letter({
-        let dead_letters = Arc::clone(&dead_letters);
-        move |_| {
-            // Relaxed: read when the system is idle.
-            dead_letters.fetch_add(1, Relaxed);
-        }
-    });
+    let mut report = play(&system, begun, scenario, options.fault, observer)?;
+    if let Err(error) = system.shutdown() {
+        report.check.fail(format!("the system did not shut down cleanly: {error}"));
+    }
+    Ok(report)
+}
 
+/// As [`run()`], in a system that is there already, and goes on: whoever [drives](System::run_until_idle) it drives the world.
+///
+/// # Errors
+/// When the scenario is impossible, before any actor exists; and when actors failed, so that there is nothing to report.
+pub fn run_in(
+    system: &System,
+    scenario: &Scenario,
+    observer: impl FnMut(&Progress) + Send + 'static,
+) -> Result<Report, RunError> {
+    scenario.check().map_err(RunError::Scenario)?;
+    play(system, Instant::now(), scenario, None, observer)
+}
+
+fn play(
+    system: &System,
+    begun: Instant,
+    scenario: &Scenario,
+    fault: Option<Fault>,
+    observer: impl FnMut(&Progress) + Send + 'static,
+) -> Result<Report, RunError> {
+    let dead_letters = DeadLetters::of(system);
     let (outcome, ended) = mpsc::channel();
-    let world = system.spawn(World::new(scenario.clone(), options.fault, Box::new(observer), outcome));
+    let world = system.spawn(World::new(scenario.clone(), fault, Box::new(observer), outcome));
     world.tell(Open);
     system.run_until_idle();
     let outcome = match ended.try_recv() {
@@ -148,18 +167,34 @@ pub fn run(
             // Idle, and the world has not ended: an answer is missing. The counts will tell which.
             world.tell(Salvage);
             system.run_until_idle();
-            ended.try_recv().map_err(|_| RunError::Lost { dead_letters: dead_letters.load(Relaxed) })?
+            ended.try_recv().map_err(|_| RunError::Lost { dead_letters: dead_letters.count() })?
         }
     };
-    let wall = begun.elapsed();
-    let mut report = Report::new(scenario, outcome, wall, &system, dead_letters.load(Relaxed));
-    if let Err(error) = system.shutdown() {
-        report.check.fail(format!("the system did not shut down cleanly: {error}"));
-    }
-    Ok(report)
+    Ok(Report::new(scenario, outcome, begun.elapsed(), system, dead_letters.count()))
 }
 
-fn build(options: &Options) -> Result<System, BuildError> {
+/// Counts the messages of a system that go to actors that have ended.
+pub(super) struct DeadLetters(Arc<AtomicU64>);
+
+impl DeadLetters {
+    pub(super) fn of(system: &System) -> DeadLetters {
+        let count = Arc::new(AtomicU64::new(0));
+        system.on_dead_letter({
+            let count = Arc::clone(&count);
+            move |_| {
+                // Relaxed: read when the system is idle.
+                count.fetch_add(1, Relaxed);
+            }
+        });
+        DeadLetters(count)
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+pub(super) fn build(options: &Options) -> Result<System, BuildError> {
     let mut builder = System::builder();
     if let Some(workers) = options.workers {
         builder = builder.workers(workers);

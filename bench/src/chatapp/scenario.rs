@@ -285,7 +285,7 @@ fn read(path: &Path) -> Result<String, String> {
 const FILE_BYTES_MAX: u64 = 1_000_000;
 
 /// The most bytes of work per move.
-const WORK_BYTES_MAX: u32 = 268_435_456;
+pub(super) const WORK_BYTES_MAX: u32 = 268_435_456;
 
 /// How far sums of decimal fractions may be off.
 const ROUNDING: f64 = 1e-6;

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use super::growth::{Memory, Slope};
 use super::report::Report;
 use crate::latency::duration;
 
@@ -71,6 +72,16 @@ impl fmt::Display for Report {
         t.line("time", &time)?;
         let memory = self.peak_rss_mb.map_or("unknown".to_owned(), |mib| format!("{mib:.1} MiB"));
         t.line("peak memory", &format!("{memory:>NUMBER_CHARS$}"))?;
+        for (label, bytes) in self.memory.stations() {
+            t.line(label, &format!("{:>NUMBER_CHARS$}", mebibytes(bytes)))?;
+        }
+        if let Some(bytes) = self.memory.bytes_per_client {
+            let bytes = format!("{} B", thousands(bytes.round() as u64));
+            t.line("  per client", &format!("{bytes:>NUMBER_CHARS$}   until the first turn"))?;
+        }
+        if let Some(growth) = self.memory.growth {
+            t.line("  per turn", &growth.to_string())?;
+        }
         t.line("checksum", &self.checksum)?;
 
         let delivery = self.delivery;
@@ -85,6 +96,34 @@ impl fmt::Display for Report {
         };
         write!(t.f, "{:<LABEL_CHARS$}{verdict}", "delivery check")
     }
+}
+
+impl Memory {
+    /// The figures of the run, with their labels.
+    fn stations(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all =
+            [("  at the start", self.start_bytes), ("  set up", self.set_up_bytes), ("  at the end", self.end_bytes)];
+        all.into_iter().filter_map(|(label, bytes)| Some((label, bytes?)))
+    }
+}
+
+impl fmt::Display for Slope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |bytes: f64| {
+            let sign = if bytes < -0.5 { "-" } else { "" };
+            format!("{sign}{} B", thousands(bytes.abs().round() as u64))
+        };
+        write!(f, "{:>NUMBER_CHARS$}   ± {}", of(self.bytes_per_turn), of(self.standard_error))?;
+        if self.is_noise {
+            write!(f, ", which is noise")
+        } else {
+            write!(f, ", {:.1} B per client", self.bytes_per_turn_and_client)
+        }
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / 1024.0 / 1024.0)
 }
 
 /// `1234567` as `1,234,567`.

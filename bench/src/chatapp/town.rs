@@ -8,7 +8,7 @@ use playhouse::prelude::*;
 
 use super::Fault;
 use super::directory::Directory;
-use super::random::Chance;
+use super::odds::Odds;
 use super::scenario::Scenario;
 
 /// What every actor of the world knows from its birth: the immutable plan, and where the directories are.
@@ -21,32 +21,6 @@ pub(super) struct Town {
     pub here: Option<SocketAddr>,
     /// Clients and chats that are in this theater, if the world is spread over several. Relaxed: a figure for people.
     pub present: AtomicI64,
-}
-
-/// The probabilities of the scenario as thresholds: one roll decides between the behaviours.
-pub(super) struct Odds {
-    /// A roll below this starts a chat;
-    pub new_chat_below: u64,
-    /// one from there to below this leaves a chat;
-    pub leave_below: u64,
-    /// one from there to below this posts; any other does nothing.
-    pub post_below: u64,
-    pub befriend: Chance,
-    pub invite: Chance,
-}
-
-impl Odds {
-    fn of(scenario: &Scenario) -> Odds {
-        let threshold = |percent: f64| Chance::of_percent(percent.min(100.0)).threshold();
-        let behaviour = scenario.behaviour;
-        Odds {
-            new_chat_below: threshold(behaviour.new_chat),
-            leave_below: threshold(behaviour.new_chat + behaviour.leave),
-            post_below: threshold(behaviour.new_chat + behaviour.leave + behaviour.post),
-            befriend: Chance::of_percent(scenario.connectedness.befriend),
-            invite: Chance::of_percent(scenario.connectedness.invite),
-        }
-    }
 }
 
 impl Town {

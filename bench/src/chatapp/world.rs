@@ -8,8 +8,9 @@ use playhouse::prelude::*;
 
 use super::counts::Totals;
 use super::directory::Directory;
+use super::growth::Memory;
 use super::guide::{Guide, Rest};
-use super::messages::{Begin, Closed, LastTurn, Open, OpenTown, Phase, PhaseDone, Rested, Salvage};
+use super::messages::{Begin, Closed, Direct, EndDriven, LastTurn, Open, OpenTown, Phase, PhaseDone, Rested, Salvage};
 use super::scenario::Scenario;
 use super::town::Town;
 use super::{Fault, Progress};
@@ -26,8 +27,19 @@ pub(super) struct Outcome {
     pub turns_ns: Vec<u64>,
     pub set_up: Duration,
     pub settling: Duration,
+    pub memory: Memory,
     /// What was going on when everything stopped, if the world did not end by itself.
     pub stalled: Option<String>,
+}
+
+/// Who drives the world from outside, and is told when a phase has ended.
+pub(super) type Driver = Sender<PhaseEnd>;
+
+/// A phase that a driver began has ended.
+pub(super) struct PhaseEnd {
+    /// Messages that were sent in it.
+    pub messages: u64,
+    pub took: Duration,
 }
 
 /// As many turns as a scenario may have.
@@ -59,6 +71,9 @@ pub(super) struct World {
     ends: bool,
     /// Who sends the actors from theater to theater, if there are several.
     guide: Option<ActorRef<Guide>>,
+    /// Who says what each client does, if that is not left to the dice.
+    driver: Option<Driver>,
+    memory: Memory,
 }
 
 impl World {
@@ -89,19 +104,38 @@ impl World {
             stalled: None,
             ends: false,
             guide: None,
+            driver: None,
+            memory: Memory::default(),
         }
     }
 
+    /// A world that waits after each phase for what `driver` wants the clients to do in the next.
+    pub(super) fn driven(self, driver: Driver) -> World {
+        World { driver: Some(driver), ..self }
+    }
+
     fn begin(&mut self, phase: Phase, ctx: &mut Context<Self>) {
+        self.enter(phase, ctx);
+        for directory in &self.directories {
+            directory.tell(Begin(self.phase.clone()));
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, ctx: &mut Context<Self>) {
         self.began = ctx.now();
         self.phases += 1;
         self.waiting = self.directories.len();
         // To each directory, and back.
         self.sent = 2 * self.directories.len() as u64;
         self.phase = phase;
-        for directory in &self.directories {
-            directory.tell(Begin(self.phase.clone()));
-        }
+    }
+
+    /// What a driver has for each directory.
+    fn distributed<T>(&self, all: Vec<(u32, T)>) -> Vec<Vec<(u32, T)>> {
+        let directories = self.directories.len();
+        let mut each: Vec<Vec<(u32, T)>> = (0..directories).map(|_| Vec::new()).collect();
+        all.into_iter().for_each(|(id, of)| each[id as usize % directories].push((id, of)));
+        each
     }
 
     /// Takes a directory's word that the phase has ended there, and says whether it was the last.
@@ -145,6 +179,7 @@ impl Actor for World {}
 impl Handler<Open> for World {
     fn handle(&mut self, _: Open, ctx: &mut Context<Self>) {
         self.opened = ctx.now();
+        self.memory.begin();
         let world = ctx.this();
         for index in 0..self.scenario.directories {
             let options = SpawnOptions::new().placement(Placement::Spread);
@@ -162,9 +197,14 @@ impl Handler<PhaseDone> for World {
         }
         let now = ctx.now();
         let next = match self.phase {
-            Phase::Open(_) => Phase::Meet,
-            Phase::Meet => {
+            Phase::Open(_) => {
                 self.set_up = now.saturating_sub(self.opened);
+                Phase::Meet
+            }
+            Phase::Meet => {
+                // What a driver takes before it begins is left out.
+                self.set_up += now.saturating_sub(self.began);
+                self.memory.note(0);
                 self.report(0, now);
                 Phase::Turn(1)
             }
@@ -177,11 +217,17 @@ impl Handler<PhaseDone> for World {
                 }
                 self.turns += 1;
                 self.messages_in_turns += self.sent;
+                self.memory.note(turn);
                 self.report(turn, now);
                 if turn < self.scenario.turns && !self.ends { Phase::Turn(turn + 1) } else { Phase::Close }
             }
             Phase::Close => return,
         };
+        if let Some(driver) = &self.driver {
+            // Whoever no longer listens does not want to know.
+            let _ = driver.send(PhaseEnd { messages: self.sent, took: now.saturating_sub(self.began) });
+            return;
+        }
         match (&next, self.guide) {
             // An actor that ends on a trip would leave who waits for it waiting.
             (Phase::Close, Some(guide)) => guide.tell(Rest(ctx.this())),
@@ -201,9 +247,33 @@ impl Handler<Rested> for World {
 impl Handler<OpenTown> for World {
     fn handle(&mut self, open: OpenTown, ctx: &mut Context<Self>) {
         self.opened = ctx.now();
+        self.memory.begin();
         self.directories.clone_from(&open.town.directories);
         self.guide = Some(open.guide);
         self.begin(Phase::Open(open.town), ctx);
+    }
+}
+
+impl Handler<Direct> for World {
+    fn handle(&mut self, direct: Direct, ctx: &mut Context<Self>) {
+        match direct {
+            Direct::Meet(engagements) => {
+                let each = self.distributed(engagements);
+                self.enter(Phase::Meet, ctx);
+                self.directories.iter().zip(each).for_each(|(directory, of)| directory.tell(Direct::Meet(of)));
+            }
+            Direct::Turn(turn, acts) => {
+                let each = self.distributed(acts);
+                self.enter(Phase::Turn(turn), ctx);
+                self.directories.iter().zip(each).for_each(|(directory, of)| directory.tell(Direct::Turn(turn, of)));
+            }
+        }
+    }
+}
+
+impl Handler<EndDriven> for World {
+    fn handle(&mut self, _: EndDriven, ctx: &mut Context<Self>) {
+        self.begin(Phase::Close, ctx);
     }
 }
 
@@ -235,6 +305,7 @@ impl Handler<Closed> for World {
             turns_ns: std::mem::take(&mut self.turns_ns),
             set_up: self.set_up,
             settling: ctx.now().saturating_sub(self.began),
+            memory: std::mem::take(&mut self.memory),
             stalled: self.stalled.take(),
         };
         // Whoever no longer listens does not want to know.

@@ -1,7 +1,8 @@
 //! Ctrl-C, and the signals by which others end the program.
 
 use std::io::{IsTerminal, Write};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
 
 use crate::output::{CLEAR, INTERRUPTED};
 
@@ -15,13 +16,70 @@ pub fn send_on_interrupt<E: Clone + Send + 'static>(sender: Sender<E>, event: E)
 
 /// Sends `event` once the user presses Ctrl-C, and ends the program at once when it is pressed again.
 pub fn send_then_exit<E: Clone + Send + 'static>(sender: Sender<E>, event: E) {
-    let mut sent = false;
+    call_then_exit(move || drop(sender.send(event.clone())));
+}
+
+/// Calls `tell` once the user presses Ctrl-C, and ends the program at once when it is pressed again.
+pub fn call_then_exit(tell: impl Fn() + Send + 'static) {
+    let mut told = false;
     let _ = ctrlc::set_handler(move || {
-        if std::mem::replace(&mut sent, true) {
+        if std::mem::replace(&mut told, true) {
             exit();
         }
-        let _ = sender.send(event.clone());
+        tell();
     });
+}
+
+/// Why something was not done to its end.
+pub enum Stopped {
+    /// The user has pressed Ctrl-C. It goes on until the program ends.
+    Interrupted,
+    /// It panicked.
+    Panicked,
+}
+
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// Does something on a thread of its own, and calls `update` now and then meanwhile, until the user presses Ctrl-C.
+pub fn unless_interrupted<T: Send + 'static>(
+    update: impl Fn(),
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Stopped> {
+    let (events, happened) = mpsc::channel();
+    send_on_interrupt(events.clone(), Event::Interrupted);
+    let worker = std::thread::spawn(move || {
+        // Also says so when it panics.
+        let _ended = OnDrop(Some(events));
+        work()
+    });
+    let event = loop {
+        match happened.recv_timeout(REDRAW) {
+            Ok(event) => break event,
+            Err(RecvTimeoutError::Timeout) => update(),
+            Err(RecvTimeoutError::Disconnected) => break Event::Ended,
+        }
+    };
+    match event {
+        Event::Interrupted => Err(Stopped::Interrupted),
+        Event::Ended => worker.join().map_err(|_| Stopped::Panicked),
+    }
+}
+
+#[derive(Clone)]
+enum Event {
+    Ended,
+    Interrupted,
+}
+
+/// Sends [`Event::Ended`] when its scope ends, whichever way.
+struct OnDrop(Option<Sender<Event>>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        if let Some(events) = self.0.take() {
+            let _ = events.send(Event::Ended);
+        }
+    }
 }
 
 /// Ends the program with a line that says so once the user presses Ctrl-C.

@@ -3,6 +3,7 @@
 
 mod bench;
 mod certificates;
+mod chatapp;
 mod demo;
 mod interrupt;
 mod membership;
@@ -31,6 +32,8 @@ struct Cli {
 enum Command {
     /// Run a chat world and check that every message arrived; the default
     Demo(demo::Args),
+    /// Record the moves of a chat world, play it for a driver over TCP, drive it from outside
+    Chatapp(chatapp::Args),
     /// List the built-in scenarios, or print one, to copy and change
     Scenario(scenarios::Args),
     /// Run the benchmarks, each beside its hand-written floor
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     match cli.command {
         None => demo::run(&cli.demo),
         Some(Command::Demo(args)) => demo::run(&args),
+        Some(Command::Chatapp(args)) => chatapp::run(&args),
         Some(Command::Scenario(args)) => scenarios::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),

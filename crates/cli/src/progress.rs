@@ -28,6 +28,11 @@ impl Shared {
         self.in_turns_ns.store(progress.in_turns.as_nanos() as u64, Relaxed);
     }
 
+    /// Takes a turn that has ended.
+    pub fn take_turn(&self, turn: u32) {
+        self.turn.store(turn, Relaxed);
+    }
+
     /// How many clients there are, which never changes.
     pub fn set_clients(&self, clients: u64) {
         self.clients.store(clients, Relaxed);
@@ -58,6 +63,11 @@ impl Bar {
         bar.set_style(ProgressStyle::with_template(template).expect("INVARIANT: the template is well-formed"));
         bar.set_message("setting up");
         Bar { bar, shared }
+    }
+
+    /// Says what is going on.
+    pub fn say(&self, what: &'static str) {
+        self.bar.set_message(what);
     }
 
     /// Draws what has been reached.

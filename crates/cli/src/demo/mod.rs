@@ -2,7 +2,7 @@
 
 mod account;
 mod director;
-mod local;
+pub mod local;
 mod process;
 mod spread;
 

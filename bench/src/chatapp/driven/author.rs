@@ -1,0 +1,108 @@
+//! Writes recordings: what the dice of a scenario would choose.
+
+use std::io::{self, Write};
+
+use super::act::{Act, Chat};
+use super::ledger::Ledger;
+use super::script::{FORMAT, Header, kind_of};
+use crate::chatapp::messages::Engage;
+use crate::chatapp::odds::{Choice, Odds};
+use crate::chatapp::random::Dice;
+use crate::chatapp::scenario::Scenario;
+
+/// What was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Turns.
+    pub turns: u32,
+    /// Moves in which a client does something, or would if it were in a chat.
+    pub moves: u64,
+    /// Requests to be friends.
+    pub friendships: u64,
+}
+
+/// Writes the recording of a scenario, and tells `observer` of each turn that was written.
+///
+/// It needs the memory of all friendships and memberships, and no actor. The bytes depend on nothing but the scenario.
+///
+/// # Errors
+/// `out` does not take it.
+pub fn record(scenario: &Scenario, out: &mut impl Write, mut observer: impl FnMut(u32)) -> io::Result<Recorded> {
+    let odds = Odds::of(scenario);
+    let mut ledger = Ledger::new(scenario);
+    let mut recorded = Recorded { turns: scenario.turns, moves: 0, friendships: 0 };
+    writeln!(out, "{FORMAT}\n{}", Header::of(scenario))?;
+
+    let mut dice = Vec::with_capacity(scenario.clients as usize);
+    let mut engagements = Vec::with_capacity(scenario.clients as usize);
+    for id in 0..scenario.clients {
+        let mut own = Dice::of_client(scenario.seed, id);
+        let work = scenario.work_of(&mut own);
+        let mut friends = Vec::new();
+        while let Some(older) = own.next_success(odds.befriend, friends.last().map_or(0, |last| last + 1), id) {
+            friends.push(older);
+        }
+        let (kind, amount) = kind_of(work);
+        write!(out, "client {id} {kind} {amount}")?;
+        write_ids(out, &friends)?;
+        recorded.friendships += friends.len() as u64;
+        engagements.push((id, Engage { work, friends: friends.into() }));
+        dice.push(own);
+    }
+    writeln!(out, "ready")?;
+    ledger.meet(&engagements);
+    drop(engagements);
+
+    let mut acts = Vec::new();
+    for turn in 1..=scenario.turns {
+        writeln!(out, "turn {turn}")?;
+        for (id, dice) in (0..).zip(&mut dice) {
+            let act = act(scenario, &odds, &ledger, id, dice);
+            if act != Act::Nothing {
+                write_act(out, id, &act)?;
+                acts.push((id, act));
+            }
+        }
+        writeln!(out, "end {turn}")?;
+        recorded.moves += acts.len() as u64;
+        ledger.play(&acts);
+        acts.clear();
+        observer(turn);
+    }
+    writeln!(out, "close")?;
+    out.flush()?;
+    Ok(recorded)
+}
+
+/// What the dice of a client choose.
+fn act(scenario: &Scenario, odds: &Odds, ledger: &Ledger, id: u32, dice: &mut Dice) -> Act {
+    let chats = ledger.chats(id);
+    match odds.choose(dice, chats.len()) {
+        Choice::Nothing => Act::Nothing,
+        Choice::NoChat => Act::NoChat,
+        Choice::NewChat => {
+            let invited = ledger.friends(id).iter().copied().filter(|_| dice.happens(odds.invite));
+            Act::NewChat(invited.collect())
+        }
+        Choice::Leave { at } => Act::Leave(chats[at]),
+        Choice::Post { at, byte } => Act::Post { chat: chats[at], size: scenario.message.size, byte },
+    }
+}
+
+fn write_act(out: &mut impl Write, id: u32, act: &Act) -> io::Result<()> {
+    match act {
+        Act::Nothing => Ok(()),
+        Act::NoChat => writeln!(out, "none {id}"),
+        Act::NewChat(invited) => {
+            write!(out, "chat {id}")?;
+            write_ids(out, invited)
+        }
+        Act::Leave(chat) => writeln!(out, "leave {id} {}", Chat(*chat)),
+        Act::Post { chat, size, byte } => writeln!(out, "post {id} {} {size} {byte}", Chat(*chat)),
+    }
+}
+
+fn write_ids(out: &mut impl Write, ids: &[u32]) -> io::Result<()> {
+    ids.iter().try_for_each(|id| write!(out, " {id}"))?;
+    writeln!(out)
+}

@@ -1,0 +1,349 @@
+//! Feeds a recording to a server, and measures from outside.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader, Seek, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::ledger::Ledger;
+use super::script::{Bad, Block, FORMAT, Header, Lines, Script, excerpt};
+use crate::latency::Latency;
+
+/// A recording in a file, which was read to its end and is right: all that it holds could be played.
+#[derive(Debug)]
+pub struct Recording {
+    path: PathBuf,
+    header: Header,
+    moves: u64,
+}
+
+/// What has come of driving a world.
+#[derive(Clone, Debug, Serialize)]
+pub struct Drive {
+    /// The scenario's name, as the server calls it.
+    pub scenario: String,
+    /// The first turn that was driven: others may have driven those before.
+    pub first_turn: u32,
+    /// Turns that were driven.
+    pub turns: u32,
+    /// Moves of clients in those: each client makes one per turn.
+    pub moves: u64,
+    /// Messages that those took.
+    pub messages: u64,
+    /// Seconds from the first byte of the first turn to the last answer.
+    pub seconds: f64,
+    /// Moves per second.
+    pub moves_per_second: f64,
+    /// From the first byte of a turn that was sent to the answer that it has ended: with the network, and with reading and checking
+    /// the turn.
+    pub latency: Latency,
+    /// The same as the world has measured it, from the poke of the turn to its end.
+    pub latency_inside: Latency,
+    /// The server's report.
+    pub report: serde_json::Value,
+}
+
+impl Drive {
+    /// What is wrong with the world that was driven, as its server says; nothing if all is well.
+    pub fn problems(&self) -> Vec<String> {
+        let check = &self.report["check"];
+        match (check["passed"].as_bool(), check["problems"].as_array()) {
+            (Some(true), _) => Vec::new(),
+            (_, Some(problems)) if !problems.is_empty() => {
+                problems.iter().map(|problem| problem.as_str().unwrap_or_default().to_owned()).collect()
+            }
+            _ => vec!["the server's report does not say that all is well".to_owned()],
+        }
+    }
+}
+
+/// Why a world was not driven to its end. The server's world stands as it did after the last turn that was answered, and whoever
+/// drives next goes on there.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DriveError {
+    /// The recording cannot be used; nothing was sent.
+    Recording {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1; 0 where it is about none.
+        line: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// Nobody answers there.
+    Connect(io::Error),
+    /// It is a server of another scenario than the recording is of: both. Nothing was sent.
+    OtherScenario {
+        /// What the recording is of.
+        recording: String,
+        /// What the server plays.
+        server: String,
+    },
+    /// The server has refused something: what, and the line of the recording if it is about one.
+    Refused(u64, String),
+    /// The connection has ended before the answer to this turn; 0 is the set-up.
+    Lost(u32),
+    /// What has answered is no server of this kind: what it said.
+    Stranger(String),
+}
+
+impl fmt::Display for DriveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DriveError::Recording { path, line: 0, what } => write!(f, "{}: {what}", path.display()),
+            DriveError::Recording { path, line, what } => write!(f, "{}:{line}: {what}", path.display()),
+            DriveError::Connect(error) => write!(f, "nobody answers: {error}"),
+            DriveError::OtherScenario { recording, server } => {
+                write!(f, "the recording is of {recording}, and the server plays {server}")
+            }
+            DriveError::Refused(0, what) => write!(f, "the server refused: {what}"),
+            DriveError::Refused(line, what) => write!(f, "the server refused line {line} of the recording: {what}"),
+            DriveError::Lost(0) => write!(f, "the connection was lost in the set-up"),
+            DriveError::Lost(turn) => write!(f, "the connection was lost in turn {turn}"),
+            DriveError::Stranger(said) => {
+                write!(f, "what listens there is no server of this version: expected \"{FORMAT} …\", got \"{said}\"")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DriveError {}
+
+impl Recording {
+    /// Opens a recording, and checks all of it.
+    ///
+    /// # Errors
+    /// It cannot be read, or something in it is wrong: what, and in which line.
+    pub fn open(path: &Path) -> Result<Recording, DriveError> {
+        let bad = |Bad { line, what, .. }| DriveError::Recording { path: path.to_owned(), line, what };
+        let nothing = |what: String| bad(Bad::new(what));
+        if path.is_dir() {
+            return Err(nothing("is a directory, not a recording".to_owned()));
+        }
+        let file = File::open(path).map_err(|error| nothing(format!("cannot be read: {error}")))?;
+        let mut script = Script::of(BufReader::with_capacity(1 << 16, file));
+        let header = script.header().map_err(bad)?.ok_or_else(|| nothing("is empty, and no recording".to_owned()))?;
+        let (mut ledger, mut moves) = (Ledger::of(header.clients, header.turns), 0);
+        loop {
+            match script.block(&ledger).map_err(bad)? {
+                Some(Block::SetUp(engagements)) => ledger.meet(&engagements),
+                Some(Block::Turn(acts)) => {
+                    moves += acts.len() as u64;
+                    ledger.play(&acts);
+                }
+                Some(Block::Close) => break,
+                None => {
+                    let last = ledger.next().saturating_sub(1);
+                    return Err(bad(script
+                        .lines
+                        .bad(format!("ends without close, after turn {last} of {}", header.turns))));
+                }
+            }
+        }
+        if ledger.next() <= header.turns {
+            let what = format!("closes after turn {} of {}", ledger.next() - 1, header.turns);
+            return Err(bad(script.lines.bad(what)));
+        }
+        match script.lines.next().map_err(bad)? {
+            None => Ok(Recording { path: path.to_owned(), header, moves }),
+            Some(_) => Err(bad(script.lines.bad("nothing comes behind close"))),
+        }
+    }
+
+    /// The name of its scenario.
+    pub fn scenario(&self) -> &str {
+        &self.header.name
+    }
+
+    /// Its turns.
+    pub fn turns(&self) -> u32 {
+        self.header.turns
+    }
+
+    /// Its moves in which a client does something, or would if it were in a chat.
+    pub fn moves(&self) -> u64 {
+        self.moves
+    }
+}
+
+/// The recording as it is sent, part by part.
+struct Parts<'a> {
+    recording: &'a Recording,
+    lines: Lines<BufReader<File>>,
+    text: String,
+}
+
+impl Parts<'_> {
+    fn bad(&self, Bad { line, what, .. }: Bad) -> DriveError {
+        DriveError::Recording { path: self.recording.path.clone(), line, what }
+    }
+
+    /// Reads to the end of the next part: the one line, or a set-up, or a turn.
+    fn next(&mut self, is_last: impl Fn(&str) -> bool) -> Result<&str, DriveError> {
+        self.text.clear();
+        loop {
+            match self.lines.next() {
+                Ok(Some(line)) => {
+                    self.text += line;
+                    self.text.push('\n');
+                    if is_last(line) {
+                        return Ok(&self.text);
+                    }
+                }
+                Ok(None) => {
+                    let bad = self.lines.bad("has changed since it was checked: it is shorter");
+                    return Err(self.bad(bad));
+                }
+                Err(bad) => return Err(self.bad(bad)),
+            }
+        }
+    }
+}
+
+/// How long a server may take to answer to a call.
+const CALL_MAX: Duration = Duration::from_secs(10);
+
+/// Drives the world of the server at `address` (`host:port`) by a recording, to its end. `observer` is told of each turn that has
+/// ended, outside what is measured.
+///
+/// Where others have driven the world before, it goes on with the turn that is next.
+///
+/// # Errors
+/// The server is not there, plays another scenario, has a driver, or refuses something; or the connection ends.
+pub fn drive(recording: &Recording, address: &str, mut observer: impl FnMut(u32)) -> Result<Drive, DriveError> {
+    let stream = call(address).map_err(DriveError::Connect)?;
+    let _ = stream.set_nodelay(true);
+    let mut answers = Lines::of(BufReader::new(&stream));
+    let (server, next) = greeting(&mut answers)?;
+    let ours = &recording.header;
+    if (server.fingerprint, server.clients, server.turns) != (ours.fingerprint, ours.clients, ours.turns) {
+        return Err(DriveError::OtherScenario { recording: ours.title(), server: server.title() });
+    }
+
+    let file = File::open(&recording.path).and_then(|mut file| file.rewind().map(|()| file));
+    let file = file.map_err(|error| DriveError::Recording {
+        path: recording.path.clone(),
+        line: 0,
+        what: format!("cannot be read: {error}"),
+    })?;
+    let mut parts = Parts { recording, lines: Lines::of(BufReader::with_capacity(1 << 16, file)), text: String::new() };
+    let (mut latencies, mut inside, mut messages) = (Vec::new(), Vec::new(), 0);
+    let header = parts.next(|line| line.starts_with("scenario "))?;
+    send(&stream, header);
+    // Lines of the recording that were not sent, behind its header.
+    let mut skipped = 0;
+    let begins_at = 2;
+    if next > 0 {
+        parts.next(|line| line == "ready")?;
+    } else {
+        let set_up = parts.next(|line| line == "ready")?;
+        send(&stream, set_up);
+        answer(&mut answers, 0, skipped)?;
+        observer(0);
+    }
+    for _ in 1..next {
+        parts.next(|line| line.starts_with("end "))?;
+    }
+    if next > 0 {
+        skipped = parts.lines.number - begins_at;
+    }
+    let begun = Instant::now();
+    for turn in next.max(1)..=recording.header.turns {
+        let text = parts.next(|line| line.starts_with("end "))?;
+        let sent = Instant::now();
+        send(&stream, text);
+        let (inside_ns, messages_of_turn) = answer(&mut answers, turn, skipped)?;
+        latencies.push(sent.elapsed().as_nanos() as u64);
+        inside.push(inside_ns);
+        messages += messages_of_turn;
+        observer(turn);
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    send(&stream, "close\n");
+    let turns = latencies.len() as u32;
+    let report = report(&mut answers, recording.header.turns + 1, skipped)?;
+    let moves = u64::from(turns) * u64::from(server.clients);
+    Ok(Drive {
+        scenario: server.name,
+        first_turn: next.max(1),
+        turns,
+        moves,
+        messages,
+        seconds,
+        moves_per_second: if turns > 0 { moves as f64 / seconds } else { 0.0 },
+        latency: Latency::of(&mut latencies),
+        latency_inside: Latency::of(&mut inside),
+        report,
+    })
+}
+
+fn call(address: &str) -> io::Result<TcpStream> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "no address is known by this name");
+    for address in std::net::ToSocketAddrs::to_socket_addrs(address)? {
+        match TcpStream::connect_timeout(&address, CALL_MAX) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// Sends what it can. Where that fails, there may be an answer that says why.
+fn send(mut stream: &TcpStream, text: &str) {
+    let _ = stream.write_all(text.as_bytes());
+}
+
+type Answers<'a> = Lines<BufReader<&'a TcpStream>>;
+
+/// The next line of the server, which is no error.
+fn line<'a>(answers: &'a mut Answers<'_>, turn: u32, skipped: u64) -> Result<&'a str, DriveError> {
+    let line = match answers.next() {
+        Ok(Some(line)) => line,
+        Ok(None) | Err(_) => return Err(DriveError::Lost(turn)),
+    };
+    let Some(error) = line.strip_prefix("error ") else { return Ok(line) };
+    let (number, what) = error.split_once(' ').unwrap_or(("0", error));
+    let number: u64 = number.parse().unwrap_or_default();
+    Err(DriveError::Refused(if number > 2 { number + skipped } else { number }, what.to_owned()))
+}
+
+fn stranger(line: &str) -> DriveError {
+    DriveError::Stranger(excerpt(line.as_bytes()))
+}
+
+fn greeting(answers: &mut Answers<'_>) -> Result<(Header, u32), DriveError> {
+    // Who is no server may wait for us to say something.
+    let _ = answers.reader().get_ref().set_read_timeout(Some(CALL_MAX));
+    let greeting = match line(answers, 0, 0) {
+        Ok(greeting) => greeting.to_owned(),
+        Err(DriveError::Lost(_)) => return Err(DriveError::Stranger("nothing".to_owned())),
+        Err(error) => return Err(error),
+    };
+    let _ = answers.reader().get_ref().set_read_timeout(None);
+    let rest = greeting.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix(' '));
+    rest.and_then(|rest| Header::parse(rest, "next")).ok_or_else(|| stranger(&greeting))
+}
+
+/// What the server says of a turn that has ended: nanoseconds, and messages.
+fn answer(answers: &mut Answers<'_>, turn: u32, skipped: u64) -> Result<(u64, u64), DriveError> {
+    let line = line(answers, turn, skipped)?;
+    let mut words = line.split(' ');
+    let numbers = match (words.next(), words.next().map(str::parse::<u32>)) {
+        (Some("done"), Some(Ok(done))) if done == turn => words.map(str::parse::<u64>).collect::<Result<Vec<_>, _>>(),
+        _ => return Err(stranger(line)),
+    };
+    match numbers.as_deref() {
+        Ok([ns, messages]) => Ok((*ns, *messages)),
+        _ => Err(stranger(line)),
+    }
+}
+
+fn report(answers: &mut Answers<'_>, turn: u32, skipped: u64) -> Result<serde_json::Value, DriveError> {
+    let line = line(answers, turn, skipped)?;
+    line.strip_prefix("report ").and_then(|json| serde_json::from_str(json).ok()).ok_or_else(|| stranger(line))
+}

@@ -1,0 +1,145 @@
+//! Who is whose friend, and who is in which chat: what a move is checked against before any actor hears of it.
+
+use super::act::{Act, Chat};
+use crate::chatapp::chat::chat_id;
+use crate::chatapp::messages::Engage;
+use crate::chatapp::scenario::{FRIENDSHIPS_MAX, MESSAGE_BYTES, POSTED_BYTES_PER_TURN_MAX, Scenario};
+
+/// A world as it stands between two turns, for one who looks at all of it.
+pub(super) struct Ledger {
+    pub clients: u32,
+    pub turns: u32,
+    /// What comes next: 0 for the set-up, or a turn; one more than there are turns when only the end is left.
+    next: u32,
+    /// By client: who has befriended it, by rising id.
+    friends: Vec<Vec<u32>>,
+    /// By client: the chats that it may post to or leave, in the order that its dice choose from.
+    chats: Vec<Vec<u64>>,
+}
+
+impl Ledger {
+    pub fn new(scenario: &Scenario) -> Ledger {
+        Ledger::of(scenario.clients, scenario.turns)
+    }
+
+    pub fn of(clients: u32, turns: u32) -> Ledger {
+        Ledger { clients, turns, next: 0, friends: Vec::new(), chats: Vec::new() }
+    }
+
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    pub fn friends(&self, id: u32) -> &[u32] {
+        &self.friends[id as usize]
+    }
+
+    pub fn chats(&self, id: u32) -> &[u64] {
+        &self.chats[id as usize]
+    }
+
+    /// Whether there is such a client.
+    pub fn check_client(&self, id: u32) -> Result<(), String> {
+        match id < self.clients {
+            true => Ok(()),
+            false => Err(format!("there is no client {id}; there are clients from 0 to {}", self.clients - 1)),
+        }
+    }
+
+    /// Whether a client may befriend these, besides so many friendships of others.
+    pub fn check_engage(&self, id: u32, engage: &Engage, others: usize) -> Result<(), String> {
+        if let Some(younger) = engage.friends.iter().find(|friend| **friend >= id) {
+            return Err(format!("client {id} cannot befriend {younger}: friends are older, with a lower id"));
+        }
+        check_rising(&engage.friends)?;
+        let friendships = others + engage.friends.len();
+        if friendships as f64 > 2.0 * FRIENDSHIPS_MAX {
+            return Err(format!(
+                "these are {friendships} friendships; at most {:.0} are allowed",
+                2.0 * FRIENDSHIPS_MAX
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a client may do this in the next turn.
+    pub fn check(&self, id: u32, act: &Act) -> Result<(), String> {
+        match act {
+            Act::Nothing | Act::NoChat => Ok(()),
+            Act::NewChat(invited) => {
+                let friends = self.friends(id);
+                match invited.iter().find(|friend| friends.binary_search(friend).is_err()) {
+                    Some(stranger) => Err(format!("client {id} cannot invite {stranger}, who is no friend of it")),
+                    None => check_rising(invited),
+                }
+            }
+            Act::Leave(chat) => self.check_member(id, *chat),
+            Act::Post { chat, size, .. } => {
+                if !MESSAGE_BYTES.contains(size) {
+                    return Err(format!("a post has from 0 to {} bytes, not {size}", MESSAGE_BYTES.end()));
+                }
+                self.check_member(id, *chat)
+            }
+        }
+    }
+
+    /// Whether the posts of a turn may hold so many bytes.
+    pub fn check_posted(bytes: u64) -> Result<(), String> {
+        match bytes as f64 <= 2.0 * POSTED_BYTES_PER_TURN_MAX {
+            true => Ok(()),
+            false => Err(format!(
+                "the posts of this turn hold {bytes} bytes; at most {:.0} are allowed",
+                2.0 * POSTED_BYTES_PER_TURN_MAX
+            )),
+        }
+    }
+
+    fn check_member(&self, id: u32, chat: u64) -> Result<(), String> {
+        match self.chats(id).contains(&chat) {
+            true => Ok(()),
+            false => Err(format!("client {id} was not in chat {} when turn {} began", Chat(chat), self.next)),
+        }
+    }
+
+    /// The clients have met.
+    pub fn meet(&mut self, engagements: &[(u32, Engage)]) {
+        self.friends = vec![Vec::new(); self.clients as usize];
+        self.chats = vec![Vec::new(); self.clients as usize];
+        for (id, engage) in engagements {
+            // By rising id, since these are.
+            engage.friends.iter().for_each(|older| self.friends[*older as usize].push(*id));
+        }
+        self.next = 1;
+    }
+
+    /// The next turn was played.
+    pub fn play(&mut self, acts: &[(u32, Act)]) {
+        let mut joined: Vec<(u32, u64)> = Vec::new();
+        for (id, act) in acts {
+            match act {
+                Act::NewChat(invited) => {
+                    let chat = chat_id(self.next, *id);
+                    joined.push((*id, chat));
+                    joined.extend(invited.iter().map(|friend| (*friend, chat)));
+                }
+                Act::Leave(left) => {
+                    let chats = &mut self.chats[*id as usize];
+                    let at = chats.iter().position(|chat| chat == left).expect("INVARIANT: acts were checked");
+                    chats.swap_remove(at);
+                }
+                Act::Nothing | Act::NoChat | Act::Post { .. } => {}
+            }
+        }
+        // To each, in the order of the chats' ids.
+        joined.sort_unstable();
+        joined.into_iter().for_each(|(id, chat)| self.chats[id as usize].push(chat));
+        self.next += 1;
+    }
+}
+
+fn check_rising(ids: &[u32]) -> Result<(), String> {
+    match ids.windows(2).find(|pair| pair[0] >= pair[1]) {
+        Some(pair) => Err(format!("ids rise: {} cannot come behind {}", pair[1], pair[0])),
+        None => Ok(()),
+    }
+}

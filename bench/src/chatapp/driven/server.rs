@@ -1,0 +1,278 @@
+//! Plays a world for who drives it over TCP.
+
+use std::fmt;
+use std::io::{self, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::played::Played;
+use super::script::{Bad, Block, FORMAT, Header, Script};
+use crate::chatapp::report::Report;
+use crate::chatapp::run::{Options, RunError};
+use crate::chatapp::scenario::Scenario;
+
+/// A driver that says nothing for so long loses its connection, so that others may go on.
+pub const SILENCE_MAX: Duration = Duration::from_secs(300);
+
+/// How long what a refused driver still sends is taken in, so that it reads why it was refused.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// Why there is no server.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// It cannot listen there.
+    Listen(io::Error),
+    /// There is no world.
+    World(RunError),
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerError::Listen(error) => write!(f, "cannot listen: {error}"),
+            ServerError::World(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServerError {}
+
+/// What happens at a server.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A driver has come, and goes on with this: 0 for the set-up, or a turn.
+    Came(SocketAddr, u32),
+    /// A driver has gone before the end. The world waits, with this next.
+    Gone(SocketAddr, u32),
+    /// A driver was refused, or sent what is wrong: what. Nothing of that was played.
+    Refused(SocketAddr, String),
+    /// A world has ended.
+    Played(Box<Report>),
+    /// A world has stopped, and cannot go on: an actor has failed. The next driver finds a new one.
+    Lost(String),
+}
+
+/// A world that waits for drivers at an address. It ends when it is dropped, and its connections with it.
+///
+/// A world is opened at once, and another one when a driver comes and the one before has ended. Nothing of this runs on a worker of
+/// the world: connections have threads of their own.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    place: Arc<Place>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+type Observer = Box<dyn Fn(Event) + Send + Sync>;
+
+struct Place {
+    scenario: Scenario,
+    header: Header,
+    options: Options,
+    observer: Observer,
+    /// Held by who drives.
+    world: Mutex<Option<Played>>,
+    /// Who drives.
+    driver: Mutex<Option<TcpStream>>,
+    ends: AtomicBool,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("scenario", &self.header.title()).finish_non_exhaustive()
+    }
+}
+
+/// How a driver's visit ended.
+enum Visit {
+    /// The world was played to its end.
+    Closed(Box<Report>),
+    /// It has gone, or cannot be written to.
+    Gone,
+}
+
+impl Server {
+    /// Opens a world and listens; port 0 is any port that is free. `observer` is called by the threads of the connections.
+    ///
+    /// # Errors
+    /// The address cannot be listened at, or there cannot be such a world.
+    pub fn start(
+        address: impl ToSocketAddrs,
+        scenario: &Scenario,
+        options: &Options,
+        observer: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Server, ServerError> {
+        let listener = TcpListener::bind(address).map_err(ServerError::Listen)?;
+        let address = listener.local_addr().map_err(ServerError::Listen)?;
+        let world = Played::open(scenario, options).map_err(ServerError::World)?;
+        let place = Arc::new(Place {
+            scenario: scenario.clone(),
+            header: Header::of(scenario),
+            options: *options,
+            observer: Box::new(observer),
+            world: Mutex::new(Some(world)),
+            driver: Mutex::new(None),
+            ends: AtomicBool::new(false),
+        });
+        let accepting = std::thread::spawn({
+            let place = Arc::clone(&place);
+            move || accept(&listener, &place)
+        });
+        Ok(Server { address, place, accepting: Some(accepting) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Relaxed: who is woken below looks at it behind a lock, or behind the connection.
+        self.place.ends.store(true, Relaxed);
+        if let Some(driver) = &*lock(&self.place.driver) {
+            let _ = driver.shutdown(Shutdown::Both);
+        }
+        // Wakes who accepts; where nobody can call, nobody accepts either.
+        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.join();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn accept(listener: &TcpListener, place: &Arc<Place>) {
+    let mut visits: Vec<JoinHandle<()>> = Vec::new();
+    for connection in listener.incoming() {
+        if place.ends.load(Relaxed) {
+            break;
+        }
+        visits.retain(|visit| !visit.is_finished());
+        match connection {
+            Ok(stream) => {
+                let place = Arc::clone(place);
+                visits.push(std::thread::spawn(move || place.receive(stream)));
+            }
+            // One that has broken already, or there are too many files: the next one may be better.
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+    visits.into_iter().for_each(|visit| drop(visit.join()));
+}
+
+impl Place {
+    /// Sees to a driver until it goes.
+    fn receive(&self, stream: TcpStream) {
+        let Ok(address) = stream.peer_addr() else { return };
+        let _ = stream.set_nodelay(true);
+        let _ = stream.set_read_timeout(Some(SILENCE_MAX));
+        let mut world = match self.world.try_lock() {
+            Ok(world) => world,
+            Err(TryLockError::Poisoned(world)) => {
+                // Who drove it panicked: what it is like is unknown.
+                let mut world = world.into_inner();
+                *world = None;
+                world
+            }
+            Err(TryLockError::WouldBlock) => {
+                let what = "another driver is here; there is room when it has gone";
+                return self.refuse(&stream, address, Bad::new(what));
+            }
+        };
+        *lock(&self.driver) = stream.try_clone().ok();
+        let visit = if self.ends.load(Relaxed) { Ok(Visit::Gone) } else { self.visit(&stream, address, &mut world) };
+        *lock(&self.driver) = None;
+        let next = world.as_ref().map_or(0, |world| world.ledger.next());
+        // Before it is told how things have ended: it may call again at once.
+        drop(world);
+        match visit {
+            Ok(Visit::Closed(report)) => self.close(&stream, report),
+            Ok(Visit::Gone) => (self.observer)(Event::Gone(address, next)),
+            Err(bad) if bad.is_broken => (self.observer)(Event::Gone(address, next)),
+            Err(bad) => self.refuse(&stream, address, bad),
+        }
+    }
+
+    /// Says what is wrong, and takes in what is still sent: a connection that is closed with something unread in it would take
+    /// the answer along.
+    fn refuse(&self, mut stream: &TcpStream, address: SocketAddr, bad: Bad) {
+        let _ = writeln!(stream, "error {} {}", bad.line, bad.what.replace('\n', " "));
+        (self.observer)(Event::Refused(address, format!("line {}: {}", bad.line, bad.what)));
+        let _ = stream.shutdown(Shutdown::Write);
+        let _ = stream.set_read_timeout(Some(DRAIN_MAX));
+        let mut rest = [0; 1 << 16];
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < DRAIN_MAX && matches!(stream.read(&mut rest), Ok(1..)) {}
+    }
+
+    fn visit(&self, mut stream: &TcpStream, address: SocketAddr, world: &mut Option<Played>) -> Result<Visit, Bad> {
+        if world.is_none() {
+            let opened = Played::open(&self.scenario, &self.options);
+            *world = Some(opened.map_err(|error| Bad::new(error.to_string()))?);
+        }
+        let next = world.as_ref().map_or(0, |world| world.ledger.next());
+        (self.observer)(Event::Came(address, next));
+        if writeln!(stream, "{FORMAT} {}", self.header.with("next", next)).is_err() {
+            return Ok(Visit::Gone);
+        }
+        let mut script = Script::of(BufReader::with_capacity(1 << 16, stream));
+        let Some(header) = script.header()? else { return Ok(Visit::Gone) };
+        if (header.fingerprint, header.clients, header.turns)
+            != (self.header.fingerprint, self.header.clients, self.header.turns)
+        {
+            return Err(script.lines.bad(format!("is for {}; here {} is played", header.title(), self.header.title())));
+        }
+        while let Some(played) = world {
+            let next = played.ledger.next();
+            let Some(block) = script.block(&played.ledger)? else { return Ok(Visit::Gone) };
+            let ended = match block {
+                Block::SetUp(engagements) => played.meet(engagements),
+                Block::Turn(acts) => played.play(acts),
+                Block::Close => break,
+            };
+            match ended {
+                Ok(end) => {
+                    if writeln!(stream, "done {next} {} {}", end.took.as_nanos(), end.messages).is_err() {
+                        return Ok(Visit::Gone);
+                    }
+                }
+                Err(error) => {
+                    // What its actors have counted may tell more.
+                    let report = world.take().map(Played::salvage);
+                    let problems = match report {
+                        Some(Ok(report)) => report.check.problems.join("; "),
+                        _ => error.to_string(),
+                    };
+                    return Err(self.lose(problems));
+                }
+            }
+        }
+        match world.take().map(Played::close) {
+            Some(Ok(report)) => Ok(Visit::Closed(Box::new(report))),
+            Some(Err(error)) => Err(self.lose(error.to_string())),
+            None => Ok(Visit::Gone),
+        }
+    }
+
+    fn close(&self, mut stream: &TcpStream, report: Box<Report>) {
+        let json = serde_json::to_string(&report).expect("INVARIANT: a report has a JSON form");
+        // It is told of below, whether or not who drove still listens.
+        let _ = writeln!(stream, "report {json}").and_then(|()| stream.shutdown(Shutdown::Write));
+        (self.observer)(Event::Played(report));
+    }
+
+    fn lose(&self, why: String) -> Bad {
+        (self.observer)(Event::Lost(why.clone()));
+        Bad::new(format!("the world has stopped: {why}"))
+    }
+}

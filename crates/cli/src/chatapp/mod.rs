@@ -1,0 +1,33 @@
+//! `playhouse chatapp`: chat worlds that are driven from outside, by recordings over TCP.
+
+mod drive;
+mod record;
+mod serve;
+
+use std::process::ExitCode;
+
+/// Arguments of `playhouse chatapp`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Write what the dice of a scenario choose, turn by turn, to a file
+    Record(record::Args),
+    /// Play a chat world whose moves come over TCP, and another one after that, until Ctrl-C
+    Serve(serve::Args),
+    /// Drive the world of a server by a recording, and measure it from outside
+    Drive(drive::Args),
+}
+
+/// Records, serves or drives.
+pub fn run(args: &Args) -> ExitCode {
+    match &args.what {
+        What::Record(args) => record::run(args),
+        What::Serve(args) => serve::run(args),
+        What::Drive(args) => drive::run(args),
+    }
+}
