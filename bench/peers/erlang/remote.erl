@@ -1,0 +1,112 @@
+%% The workloads of two nodes. The other one is a `peer`, which ends with this one.
+-module(remote).
+-export([pingpong/2, throughput/4, create/2]).
+-export([ponger/1, sink/4, creature/1]).
+
+-import(workloads, [time/3, finish/2]).
+
+%% The other node, with as many schedulers. Only it listens, on the loopback, and only for who knows its cookie.
+partner(Workers) ->
+    {ok, Random} = file:open("/dev/urandom", [read, raw, binary]),
+    {ok, Secret} = file:read(Random, 16),
+    Cookie = binary:encode_hex(Secret),
+    {ok, Peer, Node} = peer:start_link(#{
+        name => partner,
+        host => "127.0.0.1",
+        longnames => true,
+        connection => standard_io,
+        env => [{"ERL_FLAGS", "-setcookie " ++ binary_to_list(Cookie)}],
+        args => ["+S", Workers ++ ":" ++ Workers, "-pa", filename:dirname(code:which(?MODULE)),
+                 "-start_epmd", "false", "-epmd_module", "ports", "-kernel", "inet_dist_use_interface", "{127,0,0,1}"]
+    }),
+    ports:learn(peer:call(Peer, ports, own, [])),
+    {ok, _} = net_kernel:start('first@127.0.0.1', #{name_domain => longnames, dist_listen => false}),
+    erlang:set_cookie(Node, binary_to_atom(Cookie)),
+    true = net_kernel:connect_node(Node),
+    Node.
+
+%% rpingpong
+
+pingpong(Workers, Rounds) ->
+    Main = self(),
+    Ponger = spawn(partner(Workers), ?MODULE, ponger, [0]),
+    Pinger = spawn(fun() ->
+        receive start -> ok end,
+        pinger(Ponger, Rounds),
+        Ponger ! {seen, self()},
+        Ended = erlang:monotonic_time(nanosecond),
+        receive {seen, Seen} -> Main ! {finished, Ended, Seen} end
+    end),
+    time(2 * Rounds, Rounds, fun() -> Pinger ! start end).
+
+pinger(_, 0) -> ok;
+pinger(Ponger, Left) ->
+    Ponger ! {ping, Left, self()},
+    receive {pong, Left} -> pinger(Ponger, Left - 1) end.
+
+ponger(Seen) ->
+    receive
+        {ping, Left, From} ->
+            From ! {pong, Left},
+            ponger(Seen + 1);
+        {seen, From} ->
+            From ! {seen, Seen}
+    end.
+
+%% rthroughput
+
+throughput(Workers, Messages, Window, Every) ->
+    Main = self(),
+    Node = partner(Workers),
+    Source = spawn(fun() ->
+        Sink = spawn(Node, ?MODULE, sink, [self(), Every, 0, 0]),
+        receive start -> ok end,
+        finish(Main, flow(Sink, send(Sink, 0, min(Window, Messages)), Messages, Every))
+    end),
+    time(Messages, Messages * (Messages + 1) div 2, fun() -> Source ! start end).
+
+%% Returns the sum that the sink has come to.
+flow(Sink, Sent, Messages, Every) ->
+    receive
+        {took, Sum, Messages} -> Sum;
+        {took, _, _} -> flow(Sink, send(Sink, Sent, min(Every, Messages - Sent)), Messages, Every)
+    end.
+
+send(_, Sent, 0) -> Sent;
+send(Sink, Sent, Left) ->
+    Sink ! Sent + 1,
+    send(Sink, Sent + 1, Left - 1).
+
+sink(Source, Every, Sum, Count) ->
+    receive
+        Number when (Count + 1) rem Every =:= 0 ->
+            Source ! {took, Sum + Number, Count + 1},
+            sink(Source, Every, Sum + Number, Count + 1);
+        Number ->
+            sink(Source, Every, Sum + Number, Count + 1)
+    end.
+
+%% rcreate
+
+create(Workers, Actors) ->
+    Main = self(),
+    Node = partner(Workers),
+    Master = spawn(fun() ->
+        receive start -> ok end,
+        [spawn_request(Node, ?MODULE, creature, [self()], []) || _ <- lists:seq(1, Actors)],
+        created(Actors, []),
+        finish(Main, Actors)
+    end),
+    time(Actors, Actors, fun() -> Master ! start end).
+
+%% Until each has said so. Their numbers come too.
+created(0, _) -> ok;
+created(Missing, Made) ->
+    receive
+        created -> created(Missing - 1, Made);
+        {spawn_reply, _, ok, Creature} -> created(Missing, [Creature | Made])
+    end.
+
+creature(Master) ->
+    Master ! created,
+    receive stop -> ok end.
