@@ -195,7 +195,7 @@ fn a_peer_that_takes_too_long_is_over_the_limit() {
 #[test]
 fn no_peer_outlives_who_has_started_it() {
     for (test, signal) in [("killed", "-KILL"), ("interrupted", "-INT")] {
-        let peers = Peers::new(test, &[("actix", &format!("{ALIVE}\nexec tail -f /dev/null"))]);
+        let peers = Peers::new(test, &[("actix", &format!("{ALIVE}\nexec sleep infinity"))]);
         let alive = peers.alive();
         let mut program = program::playhouse(&[&peers.always()[..], &["count", "--peers", "actix"]].concat());
         let started = program.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
