@@ -34,6 +34,9 @@ const std::map<std::string, uint64_t (*)(stage&)> remote_workloads = {
     {"rpingpong", rpingpong},
     {"rthroughput", rthroughput},
     {"rcreate", rcreate},
+    {"rrings-1", [](stage& s) { return rrings(s, 1); }},
+    {"rrings-32", [](stage& s) { return rrings(s, s.pick(4, 32)); }},
+    {"rrings-320", [](stage& s) { return rrings(s, s.pick(4, 320)); }},
 };
 
 // Ends the process with its standard input, whatever the others are at.

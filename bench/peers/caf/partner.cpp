@@ -30,7 +30,7 @@ void host(size_t workers) {
         pause();
 }
 
-node_id start_partner(stage& s) {
+partner start_partner(stage& s) {
     // Its input, which is closed when this process ends, and its output.
     int input[2];
     int output[2];
@@ -62,5 +62,5 @@ node_id start_partner(stage& s) {
     auto node = s.system.middleman().connect("127.0.0.1", static_cast<uint16_t>(port));
     if (!node)
         throw wrong("the other process is not reached: " + s.system.render(node.error()));
-    return *node;
+    return {*node, static_cast<uint16_t>(port)};
 }

@@ -103,3 +103,4 @@ uint64_t big(stage&);
 uint64_t rpingpong(stage&);
 uint64_t rthroughput(stage&);
 uint64_t rcreate(stage&);
+uint64_t rrings(stage&, uint64_t rings);

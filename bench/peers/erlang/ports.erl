@@ -1,4 +1,4 @@
-%% Where nodes listen, for a network of two: the system picks the port, and who needs it is told. So no daemon is left behind that
+%% Where nodes listen: the system picks the port, and who needs it is told. So no daemon is left behind that
 %% knows it.
 -module(ports).
 -export([start_link/0, register_node/3, listen_port_please/2, address_please/3, names/1]).
@@ -12,13 +12,13 @@ register_node(_, Port, _) ->
     persistent_term:put({?MODULE, own}, Port),
     {ok, rand:uniform(1 bsl 31)}.
 
-address_please(_, _, _) ->
-    {ok, {127, 0, 0, 1}, persistent_term:get({?MODULE, other}), 6}.
+address_please(Name, _, _) ->
+    {ok, {127, 0, 0, 1}, persistent_term:get({?MODULE, Name}), 6}.
 
 names(_) -> {error, address}.
 
 %% Where this node listens.
 own() -> persistent_term:get({?MODULE, own}).
 
-%% That the other node listens there.
-learn(Port) -> persistent_term:put({?MODULE, other}, Port).
+%% Where the others listen: each with its name.
+learn(Others) -> [persistent_term:put({?MODULE, Name}, Port) || {Name, Port} <- Others].

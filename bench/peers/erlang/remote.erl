@@ -1,17 +1,35 @@
-%% The workloads of two nodes. The other one is a `peer`, which ends with this one.
+%% The workloads of several nodes. The others are each a `peer`, which ends with this one.
 -module(remote).
--export([pingpong/2, throughput/4, create/2]).
--export([ponger/1, sink/4, creature/1]).
+-export([pingpong/2, throughput/4, create/2, rings/3]).
+-export([ponger/1, sink/4, creature/1, member/2]).
 
--import(workloads, [time/3, finish/2]).
+-import(workloads, [time/3, finish/2, judge/2]).
 
-%% The other node, with as many schedulers. Only it listens, on the loopback, and only for who knows its cookie.
+%% Another node.
 partner(Workers) ->
+    [Node] = partners(Workers, 1),
+    Node.
+
+%% So many others, with as many schedulers each. Only they listen, on the loopback, and only for who knows their cookie.
+partners(Workers, Count) ->
     {ok, Random} = file:open("/dev/urandom", [read, raw, binary]),
     {ok, Secret} = file:read(Random, 16),
     Cookie = binary:encode_hex(Secret),
+    Names = ["partner" ++ integer_to_list(Number) || Number <- lists:seq(1, Count)],
+    Started = [start(Name, Workers, Cookie) || Name <- Names],
+    Ports = [{Name, peer:call(Peer, ports, own, [])} || {Name, {Peer, _}} <- lists:zip(Names, Started)],
+    [peer:call(Peer, ports, learn, [Ports]) || {Peer, _} <- Started],
+    ports:learn(Ports),
+    {ok, _} = net_kernel:start('first@127.0.0.1', #{name_domain => longnames, dist_listen => false}),
+    [begin
+        erlang:set_cookie(Node, binary_to_atom(Cookie)),
+        true = net_kernel:connect_node(Node),
+        Node
+    end || {_, Node} <- Started].
+
+start(Name, Workers, Cookie) ->
     {ok, Peer, Node} = peer:start_link(#{
-        name => partner,
+        name => Name,
         host => "127.0.0.1",
         longnames => true,
         connection => standard_io,
@@ -19,11 +37,7 @@ partner(Workers) ->
         args => ["+S", Workers ++ ":" ++ Workers, "-pa", filename:dirname(code:which(?MODULE)),
                  "-start_epmd", "false", "-epmd_module", "ports", "-kernel", "inet_dist_use_interface", "{127,0,0,1}"]
     }),
-    ports:learn(peer:call(Peer, ports, own, [])),
-    {ok, _} = net_kernel:start('first@127.0.0.1', #{name_domain => longnames, dist_listen => false}),
-    erlang:set_cookie(Node, binary_to_atom(Cookie)),
-    true = net_kernel:connect_node(Node),
-    Node.
+    {Peer, Node}.
 
 %% rpingpong
 
@@ -110,3 +124,45 @@ created(Missing, Made) ->
 creature(Master) ->
     Master ! created,
     receive stop -> ok end.
+
+%% rrings: a head here, and a member in each of three other nodes
+
+rings(Workers, Rings, Rounds) ->
+    Nodes = partners(Workers, 3),
+    Judge = judge(self(), Rings),
+    Built = [ring(lists:reverse(Nodes), Judge) || _ <- lists:seq(1, Rings)],
+    Left = Rounds * 4,
+    Played = time(Rings * Left, 0, fun() -> [Head ! Left || {Head, _} <- Built] end),
+    [seen(Member, Rounds) || {_, Members} <- Built, Member <- Members],
+    Played.
+
+%% From the last one to the first.
+ring(Nodes, Judge) ->
+    Head = spawn(fun() -> receive {next, First} -> head(First, Judge) end end),
+    Members = lists:foldl(
+        fun(Node, Later) -> [spawn(Node, ?MODULE, member, [hd(Later ++ [Head]), 0]) | Later] end, [], Nodes),
+    Head ! {next, hd(Members)},
+    {Head, Members}.
+
+head(Next, Judge) ->
+    receive
+        0 -> Judge ! {done, 0};
+        Left -> Next ! Left - 1
+    end,
+    head(Next, Judge).
+
+member(Next, Hops) ->
+    receive
+        {seen, From} ->
+            From ! {seen, Hops};
+        Left ->
+            Next ! Left - 1,
+            member(Next, Hops + 1)
+    end.
+
+seen(Member, Rounds) ->
+    Member ! {seen, self()},
+    receive
+        {seen, Rounds} -> ok;
+        {seen, Other} -> throw({wrong, Rounds, Other})
+    end.

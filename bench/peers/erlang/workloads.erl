@@ -2,7 +2,7 @@
 %%
 %% Who may have many messages waiting keeps them off its heap, so that they are not copied by each garbage collection.
 -module(workloads).
--export([main/0, time/3, finish/2]).
+-export([main/0, time/3, finish/2, judge/2]).
 
 main() ->
     spawn_opt(fun listen/0, [{priority, max}]),
@@ -45,6 +45,9 @@ version() ->
 play("rpingpong", Workers, Pick) -> remote:pingpong(Workers, Pick(200, 100000));
 play("rthroughput", Workers, Pick) -> remote:throughput(Workers, Pick(20000, 2000000), 10000, 1000);
 play("rcreate", Workers, Pick) -> remote:create(Workers, Pick(100, 5000));
+play("rrings-1", Workers, Pick) -> remote:rings(Workers, 1, Pick(20, 1000));
+play("rrings-32", Workers, Pick) -> remote:rings(Workers, Pick(4, 32), Pick(20, 1000));
+play("rrings-320", Workers, Pick) -> remote:rings(Workers, Pick(4, 320), Pick(20, 1000));
 play(Workload, _, Pick) -> play(Workload, Pick).
 
 play("count", Pick) -> count(Pick(10000, 10000000));

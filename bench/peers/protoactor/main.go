@@ -50,6 +50,9 @@ func main() {
 		"rpingpong":   rpingpong,
 		"rthroughput": rthroughput,
 		"rcreate":     rcreate,
+		"rrings-1":    func(s *stage) uint64 { return rrings(s, 1) },
+		"rrings-32":   func(s *stage) uint64 { return rrings(s, s.pick(4, 32)) },
+		"rrings-320":  func(s *stage) uint64 { return rrings(s, s.pick(4, 320)) },
 	}[workload]
 	if !known {
 		fail("there is no workload `" + workload + "`")

@@ -18,7 +18,7 @@ import (
 // How long the other process may take to answer.
 const patience = 30 * time.Second
 
-// A partner is the other process, where actors of known kinds are spawned.
+// A partner is another process, where actors of known kinds are spawned.
 type partner struct {
 	remote  *remote.Remote
 	root    *actor.RootContext
@@ -32,7 +32,7 @@ func listening(system *actor.ActorSystem, kinds ...*remote.Kind) *remote.Remote 
 	return r
 }
 
-// Host is the other process: it says where it listens, and ends with its input.
+// Host is another process: it says where it listens, and ends with its input.
 func host(workers string) {
 	if count, err := strconv.Atoi(workers); err == nil {
 		runtime.GOMAXPROCS(count)
@@ -43,8 +43,23 @@ func host(workers string) {
 	select {}
 }
 
-// Start starts the other process, which ends with this one.
+// Start starts another process, which ends with this one.
 func start(s *stage) *partner {
+	return startAll(s, 1)[0]
+}
+
+// StartAll starts so many, and a remote here.
+func startAll(s *stage, count int) []*partner {
+	r := listening(s.root.ActorSystem())
+	partners := make([]*partner, count)
+	for i := range partners {
+		partners[i] = &partner{r, s.root, startProcess()}
+	}
+	return partners
+}
+
+// StartProcess returns where it listens.
+func startProcess() string {
 	program, err := os.Executable()
 	if err != nil {
 		fail(err.Error())
@@ -65,8 +80,7 @@ func start(s *stage) *partner {
 		_ = command.Wait()
 		fail("the other process has ended")
 	}()
-	r := listening(s.root.ActorSystem())
-	return &partner{r, s.root, strings.TrimSpace(address)}
+	return strings.TrimSpace(address)
 }
 
 // Spawn spawns an actor there, and waits until it is there.

@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/remote"
 )
 
-// Kinds are the actors that the other process spawns.
+// Kinds are the actors that another process spawns.
 func kinds() []*remote.Kind {
 	var master atomic.Pointer[actor.PID]
 	kind := func(name string, producer actor.Producer) *remote.Kind {
@@ -17,6 +17,7 @@ func kinds() []*remote.Kind {
 	return []*remote.Kind{
 		kind("ponger", func() actor.Actor { return &ponger{} }),
 		kind("sink", func() actor.Actor { return &sink{} }),
+		kind("hopper", func() actor.Actor { return &hopper{} }),
 		kind("registrar", func() actor.Actor { return &registrar{&master} }),
 		kind("settler", func() actor.Actor { return &settler{master.Load()} }),
 	}
@@ -52,7 +53,7 @@ func (p *ponger) Receive(ctx actor.Context) {
 		p.seen++
 		ctx.Respond(&Pong{Left: message.Left})
 	case *AskSeen:
-		ctx.Respond(&Seen{Pings: p.seen})
+		ctx.Respond(&Seen{Messages: p.seen})
 	}
 }
 
@@ -62,7 +63,7 @@ func rpingpong(s *stage) uint64 {
 	ponger := there.spawn("ponger")
 	pinger := s.root.Spawn(long(&pinger{s, ponger, rounds}))
 	s.time(0, func() { s.root.Send(pinger, &begin{}) })
-	if seen := ask[*Seen](there, ponger, &AskSeen{}).Pings; seen != rounds {
+	if seen := ask[*Seen](there, ponger, &AskSeen{}).Messages; seen != rounds {
 		fail(fmt.Sprintf("wrong: the pings seen should be %d and are %d", rounds, seen))
 	}
 	return 2 * rounds
