@@ -39,10 +39,10 @@ pub const LOCAL: [&str; 11] = [
     "repeat",
 ];
 
-/// The benchmarks of two processes, which those of [`REMOTING`] play.
-pub const REMOTE: [&str; 3] = ["rpingpong", "rthroughput", "rcreate"];
+/// The benchmarks of two or four processes, which those of [`REMOTING`] play.
+pub const REMOTE: [&str; 6] = ["rpingpong", "rthroughput", "rcreate", "rrings-1", "rrings-32", "rrings-320"];
 
-/// The peers whose actors are played in two processes.
+/// The peers that play in several processes.
 pub const REMOTING: [&str; 4] = ["pekko", "protoactor", "erlang", "caf"];
 
 /// All benchmarks that there are peers for.

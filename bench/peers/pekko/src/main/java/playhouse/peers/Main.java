@@ -79,7 +79,10 @@ public final class Main {
     private static final Map<String, Workload> REMOTE_WORKLOADS = Map.of(
             "rpingpong", Remote::pingpong,
             "rthroughput", Remote::throughput,
-            "rcreate", Remote::create);
+            "rcreate", Remote::create,
+            "rrings-1", (context, size, finish) -> RemoteRings.rings(context, size, finish, 1),
+            "rrings-32", (context, size, finish) -> RemoteRings.rings(context, size, finish, size.pick(4, 32)),
+            "rrings-320", (context, size, finish) -> RemoteRings.rings(context, size, finish, size.pick(4, 320)));
 
     private Main() {}
 
@@ -105,7 +108,7 @@ public final class Main {
         Config config = settings(words[4]);
         if (remote) {
             config = remote(config);
-            Partner.start(words[4]);
+            Partner.start(words[4], words[0].startsWith("rrings") ? RemoteRings.PARTNERS : 1);
         }
         Size size = new Size(words[2].equals("smoke"));
         long began = System.nanoTime();

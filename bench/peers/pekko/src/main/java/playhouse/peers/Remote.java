@@ -9,7 +9,7 @@ import playhouse.peers.Main.After;
 import playhouse.peers.Main.Play;
 import playhouse.peers.Main.Size;
 
-/** Workloads of two processes. */
+/** What goes between processes, and the workloads of two. */
 final class Remote {
     private static final int WINDOW = 10_000;
     private static final int ACKNOWLEDGE = 1_000;
@@ -49,7 +49,7 @@ final class Remote {
         }
     }
 
-    record Seen(long pings) implements Wire {
+    record Seen(long messages) implements Wire {
         static final String MANIFEST = "S";
 
         @Override
@@ -122,6 +122,24 @@ final class Remote {
         }
     }
 
+    record WantHopper(ActorRef<Wire> next, ActorRef<Wire> to) implements Wire {
+        static final String MANIFEST = "X";
+
+        @Override
+        public String manifest() {
+            return MANIFEST;
+        }
+    }
+
+    record Hop(long left) implements Wire {
+        static final String MANIFEST = "N";
+
+        @Override
+        public String manifest() {
+            return MANIFEST;
+        }
+    }
+
     /** What an actor is told in its own process only. */
     private enum Word implements Wire {
         BEGIN,
@@ -133,7 +151,7 @@ final class Remote {
         }
     }
 
-    /** The guardian of the other process: typed actors are not deployed from afar, but started by who is asked for them. */
+    /** The guardian of another process: typed actors are not deployed from afar, but started by who is asked for them. */
     static Behavior<Wire> host() {
         return Behaviors.receive((context, message) -> {
             if (message instanceof Create create) {
@@ -142,6 +160,8 @@ final class Remote {
                 want.to.tell(new Here(context.spawnAnonymous(new Ponger())));
             } else if (message instanceof WantSink want) {
                 want.source.tell(new Here(context.spawnAnonymous(new Sink(want.source))));
+            } else if (message instanceof WantHopper want) {
+                want.to.tell(new Here(context.spawnAnonymous(new RemoteRings.Hopper(want.next))));
             }
             return Behaviors.same();
         });
@@ -177,7 +197,7 @@ final class Remote {
                 ponger = here.actor;
                 ready.complete(null);
             } else if (message instanceof Seen told) {
-                seen.reached(told.pings);
+                seen.reached(told.messages);
             } else if (message == Word.BEGIN) {
                 ponger.tell(new Ping(rounds, self));
             } else {
@@ -208,7 +228,7 @@ final class Remote {
         var seen = new Finish();
         ActorRef<Wire> pinger = context.spawnAnonymous(
                 Behaviors.setup(own -> new Pinger(own.getSelf(), ready, finish, seen, rounds)));
-        Partner.guardian(context).tell(new WantPonger(pinger));
+        Partner.guardian(context, 0).tell(new WantPonger(pinger));
         var after = new After(rounds, seen, () -> pinger.tell(Word.REPORT));
         return new Play(2L * rounds, 0, ready, () -> pinger.tell(Word.BEGIN), after);
     }
@@ -280,7 +300,7 @@ final class Remote {
         long messages = size.pick(20_000, 2_000_000);
         var ready = new CompletableFuture<Void>();
         ActorRef<Wire> source = context.spawnAnonymous(new Source(ready, finish, messages));
-        Partner.guardian(context).tell(new WantSink(source));
+        Partner.guardian(context, 0).tell(new WantSink(source));
         return new Play(messages, messages * (messages + 1) / 2, ready, () -> source.tell(Word.BEGIN), null);
     }
 
@@ -325,7 +345,7 @@ final class Remote {
 
     static Play create(ActorContext<?> context, Size size, Finish finish) {
         int actors = size.pick(100, 5_000);
-        ActorRef<Wire> host = Partner.guardian(context);
+        ActorRef<Wire> host = Partner.guardian(context, 0);
         ActorRef<Wire> master =
                 context.spawnAnonymous(Behaviors.setup(own -> new Master(own.getSelf(), host, finish, actors)));
         return new Play(actors, actors, () -> master.tell(Word.BEGIN));

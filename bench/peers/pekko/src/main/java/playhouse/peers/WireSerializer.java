@@ -14,11 +14,13 @@ import playhouse.peers.Remote.AskSeen;
 import playhouse.peers.Remote.Create;
 import playhouse.peers.Remote.Created;
 import playhouse.peers.Remote.Here;
+import playhouse.peers.Remote.Hop;
 import playhouse.peers.Remote.Item;
 import playhouse.peers.Remote.Ping;
 import playhouse.peers.Remote.Pong;
 import playhouse.peers.Remote.Seen;
 import playhouse.peers.Remote.Took;
+import playhouse.peers.Remote.WantHopper;
 import playhouse.peers.Remote.WantPonger;
 import playhouse.peers.Remote.WantSink;
 import playhouse.peers.Remote.Wire;
@@ -60,13 +62,18 @@ public final class WireSerializer extends SerializerWithStringManifest implement
         } else if (message instanceof AskSeen ask) {
             put(to, ask.to());
         } else if (message instanceof Seen seen) {
-            to.putLong(seen.pings());
+            to.putLong(seen.messages());
         } else if (message instanceof WantPonger want) {
             put(to, want.to());
         } else if (message instanceof WantSink want) {
             put(to, want.source());
         } else if (message instanceof Here here) {
             put(to, here.actor());
+        } else if (message instanceof WantHopper want) {
+            put(to, want.next());
+            put(to, want.to());
+        } else if (message instanceof Hop hop) {
+            to.putLong(hop.left());
         }
     }
 
@@ -84,6 +91,8 @@ public final class WireSerializer extends SerializerWithStringManifest implement
             case WantPonger.MANIFEST -> new WantPonger(actor(from));
             case WantSink.MANIFEST -> new WantSink(actor(from));
             case Here.MANIFEST -> new Here(actor(from));
+            case WantHopper.MANIFEST -> new WantHopper(actor(from), actor(from));
+            case Hop.MANIFEST -> new Hop(from.getLong());
             default -> throw new NotSerializableException(manifest);
         };
     }
