@@ -47,8 +47,8 @@ pingpong(Workers, Rounds) ->
     Pinger = spawn(fun() ->
         receive start -> ok end,
         pinger(Ponger, Rounds),
-        Ponger ! {seen, self()},
         Ended = erlang:monotonic_time(nanosecond),
+        Ponger ! {seen, self()},
         receive {seen, Seen} -> Main ! {finished, Ended, Seen} end
     end),
     time(2 * Rounds, Rounds, fun() -> Pinger ! start end).
