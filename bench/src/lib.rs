@@ -13,6 +13,7 @@
 //! - [`steps`]: work with each message, for Savina's programs.
 //! - [`partner`]: the other process of a remote benchmark.
 //! - [`peer`]: other actor runtimes beside it, each a program of `bench/peers`.
+//! - `process`: the processes of both.
 //! - `workloads`: the workloads as actors. Every one checks its own result; a wrong result is a [`Failure`].
 //! - `savina`: the 30 programs of the Savina suite, with its parameters; `bench/SAVINA.md` says what differs.
 //! - `limit`: the floors: the same workloads written by hand without an actor runtime.
@@ -39,6 +40,7 @@ pub mod sweep;
 pub mod topology;
 
 mod limit;
+mod process;
 mod savina;
 mod workloads;
 

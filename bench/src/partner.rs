@@ -4,7 +4,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 
 use playhouse::prelude::*;
@@ -13,6 +14,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsa
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Failure;
+use crate::process::{END, Leader};
 
 /// What the first byte on the plain socket asks for: each frame back ...
 pub(crate) const ECHO: u8 = 1;
@@ -154,7 +156,8 @@ pub(crate) struct Partner {
     theater: String,
     pub(crate) socket: SocketAddr,
     certificates: Option<Certificates>,
-    child: Option<Child>,
+    /// The process, with its input.
+    child: Option<(Leader, Option<ChildStdin>)>,
     here: Option<Hosting>,
 }
 
@@ -175,18 +178,19 @@ impl Partner {
             return Ok(Partner { theater, socket: here.socket, certificates, child: None, here: Some(here) });
         };
         let mut command = program();
-        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let started = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(failure)?;
         let mut certificates_line = serde_json::to_vec(&certificates).map_err(failure)?;
         certificates_line.push(b'\n');
-        child.stdin.as_mut().expect("it is piped").write_all(&certificates_line).map_err(failure)?;
+        let (mut input, out) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
+        let leader = Leader::of(child);
+        input.as_mut().expect("it is piped").write_all(&certificates_line).map_err(failure)?;
         let mut line = String::new();
-        let out = child.stdout.take().expect("it is piped");
         BufReader::new(out).read_line(&mut line).map_err(failure)?;
         let (theater, socket) =
             line.trim().split_once(' ').ok_or_else(|| failure("it does not say where it listens"))?;
         let socket = socket.parse().map_err(failure)?;
-        Ok(Partner { theater: theater.to_owned(), socket, certificates, child: Some(child), here: None })
+        Ok(Partner { theater: theater.to_owned(), socket, certificates, child: Some((leader, input)), here: None })
     }
 
     /// A theater here, and the partner's.
@@ -204,10 +208,10 @@ impl Partner {
 
 impl Drop for Partner {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            drop(child.stdin.take());
+        if let Some((leader, input)) = &mut self.child {
+            drop(input.take());
             // It has nothing to lose.
-            let _ = child.wait();
+            let _ = leader.end_within(END);
         }
         if let Some(hosting) = self.here.take() {
             let _ = hosting.theater.shutdown();

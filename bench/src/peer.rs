@@ -2,28 +2,30 @@
 //!
 //! A peer is a program `bin/NAME WORKLOAD --size SIZE --workers N` below that folder, where `install` puts it. It plays the
 //! workload, checks the result, and prints one answer as a line of JSON; where the result is wrong it ends with another
-//! code than 0 and says on standard error what is. Having answered it waits for the end of its standard input: meanwhile its peak
-//! memory is read here from the operating system. (What `wait4` says is no less than the memory of who has started the process.)
+//! code than 0 and says on standard error what is. It ends when its standard input does, whatever it is at. Once it has answered, its
+//! peak memory is read here from the operating system, and then its input is closed. (What `wait4` says is no less than the memory of
+//! who has started the process.)
 
-use std::io::{BufRead, BufReader, Read};
+mod run;
+
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
+use std::process::Command;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory;
 use crate::outcome::{Failure, Size};
 use crate::registry::Benchmark;
 use crate::report::{Spread, figure, rounded};
 use crate::runner::{Options, measure_in_child};
 
+pub use run::become_peer;
+
 /// The peers' names.
 pub const ALL: [&str; 7] = ["actix", "ractor", "kameo", "pekko", "protoactor", "erlang", "caf"];
 
-/// The benchmarks that they play.
-pub const WORKLOADS: [&str; 11] = [
+/// The benchmarks of one process, which all of them play.
+pub const LOCAL: [&str; 11] = [
     "count",
     "pingpong",
     "threadring",
@@ -37,17 +39,33 @@ pub const WORKLOADS: [&str; 11] = [
     "repeat",
 ];
 
+/// The benchmarks of two or four processes, which those of [`REMOTING`] play.
+pub const REMOTE: [&str; 6] = ["rpingpong", "rthroughput", "rcreate", "rrings-1", "rrings-32", "rrings-320"];
+
+/// The peers that play in several processes.
+pub const REMOTING: [&str; 4] = ["pekko", "protoactor", "erlang", "caf"];
+
+/// All benchmarks that there are peers for.
+pub fn workloads() -> impl Iterator<Item = &'static str> {
+    LOCAL.into_iter().chain(REMOTE)
+}
+
+/// Whether the peer plays the benchmark of this name.
+pub fn plays(peer: &str, workload: &str) -> bool {
+    LOCAL.contains(&workload) || (REMOTE.contains(&workload) && REMOTING.contains(&peer))
+}
+
 /// What Playhouse itself is called beside them.
 pub const OURS: &str = "playhouse";
 
-/// Whether the peers play `benchmark` at this size.
+/// Whether some peers play `benchmark` at this size.
 ///
 /// # Errors
 ///
 /// Says what they play if they do not.
 pub fn check_played(benchmark: &Benchmark, size: Size) -> Result<(), Failure> {
-    if !WORKLOADS.contains(&benchmark.name) {
-        let played = WORKLOADS.join(", ");
+    if !workloads().any(|played| played == benchmark.name) {
+        let played = workloads().collect::<Vec<_>>().join(", ");
         return Err(Failure::new(format!("the peers do not play `{}`; they play {played}", benchmark.name)));
     }
     if size == Size::Paper {
@@ -160,11 +178,17 @@ impl Contender {
         self.missed.is_none()
     }
 
-    /// Has it play `benchmark` once: a peer by its program, Playhouse by the process `ours`.
-    pub fn play(&mut self, benchmark: &Benchmark, options: &Options, limit: Duration, ours: Command) {
+    /// The program of a peer.
+    pub fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
+    }
+
+    /// Has it play `benchmark` once. For a peer `command` runs its program, and takes what is said to that behind its own words; for
+    /// Playhouse it prints what [`answer_parent`](crate::runner::answer_parent) returns.
+    pub fn play(&mut self, benchmark: &Benchmark, options: &Options, limit: Duration, command: Command) {
         let run = match &self.program {
-            Some(program) => play(program, self.name, benchmark, options, limit),
-            None => play_ours(ours),
+            Some(_) => play(command, self.name, benchmark, options, limit),
+            None => play_ours(command),
         };
         match run {
             Ok(run) => self.runs.push(run),
@@ -187,10 +211,15 @@ fn play_ours(child: Command) -> Result<Run, Missed> {
     Ok(Run { version, ops: report.ops, ns_per_op: report.ns_per_op, peak_rss_mb: report.peak_rss_mb })
 }
 
-fn play(program: &Path, peer: &str, benchmark: &Benchmark, options: &Options, limit: Duration) -> Result<Run, Missed> {
-    let mut command = Command::new(program);
+fn play(
+    mut command: Command,
+    peer: &str,
+    benchmark: &Benchmark,
+    options: &Options,
+    limit: Duration,
+) -> Result<Run, Missed> {
     command.args([benchmark.name, "--size", options.size.name(), "--workers"]).arg(options.workers.to_string());
-    let ended = run(command, limit)?;
+    let ended = run::run(command, limit)?;
     if !ended.succeeded {
         return Err(Missed::Failed(format!("{}: {}", ended.status, last_lines(&ended.errors))));
     }
@@ -203,57 +232,6 @@ fn play(program: &Path, peer: &str, benchmark: &Benchmark, options: &Options, li
         }
         _ => Err(Missed::Failed(format!("it should say what it has played, and says `{}`", last_lines(&ended.out)))),
     }
-}
-
-/// What a process has said until its end.
-struct Ended {
-    succeeded: bool,
-    status: String,
-    out: String,
-    errors: String,
-    peak_rss_mb: Option<f64>,
-}
-
-fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed> {
-    let failed = |error: std::io::Error| Missed::Failed(format!("it cannot be run: {error}"));
-    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child: Child = started.map_err(failed)?;
-    let process = child.id().to_string();
-    let errors = child.stderr.take().expect("it is piped");
-    let errors = std::thread::spawn(move || read(errors));
-    let (input, out) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
-    let (said, hears) = channel();
-    std::thread::spawn(move || {
-        let (mut input, mut lines, mut peak_rss_mb) = (input, String::new(), None);
-        for line in BufReader::new(out).lines().map_while(Result::ok) {
-            if line.starts_with('{') {
-                peak_rss_mb = memory::peak_of(&process);
-                // Now it may end.
-                input.take();
-            }
-            lines.push_str(&line);
-            lines.push('\n');
-        }
-        // Nobody hears it any more after the limit.
-        let _ = said.send((lines, peak_rss_mb));
-    });
-    // The end of what it says is its own.
-    let heard = hears.recv_timeout(limit);
-    if heard.is_err() {
-        // It fails where the process has just ended by itself.
-        let _ = child.kill();
-    }
-    let status = child.wait().map_err(failed)?;
-    let (out, peak_rss_mb) = heard.map_err(|_| Missed::Over)?;
-    let errors = errors.join().unwrap_or_default();
-    Ok(Ended { succeeded: status.success(), status: status.to_string(), out, errors, peak_rss_mb })
-}
-
-fn read(mut from: impl Read) -> String {
-    let mut bytes = Vec::new();
-    // What came before an error is what there is.
-    let _ = from.read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The end of a text, in one line.

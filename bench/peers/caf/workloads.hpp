@@ -100,3 +100,7 @@ uint64_t skynet(stage&);
 uint64_t fib(stage&);
 uint64_t chameneos(stage&);
 uint64_t big(stage&);
+uint64_t rpingpong(stage&);
+uint64_t rthroughput(stage&);
+uint64_t rcreate(stage&);
+uint64_t rrings(stage&, uint64_t rings);

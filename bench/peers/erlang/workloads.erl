@@ -2,9 +2,10 @@
 %%
 %% Who may have many messages waiting keeps them off its heap, so that they are not copied by each garbage collection.
 -module(workloads).
--export([main/0]).
+-export([main/0, time/3, finish/2, judge/2]).
 
 main() ->
+    spawn_opt(fun listen/0, [{priority, max}]),
     try
         run(init:get_plain_arguments())
     catch
@@ -12,15 +13,21 @@ main() ->
         throw:{unknown, Workload} -> fail("there is no workload `~s`", [Workload])
     end.
 
-run([Workload, "--size", Size, "--workers", _]) when Size =:= "smoke"; Size =:= "default" ->
-    {Ops, Nanoseconds} = play(Workload, fun(Smoke, Default) ->
+%% Ends with the standard input, whatever the others are at.
+listen() ->
+    case io:get_line("") of
+        eof -> halt(0);
+        _ -> listen()
+    end.
+
+run([Workload, "--size", Size, "--workers", Workers]) when Size =:= "smoke"; Size =:= "default" ->
+    {Ops, Nanoseconds} = play(Workload, Workers, fun(Smoke, Default) ->
         case Size of "smoke" -> Smoke; "default" -> Default end
     end),
     io:format("{\"peer\":\"erlang\",\"version\":\"~s\",\"workload\":\"~s\",\"ops\":~b,\"ns\":~b}~n",
               [version(), Workload, Ops, Nanoseconds]),
-    %% Its memory is looked at until then.
-    io:get_line(""),
-    halt(0);
+    %% Its memory is looked at until its input ends.
+    receive after infinity -> ok end;
 run(_) ->
     fail("usage: erlang WORKLOAD --size smoke|default --workers N", []).
 
@@ -34,6 +41,14 @@ version() ->
         {ok, Version} -> string:trim(Version);
         {error, _} -> Release
     end.
+
+play("rpingpong", Workers, Pick) -> remote:pingpong(Workers, Pick(200, 100000));
+play("rthroughput", Workers, Pick) -> remote:throughput(Workers, Pick(20000, 2000000), 10000, 1000);
+play("rcreate", Workers, Pick) -> remote:create(Workers, Pick(100, 5000));
+play("rrings-1", Workers, Pick) -> remote:rings(Workers, 1, Pick(20, 1000));
+play("rrings-32", Workers, Pick) -> remote:rings(Workers, Pick(4, 32), Pick(20, 1000));
+play("rrings-320", Workers, Pick) -> remote:rings(Workers, Pick(4, 320), Pick(20, 1000));
+play(Workload, _, Pick) -> play(Workload, Pick).
 
 play("count", Pick) -> count(Pick(10000, 10000000));
 play("pingpong", Pick) -> pingpong(Pick(2000, 2000000));

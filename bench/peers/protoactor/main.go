@@ -18,6 +18,10 @@ import (
 )
 
 func main() {
+	go listen()
+	if len(os.Args) == 3 && os.Args[1] == "partner" {
+		host(os.Args[2])
+	}
 	if len(os.Args) != 6 || os.Args[2] != "--size" || os.Args[4] != "--workers" {
 		fail("usage: protoactor WORKLOAD --size smoke|default --workers N")
 	}
@@ -28,10 +32,7 @@ func main() {
 	}
 	runtime.GOMAXPROCS(workers)
 	s := &stage{finish: make(chan finished, 1), smoke: size == "smoke"}
-	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError}))
-	})
-	s.root = actor.NewActorSystem(quiet).Root
+	s.root = quietSystem().Root
 	play, known := map[string]func(*stage) uint64{
 		"count":      count,
 		"pingpong":   pingpong,
@@ -39,13 +40,19 @@ func main() {
 		"ringmulti": func(s *stage) uint64 {
 			return rings(s, s.pick(10, 100), s.pick(20, 100), s.pick(500, 100_000))
 		},
-		"fjcreate":  fjcreate,
-		"skynet":    skynet,
-		"chameneos": chameneos,
-		"big":       big,
-		"fib":       fib,
-		"executor":  executor,
-		"repeat":    repeat,
+		"fjcreate":    fjcreate,
+		"skynet":      skynet,
+		"chameneos":   chameneos,
+		"big":         big,
+		"fib":         fib,
+		"executor":    executor,
+		"repeat":      repeat,
+		"rpingpong":   rpingpong,
+		"rthroughput": rthroughput,
+		"rcreate":     rcreate,
+		"rrings-1":    func(s *stage) uint64 { return rrings(s, 1) },
+		"rrings-32":   func(s *stage) uint64 { return rrings(s, s.pick(4, 32)) },
+		"rrings-320":  func(s *stage) uint64 { return rrings(s, s.pick(4, 320)) },
 	}[workload]
 	if !known {
 		fail("there is no workload `" + workload + "`")
@@ -53,8 +60,20 @@ func main() {
 	ops := play(s)
 	fmt.Printf(`{"peer":"protoactor","version":"%s","workload":"%s","ops":%d,"ns":%d}`+"\n",
 		version(), workload, ops, s.elapsed.Nanoseconds())
-	// Its memory is looked at until then.
-	_, _ = os.Stdin.Read(make([]byte, 1))
+	// Its memory is looked at until its input ends.
+	select {}
+}
+
+// Listen ends the process with its standard input, whatever it is at.
+func listen() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+func quietSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError}))
+	}))
 }
 
 func fail(text string) {

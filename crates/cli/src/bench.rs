@@ -5,12 +5,14 @@ mod peers;
 mod report;
 mod sweep;
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use playhouse_bench::partner;
+use playhouse_bench::peer::become_peer;
 use playhouse_bench::registry::{self, Benchmark, Family};
 use playhouse_bench::runner::{self, Options, answer_parent};
 use playhouse_bench::sweep::STAGES_PER_WORKER;
@@ -67,6 +69,9 @@ pub struct Args {
     /// Be the other process of a remote benchmark
     #[arg(long, hide = true)]
     partner: bool,
+    /// Become the program of a peer, which ends with who has started this one
+    #[arg(long, hide = true, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
+    become_peer: Vec<OsString>,
 }
 
 fn names() -> PossibleValuesParser {
@@ -81,6 +86,10 @@ fn sizes() -> impl TypedValueParser<Value = Size> {
 
 /// Runs benchmarks and prints what was measured.
 pub fn run(args: &Args) -> ExitCode {
+    if let Some(program) = args.become_peer.first() {
+        let error = become_peer(&args.become_peer);
+        return fail(FAILED, &format!("{} cannot be run: {error}", program.display()));
+    }
     let options = Options {
         workers: args.workers.map_or(Options::default().workers, usize::from),
         stages_per_worker: args.stages.map(|stages| stages as usize),

@@ -4,8 +4,13 @@
 mod program;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use program::{refused, run};
 use serde_json::Value;
@@ -28,8 +33,24 @@ impl Peers {
     }
 
     fn bench(&self, arguments: &[&str]) -> (i32, String, String) {
-        let always = ["bench", "--size", "smoke", "--workers", "1", "--peers-dir", self.0.to_str().unwrap()];
-        run(&[&always, arguments].concat())
+        run(&[&self.always(), arguments].concat())
+    }
+
+    fn always(&self) -> [&str; 7] {
+        ["bench", "--size", "smoke", "--workers", "1", "--peers-dir", self.0.to_str().unwrap()]
+    }
+
+    /// What those say who have called [`ALIVE`]; nobody is left of them when there is no more.
+    fn alive(&self) -> Receiver<String> {
+        let pipe = self.0.join("alive");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let (said, hears) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(fs::File::open(pipe).unwrap()).lines() {
+                let _ = said.send(line.unwrap());
+            }
+        });
+        hears
     }
 
     /// The rows, and what was said on standard error.
@@ -51,6 +72,11 @@ fn counted(peer: &str, ns: u64) -> String {
         "echo '{{\"peer\":\"{peer}\",\"version\":\"1.2\",\"workload\":\"count\",\"ops\":10000,\"ns\":{ns}}}'\nread end || true"
     )
 }
+
+/// Opens the pipe of [`Peers::alive`] for as long as this process or one that it starts is there, and says so.
+const ALIVE: &str = "exec 3> \"$(dirname \"$0\")/../alive\"; echo here >&3";
+/// Longer than anything here takes that does not go on for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn peers_stand_beside_ours_in_the_same_run() {
@@ -164,6 +190,65 @@ fn a_peer_that_takes_too_long_is_over_the_limit() {
     assert!(csv.contains("\ncount,message,actix,,1,,,,,\"over 1 s\"\n"), "{csv}");
 }
 
+/// Also one that does not listen to its input.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_peer_outlives_who_has_started_it() {
+    for (test, signal) in [("killed", "-KILL"), ("interrupted", "-INT")] {
+        let peers = Peers::new(test, &[("actix", &format!("{ALIVE}\nexec sleep infinity"))]);
+        let alive = peers.alive();
+        let mut program = program::playhouse(&[&peers.always()[..], &["count", "--peers", "actix"]].concat());
+        let started = program.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut child = started.unwrap();
+        assert_eq!(alive.recv_timeout(PATIENCE).as_deref(), Ok("here"));
+        // As a terminal does it: who is not in its group hears nothing.
+        let group = format!("-{}", child.id());
+        assert!(Command::new("kill").args([signal, "--", &group]).status().unwrap().success());
+        child.wait().unwrap();
+        assert_eq!(alive.recv_timeout(PATIENCE), Err(std::sync::mpsc::RecvTimeoutError::Disconnected), "{signal}");
+    }
+}
+
+#[test]
+fn a_peer_that_stays_after_its_last_word_is_ended() {
+    let script = format!("{ALIVE}\n{}\nexec >/dev/null 2>&1\nexec tail -f /dev/null", counted("actix", 20_000));
+    let peers = Peers::new("stays", &[("actix", &script)]);
+    let alive = peers.alive();
+    let (code, _, errors) = peers.bench(&["--peers", "actix", "--runs", "1", "count"]);
+    assert_eq!((code, &*errors), (1, "error: count: actix: it has not ended 5 s after its last word\n"));
+    assert_eq!(alive.iter().collect::<Vec<_>>(), ["here"]);
+}
+
+/// It holds the ends of its pipes, and would have everybody wait.
+#[test]
+fn whom_a_peer_has_started_ends_with_it() {
+    let script = format!("{ALIVE}\ntail -f /dev/null &\n{}", counted("actix", 20_000));
+    let peers = Peers::new("two", &[("actix", &script)]);
+    let alive = peers.alive();
+    let (rows, errors) = peers.rows(&["--peers", "actix", "--peer-limit", "60", "--runs", "1", "count"]);
+    assert_eq!((&*errors, &rows[1]["ns_per_op"]), ("", &2.0.into()));
+    assert_eq!(alive.iter().collect::<Vec<_>>(), ["here"]);
+}
+
+#[test]
+fn remote_benchmarks_are_played_by_peers_with_remoting() {
+    let script = |peer| {
+        format!(
+            r#"case $1 in rpingpong) ops=400;; rthroughput) ops=20000;; rcreate) ops=100;; rrings-1) ops=80;; *) ops=320;; esac
+echo '{{"peer":"{peer}","version":"1.2","workload":"'$1'","ops":'$ops',"ns":5}}'"#
+        )
+    };
+    let peers = Peers::new("remote", &[("actix", &script("actix")), ("erlang", &script("erlang"))]);
+    let (rows, errors) = peers.rows(&["--peers", "actix,erlang", "--runs", "1", "remote"]);
+    let all = ["rpingpong", "rthroughput", "rcreate", "rrings-1", "rrings-32", "rrings-320"];
+    assert_eq!(errors, format!("note: actix does not play {}: bench/peers/README.md says why\n", all.join(", ")));
+    let played: Vec<_> =
+        rows.iter().map(|row| [&row["bench"], &row["who"]].map(|name| name.as_str().unwrap())).collect();
+    let both = |bench| [[bench, "playhouse"], [bench, "erlang"]];
+    assert_eq!(played, all.map(both).concat());
+    assert!(rows.iter().all(|row| row["ns_per_op"].is_number()), "{rows:?}");
+}
+
 #[test]
 fn a_table_fits_a_terminal_and_csv_has_a_line_per_run() {
     let peers = Peers::new("forms", &[("protoactor", &counted("protoactor", 12_345_678_900))]);
@@ -188,7 +273,8 @@ fn what_peers_do_not_play_is_refused() {
         refused(&[&["bench", "--peers-dir", folder], arguments].concat(), words);
     };
     refused(&["--peers", "akka", "count"], &["'akka'", "actix, ractor, kameo, pekko, protoactor, erlang, caf"]);
-    refused(&["idle", "--peers"], &["`idle`", "they play count, pingpong"]);
+    refused(&["idle", "--peers"], &["`idle`", "they play count, pingpong", "rpingpong"]);
+    refused(&["savina", "--peers"], &["`savina-pingpong`", "they play count, pingpong"]);
     refused(&["--size", "paper", "count", "--peers"], &["`paper`", "smoke and default"]);
     refused(&["count", "--peers", "--stats"], &["--peers", "--stats"]);
     refused(&["count", "--csv"], &["--peers"]);

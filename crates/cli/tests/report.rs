@@ -109,17 +109,26 @@ fn a_report_has_a_page_plots_and_all_figures() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn peers_are_in_a_report_beside_ours() {
+    use std::os::unix::fs::PermissionsExt;
+
     let (folder, peers) = (Folder::new("peers"), Folder::new("no-peers"));
-    fs::create_dir_all(&peers.0).unwrap();
+    let erlang = peers.0.join("bin/erlang");
+    fs::create_dir_all(peers.0.join("bin")).unwrap();
     fs::write(peers.0.join("install"), "").unwrap();
+    let answer = r#"{"peer":"erlang","version":"25","workload":"rcreate","ops":100,"ns":900}"#;
+    fs::write(&erlang, format!("#!/bin/sh\necho '{answer}'\n")).unwrap();
+    fs::set_permissions(&erlang, fs::Permissions::from_mode(0o755)).unwrap();
     let options = ["bench", "--size", "smoke", "--runs", "1", "--workers", "1", "--peers", "--peers-dir", peers.name()];
-    let (code, _, errors) = run(&[&options[..], &["--report", folder.name(), "count"]].concat());
+    let (code, _, errors) = run(&[&options[..], &["--report", folder.name(), "rcreate"]].concat());
     assert_eq!(code, 0, "{errors}");
     let raw = folder.text("raw.csv");
-    assert!(raw.lines().nth(1).unwrap().starts_with("count,message,playhouse,"), "{raw}");
+    assert!(raw.lines().nth(1).unwrap().starts_with("rcreate,actor,playhouse,"), "{raw}");
+    assert!(raw.lines().nth(2).unwrap().starts_with("rcreate,actor,erlang,25,1,100,1,9,"), "{raw}");
     let page = folder.text("index.html");
+    assert!(page.contains("<td>erlang</td>") && page.contains("None of these benchmarks is of one process"), "{page}");
     assert!(
         page.contains("beside other actor runtimes") && page.contains("there are no confidence intervals"),
         "{page}"

@@ -3,10 +3,10 @@
 //! The actors themselves share nothing: each program is written the way its runtime wants it.
 
 use std::fmt::Debug;
-use std::io::Read;
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 /// How much a workload does.
 #[derive(Clone, Copy)]
@@ -190,6 +190,29 @@ impl Finish {
     }
 }
 
+/// Waits until so many are done, and finishes with the sum of their numbers.
+pub struct Tally {
+    missing: u64,
+    sum: u64,
+    finish: Finish,
+}
+
+impl Tally {
+    /// So many are not done yet.
+    pub fn new(missing: u64, finish: Finish) -> Self {
+        Self { missing, sum: 0, finish }
+    }
+
+    /// One of them is, with this number.
+    pub fn done(&mut self, number: u64) {
+        self.sum += number;
+        self.missing -= 1;
+        if self.missing == 0 {
+            self.finish.reached(self.sum);
+        }
+    }
+}
+
 /// Held by the main thread.
 pub struct Finished(Receiver<(Instant, u64)>);
 
@@ -218,9 +241,14 @@ pub fn check<T: PartialEq + Debug>(what: &str, expected: T, found: T) -> Result<
     if expected == found { Ok(()) } else { Err(format!("wrong: {what} should be {expected:?} and is {found:?}")) }
 }
 
-/// Reads `WORKLOAD --size smoke|default --workers N`, has the workload played, prints the line, and waits for the end of the
-/// standard input.
+/// Reads `WORKLOAD --size smoke|default --workers N`, has the workload played, prints the line, and waits. Ends with the standard
+/// input, whatever the others are at.
 pub fn run(peer: &str, version: &str, play: impl FnOnce(&str, Size, usize) -> Option<Played>) -> ExitCode {
+    let listener = thread::spawn(|| {
+        // An error is as good as its end.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        exit(0)
+    });
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [workload, "--size", size @ ("smoke" | "default"), "--workers", workers] = words[..] else {
@@ -233,8 +261,8 @@ pub fn run(peer: &str, version: &str, play: impl FnOnce(&str, Size, usize) -> Op
         Some(Ok((ops, elapsed))) => {
             let ns = elapsed.as_nanos();
             println!(r#"{{"peer":"{peer}","version":"{version}","workload":"{workload}","ops":{ops},"ns":{ns}}}"#);
-            // Its memory is looked at until then.
-            let _ = std::io::stdin().read(&mut [0]);
+            // Its memory is looked at until its input ends.
+            let _ = listener.join();
             ExitCode::SUCCESS
         }
         Some(Err(wrong)) => fail(&wrong),

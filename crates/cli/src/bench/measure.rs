@@ -74,11 +74,15 @@ fn count_limit(report: &Report) -> Result<f64, Failure> {
     limit.ok_or_else(|| Failure::new("`count` has no floor to scale the targets by"))
 }
 
+/// This program, once more.
+pub fn this_program() -> Result<Command, Failure> {
+    let program = std::env::current_exe();
+    program.map(Command::new).map_err(|error| Failure::new(format!("the path of this program is not known: {error}")))
+}
+
 /// This program, told to measure one benchmark.
 pub fn child(benchmark: &Benchmark, options: &Options, args: &Args) -> Result<Command, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::new(format!("the path of this program is not known: {error}")))?;
-    let mut command = Command::new(program);
+    let mut command = this_program()?;
     command.args(["bench", "--child", "--workers"]).arg(options.workers.to_string());
     command.arg("--runs").arg(options.runs.to_string()).args(["--size", options.size.name()]);
     command.arg("--work").arg(args.work.to_string());

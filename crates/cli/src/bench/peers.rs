@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use playhouse_bench::Benchmark;
-use playhouse_bench::peer::{self, Contender, Folder, Row, check_played, rows, table_head, table_row};
+use playhouse_bench::peer::{self, Contender, Folder, Row, check_played, plays, rows, table_head, table_row};
 use playhouse_bench::registry;
 use playhouse_bench::runner::Options;
 
 use super::Progress;
-use super::measure::child;
+use super::measure::{child, this_program};
 use crate::output::print;
 
 /// The arguments of `playhouse bench` that are about peers.
@@ -44,12 +44,19 @@ impl Args {
 /// The benchmarks called `names`, or all that peers play.
 pub fn choose(names: &[String], options: &Options) -> Result<Vec<&'static Benchmark>, playhouse_bench::Failure> {
     let named: Vec<&str> =
-        if names.is_empty() { peer::WORKLOADS.to_vec() } else { names.iter().map(String::as_str).collect() };
+        if names.is_empty() { peer::workloads().collect() } else { names.iter().map(String::as_str).collect() };
     let mut chosen: Vec<&Benchmark> = Vec::new();
-    for benchmark in named.into_iter().map(registry::find_all).collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
-        check_played(benchmark, options.size)?;
-        if !chosen.iter().any(|known| known.name == benchmark.name) {
-            chosen.push(benchmark);
+    for name in named {
+        let found = registry::find_all(name)?;
+        let played: Vec<_> = found.iter().filter(|benchmark| check_played(benchmark, options.size).is_ok()).collect();
+        // Of a family those that are played; of none of them, why not.
+        if let (true, Some(first)) = (played.is_empty(), found.first()) {
+            check_played(first, options.size)?;
+        }
+        for benchmark in played {
+            if !chosen.iter().any(|known| known.name == benchmark.name) {
+                chosen.push(benchmark);
+            }
         }
     }
     Ok(chosen)
@@ -71,6 +78,12 @@ pub fn compare(
             Err(absent) => eprintln!("note: {absent}"),
         }
     }
+    for (peer, _) in &peers {
+        let not: Vec<_> = benchmarks.iter().map(|benchmark| benchmark.name).filter(|name| !plays(peer, name)).collect();
+        if !not.is_empty() {
+            eprintln!("note: {peer} does not play {}: bench/peers/README.md says why", not.join(", "));
+        }
+    }
     let limit = Duration::from_secs(u64::from(*peer_limit));
     match (args.json, csv) {
         (false, false) => print(&table_head()),
@@ -80,14 +93,22 @@ pub fn compare(
     let mut all = Vec::new();
     let mut versions: Vec<String> = Vec::new();
     for (number, benchmark) in benchmarks.iter().enumerate() {
-        let theirs = peers.iter().map(|(name, program)| Contender::peer(name, program.clone()));
+        let playing = peers.iter().filter(|(name, _)| plays(name, benchmark.name));
+        let theirs = playing.map(|(name, program)| Contender::peer(name, program.clone()));
         let mut contenders: Vec<_> = [Contender::ours()].into_iter().chain(theirs).collect();
         for _ in 0..options.runs {
             for contender in contenders.iter_mut().filter(|contender| contender.plays()) {
                 let label = format!("{}: {}", benchmark.name, contender.name());
                 let progress = Progress::say(number, benchmarks.len(), &label);
-                let ours = child(benchmark, &Options { runs: 1, ..*options }, args)?;
-                contender.play(benchmark, options, limit, ours);
+                let command = match contender.program() {
+                    Some(program) => {
+                        let mut command = this_program()?;
+                        command.args(["bench", "--become-peer"]).arg(program);
+                        command
+                    }
+                    None => child(benchmark, &Options { runs: 1, ..*options }, args)?,
+                };
+                contender.play(benchmark, options, limit, command);
                 progress.clear();
             }
         }

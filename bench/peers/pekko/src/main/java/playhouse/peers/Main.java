@@ -2,11 +2,14 @@ package playhouse.peers;
 
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import org.apache.pekko.Version;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.Behavior;
@@ -34,9 +37,14 @@ public final class Main {
     /**
      * A workload whose actors are there.
      *
+     * @param ready when it may be started
      * @param after null where nothing is left to look at
      */
-    record Play(long ops, long expected, Runnable start, After after) {
+    record Play(long ops, long expected, CompletionStage<?> ready, Runnable start, After after) {
+        Play(long ops, long expected, Runnable start, After after) {
+            this(ops, expected, CompletableFuture.completedStage(null), start, after);
+        }
+
         Play(long ops, long expected, Runnable start) {
             this(ops, expected, start, null);
         }
@@ -68,28 +76,40 @@ public final class Main {
             Map.entry("executor", Messages::executor),
             Map.entry("repeat", Messages::repeat));
 
+    private static final Map<String, Workload> REMOTE_WORKLOADS = Map.of(
+            "rpingpong", Remote::pingpong,
+            "rthroughput", Remote::throughput,
+            "rcreate", Remote::create,
+            "rrings-1", (context, size, finish) -> RemoteRings.rings(context, size, finish, 1),
+            "rrings-32", (context, size, finish) -> RemoteRings.rings(context, size, finish, size.pick(4, 32)),
+            "rrings-320", (context, size, finish) -> RemoteRings.rings(context, size, finish, size.pick(4, 320)));
+
     private Main() {}
 
     public static void main(String[] words) throws Exception {
+        var listener = new Thread(Main::listen);
+        listener.setDaemon(true);
+        listener.start();
+        if (words.length == 2 && words[0].equals("partner")) {
+            Partner.host(remote(settings(words[1])));
+            listener.join();
+        }
         if (words.length != 5
                 || !words[1].equals("--size")
                 || !(words[2].equals("smoke") || words[2].equals("default"))
                 || !words[3].equals("--workers")) {
             fail("usage: pekko WORKLOAD --size smoke|default --workers N");
         }
-        Workload workload = WORKLOADS.get(words[0]);
+        boolean remote = REMOTE_WORKLOADS.containsKey(words[0]);
+        Workload workload = remote ? REMOTE_WORKLOADS.get(words[0]) : WORKLOADS.get(words[0]);
         if (workload == null) {
             fail("there is no workload `" + words[0] + "`");
         }
-        // As many threads as workers. An actor may handle 100 messages before the next has its turn: nobody waits to be heard here.
-        String settings = """
-                pekko.log-dead-letters = off
-                pekko.actor.default-dispatcher {
-                  fork-join-executor { parallelism-min = %1$s, parallelism-max = %1$s }
-                  throughput = 100
-                }
-                """.formatted(words[4]);
-        Config config = ConfigFactory.parseString(settings).withFallback(ConfigFactory.load());
+        Config config = settings(words[4]);
+        if (remote) {
+            config = remote(config);
+            Partner.start(words[4], words[0].startsWith("rrings") ? RemoteRings.PARTNERS : 1);
+        }
         Size size = new Size(words[2].equals("smoke"));
         long began = System.nanoTime();
         for (int run = 0; run < WARM_UP_RUNS && (run < 2 || System.nanoTime() - began < WARM_UP_NS); run++) {
@@ -105,9 +125,47 @@ public final class Main {
                 "{\"peer\":\"pekko\",\"version\":\"%s\",\"workload\":\"%s\",\"ops\":%d,\"ns\":%d}%n",
                 Version.current(), words[0], median.ops, median.ns);
         System.out.flush();
-        // Its memory is looked at until then.
-        System.in.read();
+        // Its memory is looked at until its input ends.
+        listener.join();
+    }
+
+    /** Ends the process with its standard input, whatever the others are at. */
+    private static void listen() {
+        try {
+            System.in.transferTo(OutputStream.nullOutputStream());
+        } catch (IOException error) {
+            // As good as its end.
+        }
         Runtime.getRuntime().halt(0);
+    }
+
+    /** As many threads as workers. An actor may handle 100 messages before the next has its turn: nobody waits to be heard here. */
+    private static Config settings(String workers) {
+        String settings = """
+                pekko.log-dead-letters = off
+                pekko.actor.default-dispatcher {
+                  fork-join-executor { parallelism-min = %1$s, parallelism-max = %1$s }
+                  throughput = 100
+                }
+                """.formatted(workers);
+        return ConfigFactory.parseString(settings).withFallback(ConfigFactory.load());
+    }
+
+    /** With Artery over TCP, on a port of the system's choice. What its queue does not hold is lost, so it holds all that is under way. */
+    private static Config remote(Config config) {
+        String settings = """
+                pekko.actor {
+                  provider = remote
+                  serializers.wire = "playhouse.peers.WireSerializer"
+                  serialization-bindings { "playhouse.peers.Remote$Wire" = wire }
+                }
+                pekko.remote.artery {
+                  transport = tcp
+                  canonical { hostname = "127.0.0.1", port = 0 }
+                  advanced.outbound-message-queue-size = 16384
+                }
+                """;
+        return ConfigFactory.parseString(settings).withFallback(config);
     }
 
     private static Played play(Workload workload, Size size, Config config) throws Exception {
@@ -119,6 +177,7 @@ public final class Main {
         });
         ActorSystem<Void> system = ActorSystem.create(guardian, "peer", config);
         Play play = created.get();
+        play.ready().toCompletableFuture().get();
         long started = System.nanoTime();
         play.start().run();
         Finish.State ended = finish.state.get();
@@ -140,7 +199,7 @@ public final class Main {
         }
     }
 
-    private static void fail(String text) {
+    static void fail(String text) {
         System.err.println(text);
         Runtime.getRuntime().halt(1);
     }
