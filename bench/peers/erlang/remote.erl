@@ -73,11 +73,10 @@ throughput(Workers, Messages, Window, Every) ->
     Main = self(),
     Node = partner(Workers),
     Source = spawn(fun() ->
-        Sink = spawn(Node, ?MODULE, sink, [self(), Every, 0, 0]),
-        receive start -> ok end,
-        finish(Main, flow(Sink, send(Sink, 0, min(Window, Messages)), Messages, Every))
+        receive {start, Sink} -> finish(Main, flow(Sink, send(Sink, 0, min(Window, Messages)), Messages, Every)) end
     end),
-    time(Messages, Messages * (Messages + 1) div 2, fun() -> Source ! start end).
+    Sink = spawn_opt(Node, ?MODULE, sink, [Source, Every, 0, 0], [{message_queue_data, off_heap}]),
+    time(Messages, Messages * (Messages + 1) div 2, fun() -> Source ! {start, Sink} end).
 
 %% Returns the sum that the sink has come to.
 flow(Sink, Sent, Messages, Every) ->
@@ -105,12 +104,12 @@ sink(Source, Every, Sum, Count) ->
 create(Workers, Actors) ->
     Main = self(),
     Node = partner(Workers),
-    Master = spawn(fun() ->
+    Master = spawn_opt(fun() ->
         receive start -> ok end,
         [spawn_request(Node, ?MODULE, creature, [self()], []) || _ <- lists:seq(1, Actors)],
         created(Actors, []),
         finish(Main, Actors)
-    end),
+    end, [{message_queue_data, off_heap}]),
     time(Actors, Actors, fun() -> Master ! start end).
 
 %% Until each has said so. Their numbers come too.

@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::fit::Line;
 use crate::memory::resident_bytes;
 
-/// The memory of the process over a run: of all of it, also of other systems in it.
+/// The memory of the process over a run: of all of it, also of other systems in it, and of what a server knows of a world that is
+/// driven from outside (who is in which chat).
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Memory {
     /// Resident bytes before there was any directory or client; `None` where the operating system does not say, here and below.

@@ -172,6 +172,14 @@ impl World {
             self.directories.len()
         )
     }
+
+    /// Before memory is looked at, so that no turn takes longer for it from outside either.
+    fn tell_driver(&self, now: Duration) {
+        if let Some(driver) = &self.driver {
+            // Whoever no longer listens does not want to know.
+            let _ = driver.send(PhaseEnd { messages: self.sent, took: now.saturating_sub(self.began) });
+        }
+    }
 }
 
 impl Actor for World {}
@@ -199,11 +207,13 @@ impl Handler<PhaseDone> for World {
         let next = match self.phase {
             Phase::Open(_) => {
                 self.set_up = now.saturating_sub(self.opened);
+                self.tell_driver(now);
                 Phase::Meet
             }
             Phase::Meet => {
                 // What a driver takes before it begins is left out.
                 self.set_up += now.saturating_sub(self.began);
+                self.tell_driver(now);
                 self.memory.note(0);
                 self.report(0, now);
                 Phase::Turn(1)
@@ -217,15 +227,14 @@ impl Handler<PhaseDone> for World {
                 }
                 self.turns += 1;
                 self.messages_in_turns += self.sent;
+                self.tell_driver(now);
                 self.memory.note(turn);
                 self.report(turn, now);
                 if turn < self.scenario.turns && !self.ends { Phase::Turn(turn + 1) } else { Phase::Close }
             }
             Phase::Close => return,
         };
-        if let Some(driver) = &self.driver {
-            // Whoever no longer listens does not want to know.
-            let _ = driver.send(PhaseEnd { messages: self.sent, took: now.saturating_sub(self.began) });
+        if self.driver.is_some() {
             return;
         }
         match (&next, self.guide) {

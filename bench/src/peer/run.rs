@@ -36,6 +36,13 @@ pub(super) struct Ended {
     pub(super) peak_rss_mb: Option<f64>,
 }
 
+enum Heard {
+    /// Its first line of JSON, after which it is to end.
+    Answer,
+    /// All it has said, and its peak memory.
+    All(String, Option<f64>),
+}
+
 /// Runs `command` until it has said its last word, and closes its input as soon as it has answered.
 pub(super) fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed> {
     let failed = |error: io::Error| Missed::Failed(format!("it cannot be run: {error}"));
@@ -49,24 +56,32 @@ pub(super) fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed
     std::thread::spawn(move || {
         let (mut input, mut lines, mut peak_rss_mb) = (input, String::new(), None);
         for line in BufReader::new(out).lines().map_while(Result::ok) {
-            if line.starts_with('{') {
+            if line.starts_with('{') && input.is_some() {
                 peak_rss_mb = memory::peak_of(&process);
                 // Now it may end.
                 input.take();
+                let _ = said.send(Heard::Answer);
             }
             lines.push_str(&line);
             lines.push('\n');
         }
         // Nobody hears it any more after the limit.
-        let _ = said.send((lines, peak_rss_mb));
+        let _ = said.send(Heard::All(lines, peak_rss_mb));
     });
-    let Ok((out, peak_rss_mb)) = hears.recv_timeout(limit) else {
-        leader.kill();
-        return Err(Missed::Over);
+    let stays = || Missed::Failed(format!("it has not ended {} s after its last word", END.as_secs()));
+    let heard = match hears.recv_timeout(limit) {
+        Ok(Heard::Answer) => hears.recv_timeout(END).map_err(|_| stays()),
+        heard => heard.map_err(|_| Missed::Over),
     };
-    let Some(status) = leader.end_within(END) else {
-        return Err(Missed::Failed(format!("it has not ended {} s after its last word", END.as_secs())));
+    let (out, peak_rss_mb) = match heard {
+        Ok(Heard::All(lines, peak_rss_mb)) => (lines, peak_rss_mb),
+        Ok(Heard::Answer) => return Err(stays()),
+        Err(missed) => {
+            leader.kill();
+            return Err(missed);
+        }
     };
+    let Some(status) = leader.end_within(END) else { return Err(stays()) };
     let status = status.map_err(failed)?;
     // Somebody whom it has started may still hold its end, if not in its group.
     let errors = errors.recv_timeout(END).unwrap_or_default();

@@ -51,7 +51,7 @@ impl Teller {
     #[started]
     fn open(&mut self, ctx: &mut Context<Self>) {
         let opened = Durable::open(&self.pool, Arc::clone(&self.store), "account", Account::default());
-        opened.then(ctx, |this, account, _| this.account = Some(account.unwrap()));
+        opened.then(ctx, |this, account, _| account.unwrap().replace_older(&mut this.account));
     }
 
     #[message(when = "self.account.is_some()")]

@@ -404,11 +404,12 @@ impl House {
     /// Hears callers until the theater closes.
     pub(crate) fn hear_callers(self: &Arc<Self>, listener: &dyn Listener) {
         loop {
-            let caller = listener.accept();
+            // It may be the user's code.
+            let caller = catch_unwind(AssertUnwindSafe(|| listener.accept()));
             if self.is_closing() {
                 return;
             }
-            let Ok(wire) = caller else {
+            let Ok(Ok(wire)) = caller else {
                 // Out of descriptors, for example: callers wait.
                 std::thread::sleep(TICK);
                 continue;
@@ -419,13 +420,15 @@ impl House {
             }
             let house = Arc::clone(self);
             let heard = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
-                if let Err(error) = house.answer(wire)
-                    && !matches!(error, TheaterError::Io { .. })
-                    && let Some(OnStranger(hook)) = &house.settings.on_stranger
-                {
-                    // It is the user's code.
-                    let _ = catch_unwind(AssertUnwindSafe(|| hook(&error)));
-                }
+                // Some of it is the user's code.
+                let _ = catch_unwind(AssertUnwindSafe(|| {
+                    if let Err(error) = house.answer(wire)
+                        && !matches!(error, TheaterError::Io { .. })
+                        && let Some(OnStranger(hook)) = &house.settings.on_stranger
+                    {
+                        hook(&error);
+                    }
+                }));
                 house.callers.fetch_sub(1, Ordering::AcqRel);
             });
             if heard.is_err() {

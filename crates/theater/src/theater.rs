@@ -132,8 +132,8 @@ impl TheaterBuilder {
     /// listened on, or two actors or messages of this program are called alike on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
         let listener = self.listen.as_deref().map(|address| listen(address, &self.settings)).transpose()?;
-        let listens = listener.as_ref().and_then(|listener| listener.address().ok());
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
+        let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(io_error)?;
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
         if system.core().config().simulated.is_some() {

@@ -34,7 +34,7 @@ pub struct Drive {
     pub moves: u64,
     /// Messages that those took.
     pub messages: u64,
-    /// Seconds from the first byte of the first turn to the last answer.
+    /// Seconds from the first byte of a turn to its answer, of all turns together.
     pub seconds: f64,
     /// Moves per second.
     pub moves_per_second: f64,
@@ -205,8 +205,8 @@ impl Parts<'_> {
     }
 }
 
-/// How long a server may take to answer to a call.
-const CALL_MAX: Duration = Duration::from_secs(10);
+/// How long a server may take to answer to a call: it may have to open a large world first.
+const CALL_MAX: Duration = Duration::from_secs(60);
 
 /// Drives the world of the server at `address` (`host:port`) by a recording, to its end. `observer` is told of each turn that has
 /// ended, outside what is measured.
@@ -252,7 +252,6 @@ pub fn drive(recording: &Recording, address: &str, mut observer: impl FnMut(u32)
     if next > 0 {
         skipped = parts.lines.number - begins_at;
     }
-    let begun = Instant::now();
     for turn in next.max(1)..=recording.header.turns {
         let text = parts.next(|line| line.starts_with("end "))?;
         let sent = Instant::now();
@@ -263,7 +262,7 @@ pub fn drive(recording: &Recording, address: &str, mut observer: impl FnMut(u32)
         messages += messages_of_turn;
         observer(turn);
     }
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = latencies.iter().sum::<u64>() as f64 / 1e9;
     send(&stream, "close\n");
     let turns = latencies.len() as u32;
     let report = report(&mut answers, recording.header.turns + 1, skipped)?;

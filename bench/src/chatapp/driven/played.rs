@@ -12,6 +12,7 @@ use crate::chatapp::report::Report;
 use crate::chatapp::run::{DeadLetters, Options, RunError, build};
 use crate::chatapp::scenario::Scenario;
 use crate::chatapp::world::{Outcome, PhaseEnd, World};
+use crate::memory;
 
 /// A world on a system of its own, which waits for its set-up or for its next turn.
 pub(super) struct Played {
@@ -33,6 +34,9 @@ impl Played {
     /// A world whose clients are there, and have not met.
     pub fn open(scenario: &Scenario, options: &Options) -> Result<Played, RunError> {
         scenario.check().map_err(RunError::Scenario)?;
+        // What an earlier world of this process has left is not this one's.
+        memory::give_back();
+        memory::forget_peak();
         let begun = Instant::now();
         let system = build(options).map_err(RunError::System)?;
         let dead_letters = DeadLetters::of(&system);

@@ -111,7 +111,7 @@ impl Header {
         let mut words = text.splitn(if between.is_empty() { 6 } else { 8 }, ' ');
         let fingerprint = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
         let mut named = |name: &str| (words.next()? == name).then_some(words.next()?.parse::<u32>().ok()?);
-        let (clients, turns) = (named("clients")?, named("turns")?);
+        let (clients, turns) = (named("clients").filter(|clients| *clients > 0)?, named("turns")?);
         let extra = if between.is_empty() { 0 } else { named(between)? };
         Some((Header { fingerprint, clients, turns, name: words.next()?.to_owned() }, extra))
     }

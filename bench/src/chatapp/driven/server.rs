@@ -14,7 +14,7 @@ use crate::chatapp::report::Report;
 use crate::chatapp::run::{Options, RunError};
 use crate::chatapp::scenario::Scenario;
 
-/// A driver that says nothing for so long loses its connection, so that others may go on.
+/// A driver that says nothing, or reads nothing, for so long loses its connection, so that others may go on.
 pub const SILENCE_MAX: Duration = Duration::from_secs(300);
 
 /// How long what a refused driver still sends is taken in, so that it reads why it was refused.
@@ -176,6 +176,7 @@ impl Place {
         let Ok(address) = stream.peer_addr() else { return };
         let _ = stream.set_nodelay(true);
         let _ = stream.set_read_timeout(Some(SILENCE_MAX));
+        let _ = stream.set_write_timeout(Some(SILENCE_MAX));
         let mut world = match self.world.try_lock() {
             Ok(world) => world,
             Err(TryLockError::Poisoned(world)) => {
@@ -242,7 +243,9 @@ impl Place {
             };
             match ended {
                 Ok(end) => {
-                    if writeln!(stream, "done {next} {} {}", end.took.as_nanos(), end.messages).is_err() {
+                    // In one piece: each write wakes who waits for it.
+                    let done = format!("done {next} {} {}\n", end.took.as_nanos(), end.messages);
+                    if stream.write_all(done.as_bytes()).is_err() {
                         return Ok(Visit::Gone);
                     }
                 }
@@ -266,12 +269,14 @@ impl Place {
 
     fn close(&self, mut stream: &TcpStream, report: Box<Report>) {
         let json = serde_json::to_string(&report).expect("INVARIANT: a report has a JSON form");
-        // It is told of below, whether or not who drove still listens.
-        let _ = writeln!(stream, "report {json}").and_then(|()| stream.shutdown(Shutdown::Write));
+        // First, so that who ends this server when it has read the report finds it told of here.
         (self.observer)(Event::Played(report));
+        let _ = writeln!(stream, "report {json}").and_then(|()| stream.shutdown(Shutdown::Write));
     }
 
     fn lose(&self, why: String) -> Bad {
+        // Who ends this server for that is not to cut off who drives before it has read why.
+        *lock(&self.driver) = None;
         (self.observer)(Event::Lost(why.clone()));
         Bad::new(format!("the world has stopped: {why}"))
     }

@@ -11,6 +11,7 @@
 mod faulty;
 mod theaters;
 
+use std::fmt;
 use std::io::{ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -47,6 +48,12 @@ pub struct Subject {
     pub(super) address: String,
 }
 
+impl fmt::Debug for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subject({})", self.address)
+    }
+}
+
 impl Subject {
     pub(super) fn new<T: Transport>(address: &str, make: impl Fn() -> T + Send + Sync + 'static) -> Subject {
         Subject { make: Arc::new(move || Arc::new(make())), address: address.to_owned() }
@@ -68,23 +75,25 @@ impl Subject {
         patient(said("calling", self.transport().connect(address, PATIENCE))?)
     }
 
+    /// Calls who listens there, who hears it meanwhile: both ends.
+    fn meet(&self, listener: &dyn Listener, address: SocketAddr) -> Result<Pair, String> {
+        std::thread::scope(|scope| {
+            let calls = scope.spawn(|| self.call(address));
+            let called = patient(said("hearing a caller", listener.accept())?);
+            Ok((calls.join().map_err(|_| "`connect` panics")??, called?))
+        })
+    }
+
     /// Both ends of a connection: who called, and who was called.
     fn pair(&self) -> Result<Pair, String> {
         let (listener, address) = self.listen()?;
-        let called = std::thread::spawn(move || listener.accept());
-        let calls = self.call(address)?;
-        let called = said("hearing a caller", called.join().map_err(|_| "`accept` panics")?)?;
-        Ok((calls, patient(called)?))
+        self.meet(&*listener, address)
     }
 }
 
 fn patient(wire: Box<dyn Wire>) -> Result<Box<dyn Wire>, String> {
     said("setting a limit", wire.set_limit(PATIENCE))?;
     Ok(wire)
-}
-
-fn hear(listener: &dyn Listener) -> Result<Box<dyn Wire>, String> {
-    patient(said("hearing a caller", listener.accept())?)
 }
 
 fn said<T>(what: &str, result: std::io::Result<T>) -> Result<T, String> {
@@ -96,7 +105,7 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome {
 }
 
 /// The rules, in the order in which they are tried.
-pub const RULES: [Rule<Subject>; 17] = [
+pub const RULES: [Rule<Subject>; 18] = [
     Rule {
         name: "free ports",
         says: "port 0 stands for a port that is free, which the listener tells",
@@ -110,6 +119,11 @@ pub const RULES: [Rule<Subject>; 17] = [
     Rule { name: "limits", says: "reads and writes keep their limit", check: limits },
     Rule { name: "would block", says: "who does not block is told that it would", check: would_block },
     Rule { name: "something to read", says: "the descriptor tells of what has come", check: readable },
+    Rule {
+        name: "short reads",
+        says: "where less is read than there is room for, nothing else has come, or the descriptor tells of it",
+        check: short_reads,
+    },
     Rule { name: "room to write", says: "the descriptor tells of room", check: writable },
     Rule { name: "the end is told", says: "the descriptor tells of the end", check: end_is_told },
     Rule { name: "half an end", says: "one direction ends alone", check: half },
@@ -126,16 +140,19 @@ pub const RULES: [Rule<Subject>; 17] = [
 /// It takes some seconds. It opens a few dozen connections, and carries about 100 MiB.
 pub fn check<T: Transport>(address: &str, make: impl Fn() -> T + Send + Sync + 'static) -> Report {
     let subject = Subject::new(address, make);
-    Report::of("transport", &RULES, |rule| {
-        let (tell, told) = mpsc::channel();
-        let (check, subject) = (rule.check, subject.clone());
-        // Left behind where it waits for ever.
-        std::thread::spawn(move || drop(tell.send(catch_unwind(AssertUnwindSafe(|| check(&subject))))));
-        match told.recv_timeout(LIMIT) {
-            Ok(outcome) => outcome.unwrap_or_else(|thrown| resume_unwind(thrown)),
-            Err(_) => Err(format!("nothing has come of it after {LIMIT:?}")),
-        }
-    })
+    Report::of("transport", &RULES, |rule| decide(rule, &subject))
+}
+
+/// Tries a rule, for so long.
+fn decide(rule: &Rule<Subject>, subject: &Subject) -> Outcome {
+    let (tell, told) = mpsc::channel();
+    let (check, subject) = (rule.check, subject.clone());
+    // Left behind where it waits for ever.
+    std::thread::spawn(move || drop(tell.send(catch_unwind(AssertUnwindSafe(|| check(&subject))))));
+    match told.recv_timeout(LIMIT) {
+        Ok(outcome) => outcome.unwrap_or_else(|thrown| resume_unwind(thrown)),
+        Err(_) => Err(format!("nothing has come of it after {LIMIT:?}")),
+    }
 }
 
 // -- addresses --------------------------------------------------------------------------------------------------------
@@ -148,8 +165,7 @@ fn free_ports(subject: &Subject) -> Outcome {
     }
     ensure(first != second, || format!("two listen at {first}"))?;
     for (listener, address) in [(one, first), (other, second)] {
-        let calls = subject.call(address)?;
-        let called = hear(&*listener)?;
+        let (calls, called) = subject.meet(&*listener, address)?;
         write_all(&*calls, &[7])?;
         read_exact(&*called, &mut [0])?;
     }
@@ -169,9 +185,7 @@ fn given_back(subject: &Subject) -> Outcome {
     let (listener, address) = subject.listen()?;
     drop(listener);
     let again = said("listening where somebody has listened", subject.transport().listen(address))?;
-    let _calls = subject.call(address)?;
-    hear(&*again)?;
-    Ok(())
+    subject.meet(&*again, address).map(drop)
 }
 
 fn nobody(subject: &Subject) -> Outcome {
@@ -292,8 +306,7 @@ fn apart(subject: &Subject) -> Outcome {
     let (listener, address) = subject.listen()?;
     let mut pairs = Vec::new();
     for _ in 0..16 {
-        let calls = subject.call(address)?;
-        pairs.push((calls, hear(&*listener)?));
+        pairs.push(subject.meet(&*listener, address)?);
     }
     let mut names = Vec::new();
     for (name, (calls, _)) in pairs.iter().enumerate() {
@@ -451,6 +464,35 @@ fn readable(subject: &Subject) -> Outcome {
         drain(&*one, &mut watch, 10)?;
     }
     Ok(())
+}
+
+fn short_reads(subject: &Subject) -> Outcome {
+    let (one, other) = subject.pair()?;
+    let mut watch = Watch::on(&*one)?;
+    let writer = std::thread::spawn(move || write_stream(&*other, 8, 1 << 20).map(|()| other));
+    let mut room = [0; 1 << 16];
+    let mut place = 0;
+    while place < 1 << 20 {
+        watch.until("that something has come, after less was read than there was room for", |event| {
+            event.is_readable()
+        })?;
+        // As theaters do: who was given less waits until it is told of more.
+        loop {
+            match one.read(&mut room) {
+                Ok(0) => return Err(format!("it ends after {place} bytes")),
+                Ok(count) => {
+                    check_bytes(8, place, &room[..count])?;
+                    place += count;
+                    if count < room.len() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(format!("reading: {error}")),
+            }
+        }
+    }
+    writer.join().map_err(|_| "writing panics")?.map(drop)
 }
 
 fn writable(subject: &Subject) -> Outcome {

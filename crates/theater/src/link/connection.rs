@@ -75,6 +75,10 @@ impl Write for Through<'_> {
         self.0.write(&[IoSlice::new(bytes)])
     }
 
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.write(slices)
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -25,7 +25,7 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// Why nobody can listen there: the address is in use ([`AddrInUse`](io::ErrorKind::AddrInUse)), for example.
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>>;
 
-    /// Calls who listens at `address`.
+    /// Calls who listens at `address`. It may wait until that has [accepted](Listener::accept) it.
     ///
     /// # Errors
     /// Nobody listens there, or nobody has answered for `limit`.
@@ -74,6 +74,9 @@ pub trait Wire: AsFd + Send + Sync + 'static {
     fn set_limit(&self, limit: Duration) -> io::Result<()>;
 
     /// Reads what has come. 0: the other end has shut down writing, and all that it has written was read.
+    ///
+    /// Where it reads less than there was room for, nothing else has come: what comes later is told by the descriptor, once, and who
+    /// reads waits for that.
     ///
     /// # Errors
     /// The connection is broken, or nothing has come.

@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -40,10 +41,12 @@ impl UnixSockets {
             TryLockError::WouldBlock => named(ErrorKind::AddrInUse.into()),
             TryLockError::Error(error) => named(error),
         })?;
-        // Nobody has the lock, so whose it was is no more.
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(named(error)),
-            _ => {}
+        match std::fs::symlink_metadata(&path) {
+            // Nobody has the lock, so whose it was is no more.
+            Ok(left) if left.file_type().is_socket() => std::fs::remove_file(&path).map_err(named)?,
+            Ok(_) => return Err(io::Error::new(ErrorKind::AddrInUse, format!("{} is no socket", path.display()))),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(named(error)),
         }
         let listener = UnixListener::bind(&path).map_err(named)?;
         Ok(Socket { listener, path, port, _lock: lock })

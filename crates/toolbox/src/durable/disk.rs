@@ -80,10 +80,14 @@ impl Disk for Native {
 
 /// Creates a folder, and those that it is in, so that they are there after the machine has failed.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() {
+        // Who has created it may not have come to that; who may not read the folder that it is in has not created it.
+        return match Native.sync_folder(parent) {
+            Err(error) if error.kind() != ErrorKind::PermissionDenied => Err(error),
+            _ => Ok(()),
+        };
+    }
     create_folder(parent)?;
     match fs::create_dir(folder) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(at(folder)(error)),

@@ -116,6 +116,14 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
         lock(&self.place.current).revision
     }
 
+    /// Puts this one where an actor keeps it, unless the one that is there is as new: what [`Open::then`] has opened for an earlier life
+    /// of the actor may come in a later one, and must not take the place of what that has saved meanwhile.
+    pub fn replace_older(self, place: &mut Option<Durable<T>>) {
+        if place.as_ref().is_none_or(|former| former.revision() < self.revision()) {
+            *place = Some(self);
+        }
+    }
+
     /// Saves `new` in the place of the value. If that fails, the value is the former one here.
     ///
     /// After [`StoreError::Io`], or where the save was dropped in the middle, it is not known which of them is in the store: if it is
@@ -178,7 +186,8 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
     }
 
     /// Has the value handled by `then`, as a message of this actor, which goes on with others meanwhile: those that need the value
-    /// wait for it behind a guard.
+    /// wait for it behind a guard. If the actor is restarted meanwhile, its next life is given it: see
+    /// [`Durable::replace_older`].
     pub fn then<A: Actor>(
         self,
         ctx: &mut Context<A>,
@@ -272,7 +281,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Save<T> {
     }
 
     /// Has `then` called when it is saved, as a message of this actor, which goes on with others meanwhile. They find the former
-    /// value, and cannot save ([`DurableError::Busy`]).
+    /// value, and cannot save ([`DurableError::Busy`]). If the actor is restarted meanwhile, `then` is called in its next life.
     pub fn then<A: Actor>(
         self,
         ctx: &mut Context<A>,

@@ -309,13 +309,15 @@ final class Remote {
     private static final class Master extends Stateful<Wire> {
         private final ActorRef<Wire> self;
         private final ActorRef<Wire> host;
+        private final CompletableFuture<Void> ready;
         private final Finish finish;
         private final int actors;
         private int created;
 
-        Master(ActorRef<Wire> self, ActorRef<Wire> host, Finish finish, int actors) {
+        Master(ActorRef<Wire> self, ActorRef<Wire> host, CompletableFuture<Void> ready, Finish finish, int actors) {
             this.self = self;
             this.host = host;
+            this.ready = ready;
             this.finish = finish;
             this.actors = actors;
         }
@@ -327,6 +329,8 @@ final class Remote {
                 if (created == actors) {
                     finish.reached(created);
                 }
+            } else if (message instanceof Here) {
+                ready.complete(null);
             } else {
                 for (int i = 0; i < actors; i++) {
                     host.tell(new Create(self));
@@ -346,8 +350,11 @@ final class Remote {
     static Play create(ActorContext<?> context, Size size, Finish finish) {
         int actors = size.pick(100, 5_000);
         ActorRef<Wire> host = Partner.guardian(context, 0);
+        var ready = new CompletableFuture<Void>();
         ActorRef<Wire> master =
-                context.spawnAnonymous(Behaviors.setup(own -> new Master(own.getSelf(), host, finish, actors)));
-        return new Play(actors, actors, () -> master.tell(Word.BEGIN));
+                context.spawnAnonymous(Behaviors.setup(own -> new Master(own.getSelf(), host, ready, finish, actors)));
+        // So that they are connected before.
+        host.tell(new WantPonger(master));
+        return new Play(actors, actors, ready, () -> master.tell(Word.BEGIN), null);
     }
 }
