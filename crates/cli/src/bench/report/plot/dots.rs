@@ -103,7 +103,7 @@ fn bounds(estimate: &Estimate) -> [f64; 3] {
 
 fn times(ratio: f64) -> String {
     let digits = if ratio < 0.1 { 2 } else { usize::from(ratio < 1.0) };
-    format!("{ratio:.digits$} ×")
+    format!("{ratio:.digits$}")
 }
 
 /// What the dots, the bars and the whiskers are.
