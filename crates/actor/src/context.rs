@@ -279,6 +279,12 @@ impl<A: Actor> Context<A> {
         with_current_system(|system| system.expect("a handler runs on a worker").now())
     }
 
+    /// How often this actor was restarted since it is in this theater: the number of its life. A `then` is called in whichever life
+    /// the answer finds; this tells it whether that is the one that has asked.
+    pub fn restarts(&mut self) -> u64 {
+        self.cx.extra_if_any().map_or(0, |extra| extra.restarts)
+    }
+
     /// The name given to this actor, if one was.
     pub fn name(&mut self) -> Option<&str> {
         self.cx.extra_if_any().and_then(|extra| extra.name.as_ref()).map(|name| name.text())

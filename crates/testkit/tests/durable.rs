@@ -61,7 +61,7 @@ struct Ledger {
 impl Ledger {
     #[started]
     fn open(&mut self, ctx: &mut Context<Self>) {
-        self.world.open().then(ctx, |this, book, _| book.unwrap().replace_older(&mut this.book));
+        self.world.open().then(ctx, |this, book, _| this.book = Some(book.unwrap()));
     }
 
     #[message(derive(Clone), when = "self.book.is_some()")]

@@ -40,7 +40,7 @@ impl Clerk {
     fn open_the_book(&mut self, ctx: &mut Context<Self>) {
         let empty = Book { orders: 0, pieces: 0, numbers: AnswerCache::with_room_for(10_000) };
         Durable::open(&self.pool, self.store.clone(), "book", empty).then(ctx, |this, book, ctx| match book {
-            Ok(book) => book.replace_older(&mut this.book),
+            Ok(book) => this.book = Some(book),
             Err(error) => ctx.fail(error),
         });
     }

@@ -80,18 +80,53 @@ impl Disk for Native {
 
 /// Creates a folder, and those that it is in, so that they are there after the machine has failed.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+    create(folder, &|folder| Native.sync_folder(folder))
+}
+
+fn create(folder: &Path, sync: &dyn Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() {
         // Who has created it may not have come to that; who may not read the folder that it is in has not created it.
-        return match Native.sync_folder(parent) {
+        return match sync(parent) {
             Err(error) if error.kind() != ErrorKind::PermissionDenied => Err(error),
             _ => Ok(()),
         };
     }
-    create_folder(parent)?;
+    create(parent, sync)?;
     match fs::create_dir(folder) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(at(folder)(error)),
         _ => {}
     }
-    Native.sync_folder(parent)
+    sync(parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn each_folder_that_leads_to_a_store_is_synced_also_where_somebody_else_has_created_it() {
+        let base = std::env::temp_dir().join(format!("playhouse-disk-{}", std::process::id()));
+        fs::create_dir(&base).unwrap();
+        let (a, b) = (base.join("a"), base.join("a/b"));
+        let synced = RefCell::new(Vec::new());
+        let fails: RefCell<Option<ErrorKind>> = RefCell::default();
+        let sync = |folder: &Path| {
+            synced.borrow_mut().push(folder.to_owned());
+            fails.borrow().map_or_else(|| Native.sync_folder(folder), |kind| Err(kind.into()))
+        };
+        create(&b, &sync).unwrap();
+        // `base` was there: who has created it may not have synced what it is in.
+        assert_eq!(synced.take(), [base.parent().unwrap(), &base, &a]);
+        create(&b, &sync).unwrap();
+        assert_eq!(synced.take(), [&*a]);
+        fails.replace(Some(ErrorKind::PermissionDenied));
+        create(&b, &sync).unwrap();
+        assert_eq!(create(&b.join("c"), &sync).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        fails.replace(Some(ErrorKind::StorageFull));
+        assert_eq!(create(&b, &sync).unwrap_err().kind(), ErrorKind::StorageFull);
+        fs::remove_dir_all(&base).unwrap();
+    }
 }

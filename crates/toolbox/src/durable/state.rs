@@ -116,14 +116,6 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
         lock(&self.place.current).revision
     }
 
-    /// Puts this one where an actor keeps it, unless the one that is there is as new: what [`Open::then`] has opened for an earlier life
-    /// of the actor may come in a later one, and must not take the place of what that has saved meanwhile.
-    pub fn replace_older(self, place: &mut Option<Durable<T>>) {
-        if place.as_ref().is_none_or(|former| former.revision() < self.revision()) {
-            *place = Some(self);
-        }
-    }
-
     /// Saves `new` in the place of the value. If that fails, the value is the former one here.
     ///
     /// After [`StoreError::Io`], or where the save was dropped in the middle, it is not known which of them is in the store: if it is
@@ -186,14 +178,19 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
     }
 
     /// Has the value handled by `then`, as a message of this actor, which goes on with others meanwhile: those that need the value
-    /// wait for it behind a guard. If the actor is restarted meanwhile, its next life is given it: see
-    /// [`Durable::replace_older`].
+    /// wait for it behind a guard. If the actor is restarted meanwhile, `then` is not called: its next life opens the value
+    /// itself, and may have saved it since.
     pub fn then<A: Actor>(
         self,
         ctx: &mut Context<A>,
         then: impl FnOnce(&mut A, Result<Durable<T>, DurableError>, &mut Context<A>) + Send + 'static,
     ) {
-        pipe(ctx, self.run(), then);
+        let life = ctx.restarts();
+        pipe(ctx, self.run(), move |this, opened, ctx| {
+            if ctx.restarts() == life {
+                then(this, opened, ctx);
+            }
+        });
     }
 }
 
