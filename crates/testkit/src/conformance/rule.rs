@@ -2,17 +2,36 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use crate::quiet::text_of;
 
+/// A rule that is not decided after so long is broken.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
 /// A rule for a `T`, and the test that finds out whether it is kept.
 #[derive(Debug)]
-pub struct Rule<T: ?Sized> {
+pub struct Rule<T> {
     /// What it is called in a [`Report`]: the same in each version.
     pub name: &'static str,
     /// What it asks for.
     pub says: &'static str,
     pub(crate) check: fn(&T) -> Result<(), String>,
+}
+
+impl<T: Send + Sync + 'static> Rule<T> {
+    pub(crate) fn decide(&self, subject: &Arc<T>, limit: Duration) -> Result<(), String> {
+        let (tell, told) = mpsc::channel();
+        let (check, subject) = (self.check, Arc::clone(subject));
+        // Left behind where it waits for ever.
+        std::thread::spawn(move || drop(tell.send(catch_unwind(AssertUnwindSafe(|| check(&subject))))));
+        match told.recv_timeout(limit) {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(thrown)) => Err(format!("it has panicked: {}", text_of(&*thrown))),
+            Err(_) => Err(format!("nothing has come of it after {limit:?}")),
+        }
+    }
 }
 
 /// A rule that was broken.
@@ -37,16 +56,17 @@ pub struct Report {
 }
 
 impl Report {
-    /// Tries all rules, in this way.
-    pub(crate) fn of<T: ?Sized>(
+    /// Tries all rules, each for so long.
+    pub(crate) fn of<T: Send + Sync + 'static>(
         suite: &'static str,
         rules: &[Rule<T>],
-        check: impl Fn(&Rule<T>) -> Result<(), String>,
+        subject: T,
+        limit: Duration,
     ) -> Report {
+        let subject = Arc::new(subject);
         let (mut kept, mut broken) = (Vec::new(), Vec::new());
         for rule in rules {
-            let outcome = catch_unwind(AssertUnwindSafe(|| check(rule)));
-            match outcome.unwrap_or_else(|thrown| Err(format!("it has panicked: {}", text_of(&*thrown)))) {
+            match rule.decide(&subject, limit) {
                 Ok(()) => kept.push(rule.name),
                 Err(why) => broken.push(Broken { rule: rule.name, says: rule.says, why }),
             }
@@ -85,5 +105,32 @@ impl fmt::Display for Report {
             write!(f, "\n- {rule}: {says}\n  but {why}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_waits_for_ever_is_broken_and_the_others_are_tried() {
+        const RULES: [Rule<()>; 3] = [
+            Rule { name: "first", says: "it is kept", check: |()| Ok(()) },
+            Rule {
+                name: "second",
+                says: "it ends",
+                check: |()| loop {
+                    std::thread::park();
+                },
+            },
+            Rule { name: "third", says: "it is not kept", check: |()| Err("no".to_owned()) },
+        ];
+        let report = Report::of("waits", &RULES, (), Duration::from_millis(100));
+        assert_eq!(report.kept(), ["first"]);
+        assert_eq!(
+            report.to_string(),
+            "waits: 2 of 3 rules are broken:\n- second: it ends\n  but nothing has come of it after 100ms\n\
+             - third: it is not kept\n  but no"
+        );
     }
 }

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use playhouse::durable::{Saved, Store, StoreError};
 
+use super::rule::LIMIT;
 use super::{Report, Rule};
 
 /// Opens storage: each handle that it returns is one on the same storage.
@@ -30,7 +31,7 @@ type Opens = Box<dyn Fn() -> Arc<dyn Store> + Send + Sync>;
 
 /// What is tried: makes new storage.
 pub struct Storage {
-    fresh: Box<dyn Fn() -> Opens>,
+    fresh: Box<dyn Fn() -> Opens + Send + Sync>,
 }
 
 /// The rules, in the order in which they are tried.
@@ -56,7 +57,7 @@ pub const RULES: [Rule<Storage>; 17] = [
 
 /// Tries all rules. `fresh` makes new, empty storage each time it is called, and returns what opens it: the handles that this
 /// returns, one or several at one time, are on the same storage, which may go when it is dropped.
-pub fn check<S, Open>(fresh: impl Fn() -> Open + 'static) -> Report
+pub fn check<S, Open>(fresh: impl Fn() -> Open + Send + Sync + 'static) -> Report
 where
     S: Store,
     Open: Fn() -> S + Send + Sync + 'static,
@@ -66,7 +67,7 @@ where
         Box::new(move || Arc::new(open()))
     };
     let storage = Storage { fresh: Box::new(fresh) };
-    Report::of("store", &RULES, |rule| (rule.check)(&storage))
+    Report::of("store", &RULES, storage, LIMIT)
 }
 
 impl fmt::Debug for Storage {

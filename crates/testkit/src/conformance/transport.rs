@@ -15,7 +15,6 @@ use std::fmt;
 use std::io::{ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsRawFd;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -23,10 +22,9 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use playhouse::transport::{Listener, Transport, Wire};
 
+use super::rule::LIMIT;
 use super::{Report, Rule};
 
-/// A rule that is not decided after so long is broken.
-const LIMIT: Duration = Duration::from_secs(60);
 /// So long is waited where the wait is to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So long is waited where nothing is to come.
@@ -140,19 +138,7 @@ pub const RULES: [Rule<Subject>; 18] = [
 /// It takes some seconds. It opens a few dozen connections, and carries about 100 MiB.
 pub fn check<T: Transport>(address: &str, make: impl Fn() -> T + Send + Sync + 'static) -> Report {
     let subject = Subject::new(address, make);
-    Report::of("transport", &RULES, |rule| decide(rule, &subject))
-}
-
-/// Tries a rule, for so long.
-fn decide(rule: &Rule<Subject>, subject: &Subject) -> Outcome {
-    let (tell, told) = mpsc::channel();
-    let (check, subject) = (rule.check, subject.clone());
-    // Left behind where it waits for ever.
-    std::thread::spawn(move || drop(tell.send(catch_unwind(AssertUnwindSafe(|| check(&subject))))));
-    match told.recv_timeout(LIMIT) {
-        Ok(outcome) => outcome.unwrap_or_else(|thrown| resume_unwind(thrown)),
-        Err(_) => Err(format!("nothing has come of it after {LIMIT:?}")),
-    }
+    Report::of("transport", &RULES, subject, LIMIT)
 }
 
 // -- addresses --------------------------------------------------------------------------------------------------------

@@ -247,8 +247,9 @@ fn each_rule_finds_the_faults_that_it_is_for() {
         for (name, fault, words) in FOUND {
             scope.spawn(move || {
                 let rule = RULES.iter().find(|rule| rule.name == *name).expect("it is a rule's name");
-                assert_eq!(decide(rule, &with(Fault::None)), Ok(()), "without {fault:?}");
-                let found = decide(rule, &with(*fault)).expect_err(&format!("{fault:?} is not found"));
+                let decide = |fault| rule.decide(&Arc::new(with(fault)), LIMIT);
+                assert_eq!(decide(Fault::None), Ok(()), "without {fault:?}");
+                let found = decide(*fault).expect_err(&format!("{fault:?} is not found"));
                 assert!(found.contains(words), "{fault:?}: {found}");
             });
         }
