@@ -1,9 +1,11 @@
 //! Worlds that are driven over TCP by a recording: the same as those of dice, whatever happens to who drives.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 use playhouse_bench::chatapp::driven::{DriveError, Event, LINE_BYTES_MAX, Recorded, Recording, Server, drive, record};
 use playhouse_bench::chatapp::{
@@ -112,7 +114,11 @@ struct Hand {
 
 impl Hand {
     fn call(stage: &Stage) -> Hand {
-        let stream = TcpStream::connect(stage.server.address()).unwrap();
+        Hand::at(&stage.server)
+    }
+
+    fn at(server: &Server) -> Hand {
+        let stream = TcpStream::connect(server.address()).unwrap();
         let mut hand = Hand { answers: BufReader::new(stream.try_clone().unwrap()), stream, greeting: String::new() };
         hand.greeting = hand.answer();
         hand
@@ -542,6 +548,7 @@ fn bad_files_are_refused_with_their_line() {
         &changed("turn 1\n", "turn 1\nnone 80\n"),
         &[&format!(":{}: ", first_turn + 2), "no client 80"],
     );
+    wrong("nobody.chat", &changed("clients 80", "clients 0"), &[":2: must be \"scenario", "clients 0 turns 12"]);
     let error = Recording::open(Path::new("no/such.chat")).unwrap_err().to_string();
     assert!(error.starts_with("no/such.chat: cannot be read: "), "{error}");
     let error = Recording::open(Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap_err().to_string();
@@ -592,6 +599,47 @@ fn the_guide_shows_a_recording_of_its_scenario() {
     };
     let scenario = Scenario::from_toml("tiny.toml", block("turns = 3")).unwrap();
     assert_eq!(block("playhouse-chatapp 1\nscenario"), recorded(&scenario));
+}
+
+/// Who drives says `script`, is given so many `answers`, and says `last`. The server is ended when it tells that `told` has happened.
+/// The driver hears nothing before, and `heard` then.
+fn ended_when(told: fn(&Event) -> bool, options: &Options, script: &str, answers: usize, last: &str, heard: &str) {
+    let (say, said) = mpsc::channel();
+    let (go, goes_on) = mpsc::channel();
+    let goes_on = Mutex::new(goes_on);
+    let observe = move |event| {
+        if told(&event) {
+            say.send(()).unwrap();
+            goes_on.lock().unwrap().recv().unwrap();
+        }
+    };
+    let server = Server::start("127.0.0.1:0", &lively(), options, observe).unwrap();
+    let mut hand = Hand::at(&server);
+    hand.say(script);
+    assert!((0..answers).map(|_| hand.answer()).eq_by_turns());
+    hand.say(last);
+    said.recv().unwrap();
+    let ends = std::thread::spawn(|| drop(server));
+    hand.stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let early = hand.stream.peek(&mut [0]);
+    assert!(early.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "{early:?}");
+    hand.stream.set_read_timeout(None).unwrap();
+    go.send(()).unwrap();
+    let rest = hand.rest();
+    assert!(rest.contains(heard), "{rest}");
+    ends.join().unwrap();
+}
+
+#[test]
+fn who_ends_the_server_when_a_world_has_ended_leaves_the_driver_its_last_word() {
+    let text = recorded(&lively());
+    let script = text.strip_suffix("close\n").unwrap();
+    ended_when(|event| matches!(event, Event::Played(_)), &on(2), script, 13, "close\n", "report {");
+    let fault = Some(Fault { turn: 7, kind: FaultKind::Lose });
+    let options = Options { fault, ..on(2) };
+    let turn = script.find("turn 7\n").unwrap();
+    let lost = |event: &Event| matches!(event, Event::Lost(_));
+    ended_when(lost, &options, &script[..turn], 7, &script[turn..], "the world has stopped: ");
 }
 
 #[test]

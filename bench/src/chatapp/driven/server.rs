@@ -74,6 +74,7 @@ struct Place {
     scenario: Scenario,
     header: Header,
     options: Options,
+    silence_max: Duration,
     observer: Observer,
     /// Held by who drives.
     world: Mutex<Option<Played>>,
@@ -107,6 +108,16 @@ impl Server {
         options: &Options,
         observer: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Server, ServerError> {
+        Server::start_patient(address, scenario, options, SILENCE_MAX, Box::new(observer))
+    }
+
+    fn start_patient(
+        address: impl ToSocketAddrs,
+        scenario: &Scenario,
+        options: &Options,
+        silence_max: Duration,
+        observer: Observer,
+    ) -> Result<Server, ServerError> {
         let listener = TcpListener::bind(address).map_err(ServerError::Listen)?;
         let address = listener.local_addr().map_err(ServerError::Listen)?;
         let world = Played::open(scenario, options).map_err(ServerError::World)?;
@@ -114,7 +125,8 @@ impl Server {
             scenario: scenario.clone(),
             header: Header::of(scenario),
             options: *options,
-            observer: Box::new(observer),
+            silence_max,
+            observer,
             world: Mutex::new(Some(world)),
             driver: Mutex::new(None),
             ends: AtomicBool::new(false),
@@ -175,8 +187,8 @@ impl Place {
     fn receive(&self, stream: TcpStream) {
         let Ok(address) = stream.peer_addr() else { return };
         let _ = stream.set_nodelay(true);
-        let _ = stream.set_read_timeout(Some(SILENCE_MAX));
-        let _ = stream.set_write_timeout(Some(SILENCE_MAX));
+        let _ = stream.set_read_timeout(Some(self.silence_max));
+        let _ = stream.set_write_timeout(Some(self.silence_max));
         let mut world = match self.world.try_lock() {
             Ok(world) => world,
             Err(TryLockError::Poisoned(world)) => {
@@ -279,5 +291,68 @@ impl Place {
         *lock(&self.driver) = None;
         (self.observer)(Event::Lost(why.clone()));
         Bad::new(format!("the world has stopped: {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufRead;
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::chatapp::BUILT_IN;
+
+    /// Longer than anything here takes on a busy machine.
+    const LIMIT: Duration = Duration::from_secs(120);
+
+    /// A server of a world of one client, and what a driver has left when it has gone.
+    fn impatient() -> (Server, mpsc::Receiver<u32>) {
+        let scenario = Scenario { clients: 1, directories: 1, turns: 1_000_000, ..BUILT_IN[0].scenario().unwrap() };
+        let (say, gone) = mpsc::channel();
+        let observe = move |event| {
+            if let Event::Gone(_, next) = event {
+                say.send(next).unwrap();
+            }
+        };
+        let options = Options { workers: Some(1), ..Options::default() };
+        let observer = Box::new(observe);
+        let server = Server::start_patient("127.0.0.1:0", &scenario, &options, Duration::from_millis(50), observer);
+        (server.unwrap(), gone)
+    }
+
+    fn greeted(server: &Server) -> (TcpStream, String) {
+        let stream = TcpStream::connect(server.address()).unwrap();
+        let mut greeting = String::new();
+        BufReader::with_capacity(1, &stream).read_line(&mut greeting).unwrap();
+        (stream, greeting)
+    }
+
+    #[test]
+    fn a_driver_that_says_nothing_makes_room() {
+        let (server, _gone) = impatient();
+        let (silent, greeting) = greeted(&server);
+        assert!(greeting.contains(" next 0 "), "{greeting}");
+        let mut answer = String::new();
+        silent.set_read_timeout(Some(LIMIT)).unwrap();
+        BufReader::new(&silent).read_line(&mut answer).unwrap();
+        assert_eq!(answer, "error 1 nothing came for too long\n");
+        assert!(greeted(&server).1.contains(" next 0 "));
+    }
+
+    #[test]
+    fn a_driver_that_reads_nothing_makes_room() {
+        let (server, gone) = impatient();
+        let (mut stream, greeting) = greeted(&server);
+        let header = greeting.replace(&format!("{FORMAT} "), "scenario ").replace(" next 0", "");
+        write!(stream, "{FORMAT}\n{header}client 0 idle 0\nready\n").unwrap();
+        let talks = std::thread::spawn(move || {
+            // Until the server has had enough of it.
+            (1..=1_000_000).try_for_each(|turn| write!(stream, "turn {turn}\nend {turn}\n"))
+        });
+        let next = gone.recv_timeout(LIMIT).unwrap();
+        assert!(next < 1_000_000, "{next}");
+        assert!(talks.join().unwrap().is_err());
+        let (_stream, greeting) = greeted(&server);
+        assert!(greeting.contains(&format!(" next {next} ")), "{greeting}");
     }
 }
