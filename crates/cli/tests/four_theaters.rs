@@ -8,7 +8,8 @@ mod program;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use program::{playhouse, run};
 
@@ -32,12 +33,13 @@ fn processes(mark: &str) -> usize {
     std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| has_mark(entry.path())).count()
 }
 
-fn all_end(mark: &str) {
-    let begun = Instant::now();
-    while processes(mark) > 0 {
-        assert!(begun.elapsed() < Duration::from_secs(10), "{} processes are left", processes(mark));
-        std::thread::sleep(Duration::from_millis(10));
-    }
+/// Waits for the end of what all of them write their errors to.
+fn all_end(mark: &str, mut errors: impl Read + Send + 'static) {
+    let (tell, ended) = mpsc::channel();
+    std::thread::spawn(move || tell.send(std::io::copy(&mut errors, &mut std::io::sink())));
+    let ended = ended.recv_timeout(Duration::from_secs(10));
+    assert!(ended.is_ok(), "{} processes are left", processes(mark));
+    assert_eq!(processes(mark), 0);
 }
 
 fn signal(child: &Child, name: &str) {
@@ -45,7 +47,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 /// A world without end, in a turn.
-fn serve(mark: &str) -> (Child, impl BufRead) {
+fn serve(mark: &str) -> (Child, impl BufRead + Send + use<>) {
     let mut command = marked(mark, &["demo", "--serve", "--scenario", "small", "--workers", "1"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
@@ -112,24 +114,24 @@ fn a_world_without_end_ends_with_its_account_when_it_is_interrupted() {
 
 #[test]
 fn a_second_interrupt_ends_all_processes_at_once() {
-    let (mut child, errors) = serve("twice");
+    let (mut child, mut errors) = serve("twice");
     // It cannot end its turn before the second signal is there.
     signal(&child, "-STOP");
     signal(&child, "-INT");
     signal(&child, "-CONT");
-    let noted = errors.lines().map_while(Result::ok).any(|line| line.contains("Ctrl-C again ends at once"));
+    let noted = errors.by_ref().lines().map_while(Result::ok).any(|line| line.contains("Ctrl-C again ends at once"));
     assert!(noted);
     signal(&child, "-INT");
     let code = child.wait().unwrap().code();
     // It may have been quicker.
     assert!(code == Some(130) || code == Some(0), "{code:?}");
-    all_end("twice");
+    all_end("twice", errors);
 }
 
 #[test]
 fn no_process_outlives_the_first_one() {
-    let (mut child, _errors) = serve("orphans");
+    let (mut child, errors) = serve("orphans");
     child.kill().unwrap();
     child.wait().unwrap();
-    all_end("orphans");
+    all_end("orphans", errors);
 }
