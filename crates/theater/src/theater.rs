@@ -529,7 +529,7 @@ impl Theater {
     }
 
     /// Ends the theater: waits until the others have what was sent to them (at most `limit`), then takes leave of them and
-    /// shuts its system down.
+    /// shuts its system down. After that, its address can be listened at again.
     ///
     /// # Errors
     /// As [`System::shutdown`].
