@@ -167,12 +167,15 @@ fn a_theater_that_nobody_can_call_any_more_ends_and_gives_its_address_back() {
     let folder = Folder(std::env::temp_dir().join(format!("playhouse-door-{}", std::process::id())));
     std::fs::create_dir(&folder.0).unwrap();
     let transport = UnixSockets::in_folder(&folder.0);
-    let there = builder().transport(transport.clone()).start().unwrap();
+    let [here, there] = [(); 2].map(|()| builder().transport(transport.clone()).start().unwrap());
     let address = there.address().unwrap();
+    // So far they can.
+    here.connect(address).unwrap();
     std::fs::remove_file(folder.0.join(address.port().to_string())).unwrap();
     let unreachable = transport.connect(address, LIMIT).err().map(|error| error.kind());
     assert_eq!(unreachable, Some(ErrorKind::NotFound));
     there.shutdown_within(LIMIT).unwrap();
+    here.shutdown_within(LIMIT).unwrap();
     let again = transport.listen(address).unwrap();
     assert_eq!(again.address().unwrap(), address);
 }
