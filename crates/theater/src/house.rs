@@ -1,4 +1,4 @@
-//! How theaters come together: calling, being called, and going on after a connection broke.
+//! How theaters come together: calling, what callers are answered, and going on after a connection broke.
 //!
 //! # Which connection is a link's
 //!
@@ -10,11 +10,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use mio::Waker;
 use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
 
@@ -30,7 +30,7 @@ use crate::poller::Poller;
 use crate::registry::Registry;
 use crate::simulated::{Heard, Outside};
 use crate::tls::{Cipher, Secrecy};
-use crate::transport::{Listener, Transport, Wire};
+use crate::transport::Transport;
 
 /// How often the housekeeper looks after the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
@@ -42,8 +42,6 @@ const UNHEARD_MAX: Duration = Duration::from_secs(1);
 const SILENT_TICKS_MAX: u32 = 100;
 /// Ticks after which something is said if there is nothing to say: 1 s.
 const MUTE_TICKS_MAX: u32 = 20;
-/// Callers that are heard at one time.
-const CALLERS_MAX: usize = 64;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -78,7 +76,9 @@ pub(crate) struct House {
     links: Mutex<Links>,
     /// Something about the links has changed.
     changed: Arc<Condvar>,
-    callers: AtomicUsize,
+    pub(crate) callers: AtomicUsize,
+    /// Has who waits for callers look up; none, where nobody does.
+    bell: Option<Waker>,
     pub(crate) turns: AtomicU64,
     closing: AtomicBool,
     meter: Mutex<Meter>,
@@ -102,6 +102,8 @@ pub(crate) struct Links {
     /// Other addresses that theaters were called by.
     aliases: HashMap<SocketAddr, u64>,
     next_number: u64,
+    /// Somebody holds the listener.
+    is_open: bool,
     /// When the housekeeper last looked, in the system's time.
     looked_at: Duration,
 }
@@ -147,7 +149,7 @@ impl House {
         system: System,
         listens: Option<SocketAddr>,
         settings: Settings,
-        poller: Arc<Poller>,
+        (poller, bell): (Arc<Poller>, Option<Waker>),
         (identity, outside): (Identity, Option<Arc<Outside>>),
     ) -> Arc<House> {
         let incarnation = identity.incarnation;
@@ -160,9 +162,10 @@ impl House {
             settings,
             poller,
             directory,
-            links: Mutex::default(),
+            links: Mutex::new(Links { is_open: bell.is_some(), ..Links::default() }),
             changed: Arc::default(),
             callers: AtomicUsize::new(0),
+            bell,
             turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             meter: Mutex::new(Meter::new()),
@@ -212,14 +215,29 @@ impl House {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Takes and makes no more calls.
+    /// Takes and makes no more calls, and gives its address back.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
-        self.changed.notify_all();
-        if let Some(address) = self.listens.filter(|_| self.outside.is_none()) {
-            // So that who waits for callers looks up.
-            let _ = self.settings.transport.connect(address, PATIENCE);
+        self.note_changed();
+        let Some(bell) = &self.bell else { return };
+        // It can only fail where the system is out of memory; then it hears the next caller.
+        let _ = bell.wake();
+        let deadline = self.now() + PATIENCE;
+        let mut links = self.links();
+        while links.is_open && self.now() < deadline {
+            links = self.wait(links);
         }
+    }
+
+    /// The listener is dropped.
+    pub(crate) fn note_closed(&self) {
+        self.links().is_open = false;
+        self.note_changed();
+    }
+
+    /// Something about the links has changed.
+    pub(crate) fn note_changed(&self) {
+        self.changed.notify_all();
     }
 
     /// Ends all at once: nothing is handled any more, and nobody is told.
@@ -295,7 +313,7 @@ impl House {
             let called = self.called(address, self.exchange(address, &self.hello(None)));
             links = self.links();
             links.calling.remove(&address);
-            self.changed.notify_all();
+            self.note_changed();
             match called {
                 Ok(Some(link)) => return Ok(link),
                 // It calls us, or has an older link to forget first.
@@ -400,64 +418,6 @@ impl House {
     }
 
     // -- being called -------------------------------------------------------------------------------------------------
-
-    /// Hears callers until the theater closes.
-    pub(crate) fn hear_callers(self: &Arc<Self>, listener: &dyn Listener) {
-        loop {
-            // It may be the user's code.
-            let caller = catch_unwind(AssertUnwindSafe(|| listener.accept()));
-            if self.is_closing() {
-                return;
-            }
-            let Ok(Ok(wire)) = caller else {
-                // Out of descriptors, for example: callers wait.
-                std::thread::sleep(TICK);
-                continue;
-            };
-            if self.callers.fetch_add(1, Ordering::AcqRel) >= CALLERS_MAX {
-                self.callers.fetch_sub(1, Ordering::AcqRel);
-                continue;
-            }
-            let house = Arc::clone(self);
-            let heard = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
-                // Some of it is the user's code.
-                let _ = catch_unwind(AssertUnwindSafe(|| {
-                    if let Err(error) = house.answer(wire)
-                        && !matches!(error, TheaterError::Io { .. })
-                        && let Some(OnStranger(hook)) = &house.settings.on_stranger
-                    {
-                        hook(&error);
-                    }
-                }));
-                house.callers.fetch_sub(1, Ordering::AcqRel);
-            });
-            if heard.is_err() {
-                self.callers.fetch_sub(1, Ordering::AcqRel);
-            }
-        }
-    }
-
-    fn answer(self: &Arc<Self>, wire: Box<dyn Wire>) -> Result<(), TheaterError> {
-        let mut opening = Opening::answer(wire, self.settings.secrecy.tls())?;
-        let hello = match handshake::hear_hello(&mut opening) {
-            Ok(hello) => hello,
-            Err(error) => {
-                opening.refuse(&error);
-                return Err(error);
-            }
-        };
-        let (reply, go_on) = self.receive_hello(&hello);
-        handshake::reply(&mut opening, &reply)?;
-        if let Some((link, connection, received)) = go_on {
-            let address = hello.listens.map_or_else(|| "?".to_owned(), |address| address.to_string());
-            let added = opening
-                .into_parts()
-                .and_then(|(stream, cipher)| self.poller.add(&link, stream, cipher, connection, received));
-            added.map_err(|error| TheaterError::Io { address, error })?;
-            self.changed.notify_all();
-        }
-        Ok(())
-    }
 
     /// What is answered to a caller; and the link, the number of its connection, and what the other end has received.
     pub(crate) fn receive_hello(&self, hello: &Hello) -> (Reply, Option<(Arc<Link>, u64, u64)>) {

@@ -53,7 +53,12 @@
 //! For each member it is as for any actor that moves. Between two of them, sender and receiver move, and what is sent there
 //! must not overtake what was sent here. When they are frozen, that waits in the cells here, or will before they leave (it was
 //! sent to their own stage). So it is sent on when they leave, behind it goes `Heard`, and nobody has begun there before
-//! that has come of all. Where one of them comes behind its own marker as well, it begins when both are there.
+//! that has come of all. Where one of them comes behind its own marker as well, it begins when both are there. (If the sender
+//! began at its own `Heard`, what it sends there would find the receiver's place before what waited for the receiver here.)
+//!
+//! This ends where this theater is given up: the group begins over there without what has waited here. If it comes back, over a
+//! third theater, that is still there, and is handled then; what its members had sent each other is late by what they have sent each
+//! other since.
 //!
 //! # Why nothing waits for ever
 //!

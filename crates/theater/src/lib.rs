@@ -15,6 +15,7 @@ mod balance;
 mod cycles;
 mod directory;
 mod distant;
+mod door;
 mod error;
 mod frame;
 #[doc(hidden)]

@@ -3,6 +3,7 @@
 use std::any::{TypeId, type_name};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use serde::de::DeserializeOwned;
 
 use crate::answer::{Answer, Find, Migration};
 use crate::directory::Identity;
+use crate::door::Door;
 use crate::error::{FindError, TheaterError};
 use crate::house::{House, OnStranger, Settings};
 use crate::inspector::Inspector;
@@ -133,7 +135,13 @@ impl TheaterBuilder {
     pub fn start(self) -> Result<Theater, TheaterError> {
         let listener = self.listen.as_deref().map(|address| listen(address, &self.settings)).transpose()?;
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
-        let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(io_error)?;
+        let unknown = |error: io::Error| TheaterError::Io {
+            address: self.listen.clone().unwrap_or_default(),
+            error: io::Error::new(error.kind(), format!("the transport listens, and does not say where: {error}")),
+        };
+        let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
+        let (door, bell) = listener.map(Door::new).transpose().map_err(io_error)?.unzip();
+        let registry = Registry::new().map_err(TheaterError::Names)?;
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
         if system.core().config().simulated.is_some() {
@@ -142,17 +150,17 @@ impl TheaterBuilder {
             return Err(TheaterError::System(why.to_owned()));
         }
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
-        let registry = Registry::new().map_err(TheaterError::Names)?;
-        let house = House::new(registry, system, listens, self.settings, poller, (Identity::random(), None));
+        let inside = (Identity::random(), None);
+        let house = House::new(registry, system, listens, self.settings, (poller, bell), inside);
         if self.inspected {
             Inspector::start_in(&house)?;
         }
         let thread = |name: &str| std::thread::Builder::new().name(format!("playhouse-{name}"));
         let keeper = Arc::clone(&house);
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
-        if let Some(listener) = listener {
-            let door = Arc::clone(&house);
-            thread("door").spawn(move || door.hear_callers(&*listener)).map_err(io_error)?;
+        if let Some(door) = door {
+            let doorkeeper = Arc::clone(&house);
+            thread("door").spawn(move || doorkeeper.hear_callers(door)).map_err(io_error)?;
         }
         Ok(Theater { house })
     }
@@ -183,7 +191,7 @@ impl TheaterBuilder {
         }
         let identity = Identity { incarnation, seal: Seal::new(bytes), simulated: true };
         let inside = (identity, Some(Arc::clone(&outside)));
-        let house = House::new(registry, system, listens, self.settings, poller, inside);
+        let house = House::new(registry, system, listens, self.settings, (poller, None), inside);
         if self.inspected {
             Inspector::start_in(&house)?;
         }
@@ -195,7 +203,7 @@ impl TheaterBuilder {
 fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     let io_error = |error| TheaterError::Io { address: address.to_owned(), error };
     let mut found = address.to_socket_addrs().map_err(io_error)?;
-    found.next().ok_or_else(|| io_error(std::io::Error::other("the name has no address")))
+    found.next().ok_or_else(|| io_error(io::Error::other("the name has no address")))
 }
 
 /// An address that a theater with such links may listen at.
@@ -521,7 +529,7 @@ impl Theater {
     }
 
     /// Ends the theater: waits until the others have what was sent to them (at most `limit`), then takes leave of them and
-    /// shuts its system down.
+    /// shuts its system down. After that, its address can be listened at again.
     ///
     /// # Errors
     /// As [`System::shutdown`].

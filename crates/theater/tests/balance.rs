@@ -2,25 +2,17 @@
 
 #[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
+#[macro_use]
+mod messages;
 mod support;
 
 use std::time::{Duration, Instant};
 
 use faulty::eventually;
-use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Balance, Theater};
 use serde::{Deserialize, Serialize};
 use support::{LIMIT, theater};
-
-macro_rules! remote_message {
-    ($name:ident -> $reply:ty) => {
-        impl Message for $name {
-            type Reply = $reply;
-            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
-        }
-    };
-}
 
 const LOOK: Duration = Duration::from_millis(50);
 

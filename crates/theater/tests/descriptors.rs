@@ -3,14 +3,42 @@
 
 mod support;
 
-use support::theater;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use playhouse_theater::transport::{Listener, Tcp, Transport, Wire};
+use support::{builder, theater};
+
+/// One test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
+/// The names of the threads that are a theater's.
+fn threads() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    // Some end meanwhile.
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("playhouse")).collect()
+}
+
+/// Threads may still be on their way out.
+fn eventually(is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
+    let deadline = Instant::now() + support::LIMIT / 6;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{}", otherwise());
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn theaters_that_have_ended_keep_no_connections() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let pair = || {
         let (here, there) = (theater(), theater());
         here.connect(there.address().unwrap()).unwrap();
@@ -22,10 +50,55 @@ fn theaters_that_have_ended_keep_no_connections() {
     for _ in 0..20 {
         pair();
     }
-    // The threads of the last ones may still be on their way out.
-    let deadline = std::time::Instant::now() + support::LIMIT / 6;
-    while open_descriptors() > before + 4 {
-        assert!(std::time::Instant::now() < deadline, "{} descriptors, and {before} before", open_descriptors());
-        std::thread::yield_now();
+    eventually(
+        || open_descriptors() <= before + 4,
+        || format!("{} descriptors, and {before} before", open_descriptors()),
+    );
+}
+
+/// TCP that does not say where it listens.
+#[derive(Clone, Debug, Default)]
+struct Nowhere(Arc<OnceLock<SocketAddr>>);
+
+struct Hears(Box<dyn Listener>);
+
+impl Transport for Nowhere {
+    fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>> {
+        let listener = Tcp.listen(address)?;
+        self.0.set(listener.address()?).unwrap();
+        Ok(Box::new(Hears(listener)))
     }
+
+    fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
+        Tcp.connect(address, limit)
+    }
+}
+
+impl AsFd for Hears {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Listener for Hears {
+    fn address(&self) -> io::Result<SocketAddr> {
+        Err(io::Error::other("it has no sign"))
+    }
+
+    fn accept(&self) -> io::Result<Box<dyn Wire>> {
+        self.0.accept()
+    }
+}
+
+#[test]
+fn a_theater_that_does_not_start_since_its_address_is_not_known_leaves_nothing_behind() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let transport = Nowhere::default();
+    let before = open_descriptors();
+    let error = builder().transport(transport.clone()).start().unwrap_err();
+    let words = error.to_string();
+    assert!(words.contains("127.0.0.1:0") && words.contains("does not say where: it has no sign"), "{words}");
+    Tcp.listen(*transport.0.get().unwrap()).unwrap();
+    assert!(open_descriptors() <= before, "{} descriptors, and {before} before", open_descriptors());
+    eventually(|| threads().is_empty(), || format!("{:?}", threads()));
 }

@@ -2,27 +2,21 @@
 
 #[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
+#[macro_use]
+mod messages;
+mod clerks;
 mod support;
 
 use std::collections::HashMap;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use clerks::{Clerk, Entry, Sum, Write, ask, theaters};
 use faulty::{Between, Fault, eventually};
-use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Peer, Simulation, Theater};
 use serde::{Deserialize, Serialize};
-use support::{LIMIT, theater};
-
-macro_rules! remote_message {
-    ($name:ident -> $reply:ty) => {
-        impl Message for $name {
-            type Reply = $reply;
-            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
-        }
-    };
-}
+use support::theater;
 
 /// Keeps what it was told, by whom, in order; and knows another.
 #[derive(Serialize, Deserialize, Default)]
@@ -49,18 +43,6 @@ impl<'de> Deserialize<'de> for Unreadable {
         }
     }
 }
-
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    from: u32,
-    number: u64,
-}
-remote_message!(Entry -> ());
-
-/// Answered with: taken, out of order, arrivals.
-#[derive(Serialize, Deserialize)]
-struct Sum;
-remote_message!(Sum -> (u64, Vec<(u32, u64, u64)>, u32));
 
 /// Answered with the system and the stage that it is in.
 #[derive(Serialize, Deserialize)]
@@ -205,53 +187,6 @@ impl AsyncHandler<Wait> for Waits {
 }
 remote!(mobile Waits: Wait);
 
-/// Sends entries to an actor: some at a time, and more when the last of them is answered.
-struct Clerk {
-    to: ActorRef<Member>,
-    number: u32,
-    sent: u64,
-    total: u64,
-    done: mpsc::Sender<()>,
-}
-struct Write;
-impl Message for Write {
-    type Reply = ();
-}
-impl Actor for Clerk {}
-impl Handler<Write> for Clerk {
-    fn handle(&mut self, _: Write, ctx: &mut Context<Self>) {
-        if self.sent >= self.total {
-            let _ = self.done.send(());
-            return;
-        }
-        let mut next = || {
-            self.sent += 1;
-            Entry { from: self.number, number: self.sent }
-        };
-        self.to.tell(next());
-        self.to.tell(next());
-        let last = next();
-        ctx.ask(self.to, last).then(|_, answer, ctx| {
-            answer.unwrap();
-            ctx.this().tell(Write);
-        });
-    }
-}
-
-/// Theaters, and each as the others know it: `peers[a][b]` is how a knows b.
-fn theaters(count: usize) -> (Vec<Theater>, Vec<Vec<Option<Peer>>>) {
-    let theaters: Vec<Theater> = (0..count).map(|_| theater()).collect();
-    let peers = theaters
-        .iter()
-        .map(|from| {
-            let peer =
-                |to: &Theater| (from.address() != to.address()).then(|| from.connect(to.address().unwrap()).unwrap());
-            theaters.iter().map(peer).collect()
-        })
-        .collect();
-    (theaters, peers)
-}
-
 fn grouped(group: Group) -> SpawnOptions {
     SpawnOptions::new().placement(Placement::Group(group))
 }
@@ -270,13 +205,6 @@ fn members(home: &Theater, group: Group, count: usize) -> Vec<ActorRef<Member>> 
 fn known_in(theater: &Theater, home: &Theater, count: usize) -> Vec<ActorRef<Member>> {
     let name = |nth| format!("playhouse://{}/{nth}", home.address().unwrap());
     (0..count).map(|nth| theater.find(&name(nth)).wait().unwrap()).collect()
-}
-
-fn ask<M, Mode>(to: ActorRef<Member>, message: M) -> M::Reply
-where
-    M: HandledBy<Member, Mode>,
-{
-    to.ask(message).within(LIMIT).wait().unwrap()
 }
 
 /// The one system and stage that all of them are in.

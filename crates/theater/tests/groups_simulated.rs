@@ -1,19 +1,25 @@
 //! Groups that move, under many seeds: links that break, theaters that are killed or evacuated.
 
-use std::cell::RefCell;
+mod census;
+#[macro_use]
+mod messages;
+mod seeds;
+
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use playhouse_actor::wire::WireForm;
+use census::{CENSUS, Census};
 use playhouse_actor::*;
 use playhouse_executor::Choices;
 use playhouse_theater::{Simulation, Theater};
+use seeds::Seed;
 use serde::{Deserialize, Serialize};
 
-/// Seeds of each test; more where `SEEDS` says so.
+/// Seeds of each test.
 fn seeds() -> u64 {
-    std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(500)
+    seeds::or(500)
 }
 
 /// So long connections break by chance.
@@ -27,38 +33,9 @@ const PARENT: u32 = 1_000;
 /// After so many entries, the first member of each group starts another.
 const CHILD_AFTER: u64 = 5;
 
-macro_rules! remote_message {
-    ($name:ident -> $reply:ty) => {
-        impl Message for $name {
-            type Reply = $reply;
-            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
-        }
-    };
-}
-
-// -- who lives where ----------------------------------------------------------------------------------------------------
-
-/// Where the members are, as they say themselves. A simulation is one thread.
-#[derive(Default)]
-struct Census {
-    /// By group and member: the systems and stages in which it lives. More than one is one too many.
-    lives: BTreeMap<(u32, u32), BTreeSet<(u16, u16)>>,
-    /// By group and system: the stages that its members were on.
-    stages: BTreeMap<(u32, u16), BTreeSet<u16>>,
-    moves: BTreeMap<(u32, u32), u64>,
-    stays: u64,
-    /// Children that were started somewhere else than where their group had begun.
-    born_away: u64,
-    twice: Vec<(u32, u32)>,
-}
-
 thread_local! {
-    static CENSUS: RefCell<Census> = RefCell::default();
-}
-
-fn seat(ctx: &Context<Ledger>) -> (u16, u16) {
-    let system = playhouse_executor::current_system().expect("in an actor").id();
-    (system, ctx.this().id().address().stage())
+    /// Children that were started somewhere else than where their group had begun.
+    static BORN_AWAY: Cell<u64> = const { Cell::new(0) };
 }
 
 // -- actors -------------------------------------------------------------------------------------------------------------
@@ -94,39 +71,24 @@ impl Ledger {
         let (last, wrong) = (BTreeMap::new(), Vec::new());
         Ledger { who, last, wrong, taken: 0, tour, seed, moved: false, child: None, told_child: 0 }
     }
-
-    fn lives(&self, ctx: &Context<Self>) {
-        let (system, stage) = seat(ctx);
-        CENSUS.with_borrow_mut(|census| {
-            census.stages.entry((self.who.0, system)).or_default().insert(stage);
-            let lives = census.lives.entry(self.who).or_default();
-            lives.insert((system, stage));
-            if lives.len() > 1 {
-                census.twice.push(self.who);
-            }
-        });
-    }
 }
 
 impl Actor for Ledger {
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.lives(ctx);
+        census::lives(self.who, ctx);
     }
 
     fn departing(&mut self, ctx: &mut Context<Self>) {
-        let seat = seat(ctx);
-        CENSUS.with_borrow_mut(|census| census.lives.entry(self.who).or_default().remove(&seat));
+        census::departs(self.who, ctx);
     }
 
     fn arrived(&mut self, ctx: &mut Context<Self>) {
         self.moved = true;
-        CENSUS.with_borrow_mut(|census| *census.moves.entry(self.who).or_default() += 1);
-        self.lives(ctx);
+        census::has_arrived(self.who, ctx);
     }
 
     fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
-        CENSUS.with_borrow_mut(|census| census.stays += 1);
-        self.lives(ctx);
+        census::stays(self.who, ctx);
     }
 }
 impl Handler<Entry> for Ledger {
@@ -138,7 +100,7 @@ impl Handler<Entry> for Ledger {
         *last = entry.number;
         self.taken += 1;
         if self.who.1 == 0 && self.taken == CHILD_AFTER {
-            CENSUS.with_borrow_mut(|census| census.born_away += u64::from(self.moved));
+            BORN_AWAY.set(BORN_AWAY.get() + u64::from(self.moved));
             let options = SpawnOptions::new().placement(Placement::Group(ctx.group()));
             let child = Ledger::new((self.who.0, MEMBERS), self.tour.clone(), self.seed ^ 1);
             self.child = Some(ctx.spawn_with(options, child));
@@ -237,17 +199,6 @@ impl Handler<Report> for Writer {
 
 // -- three theaters -------------------------------------------------------------------------------------------------------
 
-/// Tells which seed it was.
-struct Seed(u64);
-
-impl Drop for Seed {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("seed {}", self.0);
-        }
-    }
-}
-
 fn start(net: &Simulation) -> Theater {
     let system = System::builder().workers(2).stages(8);
     net.theater(Theater::builder().listen("127.0.0.1:0").system(system).lost_after(LOST_AFTER)).unwrap()
@@ -268,6 +219,7 @@ struct Play {
 impl Play {
     fn new(seed: u64, roams: bool, total: u64) -> Play {
         CENSUS.take();
+        BORN_AWAY.take();
         let net = Simulation::new(seed);
         let theaters: Vec<Theater> = (0..3).map(|_| start(&net)).collect();
         let tour: Vec<SocketAddr> = theaters.iter().filter_map(Theater::address).filter(|_| roams).collect();
@@ -339,15 +291,9 @@ impl Play {
     /// more often than the others.
     fn check_together(&self) {
         CENSUS.with_borrow(|census| {
-            assert_eq!(census.twice, vec![]);
-            for (group, stages) in &census.stages {
-                assert_eq!(stages.len(), 1, "{group:?} is on the stages {stages:?}");
-            }
-            for group in 0..self.groups.len() as u32 {
-                let members = || census.lives.iter().filter(|((of, _), _)| *of == group);
-                let seats: BTreeSet<(u16, u16)> = members().flat_map(|(_, lives)| lives).copied().collect();
-                assert_eq!(seats.len(), 1, "group {group} is at {:?}", members().collect::<Vec<_>>());
-                assert!(members().all(|(_, lives)| lives.len() == 1), "{:?}", members().collect::<Vec<_>>());
+            let groups = 0..self.groups.len() as u32;
+            census.check_together(groups.clone());
+            for group in groups {
                 let moves = |nth| census.moves.get(&(group, nth)).copied().unwrap_or_default();
                 let moves: BTreeSet<u64> = (0..MEMBERS).map(moves).collect();
                 assert_eq!(moves.len(), 1, "members of group {group} have moved {moves:?} times");
@@ -373,8 +319,8 @@ impl Sum {
             self.moves += census.moves.values().sum::<u64>();
             self.stays += census.stays;
             self.children += census.lives.keys().filter(|(_, nth)| *nth == MEMBERS).count() as u64;
-            self.born_away += census.born_away;
         });
+        self.born_away += BORN_AWAY.get();
     }
 }
 

@@ -6,6 +6,8 @@
 
 #[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
+#[macro_use]
+mod messages;
 #[allow(dead_code, reason = "other tests use all of it")]
 mod support;
 
@@ -18,7 +20,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use faulty::{Between, Fault, eventually};
-use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Peer, Theater};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -89,15 +90,6 @@ impl Traveller {
             ctx.migrate_to(self.tour.remove(0));
         }
     }
-}
-
-macro_rules! remote_message {
-    ($name:ident -> $reply:ty) => {
-        impl Message for $name {
-            type Reply = $reply;
-            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
-        }
-    };
 }
 
 /// Begins its tour.

@@ -2,27 +2,21 @@
 
 #[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
+#[macro_use]
+mod messages;
+mod clerks;
 mod support;
 
 use std::collections::HashMap;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use clerks::{Clerk, Entry, Sum, Write, ask, theaters};
 use faulty::{Between, Fault, eventually};
-use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Peer, Theater};
 use serde::{Deserialize, Serialize};
 use support::{LIMIT, theater};
-
-macro_rules! remote_message {
-    ($name:ident -> $reply:ty) => {
-        impl Message for $name {
-            type Reply = $reply;
-            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
-        }
-    };
-}
 
 /// Keeps what it was told, by whom, in order.
 #[derive(Serialize, Deserialize, Default)]
@@ -49,17 +43,6 @@ impl Ledger {
         ctx.migrate_to(next);
     }
 }
-
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    from: u32,
-    number: u64,
-}
-remote_message!(Entry -> ());
-
-#[derive(Serialize, Deserialize)]
-struct Sum;
-remote_message!(Sum -> (u64, Vec<(u32, u64, u64)>, u32));
 
 #[derive(Serialize, Deserialize, Clone)]
 struct Tick;
@@ -153,63 +136,9 @@ impl Handler<GoTo> for Ledger {
 }
 remote!(mobile Ledger: Entry, Sum, Tick, Ticks, StartTicking, Who, Hooks, GoTo);
 
-/// Sends entries to a ledger: some at a time, and more when the last of them is answered.
-struct Clerk {
-    ledger: ActorRef<Ledger>,
-    number: u32,
-    sent: u64,
-    total: u64,
-    done: mpsc::Sender<u32>,
-}
-struct Write;
-impl Message for Write {
-    type Reply = ();
-}
-impl Actor for Clerk {}
-impl Handler<Write> for Clerk {
-    fn handle(&mut self, _: Write, ctx: &mut Context<Self>) {
-        if self.sent >= self.total {
-            let _ = self.done.send(self.number);
-            return;
-        }
-        let mut next = || {
-            self.sent += 1;
-            Entry { from: self.number, number: self.sent }
-        };
-        self.ledger.tell(next());
-        self.ledger.tell(next());
-        let last = next();
-        ctx.ask(self.ledger, last).then(|_, answer, ctx| {
-            answer.unwrap();
-            ctx.this().tell(Write);
-        });
-    }
-}
-
-/// Theaters that all know each other; `peers[a][b]` is how a knows b.
-fn theaters(count: usize) -> (Vec<Theater>, Vec<Vec<Option<Peer>>>) {
-    let theaters: Vec<Theater> = (0..count).map(|_| theater()).collect();
-    let peers = theaters
-        .iter()
-        .map(|from| {
-            let peer =
-                |to: &Theater| (from.address() != to.address()).then(|| from.connect(to.address().unwrap()).unwrap());
-            theaters.iter().map(peer).collect()
-        })
-        .collect();
-    (theaters, peers)
-}
-
 /// The ledger as it is known in `theater`.
 fn known_in(theater: &Theater, home: &Theater, name: &str) -> ActorRef<Ledger> {
     theater.find(&format!("playhouse://{}/{name}", home.address().unwrap())).wait().unwrap()
-}
-
-fn ask<M, Mode>(to: ActorRef<Ledger>, message: M) -> M::Reply
-where
-    M: HandledBy<Ledger, Mode>,
-{
-    to.ask(message).within(LIMIT).wait().unwrap()
 }
 
 #[test]
@@ -268,10 +197,10 @@ fn write_into(theaters: &[Theater], ledger: Ledger, entries: u64) -> u32 {
     let (done, finished) = mpsc::channel();
     let mut clerks = 0;
     for theater in theaters {
-        let ledger = known_in(theater, &theaters[0], "ledger");
+        let to = known_in(theater, &theaters[0], "ledger");
         for _ in 0..3 {
             clerks += 1;
-            let clerk = Clerk { ledger, number: clerks, sent: 0, total: entries, done: done.clone() };
+            let clerk = Clerk { to, number: clerks, sent: 0, total: entries, done: done.clone() };
             theater.system().spawn(clerk).tell(Write);
         }
     }
@@ -441,9 +370,9 @@ fn a_theater_is_evacuated_while_its_actors_work() {
         let name = number.to_string();
         theaters[0].publish(name.clone(), *ledger);
         for theater in &theaters[1..] {
-            let known = theater.find(&format!("playhouse://{}/{name}", addresses[0])).wait().unwrap();
+            let known = theater.find::<Ledger>(&format!("playhouse://{}/{name}", addresses[0])).wait().unwrap();
             let clerk = Clerk {
-                ledger: known,
+                to: known,
                 number: theater.address().unwrap().port().into(),
                 sent: 0,
                 total: 501,

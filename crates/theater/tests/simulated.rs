@@ -2,21 +2,25 @@
 //!
 //! What is counted over all seeds shows that the faults did happen. A failing seed is printed; it fails again each time.
 
+#[macro_use]
+mod messages;
+mod seeds;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_executor::Choices;
 use playhouse_theater::{Happened, Simulation, Theater};
+use seeds::Seed;
 use serde::{Deserialize, Serialize};
 
-/// Seeds of each test; more where `SEEDS` says so.
+/// Seeds of each test.
 fn seeds() -> u64 {
-    std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1_000)
+    seeds::or(1_000)
 }
 
 /// Each so many messages of a writer to a ledger, one is urgent: those have an order of their own, ...
@@ -27,15 +31,6 @@ const URGENT: u32 = 1_000;
 const STORM: Duration = Duration::from_millis(500);
 /// Longer than chance keeps two theaters apart.
 const LOST_AFTER: Duration = Duration::from_secs(10);
-
-macro_rules! remote_message {
-    ($name:ident -> $reply:ty) => {
-        impl Message for $name {
-            type Reply = $reply;
-            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
-        }
-    };
-}
 
 // -- who lives where ----------------------------------------------------------------------------------------------------
 
@@ -260,17 +255,6 @@ impl Handler<Report> for Writer {
 }
 
 // -- three theaters -------------------------------------------------------------------------------------------------------
-
-/// Tells which seed it was.
-struct Seed(u64);
-
-impl Drop for Seed {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("seed {}", self.0);
-        }
-    }
-}
 
 fn start(net: &Simulation, address: impl ToString) -> Theater {
     let system = System::builder().workers(2).stages(8);

@@ -2,6 +2,8 @@
 
 #[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
+#[macro_use]
+mod messages;
 mod support;
 
 use std::sync::Arc;
@@ -10,20 +12,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use faulty::{Between, Fault, eventually};
-use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Peer, Theater};
 use serde::{Deserialize, Serialize};
 use support::{LIMIT, builder, theater};
-
-macro_rules! remote_message {
-    ($name:ident -> $reply:ty) => {
-        impl Message for $name {
-            type Reply = $reply;
-            const WIRE: Option<WireForm<$name>> = Some(WireForm::of());
-        }
-    };
-}
 
 /// Counts, in the how manyth of its lives.
 #[derive(Debug, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ mod theaters;
 use std::fmt;
 use std::io::{ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -77,7 +77,7 @@ impl Subject {
     fn meet(&self, listener: &dyn Listener, address: SocketAddr) -> Result<Pair, String> {
         std::thread::scope(|scope| {
             let calls = scope.spawn(|| self.call(address));
-            let called = patient(said("hearing a caller", listener.accept())?);
+            let called = hear(listener).and_then(patient);
             Ok((calls.join().map_err(|_| "`connect` panics")??, called?))
         })
     }
@@ -86,6 +86,19 @@ impl Subject {
     fn pair(&self) -> Result<Pair, String> {
         let (listener, address) = self.listen()?;
         self.meet(&*listener, address)
+    }
+}
+
+/// Waits for the next caller, as theaters do.
+fn hear(listener: &dyn Listener) -> Result<Box<dyn Wire>, String> {
+    let mut watch = Watch::of(listener, Interest::READABLE)?;
+    loop {
+        match listener.accept() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                watch.until("that somebody has called", mio::event::Event::is_readable)?;
+            }
+            heard => return said("hearing a caller", heard),
+        }
     }
 }
 
@@ -103,7 +116,7 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome {
 }
 
 /// The rules, in the order in which they are tried.
-pub const RULES: [Rule<Subject>; 18] = [
+pub const RULES: [Rule<Subject>; 20] = [
     Rule {
         name: "free ports",
         says: "port 0 stands for a port that is free, which the listener tells",
@@ -112,6 +125,8 @@ pub const RULES: [Rule<Subject>; 18] = [
     Rule { name: "in use", says: "an address in use is refused", check: in_use },
     Rule { name: "given back", says: "who is dropped listens no more", check: given_back },
     Rule { name: "nobody", says: "nobody there is an error", check: nobody },
+    Rule { name: "no caller", says: "who hears callers is told that there is none", check: no_caller },
+    Rule { name: "a caller", says: "the listener's descriptor tells of callers", check: caller },
     Rule { name: "bytes", says: "bytes come in order, both ways at once", check: bytes },
     Rule { name: "apart", says: "connections are kept apart", check: apart },
     Rule { name: "limits", says: "reads and writes keep their limit", check: limits },
@@ -182,6 +197,38 @@ fn nobody(subject: &Subject) -> Outcome {
     ensure(connected.is_err(), || format!("nobody listens at {address}, and a call comes through"))?;
     let time = begun.elapsed();
     ensure(time < PATIENCE, || format!("a call with a limit of {SHORT:?} took {time:?}"))
+}
+
+fn no_caller(subject: &Subject) -> Outcome {
+    let (listener, address) = subject.listen()?;
+    let (tell, told) = mpsc::channel();
+    // Left behind where it waits for ever.
+    std::thread::spawn(move || drop(tell.send((listener.accept().err().map(|error| error.kind()), listener))));
+    let (error, listener) =
+        told.recv_timeout(PATIENCE).map_err(|_| format!("`accept` waits for a caller, for {PATIENCE:?} so far"))?;
+    ensure(error == Some(ErrorKind::WouldBlock), || {
+        format!("hearing a caller where there is none gives {error:?}, and not WouldBlock")
+    })?;
+    subject.meet(&*listener, address).map(drop)
+}
+
+fn caller(subject: &Subject) -> Outcome {
+    let (listener, address) = subject.listen()?;
+    let mut watch = Watch::of(&*listener, Interest::READABLE)?;
+    for _ in 0..10 {
+        std::thread::scope(|scope| {
+            let calls = scope.spawn(|| subject.call(address));
+            watch.until("that somebody has called", mio::event::Event::is_readable)?;
+            said("hearing a caller", listener.accept())?;
+            calls.join().map_err(|_| "`connect` panics")??;
+            match listener.accept() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+                Err(error) => Err(format!("hearing a second caller where there was one: {error} ({:?})", error.kind())),
+                Ok(_) => Err("one has called, and two are heard".to_owned()),
+            }
+        })?;
+    }
+    Ok(())
 }
 
 // -- bytes ------------------------------------------------------------------------------------------------------------
@@ -401,9 +448,12 @@ struct Watch {
 impl Watch {
     fn on(wire: &dyn Wire) -> Result<Watch, String> {
         said("setting it not to block", wire.set_nonblocking(true))?;
+        Watch::of(wire, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    fn of(told: &(impl AsFd + ?Sized), interest: Interest) -> Result<Watch, String> {
         let poll = said("polling", Poll::new())?;
-        let descriptor = wire.as_fd().as_raw_fd();
-        let interest = Interest::READABLE | Interest::WRITABLE;
+        let descriptor = told.as_fd().as_raw_fd();
         said("watching the descriptor", poll.registry().register(&mut SourceFd(&descriptor), Token(0), interest))?;
         Ok(Watch { poll, events: Events::with_capacity(8) })
     }

@@ -33,17 +33,23 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Hears callers, until it is dropped.
-pub trait Listener: Send + 'static {
+///
+/// It does not block: its descriptor ([`AsFd`]) tells that somebody has called, as `epoll` and `kqueue` understand it. So a theater
+/// waits for callers and for its own end at once, and ends whether or not anybody can call it. A protocol that has no descriptor of
+/// its own gives one end of a [`UnixStream::pair`](std::os::unix::net::UnixStream::pair), and writes a byte to the other one for each
+/// caller.
+pub trait Listener: AsFd + Send + 'static {
     /// Where: what a caller is to call, with a port that is not 0.
     ///
     /// # Errors
     /// It is not known.
     fn address(&self) -> io::Result<SocketAddr>;
 
-    /// Waits for the next caller.
+    /// The next caller. That there are more is told by the descriptor once: it is called until it says that it would block.
     ///
     /// # Errors
-    /// A caller could not be answered, for want of descriptors for example. It is called again after a moment.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock): nobody has called. Others: a caller could not be answered, for want of descriptors
+    /// for example. It is called again after a moment.
     fn accept(&self) -> io::Result<Box<dyn Wire>>;
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use super::{Listener, Transport, Wire, wire};
@@ -12,7 +13,9 @@ pub struct Tcp;
 
 impl Transport for Tcp {
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>> {
-        Ok(Box::new(TcpListener::bind(address)?))
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Box::new(Socket(listener)))
     }
 
     fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
@@ -22,13 +25,24 @@ impl Transport for Tcp {
     }
 }
 
-impl Listener for TcpListener {
+/// A socket that listens, and does not block.
+struct Socket(TcpListener);
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Listener for Socket {
     fn address(&self) -> io::Result<SocketAddr> {
-        self.local_addr()
+        self.0.local_addr()
     }
 
     fn accept(&self) -> io::Result<Box<dyn Wire>> {
-        let (stream, _) = TcpListener::accept(self)?;
+        let (stream, _) = self.0.accept()?;
+        // Some systems hand that down.
+        stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         Ok(Box::new(stream))
     }

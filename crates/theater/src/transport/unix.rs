@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -49,7 +50,9 @@ impl UnixSockets {
             Err(error) => return Err(named(error)),
         }
         let listener = UnixListener::bind(&path).map_err(named)?;
-        Ok(Socket { listener, path, port, _lock: lock })
+        let socket = Socket { listener, path, port, _lock: lock };
+        socket.listener.set_nonblocking(true).map_err(|error| at(&socket.path, error))?;
+        Ok(socket)
     }
 }
 
@@ -101,12 +104,18 @@ impl Transport for UnixSockets {
     }
 }
 
-/// A socket's file, which it takes with it.
+/// A socket that does not block, with its file, which it takes with it.
 struct Socket {
     listener: UnixListener,
     path: PathBuf,
     port: u16,
     _lock: File,
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
 }
 
 impl Listener for Socket {
@@ -115,7 +124,10 @@ impl Listener for Socket {
     }
 
     fn accept(&self) -> io::Result<Box<dyn Wire>> {
-        Ok(Box::new(self.listener.accept()?.0))
+        let (stream, _) = self.listener.accept()?;
+        // Some systems hand that down.
+        stream.set_nonblocking(false)?;
+        Ok(Box::new(stream))
     }
 }
 

@@ -22,6 +22,10 @@ enum Fault {
     OtherWords,
     /// Listens on when it is dropped.
     ListensOn,
+    /// Waits where nobody has called.
+    Waits,
+    /// The listener's descriptor is another one's.
+    DeafDoor,
     /// Calls come through where nobody listens.
     Anybody,
     /// Two bytes change their places.
@@ -63,6 +67,8 @@ struct Faulty {
 struct Hears {
     fault: Fault,
     listener: TcpListener,
+    /// Never has anything to tell, and its other end.
+    deaf: [UnixStream; 2],
     earlier: Mutex<Option<TcpStream>>,
 }
 
@@ -97,10 +103,12 @@ impl Transport for Faulty {
                 listener => listener?,
             },
         };
+        listener.set_nonblocking(self.fault != Fault::Waits)?;
         if matches!(self.fault, Fault::Shares | Fault::ListensOn) {
             listening.push(listener.try_clone()?);
         }
-        Ok(Box::new(Hears { fault: self.fault, listener, earlier: Mutex::default() }))
+        let deaf = UnixStream::pair()?.into();
+        Ok(Box::new(Hears { fault: self.fault, listener, deaf, earlier: Mutex::default() }))
     }
 
     fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
@@ -109,6 +117,12 @@ impl Transport for Faulty {
             stream => stream,
         };
         Ok(line(self.fault, stream?))
+    }
+}
+
+impl AsFd for Hears {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        if self.fault == Fault::DeafDoor { self.deaf[0].as_fd() } else { self.listener.as_fd() }
     }
 }
 
@@ -212,6 +226,8 @@ const FOUND: &[(&str, Fault, &str)] = &[
     ("in use", Fault::OtherWords, "and not AddrInUse"),
     ("given back", Fault::ListensOn, "listening where somebody has listened"),
     ("nobody", Fault::Anybody, "a call comes through"),
+    ("no caller", Fault::Waits, "waits for a caller"),
+    ("a caller", Fault::DeafDoor, "that somebody has called"),
     ("bytes", Fault::Swaps, "byte"),
     ("bytes", Fault::Repeats, "byte"),
     ("bytes", Fault::Boasts, "byte"),

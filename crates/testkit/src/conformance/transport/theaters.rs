@@ -171,15 +171,6 @@ pub(super) fn end(subject: &Subject) -> Outcome {
     let address = there.address().ok_or("a theater does not know where it listens")?;
     here.connect(address.to_string()).map_err(|error| format!("connecting: {error}"))?;
     close([here, there])?;
-    // The thread that hears callers ends when it has been woken by a call.
-    let deadline = std::time::Instant::now() + Duration::from_secs(10);
-    loop {
-        match subject.transport().listen(address) {
-            Ok(_) => return Ok(()),
-            Err(error) if std::time::Instant::now() >= deadline => {
-                return Err(format!("{address} cannot be listened at 10 s after a theater has ended there: {error}"));
-            }
-            Err(_) => std::thread::yield_now(),
-        }
-    }
+    let again = subject.transport().listen(address);
+    again.map(drop).map_err(|error| format!("{address} cannot be listened at where a theater has ended: {error}"))
 }

@@ -1,0 +1,267 @@
+//! Groups that have come and have not begun, under many seeds: what was sent before, and what becomes of them if the theater that
+//! they came from is lost.
+
+mod census;
+#[macro_use]
+mod messages;
+mod seeds;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::Waker;
+use std::time::Duration;
+
+use census::CENSUS;
+use playhouse_actor::*;
+use playhouse_theater::{Simulation, Theater};
+use seeds::Seed;
+use serde::{Deserialize, Serialize};
+
+/// Seeds of each test.
+fn seeds() -> u64 {
+    seeds::or(500)
+}
+
+/// When a theater gives another up.
+const LOST_AFTER: Duration = Duration::from_secs(60);
+/// When one does that has less patience.
+const LOST_EARLY: Duration = Duration::from_secs(20);
+
+// -- voices -------------------------------------------------------------------------------------------------------------
+
+/// Speaks to another member of its group when it is told to, and keeps whether what it is told and hears comes in order.
+#[derive(Clone, Serialize, Deserialize)]
+struct Voice {
+    number: u32,
+    to: Option<ActorRef<Voice>>,
+    /// Where it takes the group from wherever they come to; the last one first.
+    tour: Vec<SocketAddr>,
+    told: u64,
+    said: u64,
+    heard: u64,
+    wrong: Vec<String>,
+}
+
+/// The how manyth it is; how many words are to be said, and where to go then.
+#[derive(Serialize, Deserialize)]
+struct Speak {
+    number: u64,
+    words: usize,
+    goes: Option<SocketAddr>,
+    padding: Vec<u8>,
+}
+remote_message!(Speak -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Word {
+    number: u64,
+    padding: Vec<u8>,
+}
+remote_message!(Word -> ());
+
+/// Whom to speak to.
+#[derive(Serialize, Deserialize)]
+struct Meet(ActorRef<Voice>);
+remote_message!(Meet -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Read;
+remote_message!(Read -> Voice);
+
+impl Voice {
+    fn who(&self) -> census::Who {
+        (0, self.number)
+    }
+}
+
+impl Actor for Voice {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        census::lives(self.who(), ctx);
+    }
+
+    fn departing(&mut self, ctx: &mut Context<Self>) {
+        census::departs(self.who(), ctx);
+    }
+
+    fn arrived(&mut self, ctx: &mut Context<Self>) {
+        census::has_arrived(self.who(), ctx);
+        if let Some(next) = self.tour.pop() {
+            ctx.migrate_to(next);
+        }
+    }
+
+    fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
+        census::stays(self.who(), ctx);
+    }
+}
+impl Handler<Meet> for Voice {
+    fn handle(&mut self, Meet(other): Meet, _: &mut Context<Self>) {
+        self.to = Some(other);
+    }
+}
+impl Handler<Speak> for Voice {
+    fn handle(&mut self, Speak { number, words, goes, .. }: Speak, ctx: &mut Context<Self>) {
+        if number != self.told + 1 {
+            self.wrong.push(format!("told {number} after {}", self.told));
+        }
+        self.told = number;
+        if let Some(to) = self.to {
+            for _ in 0..words {
+                self.said += 1;
+                to.tell(Word { number: self.said, padding: vec![0; self.said as usize % 300] });
+            }
+        }
+        if let Some(there) = goes {
+            ctx.migrate_to(there);
+        }
+    }
+}
+impl Handler<Word> for Voice {
+    fn handle(&mut self, Word { number, .. }: Word, _: &mut Context<Self>) {
+        if number != self.heard + 1 {
+            self.wrong.push(format!("heard {number} after {}", self.heard));
+        }
+        self.heard = number;
+    }
+}
+impl Handler<Read> for Voice {
+    fn handle(&mut self, _: Read, _: &mut Context<Self>) -> Voice {
+        self.clone()
+    }
+}
+remote!(mobile Voice: Meet, Speak, Word, Read);
+
+// -- choirs -------------------------------------------------------------------------------------------------------------
+
+fn start(net: &Simulation, lost_after: Duration) -> Theater {
+    let system = System::builder().workers(2).stages(8);
+    net.theater(Theater::builder().listen("127.0.0.1:0").system(system).lost_after(lost_after)).unwrap()
+}
+
+/// A group whose members speak to each other in a ring.
+struct Choir {
+    net: Simulation,
+    group: Group,
+    voices: Vec<ActorRef<Voice>>,
+    told: u64,
+}
+
+impl Choir {
+    fn new(net: &Simulation, home: &Theater, voices: u32, tour: &[SocketAddr]) -> Choir {
+        let group = Group::new(home.system());
+        let start = |number| {
+            let options = SpawnOptions::new().placement(Placement::Group(group));
+            let tour = if number == 0 { tour.to_vec() } else { Vec::new() };
+            let voice = Voice { number, to: None, tour, told: 0, said: 0, heard: 0, wrong: Vec::new() };
+            home.system().spawn_with(options, voice)
+        };
+        let voices: Vec<_> = (0..voices).map(start).collect();
+        for (voice, next) in voices.iter().zip(voices.iter().cycle().skip(1)) {
+            voice.tell(Meet(*next));
+        }
+        net.run_until_idle();
+        Choir { net: net.clone(), group, voices, told: 0 }
+    }
+
+    /// Tells all to speak.
+    fn speak(&mut self, goes: Option<SocketAddr>) {
+        self.told += 1;
+        for voice in &self.voices {
+            // More than some wires take at one time.
+            let padding = vec![0; self.net.choose(3_000)];
+            voice.tell(Speak { number: self.told, words: self.net.choose(6), goes, padding });
+        }
+    }
+
+    /// Nothing was lost or came out of order, and they are together.
+    fn check(&self) {
+        let voices: Vec<Voice> = self.voices.iter().map(|voice| voice.ask(Read).wait().unwrap()).collect();
+        for (voice, next) in voices.iter().zip(voices.iter().cycle().skip(1)) {
+            assert_eq!((&voice.wrong, voice.told), (&vec![], self.told), "voice {}", voice.number);
+            assert_eq!(next.heard, voice.said, "what voice {} has said", voice.number);
+        }
+        CENSUS.with_borrow(|census| census.check_together(0..1));
+    }
+}
+
+#[test]
+fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_seed() {
+    for seed in 0..seeds() {
+        let _seed = Seed(seed);
+        CENSUS.take();
+        let net = Simulation::new(seed);
+        let [here, there] = [LOST_AFTER; 2].map(|time| start(&net, time));
+        let peer = here.connect(there.address().unwrap()).unwrap();
+        let mut choir = Choir::new(&net, &here, 3, &[]);
+        for (voice, number) in choir.voices.iter_mut().zip(0..) {
+            here.publish(format!("{number}"), *voice);
+            *voice = there.find(&format!("playhouse://{}/{number}", here.address().unwrap())).wait().unwrap();
+        }
+        for _ in 0..3 {
+            // Nothing is under way: so when they come back, none waits for a marker.
+            here.migrate_group(choir.group, &peer).wait().unwrap();
+            net.run_until_idle();
+            net.slow(&there, Duration::from_micros(net.choose(1_000) as u64));
+            // They go while they speak, and while they are told to.
+            for turn in 0..10 {
+                choir.speak(here.address().filter(|_| turn == 1));
+                net.run_for(Duration::from_micros(net.choose(300) as u64));
+            }
+            net.run_until_idle();
+            choir.check();
+        }
+    }
+}
+
+#[test]
+fn a_group_that_comes_back_over_a_third_theater_before_its_leaving_is_known_lives_once_and_loses_nothing_under_every_seed()
+ {
+    let (mut waited, mut through) = (0, 0);
+    for seed in 0..seeds() {
+        let _seed = Seed(seed);
+        CENSUS.take();
+        let net = Simulation::new(seed);
+        let [a, b, c] = [LOST_AFTER, LOST_EARLY, LOST_AFTER].map(|time| start(&net, time));
+        let (to_b, to_c) = (a.connect(b.address().unwrap()).unwrap(), a.connect(c.address().unwrap()).unwrap());
+        b.connect(c.address().unwrap()).unwrap();
+        let mut choir = Choir::new(&net, &a, 3, &[a.address().unwrap(), c.address().unwrap()]);
+        choir.speak(None);
+        // So that some of it is still to be said, and some to be heard.
+        net.slow(&a, Duration::from_micros(200));
+        net.run_for(Duration::from_micros(net.choose(3_000) as u64));
+        net.slow(&a, Duration::ZERO);
+        let mut goes = a.migrate_group(choir.group, &to_b);
+        let mut has_gone = || Pin::new(&mut goes).poll(&mut std::task::Context::from_waker(Waker::noop())).is_ready();
+        net.run_for(Duration::from_micros(net.choose(600) as u64));
+        choir.speak(None);
+        if has_gone() {
+            through += 1;
+        } else {
+            net.cut(&a, &b);
+            // Some of what was under way may still come.
+            net.run_for(Duration::from_millis(100));
+            if has_gone() || net.choose(4) == 0 {
+                // Before anybody gives the other up.
+                net.run_for(Duration::from_millis(net.choose(2_000) as u64));
+                net.heal(&a, &b);
+            }
+        }
+        for _ in 0..4 {
+            choir.speak(None);
+            net.run_for(Duration::from_secs(10));
+        }
+        waited += usize::from(CENSUS.with_borrow(|census| census.lives.values().all(|lives| lives.is_empty())));
+        if net.choose(2) == 0 {
+            net.heal(&a, &b);
+        }
+        net.run_until_idle();
+        choir.check();
+        // It has come to rest, and can go on.
+        a.migrate_group(choir.group, &to_c).wait().unwrap();
+        choir.speak(None);
+        net.run_until_idle();
+        choir.check();
+    }
+    assert!(waited > seeds() as usize / 10 && through > seeds() as usize / 10, "{waited} {through}");
+}
