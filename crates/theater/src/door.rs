@@ -14,7 +14,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use crate::error::TheaterError;
 use crate::handshake::{self, Opening};
 use crate::house::{House, TICK};
-use crate::transport::{Listener, Wire};
+use crate::transport::{Line, Listener, guarded};
 
 /// Callers that are heard at one time.
 const CALLERS_MAX: usize = 64;
@@ -44,30 +44,29 @@ impl House {
     pub(crate) fn hear_callers(self: &Arc<Self>, mut door: Door) {
         let mut events = Events::with_capacity(2);
         while !self.is_closing() {
-            // It may be the user's code.
-            match catch_unwind(AssertUnwindSafe(|| door.listener.accept())) {
-                Ok(Ok(wire)) => self.hear(wire),
+            match guarded(|| door.listener.accept()).and_then(Line::new) {
+                Ok(line) => self.hear(line),
                 // On an error it was interrupted, and looks again.
-                Ok(Err(error)) if error.kind() == ErrorKind::WouldBlock => drop(door.poll.poll(&mut events, None)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => drop(door.poll.poll(&mut events, None)),
                 // Out of descriptors, for example: callers wait, and nothing tells of them again.
-                Ok(Err(_)) | Err(_) => drop(door.poll.poll(&mut events, Some(TICK))),
+                Err(_) => drop(door.poll.poll(&mut events, Some(TICK))),
             }
         }
-        drop(door);
+        let _ = guarded(|| Ok(drop(door)));
         self.note_closed();
     }
 
     /// Hears a caller, on a thread of its own.
-    fn hear(self: &Arc<Self>, wire: Box<dyn Wire>) {
+    fn hear(self: &Arc<Self>, line: Line) {
         if self.callers.fetch_add(1, Ordering::AcqRel) >= CALLERS_MAX {
             self.callers.fetch_sub(1, Ordering::AcqRel);
             return;
         }
         let house = Arc::clone(self);
         let heard = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
-            // Some of it is the user's code.
+            // Its hook is the user's code.
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                if let Err(error) = house.answer(wire)
+                if let Err(error) = house.answer(line)
                     && !matches!(error, TheaterError::Io { .. })
                     && let Some(on_stranger) = &house.settings.on_stranger
                 {
@@ -81,8 +80,8 @@ impl House {
         }
     }
 
-    fn answer(self: &Arc<Self>, wire: Box<dyn Wire>) -> Result<(), TheaterError> {
-        let mut opening = Opening::answer(wire, self.settings.secrecy.tls())?;
+    fn answer(self: &Arc<Self>, line: Line) -> Result<(), TheaterError> {
+        let mut opening = Opening::answer(line, self.settings.secrecy.tls())?;
         let hello = match handshake::hear_hello(&mut opening) {
             Ok(hello) => hello,
             Err(error) => {

@@ -11,7 +11,7 @@ use crate::error::TheaterError;
 use crate::frame::{Hello, Reply};
 use crate::link::Stream;
 use crate::tls::{self, Cipher, Tls};
-use crate::transport::Wire;
+use crate::transport::Line;
 
 /// What everything begins with: a name, and the version of the protocol.
 const MAGIC: [u8; 10] = *b"playhouse\x01";
@@ -27,7 +27,7 @@ const OPENING_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A connection on which the first words are said.
 pub(crate) struct Opening {
-    wire: Box<dyn Wire>,
+    wire: Line,
     until: Instant,
     cipher: Option<Cipher>,
     address: String,
@@ -36,12 +36,12 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    fn new(wire: Box<dyn Wire>, address: String) -> Opening {
+    fn new(wire: Line, address: String) -> Opening {
         Opening { wire, until: Instant::now() + OPENING_TIME_MAX, cipher: None, address, first: None }
     }
 
     /// Begins with who was called at `address`.
-    pub(crate) fn call(wire: Box<dyn Wire>, address: String, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
+    pub(crate) fn call(wire: Line, address: String, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
         let mut opening = Opening::new(wire, address);
         if let Some(tls) = tls {
             opening.encrypted(|stream| tls.call(stream))?;
@@ -50,7 +50,7 @@ impl Opening {
     }
 
     /// Answers who has called.
-    pub(crate) fn answer(wire: Box<dyn Wire>, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
+    pub(crate) fn answer(wire: Line, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
         let address = wire.peer();
         let mut opening = Opening::new(wire, address);
         let Some(tls) = tls else { return Ok(opening) };
@@ -72,7 +72,7 @@ impl Opening {
     }
 
     fn patient(&self) -> Patient<'_> {
-        Patient { wire: &*self.wire, until: self.until, first: None }
+        Patient { wire: &self.wire, until: self.until, first: None }
     }
 
     fn encrypted(&mut self, start: impl FnOnce(&mut Patient<'_>) -> io::Result<Cipher>) -> Result<(), TheaterError> {
@@ -158,14 +158,14 @@ impl Write for Opening {
 
 /// A stream that waits, and not for ever.
 struct Patient<'a> {
-    wire: &'a dyn Wire,
+    wire: &'a Line,
     until: Instant,
     /// To be read before what comes.
     first: Option<u8>,
 }
 
 impl Patient<'_> {
-    fn wait<R>(&self, act: impl FnOnce(&dyn Wire) -> io::Result<R>) -> io::Result<R> {
+    fn wait<R>(&self, act: impl FnOnce(&Line) -> io::Result<R>) -> io::Result<R> {
         let late = || io::Error::new(ErrorKind::TimedOut, "it takes too long to say who it is");
         let left = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(late)?;
         self.wire.set_limit(left.min(PATIENCE))?;

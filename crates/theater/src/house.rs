@@ -30,7 +30,7 @@ use crate::poller::Poller;
 use crate::registry::Registry;
 use crate::simulated::{Heard, Outside};
 use crate::tls::{Cipher, Secrecy};
-use crate::transport::Transport;
+use crate::transport::{Line, Transport, guarded};
 
 /// How often the housekeeper looks after the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
@@ -327,7 +327,8 @@ impl House {
     /// Says `hello` to the theater at `address`, and hears the answer.
     fn exchange(&self, address: SocketAddr, hello: &Hello) -> Exchanged {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-        let wire = self.settings.transport.connect(address, PATIENCE).map_err(io_error)?;
+        let wire =
+            guarded(|| self.settings.transport.connect(address, PATIENCE)).and_then(Line::new).map_err(io_error)?;
         let mut opening = Opening::call(wire, address.to_string(), self.settings.secrecy.tls())?;
         let reply = handshake::call(&mut opening, hello)?;
         let line = opening.into_parts().map_err(io_error)?;

@@ -1,7 +1,6 @@
 //! The reactor that the workers poll: all connections of a theater behind one `epoll` (or what else the system has).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -134,8 +133,11 @@ impl Poller {
             let mut connections = lock(&self.connections);
             match (&stream, &self.source) {
                 (Stream::Wire(wire), Source::System { registry, .. }) => {
-                    let descriptor = wire.as_fd().as_raw_fd();
-                    registry.register(&mut SourceFd(&descriptor), token, Interest::READABLE | Interest::WRITABLE)?;
+                    registry.register(
+                        &mut SourceFd(&wire.descriptor()),
+                        token,
+                        Interest::READABLE | Interest::WRITABLE,
+                    )?;
                 }
                 (Stream::Simulated(end), Source::Simulated(outside)) => end.register(outside, token),
                 _ => return Err(io::ErrorKind::Unsupported.into()),

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use crate::simulated::End;
 use crate::tls::Cipher;
-use crate::transport::Wire;
+use crate::transport::Line;
 
 /// What bytes go over.
 pub(crate) enum Stream {
-    Wire(Box<dyn Wire>),
+    Wire(Line),
     Simulated(End),
 }
 
@@ -30,7 +30,7 @@ impl Connection {
     pub(super) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         match (&self.stream, &self.cipher) {
             (Stream::Wire(wire), None) => wire.read(room),
-            (Stream::Wire(wire), Some(cipher)) => cipher.read(Through(&**wire), room),
+            (Stream::Wire(wire), Some(cipher)) => cipher.read(Through(wire), room),
             (Stream::Simulated(end), _) => end.read(room),
         }
     }
@@ -47,7 +47,7 @@ impl Connection {
     /// Writes what was taken over.
     pub(super) fn write_out(&self) -> io::Result<()> {
         match (&self.stream, &self.cipher) {
-            (Stream::Wire(wire), Some(cipher)) => cipher.write_out(Through(&**wire)),
+            (Stream::Wire(wire), Some(cipher)) => cipher.write_out(Through(wire)),
             _ => Ok(()),
         }
     }
@@ -62,7 +62,7 @@ impl Connection {
 }
 
 /// What TLS reads and writes.
-struct Through<'a>(&'a dyn Wire);
+struct Through<'a>(&'a Line);
 
 impl Read for Through<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {

@@ -3,6 +3,7 @@
 //! Sessions, windows, moves and encryption lie above it, and are the same whatever it is: a transport only makes streams of bytes.
 //! Own ones are tested by `playhouse_testkit::conformance::transport`.
 
+mod line;
 mod tcp;
 mod unix;
 
@@ -12,6 +13,7 @@ use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+pub(crate) use line::{Line, guarded};
 pub use tcp::Tcp;
 pub use unix::UnixSockets;
 
