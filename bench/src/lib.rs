@@ -22,13 +22,18 @@
 //! All times are steady times (from the start event to the final state, taken inside the program): starting the
 //! system, creating actors that the workload does not count, and tear-down are left out.
 
+// The parts that it leaves out use some of the others.
+#![cfg_attr(not(feature = "whole"), allow(dead_code))]
+
 pub mod bootstrap;
+#[cfg(feature = "whole")]
 pub mod chatapp;
 pub mod fit;
 pub mod latency;
 pub mod machine;
 pub mod memory;
 pub mod outcome;
+#[cfg(feature = "whole")]
 pub mod partner;
 pub mod peer;
 pub mod registry;
@@ -41,6 +46,7 @@ pub mod topology;
 
 mod limit;
 mod process;
+#[cfg(feature = "whole")]
 mod savina;
 mod workloads;
 

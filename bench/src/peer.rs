@@ -21,8 +21,8 @@ use crate::runner::{Options, measure_in_child};
 
 pub use run::become_peer;
 
-/// The peers' names.
-pub const ALL: [&str; 7] = ["actix", "ractor", "kameo", "pekko", "protoactor", "erlang", "caf"];
+/// The peers' names; `alone` is Playhouse itself, in a program that has only the benchmarks of one process.
+pub const ALL: [&str; 8] = ["actix", "ractor", "kameo", "pekko", "protoactor", "erlang", "caf", "alone"];
 
 /// The benchmarks of one process, which all of them play.
 pub const LOCAL: [&str; 11] = [

@@ -1,11 +1,15 @@
 //! The one list of benchmarks.
 
+use std::sync::LazyLock;
+
 use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Failure, Outcome, Size};
+#[cfg(feature = "whole")]
+use crate::savina;
 use crate::steps::Steps;
-use crate::{savina, workloads};
+use crate::workloads;
 
 /// One benchmark: what it is, how to run it on Playhouse, how to run its floor, and what it should reach.
 #[derive(Clone, Copy)]
@@ -108,97 +112,113 @@ impl Target {
     }
 }
 
-/// Every benchmark, in the order of the reports: first the suite's table, then what the papers add, then what can be had
-/// in one process without running out of memory or patience, then Savina.
+/// The suite's table, then what the papers add.
+const TABLE: &[Benchmark] = &[
+    workloads::count::COUNT,
+    workloads::count::COUNT_CROSS,
+    workloads::pingpong::PINGPONG,
+    workloads::pingpong::PINGPONG_CROSS,
+    workloads::pingpong::PINGPONG_AUTO,
+    workloads::rings::THREADRING,
+    workloads::rings::THREADRING_NEAR,
+    workloads::rings::RINGMULTI,
+    workloads::rings::RINGMULTI_NEAR,
+    workloads::fjcreate::FJCREATE,
+    workloads::skynet::SKYNET,
+    workloads::chameneos::CHAMENEOS,
+    workloads::big::BIG,
+    workloads::fib::FIB,
+    workloads::executor::EXECUTOR,
+    workloads::executor::EXECUTOR_SPREAD,
+    workloads::repeat::REPEAT,
+    workloads::send::SEND_STATIC,
+    workloads::send::SEND_DYNAMIC,
+    workloads::matrix::MATRIX,
+    workloads::balance::BALANCE_ONE_LONGEST,
+    workloads::balance::BALANCE_ONE_RANDOM,
+    workloads::balance::BALANCE_ONE_NONE,
+    workloads::balance::BALANCE_MULTI_LONGEST,
+    workloads::balance::BALANCE_MULTI_RANDOM,
+    workloads::balance::BALANCE_MULTI_NONE,
+    workloads::rings::NFOLD_RING,
+    workloads::pairs::PINGPONG_GROUPED,
+    workloads::pairs::PINGPONG_BULK,
+    workloads::creation::CREATION,
+];
+
+/// Those of several theaters.
+#[cfg(feature = "whole")]
+const THEATERS: &[Benchmark] = &[
+    workloads::kinds::THREADRING_REMOTE,
+    workloads::kinds::THREADRING_MOBILE,
+    workloads::kinds::CREATION_REMOTE,
+    workloads::kinds::CREATION_MOBILE,
+    workloads::remote::RPINGPONG,
+    workloads::remote::RTHROUGHPUT,
+    workloads::remote::RPINGPONG_TLS,
+    workloads::remote::RTHROUGHPUT_TLS,
+    workloads::remote::RCREATE,
+    workloads::remote::RCREATE_WAITING,
+    workloads::remote::RCREATE_MIGRATED,
+    workloads::theater_rings::RRINGS_1,
+    workloads::theater_rings::RRINGS_32,
+    workloads::theater_rings::RRINGS_320,
+    workloads::theater_rings::RRINGS_MOBILE_1,
+    workloads::theater_rings::RRINGS_MOBILE_32,
+    workloads::theater_rings::RRINGS_MOBILE_320,
+    workloads::migration::MIGRATION_RINGS_1,
+    workloads::migration::MIGRATION_RINGS_32,
+    workloads::migration::MIGRATION_RINGS_320,
+    workloads::migration::MIGRATE_1MIB,
+    workloads::drain::DRAIN,
+];
+
+/// What can be had in one process without running out of memory or patience.
+const MEMORY: &[Benchmark] = &[workloads::idle::IDLE, workloads::fjcreate::WAVES, workloads::flood::FLOOD];
+
+/// The Savina suite.
+#[cfg(feature = "whole")]
+const SAVINA: &[Benchmark] = &[
+    savina::micro::PINGPONG,
+    savina::micro::THREADRING,
+    savina::micro::COUNT,
+    savina::micro::FJCREATE,
+    savina::fjthrput::FJTHRPUT,
+    savina::micro::CHAMENEOS,
+    savina::micro::BIG,
+    savina::micro::FIB,
+    savina::concdict::CONCDICT,
+    savina::concsll::CONCSLL,
+    savina::bndbuffer::BNDBUFFER,
+    savina::philosophers::PHILOSOPHERS,
+    savina::barber::BARBER,
+    savina::cigsmok::CIGSMOK,
+    savina::logmap::LOGMAP,
+    savina::banking::BANKING,
+    savina::radixsort::RADIXSORT,
+    savina::filterbank::FILTERBANK,
+    savina::sieve::SIEVE,
+    savina::uct::UCT,
+    savina::facloc::FACLOC,
+    savina::trapezoid::TRAPEZOID,
+    savina::piprecision::PIPRECISION,
+    savina::recmatmul::RECMATMUL,
+    savina::quicksort::QUICKSORT,
+    savina::apsp::APSP,
+    savina::sor::SOR,
+    savina::astar::ASTAR,
+    savina::nqueens::NQUEENS,
+    savina::bitonicsort::BITONICSORT,
+];
+
+/// Every benchmark, in the order of the reports. Without the feature `whole` only those of one system.
 pub fn all() -> &'static [Benchmark] {
-    const ALL: &[Benchmark] = &[
-        workloads::count::COUNT,
-        workloads::count::COUNT_CROSS,
-        workloads::pingpong::PINGPONG,
-        workloads::pingpong::PINGPONG_CROSS,
-        workloads::pingpong::PINGPONG_AUTO,
-        workloads::rings::THREADRING,
-        workloads::rings::THREADRING_NEAR,
-        workloads::rings::RINGMULTI,
-        workloads::rings::RINGMULTI_NEAR,
-        workloads::fjcreate::FJCREATE,
-        workloads::skynet::SKYNET,
-        workloads::chameneos::CHAMENEOS,
-        workloads::big::BIG,
-        workloads::fib::FIB,
-        workloads::executor::EXECUTOR,
-        workloads::executor::EXECUTOR_SPREAD,
-        workloads::repeat::REPEAT,
-        workloads::send::SEND_STATIC,
-        workloads::send::SEND_DYNAMIC,
-        workloads::matrix::MATRIX,
-        workloads::balance::BALANCE_ONE_LONGEST,
-        workloads::balance::BALANCE_ONE_RANDOM,
-        workloads::balance::BALANCE_ONE_NONE,
-        workloads::balance::BALANCE_MULTI_LONGEST,
-        workloads::balance::BALANCE_MULTI_RANDOM,
-        workloads::balance::BALANCE_MULTI_NONE,
-        workloads::rings::NFOLD_RING,
-        workloads::pairs::PINGPONG_GROUPED,
-        workloads::pairs::PINGPONG_BULK,
-        workloads::creation::CREATION,
-        workloads::kinds::THREADRING_REMOTE,
-        workloads::kinds::THREADRING_MOBILE,
-        workloads::kinds::CREATION_REMOTE,
-        workloads::kinds::CREATION_MOBILE,
-        workloads::remote::RPINGPONG,
-        workloads::remote::RTHROUGHPUT,
-        workloads::remote::RPINGPONG_TLS,
-        workloads::remote::RTHROUGHPUT_TLS,
-        workloads::remote::RCREATE,
-        workloads::remote::RCREATE_WAITING,
-        workloads::remote::RCREATE_MIGRATED,
-        workloads::theater_rings::RRINGS_1,
-        workloads::theater_rings::RRINGS_32,
-        workloads::theater_rings::RRINGS_320,
-        workloads::theater_rings::RRINGS_MOBILE_1,
-        workloads::theater_rings::RRINGS_MOBILE_32,
-        workloads::theater_rings::RRINGS_MOBILE_320,
-        workloads::migration::MIGRATION_RINGS_1,
-        workloads::migration::MIGRATION_RINGS_32,
-        workloads::migration::MIGRATION_RINGS_320,
-        workloads::migration::MIGRATE_1MIB,
-        workloads::idle::IDLE,
-        workloads::fjcreate::WAVES,
-        workloads::flood::FLOOD,
-        workloads::drain::DRAIN,
-        savina::micro::PINGPONG,
-        savina::micro::THREADRING,
-        savina::micro::COUNT,
-        savina::micro::FJCREATE,
-        savina::fjthrput::FJTHRPUT,
-        savina::micro::CHAMENEOS,
-        savina::micro::BIG,
-        savina::micro::FIB,
-        savina::concdict::CONCDICT,
-        savina::concsll::CONCSLL,
-        savina::bndbuffer::BNDBUFFER,
-        savina::philosophers::PHILOSOPHERS,
-        savina::barber::BARBER,
-        savina::cigsmok::CIGSMOK,
-        savina::logmap::LOGMAP,
-        savina::banking::BANKING,
-        savina::radixsort::RADIXSORT,
-        savina::filterbank::FILTERBANK,
-        savina::sieve::SIEVE,
-        savina::uct::UCT,
-        savina::facloc::FACLOC,
-        savina::trapezoid::TRAPEZOID,
-        savina::piprecision::PIPRECISION,
-        savina::recmatmul::RECMATMUL,
-        savina::quicksort::QUICKSORT,
-        savina::apsp::APSP,
-        savina::sor::SOR,
-        savina::astar::ASTAR,
-        savina::nqueens::NQUEENS,
-        savina::bitonicsort::BITONICSORT,
-    ];
-    ALL
+    #[cfg(feature = "whole")]
+    const PARTS: [&[Benchmark]; 4] = [TABLE, THEATERS, MEMORY, SAVINA];
+    #[cfg(not(feature = "whole"))]
+    const PARTS: [&[Benchmark]; 2] = [TABLE, MEMORY];
+    static ALL: LazyLock<Vec<Benchmark>> = LazyLock::new(|| PARTS.concat());
+    &ALL
 }
 
 /// The benchmark called `name`, or all of the [`Family`] of that name.

@@ -63,8 +63,9 @@ pub struct Run {
 
 /// Measures `benchmark` in this process: workload and floor in turns, `options.runs` times each.
 ///
-/// The peak memory is that of the process in the first run of the workload, before anything of the floor has run; it is
-/// the benchmark's own only if nothing else runs in the process, or has left memory behind (see [`measure_in_child`]).
+/// The peak memory is that of the process in the first run of the workload, before its system is ended (peers are looked at when
+/// they have answered) and before anything of the floor has run; it is the benchmark's own only if nothing else runs in the
+/// process, or has left memory behind (see [`measure_in_child`]).
 ///
 /// # Errors
 ///
@@ -75,13 +76,12 @@ pub fn measure(benchmark: &Benchmark, options: &Options) -> Result<Measured, Fai
     let mut last = None;
     for _ in 0..options.runs.max(1) {
         let played = play(benchmark, options)?;
-        let (ns_per_op, cdf) = (played.outcome.ns_per_op(), played.outcome.cdf);
-        let peak_rss_mb = memory::peak_rss_mb();
+        let (ns_per_op, cdf, peak_rss_mb) = (played.outcome.ns_per_op(), played.outcome.cdf, played.peak_rss_mb);
         last = Some(played);
         memory::give_back();
         runs.push(Run { ns_per_op, limit_ns_per_op: run_limit(benchmark, options)?, peak_rss_mb, cdf });
     }
-    let Some(Played { outcome, statistics, workers, stages }) = last else {
+    let Some(Played { outcome, statistics, workers, stages, .. }) = last else {
         return Err(Failure::new("no run was asked for"));
     };
     let workload_ns: Vec<_> = runs.iter().map(|run| run.ns_per_op).collect();
@@ -156,6 +156,7 @@ pub fn answer_parent(benchmark: &Benchmark, options: &Options) -> String {
 /// One run of a workload.
 struct Played {
     outcome: Outcome,
+    peak_rss_mb: Option<f64>,
     statistics: Vec<(String, String)>,
     workers: usize,
     stages: usize,
@@ -169,9 +170,10 @@ fn play(benchmark: &Benchmark, options: &Options) -> Result<Played, Failure> {
     // After a failure the system is left to the end of the process: what stalled may never shut down either.
     let outcome = (benchmark.workload)(&system, options.size, options.work)?;
     system.run_until_idle();
+    let peak_rss_mb = memory::peak_rss_mb();
     let statistics = statistics(&system);
     stop(system)?;
-    Ok(Played { outcome, statistics, workers, stages })
+    Ok(Played { outcome, peak_rss_mb, statistics, workers, stages })
 }
 
 fn start(stealing: Option<Stealing>, options: &Options) -> Result<System, Failure> {

@@ -19,5 +19,6 @@ pub(crate) mod matrix;
 pub(crate) mod meetings;
 pub(crate) mod messages;
 mod pin;
+#[cfg(feature = "whole")]
 pub(crate) mod remote;
 pub(crate) mod rings;

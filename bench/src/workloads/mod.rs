@@ -12,6 +12,7 @@ pub(crate) mod big;
 pub(crate) mod chameneos;
 pub(crate) mod count;
 pub(crate) mod creation;
+#[cfg(feature = "whole")]
 pub(crate) mod drain;
 pub(crate) mod executor;
 pub(crate) mod fib;
@@ -19,16 +20,20 @@ pub(crate) mod finish;
 pub(crate) mod fjcreate;
 pub(crate) mod flood;
 pub(crate) mod idle;
+#[cfg(feature = "whole")]
 pub(crate) mod kinds;
 pub(crate) mod matrix;
+#[cfg(feature = "whole")]
 pub(crate) mod migration;
 pub(crate) mod pairs;
 pub(crate) mod pingpong;
+#[cfg(feature = "whole")]
 pub(crate) mod remote;
 pub(crate) mod repeat;
 pub(crate) mod rings;
 pub(crate) mod send;
 pub(crate) mod skynet;
+#[cfg(feature = "whole")]
 pub(crate) mod theater_rings;
 
 use playhouse::prelude::*;

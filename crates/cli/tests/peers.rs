@@ -139,7 +139,7 @@ fn an_absent_peer_is_left_out_with_the_line_that_gets_it() {
     assert!(out.contains("actix") && !out.contains("erlang"), "{out}");
     // Without names it is all of them.
     let (_, _, errors) = peers.bench(&["count", "--runs", "1", "--peers"]);
-    assert_eq!(errors.matches("is not installed").count(), 6, "{errors}");
+    assert_eq!(errors.matches("is not installed").count(), 7, "{errors}");
 }
 
 #[test]
@@ -154,6 +154,7 @@ fn what_is_wrong_with_a_peer_is_said() {
             ("protoactor", &counted("erlang", 5)),
             ("erlang", &counted("erlang", 0)),
             ("caf", &counted("caf", 20_000)),
+            ("alone", &counted("alone", 20_000)),
         ],
     );
     let (rows, errors) = peers.rows(&["--peers", "--runs", "2", "count"]);
@@ -168,9 +169,9 @@ fn what_is_wrong_with_a_peer_is_said() {
         assert!(errors.contains(&format!("error: {error}")), "{errors}");
     }
     assert_eq!(errors.lines().count(), 6, "{errors}");
-    assert_eq!(rows.len(), 8, "{rows:?}");
+    assert_eq!(rows.len(), 9, "{rows:?}");
     for row in &rows {
-        let plays = ["playhouse", "caf"].contains(&row["who"].as_str().unwrap());
+        let plays = ["playhouse", "caf", "alone"].contains(&row["who"].as_str().unwrap());
         assert_eq!((row["ns_per_op"].is_number(), row.get("remark").is_none()), (plays, plays), "{row}");
     }
     let (code, _, _) = peers.bench(&["--peers", "actix", "--runs", "1", "count"]);

@@ -205,7 +205,7 @@ impl SystemCore {
     pub(crate) fn settle_away<S: Resident>(&self, stage: u16, extra: S::Extra, status: u64) -> Address<S> {
         let kind = KindOf::<S>::KIND;
         let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
-        let cell = lock(&self.outside.nurseries[owner]).take(kind.class);
+        let cell = self.outside.take(owner, kind.class);
         let mut cold = crate::cell::Cold::new();
         cold.extra = Some(Box::new(extra));
         // SAFETY: a vacant cell of the right class, owned by this thread.

@@ -11,7 +11,7 @@ use crate::locks::lock;
 use crate::record::described;
 use crate::resident::Ending;
 use crate::slab;
-use crate::system::{SystemCore, slots};
+use crate::system::{SLOTS, SystemCore};
 use crate::worker::{self, Worker};
 
 /// Steps of a simulated system that is shut down, at most.
@@ -167,7 +167,7 @@ impl SystemCore {
             quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
         };
         drop(quiet);
-        let slot = &slots()[self.id as usize];
+        let slot = &SLOTS[self.id as usize];
         if stuck > 0 {
             return (0, stuck);
         }
@@ -200,16 +200,14 @@ impl SystemCore {
             worker.enter(|| worker.bounce_everything());
         }
         first.enter(|| {
-            let mut cells = Vec::new();
-            slab::sweep(self.id, |cell| cells.push(cell));
-            for cell in cells {
+            slab::sweep(self.id, |cell| {
                 left += 1;
                 // SAFETY: all threads of the system have ended, and this one has taken the workers over.
                 unsafe { guarded(cell, waited) };
                 let ended =
                     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first.end(cell, Ending::Shutdown)));
                 drop(ended);
-            }
+            });
         });
         for worker in &workers {
             worker.enter(|| worker.bounce_everything());

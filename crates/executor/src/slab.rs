@@ -15,7 +15,17 @@ use crate::locks::lock;
 /// States up to this size lie in the cell; larger (or over-aligned) ones are boxed once at the spawn.
 pub const STATE_BYTES_MAX: usize = 480;
 const CLASSES: usize = STATE_BYTES_MAX / 8 + 1;
-const CHUNK_BYTES: usize = 256 * 1024;
+/// With what the allocator adds, 64 pages.
+const CHUNK_BYTES: usize = 256 * 1024 - 2 * CHUNK_ALIGN;
+/// A cell of 64 bytes is one cache line.
+const CHUNK_ALIGN: usize = 64;
+/// What a chunk is cut from. Aligned as any memory is, and not as a chunk: what is aligned further is zeroed by hand, and then
+/// all of it takes memory, however few cells are used. A system whose actors are of many sizes has a chunk for each.
+const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES + CHUNK_ALIGN - ANY_ALIGN, ANY_ALIGN) {
+    Ok(layout) => layout,
+    Err(_) => panic!("chunk layout"),
+};
+const ANY_ALIGN: usize = 2 * size_of::<usize>();
 /// A chunk has fewer cells than 2 to this.
 const SLOT_INDEX_BITS: u32 = 16;
 const _: () = assert!(CHUNK_BYTES / CELL_HEADER_BYTES < 1 << SLOT_INDEX_BITS);
@@ -121,12 +131,13 @@ impl Nursery {
             self.lists[class as usize] = commons.lists.swap_remove(at).1;
             return;
         }
-        let layout = Layout::from_size_align(CHUNK_BYTES, 64).expect("chunk layout");
         // SAFETY: the size is not zero. Never freed: see the module text.
-        let base = unsafe { alloc_zeroed(layout) };
-        if base.is_null() {
-            handle_alloc_error(layout);
+        let raw = unsafe { alloc_zeroed(CHUNK_LAYOUT) };
+        if raw.is_null() {
+            handle_alloc_error(CHUNK_LAYOUT);
         }
+        // At most what the layout has besides a chunk.
+        let base = raw.wrapping_add(raw.addr().next_multiple_of(CHUNK_ALIGN) - raw.addr());
         let chunk = Chunk { base, class };
         let number = commons.chunks.len();
         commons.numbers.insert(base.addr(), number);

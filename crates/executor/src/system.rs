@@ -1,11 +1,13 @@
 //! Systems: workers, stages and what they share.
 
 use std::fmt;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use crate::address::{Address, RawAddress};
+use crate::cell::Cell;
 use crate::config::{Config, StageChoice, limits};
 use crate::core::Core;
 use crate::fullness::Fullness;
@@ -115,7 +117,8 @@ pub struct SystemCore {
 /// Cells for actors that are spawned by threads that are no workers, by the worker they go to: so that actors of
 /// different workers share no cache lines.
 pub(crate) struct Outside {
-    pub(crate) nurseries: Box<[Mutex<Nursery>]>,
+    /// Made at the first spawn: most offices are those of actors with threads of their own, and most systems have none.
+    nurseries: Box<[Mutex<Option<Nursery>>]>,
     pub(crate) spawned: AtomicU64,
     dead_letters: AtomicU64,
 }
@@ -127,11 +130,16 @@ pub(crate) struct Slot {
     pub(crate) system: Mutex<Option<Arc<SystemCore>>>,
 }
 
-pub(crate) fn slots() -> &'static [Slot] {
-    static SLOTS: OnceLock<Box<[Slot]>> = OnceLock::new();
-    SLOTS
-        .get_or_init(|| (0..SYSTEMS_MAX).map(|_| Slot { epoch: AtomicU64::new(0), system: Mutex::new(None) }).collect())
+impl Outside {
+    /// A vacant cell of `class` for an actor of the worker `owner`.
+    pub(crate) fn take(&self, owner: usize, class: u16) -> NonNull<Cell> {
+        lock(&self.nurseries[owner]).get_or_insert_with(Nursery::new).take(class)
+    }
 }
+
+/// All zero bytes: only slots that were used take memory.
+pub(crate) static SLOTS: [Slot; SYSTEMS_MAX] =
+    [const { Slot { epoch: AtomicU64::new(0), system: Mutex::new(None) } }; SYSTEMS_MAX];
 
 /// Counts a thread as alive until it is dropped.
 struct Alive(Arc<SystemCore>);
@@ -180,7 +188,7 @@ impl SystemCore {
         let (at, slot) = (0..SYSTEMS_MAX - 1)
             .map(|turn| 1 + (from + turn) % (SYSTEMS_MAX - 1))
             .find_map(|at| {
-                let guard = lock(&slots()[at].system);
+                let guard = lock(&SLOTS[at].system);
                 guard.is_none().then_some((at, guard))
             })
             .ok_or_else(|| vec![format!("{} systems run in this process already", SYSTEMS_MAX - 1)])?;
@@ -216,7 +224,7 @@ impl SystemCore {
             detached: AtomicUsize::new(0),
             handled_detached: AtomicU64::new(0),
             outside: Outside {
-                nurseries: (0..workers).map(|_| Mutex::new(Nursery::new())).collect(),
+                nurseries: (0..workers).map(|_| Mutex::default()).collect(),
                 spawned: AtomicU64::new(0),
                 dead_letters: AtomicU64::new(0),
             },
@@ -238,7 +246,7 @@ impl SystemCore {
             config,
         });
         *slot = Some(Arc::clone(&system));
-        slots()[at].epoch.fetch_add(1, Ordering::Release);
+        SLOTS[at].epoch.fetch_add(1, Ordering::Release);
         drop(slot);
         for id in 0..system.config.workers as u16 {
             let worker = system.new_worker(id);
@@ -305,7 +313,7 @@ impl SystemCore {
 
     /// The system with this id.
     pub fn by_id(id: u16) -> Option<Arc<SystemCore>> {
-        let slot = slots().get(id as usize)?;
+        let slot = SLOTS.get(id as usize)?;
         // Acquire: pairs with the Release of the system that moved in.
         let epoch = slot.epoch.load(Ordering::Acquire);
         LAST.try_with(|last| {
@@ -449,9 +457,9 @@ impl SystemCore {
             return Err((state, format!("dedicated: the thread could not be started: {error}")));
         }
         let kind = KindOf::<S>::KIND;
-        let cell = lock(&self.outside.nurseries[owner]).take(kind.class);
+        let cell = self.outside.take(owner, kind.class);
         // SAFETY: a vacant cell of the right class, owned by this thread.
-        unsafe { crate::cell::Cell::occupy(cell, state, kind, stage, self.id) };
+        unsafe { Cell::occupy(cell, state, kind, stage, self.id) };
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);
         if let Some(bound) = bound {
             // SAFETY: cells are never freed.
