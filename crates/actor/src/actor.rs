@@ -158,8 +158,8 @@ pub struct Extra<A: Actor> {
     pub(crate) watchers: Vec<(Watcher, Notify)>,
     pub(crate) timers: Timers,
     pub(crate) next_timer: u64,
-    /// How often it was given a new state here.
-    pub(crate) restarts: u64,
+    /// Another one with each state that it was given here.
+    pub(crate) life: u64,
     /// Its receive timeout.
     pub(crate) idle: Option<Idle>,
     pub(crate) child: Option<Child<A>>,
@@ -176,7 +176,7 @@ impl<A: Actor> Default for Extra<A> {
             watchers: Vec::new(),
             timers: Timers::new(),
             next_timer: 0,
-            restarts: 0,
+            life: 0,
             idle: None,
             child: None,
             away: None,
@@ -188,7 +188,7 @@ impl<A: Actor> Default for Extra<A> {
 impl<A: Actor> Extra<A> {
     /// A new state takes the place of the old one, which takes its timers along, but for those that are kept.
     pub(crate) fn renew(&mut self) {
-        self.restarts += 1;
+        self.life += 1;
         let (kept, gone) = std::mem::take(&mut self.timers).into_iter().partition(|(_, timer)| timer.kept);
         self.timers = kept;
         cancel_all(gone);

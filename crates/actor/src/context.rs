@@ -279,10 +279,10 @@ impl<A: Actor> Context<A> {
         with_current_system(|system| system.expect("a handler runs on a worker").now())
     }
 
-    /// How often this actor was restarted since it is in this theater: the number of its life. A `then` is called in whichever life
-    /// the answer finds; this tells it whether that is the one that has asked.
-    pub fn restarts(&mut self) -> u64 {
-        self.cx.extra_if_any().map_or(0, |extra| extra.restarts)
+    /// The number of this actor's life here: a larger one after each restart, and when it has come back from another theater. A `then`
+    /// is called in whichever life the answer finds; this tells it whether that is the one that has asked.
+    pub fn life(&mut self) -> u64 {
+        self.cx.extra_if_any().map_or(0, |extra| extra.life)
     }
 
     /// The name given to this actor, if one was.
@@ -314,7 +314,8 @@ impl<A: Actor, B: Actor, M: Message> ContextAsk<'_, A, B, M> {
         self
     }
 
-    /// Sends the request. `then` is called with the answer as a message of this actor; not at all if it has ended.
+    /// Sends the request. `then` is called with the answer as a message of this actor, also if it was restarted meanwhile
+    /// ([`Context::life`] tells); not at all if it has ended, or is in another theater.
     pub fn then<F>(self, then: F)
     where
         F: FnOnce(&mut A, Result<M::Reply, AskError>, &mut Context<A>) + Send + 'static,

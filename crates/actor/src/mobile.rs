@@ -688,6 +688,7 @@ impl<A: Mobile> Envelope<Life<A>> for Arrived {
         // What has been here before has left no others behind.
         cancel_all(std::mem::take(&mut extra.timers));
         extra.next_timer = last_timer;
+        extra.life += 1;
         for ReadTimer { id, left, pace, kept, start } in timers {
             if let Ok(start) = start.downcast::<StartTimer<A>>() {
                 let mut timer = start(address, id, left, pace);

@@ -71,6 +71,16 @@ impl Teller {
         (account.get().balance, account.revision())
     }
 
+    /// Saves, and crashes if that fails. Goes on meanwhile.
+    #[message(when = "self.account.is_some()")]
+    fn insist(&mut self, balance: i64, ctx: &mut Context<Self>) {
+        let account = self.account.as_ref().expect("the guard holds");
+        account.save(Account { balance }).then(ctx, |this, saved, ctx| match saved {
+            Ok(()) => drop(this.account.as_ref().expect("it was opened in this life")),
+            Err(error) => ctx.fail(error),
+        });
+    }
+
     /// Saves, and goes on meanwhile.
     #[message(when = "self.account.is_some()")]
     fn set(&mut self, balance: i64, log: Log<String>, ctx: &mut Context<Self>) {
@@ -90,7 +100,7 @@ impl Teller {
 
     #[message]
     fn lives(&mut self, ctx: &mut Context<Self>) -> u64 {
-        ctx.restarts() + 1
+        ctx.life() + 1
     }
 }
 
@@ -248,6 +258,31 @@ fn what_a_former_life_has_not_opened_does_not_crash_the_next_one() {
     in_a_second_life_while_the_first_still_opens(true, |_, teller| {
         assert_eq!(teller.ask(Pay(10)).wait().unwrap().unwrap(), 10);
     });
+}
+
+#[test]
+fn what_has_come_of_a_former_lifes_save_does_not_crash_the_next_one() {
+    quiet_panics();
+    let (mut first, mut second) = (0, 0);
+    for seed in 0..50 {
+        let system = simulated(seed);
+        let pool = ResourcePool::start(&system, 2, 10).unwrap();
+        pool.simulate_times(Duration::from_millis(1), Duration::from_millis(20));
+        let teller = teller(&system, &pool, MemoryStore::new());
+        teller.ask(Balance).wait().unwrap();
+        teller.tell(Insist(5));
+        teller.tell(Crash);
+        // Upon what was there when its life began.
+        match teller.ask(Pay(1)).wait().unwrap() {
+            Ok(1) => second += 1,
+            Ok(6) => first += 1,
+            Err(error) if error.is_conflict() => first += 1,
+            other => panic!("{other:?}, seed {seed}"),
+        }
+        system.run_until_idle();
+        assert_eq!(teller.ask(Lives).wait(), Ok(2), "seed {seed}");
+    }
+    assert!(first > 5 && second > 5, "who was first to save: {first}, {second}");
 }
 
 #[test]

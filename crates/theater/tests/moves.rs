@@ -65,6 +65,10 @@ struct Hooks;
 remote_message!(Hooks -> (u32, u32, u32));
 
 #[derive(Serialize, Deserialize)]
+struct WhichLife;
+remote_message!(WhichLife -> u64);
+
+#[derive(Serialize, Deserialize)]
 struct GoTo(std::net::SocketAddr);
 remote_message!(GoTo -> ());
 
@@ -134,7 +138,12 @@ impl Handler<GoTo> for Ledger {
         ctx.migrate_to(theater);
     }
 }
-remote!(mobile Ledger: Entry, Sum, Tick, Ticks, StartTicking, Who, Hooks, GoTo);
+impl Handler<WhichLife> for Ledger {
+    fn handle(&mut self, _: WhichLife, ctx: &mut Context<Self>) -> u64 {
+        ctx.life()
+    }
+}
+remote!(mobile Ledger: Entry, Sum, Tick, Ticks, StartTicking, Who, Hooks, WhichLife, GoTo);
 
 /// The ledger as it is known in `theater`.
 fn known_in(theater: &Theater, home: &Theater, name: &str) -> ActorRef<Ledger> {
@@ -495,6 +504,23 @@ impl Handler<Shuttled> for Shuttle {
     }
 }
 remote!(mobile Shuttle: Begin, Shuttled);
+
+#[test]
+fn an_actor_that_has_come_back_has_another_life_there() {
+    let (theaters, peers) = theaters(2);
+    let [a, b] = &theaters[..] else { unreachable!() };
+    let ledger = a.system().spawn(Ledger::default());
+    a.publish("ledger", ledger);
+    let in_b = known_in(b, a, "ledger");
+    let mut lives = vec![ask(ledger, WhichLife)];
+    for _ in 0..2 {
+        a.migrate(ledger, peers[0][1].as_ref().unwrap()).wait().unwrap();
+        ask(in_b, WhichLife);
+        b.migrate(in_b, peers[1][0].as_ref().unwrap()).wait().unwrap();
+        lives.push(ask(ledger, WhichLife));
+    }
+    assert!(lives.is_sorted_by(|one, next| one < next), "{lives:?}");
+}
 
 #[test]
 fn an_actor_goes_straight_back() {

@@ -48,3 +48,19 @@ pub(crate) fn pipe<A: Actor, F>(
         Err(_) => ctx.fail(Panicked),
     });
 }
+
+/// The same, but `then` is not called where the actor was restarted, or has been away, meanwhile: see [`Context::life`].
+pub(crate) fn pipe_in_this_life<A: Actor, F>(
+    ctx: &mut Context<A>,
+    future: F,
+    then: impl FnOnce(&mut A, F::Output, &mut Context<A>) + Send + 'static,
+) where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let life = ctx.life();
+    pipe(ctx, future, move |this, outcome, ctx| {
+        if ctx.life() == life {
+            then(this, outcome, ctx);
+        }
+    });
+}

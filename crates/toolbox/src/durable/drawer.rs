@@ -50,6 +50,9 @@ impl<D: Disk> Drawer<D> {
         check_revision(key, expected, found)?;
         if found > self.mark(key)? {
             self.put("mark", MARK, found, &[]).map_err(failed(key))?;
+        } else {
+            // Who has raised it may not have come to that.
+            self.disk.sync_folder(&self.folder).map_err(failed(key))?;
         }
         let removed = self.disk.remove(&self.folder.join(record::file_of(key)));
         removed.and_then(|()| self.disk.sync_folder(&self.folder)).map_err(failed(key))

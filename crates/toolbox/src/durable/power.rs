@@ -300,3 +300,25 @@ fn an_error_of_the_disk_leaves_the_former_or_the_new_state_and_the_next_save_wor
         look(&drawer(&disk), believed);
     }
 }
+
+#[test]
+fn no_revision_comes_twice_where_who_removed_before_was_killed() {
+    for step in 0..=steps() {
+        for (cut, seed) in (0..8).flat_map(|cut| (0..10).map(move |seed| (cut, seed))) {
+            let disk = Platter::default();
+            disk.fails(Fails::Ever, step);
+            let mut believed = live(&drawer(&disk), BORN, &LIFE);
+            // Another one has loaded it before, and removes without a look, which would sync what the first one has done.
+            let Some(Saved { revision, .. }) = believed.saved else { continue };
+            disk.fails(Fails::Ever, cut);
+            let removed = drawer(&disk).remove("key", revision);
+            let disk = disk.after_power_cut(&mut Choices::new(seed));
+            let left = drawer(&disk).load("key").unwrap();
+            assert!(removed.is_err() || left.is_none(), "{left:?}");
+            believed.told = believed.told.max(left.as_ref().map_or(0, |saved| saved.revision));
+            believed.saved = left;
+            believed.tried = None;
+            live(&drawer(&disk), believed, &LIFE);
+        }
+    }
+}

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::store::{Store, StoreError};
 use crate::block::{block_on, lock};
-use crate::pipe::pipe;
+use crate::pipe::pipe_in_this_life;
 use crate::resource::{JobError, ResourcePool};
 
 /// A value in a store: as it was saved last, by this one or before it was opened.
@@ -179,18 +179,14 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
 
     /// Has the value handled by `then`, as a message of this actor, which goes on with others meanwhile: those that need the value
     /// wait for it behind a guard. If the actor is restarted meanwhile, `then` is not called: its next life opens the value
-    /// itself, and may have saved it since.
+    /// itself, and may have saved it since. Nor is it called where the actor has gone to another theater: there it opens the value in
+    /// [`arrived`](Actor::arrived).
     pub fn then<A: Actor>(
         self,
         ctx: &mut Context<A>,
         then: impl FnOnce(&mut A, Result<Durable<T>, DurableError>, &mut Context<A>) + Send + 'static,
     ) {
-        let life = ctx.restarts();
-        pipe(ctx, self.run(), move |this, opened, ctx| {
-            if ctx.restarts() == life {
-                then(this, opened, ctx);
-            }
-        });
+        pipe_in_this_life(ctx, self.run(), then);
     }
 }
 
@@ -278,13 +274,14 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Save<T> {
     }
 
     /// Has `then` called when it is saved, as a message of this actor, which goes on with others meanwhile. They find the former
-    /// value, and cannot save ([`DurableError::Busy`]). If the actor is restarted meanwhile, `then` is called in its next life.
+    /// value, and cannot save ([`DurableError::Busy`]). If the actor is restarted meanwhile, or has gone to another theater, `then` is
+    /// not called: the next life opens the value, and finds what has come of it.
     pub fn then<A: Actor>(
         self,
         ctx: &mut Context<A>,
         then: impl FnOnce(&mut A, Result<(), DurableError>, &mut Context<A>) + Send + 'static,
     ) {
-        pipe(ctx, self.run(), move |this, saved, ctx| then(this, saved.map(Done::settle), ctx));
+        pipe_in_this_life(ctx, self.run(), |this, saved, ctx| then(this, saved.map(Done::settle), ctx));
     }
 }
 
