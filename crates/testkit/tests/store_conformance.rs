@@ -84,6 +84,7 @@ enum Flaw {
     TakesPatterns,
     ListsBackwards,
     LosesUpdates,
+    FailsOnce,
     LosesOthers,
     WritesInPlace,
     Panics,
@@ -92,7 +93,7 @@ enum Flaw {
 use Flaw::*;
 
 /// Each, and the rule that it breaks above all.
-const FLAWS: [(Flaw, &str); 25] = [
+const FLAWS: [(Flaw, &str); 26] = [
     (StartsFull, "empty at first"),
     (IsText, "saved is loaded"),
     (TakesEmptyForNone, "empty is a state"),
@@ -115,6 +116,7 @@ const FLAWS: [(Flaw, &str); 25] = [
     (TakesPatterns, "prefixes"),
     (ListsBackwards, "prefixes"),
     (LosesUpdates, "one wins each revision"),
+    (FailsOnce, "one wins each revision"),
     (LosesOthers, "keys at one time"),
     (WritesInPlace, "states are whole"),
     (Panics, "saved is loaded"),
@@ -188,6 +190,9 @@ impl Store for Flawed {
         }
         let mut shelf = lock(&self.shelf);
         shelf.loads += 1;
+        if shelf.loads == 7 && self.is(FailsOnce) {
+            return Err(StoreError::Io { key, error: std::io::Error::other("once") });
+        }
         let found = self.look(&key, &mut shelf);
         assert!(found.is_none() || !self.is(Panics), "out of order");
         Ok(found.filter(|saved| !saved.bytes.is_empty() || !self.is(TakesEmptyForNone)))

@@ -74,6 +74,27 @@ fn a_file_that_is_no_socket_is_left_alone() {
 }
 
 #[test]
+fn who_listens_keeps_its_address_though_its_lock_was_removed() {
+    let folder = Folder::new("unlocked");
+    let transport = UnixSockets::in_folder(&folder.0);
+    let [first, second] = ["127.0.0.1:7001", "127.0.0.1:7001"].map(|address| {
+        let listener = transport.listen(address.parse().unwrap());
+        // As who tidies up what is old.
+        let _ = std::fs::remove_file(folder.0.join("7001.lock"));
+        listener
+    });
+    let first = first.unwrap();
+    assert_eq!(second.err().unwrap().kind(), ErrorKind::AddrInUse);
+    transport.connect("127.0.0.1:7001".parse().unwrap(), Duration::from_secs(5)).unwrap();
+
+    // Where its socket was removed, too, another one is there now, and the first one leaves it alone at its end.
+    std::fs::remove_file(folder.0.join("7001")).unwrap();
+    let _second = transport.listen("127.0.0.1:7001".parse().unwrap()).unwrap();
+    drop(first);
+    transport.connect("127.0.0.1:7001".parse().unwrap(), Duration::from_secs(5)).unwrap();
+}
+
+#[test]
 fn errors_of_unix_sockets_say_where() {
     let folder = Folder::new("errors");
     let transport = UnixSockets::in_folder(folder.0.join("not there"));

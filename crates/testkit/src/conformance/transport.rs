@@ -429,12 +429,17 @@ fn would_block(subject: &Subject) -> Outcome {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {}
         result => return Err(format!("reading where nothing has come gives {result:?}, and not WouldBlock")),
     }
-    let written = fill(&*one)?;
-    match one.write(&[IoSlice::new(&[0])]) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-        result => return Err(format!("writing where there is no room gives {result:?}, and not WouldBlock")),
+    let mut written = 0;
+    while written < WIRE_BYTES_MAX {
+        written += fill(&*one)?;
+        match one.write(&[IoSlice::new(&[0])]) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return read_up(&*other, written),
+            // The system has found some room in the meantime.
+            Ok(count @ 1..) => written += count,
+            result => return Err(format!("writing where there is no room gives {result:?}, and not WouldBlock")),
+        }
     }
-    read_up(&*other, written)
+    Err(format!("it takes {written} bytes that nobody reads"))
 }
 
 // -- descriptors ------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -43,14 +43,21 @@ impl UnixSockets {
             TryLockError::Error(error) => named(error),
         })?;
         match std::fs::symlink_metadata(&path) {
-            // Nobody has the lock, so whose it was is no more.
-            Ok(left) if left.file_type().is_socket() => std::fs::remove_file(&path).map_err(named)?,
+            Ok(left) if left.file_type().is_socket() => {
+                // Nobody has the lock; but somebody may have removed it, or it is no theater's.
+                match mio::net::UnixStream::connect(&path) {
+                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                    _ => return Err(named(ErrorKind::AddrInUse.into())),
+                }
+                std::fs::remove_file(&path).map_err(named)?;
+            }
             Ok(_) => return Err(io::Error::new(ErrorKind::AddrInUse, format!("{} is no socket", path.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(named(error)),
         }
         let listener = UnixListener::bind(&path).map_err(named)?;
-        let socket = Socket { listener, path, port, _lock: lock };
+        let file = file_at(&path).map_err(named)?;
+        let socket = Socket { listener, path, port, file, _lock: lock };
         socket.listener.set_nonblocking(true).map_err(|error| at(&socket.path, error))?;
         Ok(socket)
     }
@@ -58,6 +65,11 @@ impl UnixSockets {
 
 fn at(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Which file this is, whatever it is called.
+fn file_at(path: &Path) -> io::Result<(u64, u64)> {
+    std::fs::symlink_metadata(path).map(|file| (file.dev(), file.ino()))
 }
 
 fn check(address: SocketAddr) -> io::Result<()> {
@@ -109,6 +121,7 @@ struct Socket {
     listener: UnixListener,
     path: PathBuf,
     port: u16,
+    file: (u64, u64),
     _lock: File,
 }
 
@@ -133,8 +146,10 @@ impl Listener for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Before the lock is released: after that it may be another's.
-        let _ = std::fs::remove_file(&self.path);
+        // Before the lock is released: after that it may be another's, and if somebody has removed the lock, it is already.
+        if file_at(&self.path).is_ok_and(|file| file == self.file) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -48,7 +48,14 @@ pub(super) const ONE_WINS: StoreRule = Rule {
             for round in 0..ROUNDS {
                 let seen = guarded(|| store.load("key")).and_then(|seen| seen);
                 together.wait();
-                let expected = seen.ok().flatten().map_or(0, |saved| saved.revision);
+                let expected = match seen {
+                    Ok(seen) => seen.map_or(0, |saved| saved.revision),
+                    // It goes on, since the others wait for it.
+                    Err(why) => {
+                        failed = Some(why);
+                        0
+                    }
+                };
                 let removes = expected > 0 && round % 5 == 4 && number == 0;
                 let bytes = format!("{number} in round {round}");
                 let outcome = guarded(|| match removes {
