@@ -33,6 +33,10 @@ fn check<const WORDS: usize>(system: &System) {
 #[test]
 fn what_nobody_uses_takes_no_memory() {
     const SYSTEMS: u64 = 16;
+    let pages = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    if pages.contains("[always]") {
+        return println!("not measured: where all memory comes in pages of 2 MiB, this would count those");
+    }
     let start = || System::builder().workers(1).start().unwrap();
     // What is there once in a process.
     let first = start();
@@ -41,7 +45,7 @@ fn what_nobody_uses_takes_no_memory() {
     let before = anonymous_kib();
     let systems: Vec<System> = (0..SYSTEMS).map(|_| start()).collect();
     systems.iter().for_each(System::run_until_idle);
-    let each = (anonymous_kib() - before) / SYSTEMS;
+    let each = anonymous_kib().saturating_sub(before) / SYSTEMS;
     assert!(each < 192, "a system of one worker and no actors takes {each} KiB");
 
     // An actor of each of many sizes: a worker has cells of each, of which it uses one.
@@ -54,7 +58,7 @@ fn what_nobody_uses_takes_no_memory() {
     check::<7>(&first);
     check::<8>(&first);
     check::<9>(&first);
-    let each = (anonymous_kib() - before) / 8;
+    let each = anonymous_kib().saturating_sub(before) / 8;
     assert!(each < 64, "an actor of another size takes {each} KiB");
 
     for system in systems.into_iter().chain([first]) {

@@ -70,6 +70,20 @@ fn a_file_that_is_damaged_is_an_error_and_nothing_else() {
 }
 
 #[test]
+fn a_damaged_mark_is_told_apart_from_a_damaged_state() {
+    let folder = Folder::new();
+    let store = FileStore::open(&folder.0).unwrap();
+    let revision = store.save("account/7", 0, b"the state").unwrap();
+    store.remove("account/7", revision).unwrap();
+    fs::write(folder.0.join("9/mark"), b"playhouse-sta").unwrap();
+    assert_eq!(store.load("account/7").unwrap(), None);
+    let error = store.save("account/7", 0, b"new").unwrap_err();
+    assert!(matches!(&error, StoreError::Damaged { .. }), "{error:?}");
+    let error = error.to_string();
+    assert!(error.contains("9/mark: ") && error.contains("an older one than the last will not do"), "{error}");
+}
+
+#[test]
 fn a_folder_stays_readable_and_what_was_left_over_is_tidied() {
     let folder = Folder::new();
     FileStore::open(&folder.0).unwrap().save("account/7", 0, b"the state").unwrap();

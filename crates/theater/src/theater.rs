@@ -529,7 +529,8 @@ impl Theater {
     }
 
     /// Ends the theater: waits until the others have what was sent to them (at most `limit`), then takes leave of them and
-    /// shuts its system down. After that, its address can be listened at again.
+    /// shuts its system down. After that, its address can be listened at again; for a transport that takes its time with that, it
+    /// waits 5 seconds at most.
     ///
     /// # Errors
     /// As [`System::shutdown`].

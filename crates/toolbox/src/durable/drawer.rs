@@ -68,7 +68,15 @@ impl<D: Disk> Drawer<D> {
     }
 
     fn mark(&self, key: &str) -> Result<u64, StoreError> {
-        Ok(self.read("mark", MARK, key)?.map_or(0, |mark| mark.revision))
+        let about_removed = |error| match error {
+            StoreError::Damaged { key, what } => {
+                let what =
+                    format!("{what}; it says which revisions were removed, so an older one than the last will not do");
+                StoreError::Damaged { key, what }
+            }
+            error => error,
+        };
+        Ok(self.read("mark", MARK, key).map_err(about_removed)?.map_or(0, |mark| mark.revision))
     }
 
     /// What is in a file is the record of `name`; errors are about `key`.

@@ -151,7 +151,7 @@ impl fmt::Display for StoreError {
                 "{key:?} has revision {found}, not {expected}, as was expected: somebody else has saved it, load it again"
             ),
             StoreError::Damaged { key, what } => {
-                write!(f, "what was saved for {key:?} is damaged: {what}: restore it from a copy")
+                write!(f, "what is kept for {key:?} is damaged: {what}: restore it from a copy")
             }
             StoreError::Key { key, why } => write!(
                 f,
