@@ -52,7 +52,10 @@ impl House {
                 Err(_) => drop(door.poll.poll(&mut events, Some(TICK))),
             }
         }
-        let _ = guarded(|| Ok(drop(door)));
+        let _ = guarded(|| {
+            drop(door);
+            Ok(())
+        });
         self.note_closed();
     }
 

@@ -263,7 +263,7 @@ mod tests {
     fn who_says_little_at_a_time_is_not_listened_to_for_ever() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut opening = Opening::answer(Box::new(listener.accept().unwrap().0), None).unwrap();
+        let mut opening = Opening::answer(Line::new(Box::new(listener.accept().unwrap().0)).unwrap(), None).unwrap();
         caller.write_all(b"more").unwrap();
         let mut word = [0];
         opening.read_exact(&mut word).unwrap();

@@ -87,6 +87,9 @@ impl Drop for Line {
     fn drop(&mut self) {
         let wire = self.wire.take();
         // Nobody is left whom it would concern.
-        let _ = guarded(|| Ok(drop(wire)));
+        let _ = guarded(|| {
+            drop(wire);
+            Ok(())
+        });
     }
 }
