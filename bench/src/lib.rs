@@ -53,3 +53,6 @@ mod workloads;
 pub use outcome::{Failure, Outcome, Size};
 pub use registry::Benchmark;
 pub use steps::Steps;
+
+/// Of Playhouse.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -207,7 +207,7 @@ impl Contender {
 
 fn play_ours(child: Command) -> Result<Run, Missed> {
     let report = measure_in_child(child).map_err(|failure| Missed::Failed(failure.to_string()))?.report;
-    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let version = crate::VERSION.to_owned();
     Ok(Run { version, ops: report.ops, ns_per_op: report.ns_per_op, peak_rss_mb: report.peak_rss_mb })
 }
 

@@ -285,6 +285,41 @@ fn what_has_come_of_a_former_lifes_save_does_not_crash_the_next_one() {
     assert!(first > 5 && second > 5, "who was first to save: {first}, {second}");
 }
 
+/// Has a value that all of its lives share.
+struct Sharer(Arc<Durable<Account>>);
+
+#[actor]
+impl Sharer {
+    #[message]
+    fn begin(&mut self, balance: i64, ctx: &mut Context<Self>) {
+        self.0.save(Account { balance }).then(ctx, |_, _, _| panic!("it is for a former life"));
+        ctx.fail(io::Error::other("meant"));
+    }
+
+    #[message]
+    async fn end(&mut self, balance: i64) -> Result<(), DurableError> {
+        self.0.save(Account { balance }).await
+    }
+}
+
+#[test]
+fn a_value_that_several_lives_share_knows_what_each_has_saved() {
+    quiet_panics();
+    let system = simulated(1);
+    let pool = ResourcePool::start(&system, 1, 10).unwrap();
+    let account = Durable::open(&pool, MemoryStore::new(), "account", Account::default()).wait().unwrap();
+    let account = Arc::new(account);
+    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let own = Arc::clone(&account);
+    let sharer = Supervised::new("sharer", move || Sharer(Arc::clone(&own)));
+    let sharer = supervisor.ask(sharer).wait().unwrap().unwrap();
+    sharer.tell(Begin(5));
+    system.run_until_idle();
+    assert_eq!((account.get().balance, account.revision()), (5, 1));
+    sharer.ask(End(6)).wait().unwrap().unwrap();
+    assert_eq!((account.get().balance, account.revision()), (6, 2));
+}
+
 #[test]
 fn of_two_lives_one_saves_and_the_other_is_told() {
     quiet_panics();

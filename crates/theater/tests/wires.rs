@@ -33,7 +33,10 @@ enum Fault {
 
 /// TCP with faults that are still to come: of each, so many.
 #[derive(Clone, Debug, Default)]
-struct Faulty(Arc<[AtomicU64; FAULTS.len()]>);
+struct Faulty {
+    due: Arc<[AtomicU64; FAULTS.len()]>,
+    calls: Arc<AtomicU64>,
+}
 
 const FAULTS: [Fault; 9] = [
     Fault::Break,
@@ -49,7 +52,7 @@ const FAULTS: [Fault; 9] = [
 
 impl Faulty {
     fn left(&self, fault: Fault) -> &AtomicU64 {
-        &self.0[FAULTS.iter().position(|one| *one == fault).unwrap()]
+        &self.due[FAULTS.iter().position(|one| *one == fault).unwrap()]
     }
 
     fn arm(&self, fault: Fault, count: u64) {
@@ -79,6 +82,7 @@ impl Transport for Faulty {
     }
 
     fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
+        self.calls.fetch_add(1, Ordering::AcqRel);
         self.panic_if_due(Fault::Connect);
         Ok(Box::new(Line(self.clone(), Tcp.connect(address, limit)?)))
     }
@@ -185,6 +189,9 @@ fn a_wire_that_panics_or_miscounts_breaks_its_connection_and_nothing_is_lost() {
         here.shutdown_within(LIMIT).unwrap();
         there.shutdown_within(LIMIT).unwrap();
         assert_eq!(transport.left(fault).load(Ordering::Acquire), 0, "{fault:?} was not met");
+        // The last fault may have been met when all was said.
+        let calls = transport.calls.load(Ordering::Acquire);
+        assert!(calls > 2, "{calls} calls: {fault:?} did not break its connection");
     }
 }
 

@@ -42,25 +42,37 @@ pub(crate) fn pipe<A: Actor, F>(
 ) where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    let bearer = ctx.spawn(Bearer);
-    ctx.ask(bearer, Await(future)).then(|this, outcome, ctx| match outcome {
-        Ok(outcome) => then(this, outcome, ctx),
-        Err(_) => ctx.fail(Panicked),
+    bear(ctx, future, |this, outcome, ctx| match outcome {
+        Some(outcome) => then(this, outcome, ctx),
+        None => ctx.fail(Panicked),
     });
 }
 
-/// The same, but `then` is not called where the actor was restarted, or has been away, meanwhile: see [`Context::life`].
-pub(crate) fn pipe_in_this_life<A: Actor, F>(
+/// The same, but only `settle` is called where the actor was restarted, or has been away, meanwhile: see [`Context::life`].
+pub(crate) fn pipe_in_this_life<A: Actor, F, R>(
     ctx: &mut Context<A>,
     future: F,
-    then: impl FnOnce(&mut A, F::Output, &mut Context<A>) + Send + 'static,
+    settle: impl FnOnce(F::Output) -> R + Send + 'static,
+    then: impl FnOnce(&mut A, R, &mut Context<A>) + Send + 'static,
 ) where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
     let life = ctx.life();
-    pipe(ctx, future, move |this, outcome, ctx| {
-        if ctx.life() == life {
-            then(this, outcome, ctx);
-        }
+    bear(ctx, future, move |this, outcome, ctx| match outcome.map(settle) {
+        _ if ctx.life() != life => {}
+        Some(outcome) => then(this, outcome, ctx),
+        None => ctx.fail(Panicked),
     });
+}
+
+/// None: the future has panicked.
+fn bear<A: Actor, F>(
+    ctx: &mut Context<A>,
+    future: F,
+    then: impl FnOnce(&mut A, Option<F::Output>, &mut Context<A>) + Send + 'static,
+) where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let bearer = ctx.spawn(Bearer);
+    ctx.ask(bearer, Await(future)).then(|this, outcome, ctx| then(this, outcome.ok(), ctx));
 }

@@ -6,7 +6,7 @@ use std::process::{ExitCode, exit};
 use std::{io, thread};
 
 use playhouse::System;
-use playhouse_bench::{Failure, Outcome, Steps, registry};
+use playhouse_bench::{Failure, Outcome, Steps, VERSION, registry};
 
 fn main() -> ExitCode {
     let listener = thread::spawn(|| {
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     };
     match play(workload, size, workers) {
         Ok(Outcome { ops, elapsed, .. }) => {
-            let (version, ns) = (env!("CARGO_PKG_VERSION"), elapsed.as_nanos());
+            let (version, ns) = (VERSION, elapsed.as_nanos());
             println!(r#"{{"peer":"alone","version":"{version}","workload":"{workload}","ops":{ops},"ns":{ns}}}"#);
             // Its memory is looked at until its input ends.
             let _ = listener.join();

@@ -311,12 +311,12 @@ mod tests {
         let (say, gone) = mpsc::channel();
         let observe = move |event| {
             if let Event::Gone(_, next) = event {
-                say.send(next).unwrap();
+                let _ = say.send(next);
             }
         };
         let options = Options { workers: Some(1), ..Options::default() };
         let observer = Box::new(observe);
-        let server = Server::start_patient("127.0.0.1:0", &scenario, &options, Duration::from_millis(50), observer);
+        let server = Server::start_patient("127.0.0.1:0", &scenario, &options, Duration::from_secs(2), observer);
         (server.unwrap(), gone)
     }
 

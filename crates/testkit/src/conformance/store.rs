@@ -20,11 +20,14 @@ mod single;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use playhouse::durable::{Saved, Store, StoreError};
 
-use super::rule::LIMIT;
 use super::{Report, Rule};
+
+/// A rule that is not decided after so long is broken. Some save a thousand times.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Opens storage: each handle that it returns is one on the same storage.
 type Opens = Box<dyn Fn() -> Arc<dyn Store> + Send + Sync>;
@@ -56,7 +59,8 @@ pub const RULES: [Rule<Storage>; 17] = [
 ];
 
 /// Tries all rules. `fresh` makes new, empty storage each time it is called, and returns what opens it: the handles that this
-/// returns, one or several at one time, are on the same storage, which may go when it is dropped.
+/// returns, one or several at one time, are on the same storage, which may go when it is dropped. A rule of which nothing has come
+/// after five minutes is broken; what it waits for is left behind.
 pub fn check<S, Open>(fresh: impl Fn() -> Open + Send + Sync + 'static) -> Report
 where
     S: Store,

@@ -22,9 +22,10 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use playhouse::transport::{Listener, Transport, Wire};
 
-use super::rule::LIMIT;
 use super::{Report, Rule};
 
+/// A rule that is not decided after so long is broken.
+const LIMIT: Duration = Duration::from_secs(60);
 /// So long is waited where the wait is to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So long is waited where nothing is to come.
@@ -150,7 +151,8 @@ pub const RULES: [Rule<Subject>; 20] = [
 /// Tries all rules. `make` makes those of the theaters: all of one network, on which one can
 /// listen at `address`, an IP address and port 0.
 ///
-/// It takes some seconds. It opens a few dozen connections, and carries about 100 MiB.
+/// It takes some seconds. It opens a few dozen connections, and carries about 100 MiB. A rule of which nothing has come after a minute
+/// is broken.
 pub fn check<T: Transport>(address: &str, make: impl Fn() -> T + Send + Sync + 'static) -> Report {
     let subject = Subject::new(address, make);
     Report::of("transport", &RULES, subject, LIMIT)
@@ -219,7 +221,7 @@ fn caller(subject: &Subject) -> Outcome {
         std::thread::scope(|scope| {
             let calls = scope.spawn(|| subject.call(address));
             watch.until("that somebody has called", mio::event::Event::is_readable)?;
-            said("hearing a caller", listener.accept())?;
+            let _heard = said("hearing a caller", listener.accept())?;
             calls.join().map_err(|_| "`connect` panics")??;
             match listener.accept() {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),

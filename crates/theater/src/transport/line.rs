@@ -73,6 +73,7 @@ impl Line {
     pub(crate) fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let size: usize = slices.iter().map(|slice| slice.len()).sum();
         match self.ask(|wire| wire.write(slices))? {
+            0 if size > 0 => Err(impossible(format!("has written none of {size} bytes"))),
             count if count > size => Err(impossible(format!("says to have written {count} bytes of {size}"))),
             count => Ok(count),
         }

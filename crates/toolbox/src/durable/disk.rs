@@ -109,6 +109,7 @@ mod tests {
     #[test]
     fn each_folder_that_leads_to_a_store_is_synced_also_where_somebody_else_has_created_it() {
         let base = std::env::temp_dir().join(format!("playhouse-disk-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&base);
         fs::create_dir(&base).unwrap();
         let (a, b) = (base.join("a"), base.join("a/b"));
         let synced = RefCell::new(Vec::new());

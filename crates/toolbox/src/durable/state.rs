@@ -186,7 +186,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
         ctx: &mut Context<A>,
         then: impl FnOnce(&mut A, Result<Durable<T>, DurableError>, &mut Context<A>) + Send + 'static,
     ) {
-        pipe_in_this_life(ctx, self.run(), then);
+        pipe_in_this_life(ctx, self.run(), |opened| opened, then);
     }
 }
 
@@ -281,7 +281,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Save<T> {
         ctx: &mut Context<A>,
         then: impl FnOnce(&mut A, Result<(), DurableError>, &mut Context<A>) + Send + 'static,
     ) {
-        pipe_in_this_life(ctx, self.run(), |this, saved, ctx| then(this, saved.map(Done::settle), ctx));
+        pipe_in_this_life(ctx, self.run(), |saved| saved.map(Done::settle), then);
     }
 }
 
