@@ -1,0 +1,157 @@
+//! A transport that fails when it is told to.
+
+#![allow(dead_code, reason = "not each test needs each fault")]
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use playhouse_theater::transport::{Listener, Tcp, Transport, Wire};
+
+/// What goes wrong. Those that are called as a method panic in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    Accept,
+    Connect,
+    Read,
+    Write,
+    Shutdown,
+    Drop,
+    /// The connection breaks.
+    Break,
+    ReadTooMuch,
+    WriteTooMuch,
+    WriteNothing,
+    /// Who listens takes its time to end.
+    LateEnd,
+}
+
+const FAULTS: usize = Fault::LateEnd as usize + 1;
+
+/// TCP with faults that are still to come: of each, so many.
+#[derive(Clone, Debug, Default)]
+pub struct Spoiled {
+    due: Arc<[AtomicU64; FAULTS]>,
+    calls: Arc<AtomicU64>,
+}
+
+impl Spoiled {
+    pub fn arm(&self, fault: Fault, count: u64) {
+        self.due[fault as usize].store(count, Ordering::Release);
+    }
+
+    /// So many have not come yet.
+    pub fn left(&self, fault: Fault) -> u64 {
+        self.due[fault as usize].load(Ordering::Acquire)
+    }
+
+    /// So often somebody was called.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Acquire)
+    }
+
+    fn is_due(&self, fault: Fault) -> bool {
+        let less = |left: u64| left.checked_sub(1);
+        self.due[fault as usize].fetch_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok()
+    }
+
+    fn panic_if_due(&self, fault: Fault) {
+        if self.is_due(fault) {
+            // Says nothing on the terminal.
+            resume_unwind(Box::new("as it was told to"));
+        }
+    }
+}
+
+struct Hears(Spoiled, Box<dyn Listener>);
+
+struct Line(Spoiled, Box<dyn Wire>);
+
+impl Transport for Spoiled {
+    fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>> {
+        Ok(Box::new(Hears(self.clone(), Tcp.listen(address)?)))
+    }
+
+    fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
+        self.calls.fetch_add(1, Ordering::AcqRel);
+        self.panic_if_due(Fault::Connect);
+        Ok(Box::new(Line(self.clone(), Tcp.connect(address, limit)?)))
+    }
+}
+
+impl AsFd for Hears {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.1.as_fd()
+    }
+}
+
+impl Listener for Hears {
+    fn address(&self) -> io::Result<SocketAddr> {
+        self.1.address()
+    }
+
+    fn accept(&self) -> io::Result<Box<dyn Wire>> {
+        self.0.panic_if_due(Fault::Accept);
+        Ok(Box::new(Line(self.0.clone(), self.1.accept()?)))
+    }
+}
+
+impl Drop for Hears {
+    fn drop(&mut self) {
+        if self.0.is_due(Fault::LateEnd) {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.1.as_fd()
+    }
+}
+
+impl Wire for Line {
+    fn peer(&self) -> String {
+        self.1.peer()
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.1.set_nonblocking(nonblocking)
+    }
+
+    fn set_limit(&self, limit: Duration) -> io::Result<()> {
+        self.1.set_limit(limit)
+    }
+
+    fn read(&self, room: &mut [u8]) -> io::Result<usize> {
+        self.0.panic_if_due(Fault::Read);
+        if self.0.is_due(Fault::Break) {
+            return Err(ErrorKind::ConnectionReset.into());
+        }
+        if self.0.is_due(Fault::ReadTooMuch) { Ok(room.len() + 1) } else { self.1.read(room) }
+    }
+
+    fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.panic_if_due(Fault::Write);
+        match () {
+            () if self.0.is_due(Fault::WriteTooMuch) => Ok(slices.iter().map(|slice| slice.len()).sum::<usize>() + 1),
+            () if self.0.is_due(Fault::WriteNothing) => Ok(0),
+            () => self.1.write(slices),
+        }
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.0.panic_if_due(Fault::Shutdown);
+        self.1.shutdown(how)
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.0.panic_if_due(Fault::Drop);
+    }
+}
