@@ -294,8 +294,7 @@ struct Outcomes {
 
 impl Survivors {
     fn start() -> Survivors {
-        // Longer than a busy machine leaves a thread waiting: the survivors are not to lose each other.
-        let theater = || support::builder().lost_after(Duration::from_millis(600)).start().unwrap();
+        let theater = || support::builder().lost_after(Duration::from_millis(200)).start().unwrap();
         let theaters = [theater(), theater()];
         theaters[1].connect(theaters[0].address().unwrap()).unwrap();
         Survivors { theaters }
@@ -381,7 +380,9 @@ impl Survivors {
             for theater in [second, first, second] {
                 known[0].ask(GoTo(theater.address().unwrap())).within(LIMIT).wait().unwrap();
                 let read = known[1].ask(Read).within(LIMIT).wait();
-                let (_, wrong) = read.unwrap_or_else(|error| panic!("{}, then to {theater:?}: {error:?}", what()));
+                let (_, wrong) = read.unwrap_or_else(|error| {
+                    panic!("{}, then to {theater:?}: {error:?}; {:?}, {:?}", what(), first.peers(), second.peers())
+                });
                 assert_eq!(wrong, [], "{}", what());
             }
         } else {
