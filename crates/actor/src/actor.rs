@@ -165,6 +165,8 @@ pub struct Extra<A: Actor> {
     pub(crate) child: Option<Child<A>>,
     /// Where the actor is, if it is not here.
     pub(crate) away: Option<Arc<dyn Carrier>>,
+    /// The turn that its place waits for.
+    pub(crate) turn: Option<u64>,
     /// What it has come with, and is to be given before it goes on.
     pub(crate) arriving: Option<Box<Luggage>>,
 }
@@ -180,12 +182,22 @@ impl<A: Actor> Default for Extra<A> {
             idle: None,
             child: None,
             away: None,
+            turn: None,
             arriving: None,
         }
     }
 }
 
 impl<A: Actor> Extra<A> {
+    /// These are told of its end as well.
+    pub(crate) fn watched_by(&mut self, watchers: Vec<(Watcher, Notify)>) {
+        for (watcher, notify) in watchers {
+            if !self.watchers.iter().any(|(known, _)| *known == watcher) {
+                self.watchers.push((watcher, notify));
+            }
+        }
+    }
+
     /// A new state takes the place of the old one, which takes its timers along, but for those that are kept.
     pub(crate) fn renew(&mut self) {
         self.life += 1;

@@ -110,6 +110,9 @@ pub trait Carrier: Send + Sync + 'static {
     /// It has no form on the wire, or the way is closed.
     fn carry(&self, parcel: Parcel<'_>) -> Result<(), WireError>;
 
+    /// It is the way from the place `id` from now on. In the stage of that.
+    fn is_way_from(&self, _id: ActorId) {}
+
     /// The actor has come to the place that this was the carrier of: who watched it over there watches it here.
     fn take_watchers(&self) -> Vec<(Watcher, Notify)> {
         Vec::new()

@@ -35,6 +35,7 @@ mod system;
 mod timers;
 #[doc(hidden)]
 pub mod waiting;
+mod ways;
 pub mod wire;
 
 pub use abroad::TheaterLost;

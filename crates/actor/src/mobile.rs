@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::abroad::{Minded, Ties};
-use crate::actor::{Actor, ActorId, Extra, Life, Notify, Watch, Watcher};
+use crate::actor::{Actor, ActorId, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel, Write, copy_of};
@@ -28,6 +28,7 @@ use crate::names::Name;
 use crate::spawn::{Placement, spawn_at, take_name};
 use crate::supervise::Child;
 use crate::timers::{Pace, Timer, Timers, cancel_all};
+use crate::ways::{Begins, Pass, Present, Reroute, Rerouted, Settled, Turn, Turned, send_marker};
 use crate::wire::{Codec, Remote, WireError};
 
 /// An actor that can be taken to another theater while it lives, with its state, its mail, its timers and its watchers.
@@ -212,8 +213,9 @@ pub type Install = Box<dyn FnOnce(&Arc<SystemCore>, Option<(ActorId, Coming)>) -
 
 /// How an actor comes to a place that it has here.
 pub enum Coming {
-    /// The mail that was sent on from there may still be under way, and comes before what waits there: a marker for its way.
-    Behind(Marker),
+    /// The mail that was sent on from there may still be under way, and comes before what waits there: a marker for its way,
+    /// if the place does not turn already.
+    Behind(Option<Marker>),
     /// Nothing was sent on. With those who watched the actor from here.
     Freely(Vec<(Watcher, Notify)>),
 }
@@ -239,13 +241,14 @@ pub struct Moves {
     pub fits: fn(ActorId) -> bool,
     /// An antechamber of it.
     pub antechamber: fn(&SystemCore, ActorId) -> Option<ActorId>,
-    /// The way of its mail is to change: what comes waits, and the marker goes the old way.
-    pub turn: fn(ActorId, Marker),
+    /// The way of its mail is to change, by the turn of this number: what comes waits, and the marker goes the old way.
+    pub turn: fn(ActorId, u64, Marker),
     /// A marker goes on, behind the mail.
     pub pass: fn(ActorId, Marker),
-    /// The marker has come through: mail goes by this carrier now, if it is not for an actor here. What came to the
-    /// antechamber comes first.
-    pub settle: fn(ActorId, Option<Arc<dyn Carrier>>, Option<ActorId>),
+    /// Its mail goes on.
+    pub settle: fn(ActorId, Settled),
+    /// Does this to the way of its mail.
+    pub reroute: fn(ActorId, Reroute),
     /// It was to be taken away, and was not.
     pub failed: fn(ActorId, MigrateError),
     /// Calls back behind what its cell was told before.
@@ -287,21 +290,28 @@ impl Moves {
                 let address = system.antechamber(to::<A>(id)?);
                 Some(ActorId(address.raw()))
             },
-            turn: |id, marker| match to::<A>(id) {
-                Some(address) => address.send_control_behind(Turn(marker)),
+            turn: |id, number, marker| match to::<A>(id) {
+                Some(address) => address.send_control_behind(Turn { number, marker }),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             pass: |id, marker| match to::<A>(id) {
                 // Past a handler that waits, or a crash that is seen to: what came before it waits there too, in its order, and
                 // who sees to the crash may be waiting for the answer.
-                Some(address) => address.send_control_behind(Pass { marker, again: false }),
+                Some(address) => address.send_control_behind(Pass::new(marker)),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
-            settle: |id, carrier, antechamber| {
-                if let Some(address) = to::<A>(id) {
-                    let antechamber = antechamber.and_then(to::<A>);
-                    address.send_control_behind(Settle { carrier, antechamber, deferred: 0 });
+            settle: |id, settled| {
+                let Some(address) = to::<A>(id) else { return };
+                match settled {
+                    Settled::Begins { antechamber } => {
+                        address.send_control_behind(Begins::<A>::new(antechamber.and_then(to::<A>)));
+                    }
+                    Settled::Turned { number, carrier } => address.send_control_behind(Turned { number, carrier }),
                 }
+            },
+            reroute: |id, reroute| match to::<A>(id) {
+                Some(address) => address.send_control_behind(Rerouted(reroute)),
+                None => drop(reroute(Present::Nobody)),
             },
             failed: |id, why| {
                 if let Some(address) = to::<A>(id) {
@@ -441,6 +451,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         }
         let extra = cx.extra();
         extra.away = Some(Arc::clone(&self.0));
+        extra.turn = None;
         let watchers = std::mem::take(&mut extra.watchers);
         if let Some(child) = extra.child.take() {
             // Over there it watches its supervisor already.
@@ -452,6 +463,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         extra.idle.take().into_iter().for_each(Idle::cancel);
         let who = ActorId(cx.address().raw());
         cx.depart(self.1);
+        self.0.is_way_from(who);
         for (watcher, notify) in watchers {
             let notify = Watch::telling(who, notify);
             // Where it cannot be carried, the watcher is told by the carrier.
@@ -489,6 +501,10 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     const PASSES: bool = true;
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if cx.is_frozen() {
+            // It has left, and come back before this cell has heard that it has left.
+            return cx.address().send_control_behind(self);
+        }
         // Nobody comes twice. What was sent with such a name is no more than a message that nobody wants.
         debug_assert!(false, "{:?} has come twice", cx.address().raw());
     }
@@ -503,7 +519,7 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        let was_frozen = cx.is_frozen();
+        cx.extra().turn = None;
         cx.arrive(Life { actor: self.actor });
         let at_once = matches!(self.coming, Coming::Freely(_));
         if self.luggage.held {
@@ -513,8 +529,9 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
         }
         match self.coming {
             Coming::Behind(marker) => {
-                // If it was frozen, another marker is on its way already.
-                send_marker((!was_frozen).then_some(marker), cx.extra());
+                if let Some(marker) = marker {
+                    send_marker(marker, cx.extra());
+                }
             }
             Coming::Freely(watchers) => {
                 let extra = cx.extra();
@@ -523,15 +540,6 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
                 extra.watchers.extend(watchers.into_iter().chain(late.unwrap_or_default()));
             }
         }
-    }
-}
-
-fn send_marker<A: Actor>(marker: Option<Marker>, extra: &mut Extra<A>) {
-    let Some(marker) = marker else { return };
-    match extra.carrier() {
-        // Where it cannot be carried, the carrier says so.
-        Ok(carrier) => drop(carrier.carry(Parcel::Marker(marker))),
-        Err(_) => (marker.answer)(Err(AskError::Stopped)),
     }
 }
 
@@ -549,95 +557,6 @@ impl<A: Mobile> Control<Life<A>> for Begin {
         if self.at_once {
             cx.thaw();
         }
-    }
-}
-
-struct Turn(Marker);
-
-impl<A: Mobile> Control<Life<A>> for Turn {
-    const PASSES: bool = true;
-
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
-        let marker = if cx.is_frozen() {
-            Some(self.0)
-        } else {
-            (self.0.answer)(Err(AskError::Stopped));
-            None
-        };
-        send_marker(marker, cx.extra());
-    }
-
-    fn bounce(self, _: Undelivered) {
-        (self.0.answer)(Err(AskError::Stopped));
-    }
-
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        cx.freeze();
-        send_marker(Some(self.0), cx.extra());
-    }
-}
-
-struct Pass {
-    marker: Marker,
-    again: bool,
-}
-
-impl<A: Mobile> Control<Life<A>> for Pass {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
-        (self.marker.here)(ActorId(cx.address().raw()), self.marker.answer);
-    }
-
-    fn bounce(self, _: Undelivered) {
-        (self.marker.answer)(Err(AskError::Stopped));
-    }
-
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        if !self.again {
-            // Urgent messages that came before it may not have come out of the inbox yet: they go on before it.
-            return cx.address().send_control_urgently(Pass { again: true, ..self });
-        }
-        send_marker(Some(self.marker), cx.extra());
-    }
-}
-
-struct Settle<A: Actor> {
-    carrier: Option<Arc<dyn Carrier>>,
-    antechamber: Option<Address<Life<A>>>,
-    /// How often it has let others go first.
-    deferred: u8,
-}
-
-impl<A: Mobile> Control<Life<A>> for Settle<A> {
-    const PASSES: bool = true;
-
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
-        if cx.is_frozen() {
-            if let Some(antechamber) = self.antechamber {
-                let later = Settle { deferred: self.deferred + 1, ..self };
-                match self.deferred {
-                    // If the place was turning already, this may have been queued before the actor arrived, and so before
-                    // the actor's own beginning.
-                    0 => return cx.address().send_control_behind(later),
-                    // What was sent to the antechamber before this in a higher lane (a watch, a stop, an urgent message) may
-                    // not have come out of the inbox yet, and would find nobody there.
-                    1 => return cx.address().send_control_urgently(later),
-                    _ => cx.admit(antechamber),
-                }
-            }
-            cx.extra().away = None;
-            cx.thaw();
-            if let Some(luggage) = cx.extra().arriving.take() {
-                cx.run(Arrived(*luggage));
-            }
-        }
-    }
-
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        cx.turn();
-        if let Some(carrier) = self.carrier {
-            cx.extra().away = Some(carrier);
-        }
-        cx.thaw();
     }
 }
 
@@ -671,7 +590,7 @@ impl<A: Actor> Envelope<Life<A>> for Stayed {
     fn bounce(self, _: Undelivered) {}
 }
 
-struct Arrived(Luggage);
+pub(crate) struct Arrived(pub(crate) Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {

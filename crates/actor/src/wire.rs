@@ -24,6 +24,7 @@ pub use crate::mobile::{
     Agency, AnyTimer, Coming, Install, Luggage, Mobile, Moves, Offer, Pack, PackedTimer, ReadTimer,
 };
 use crate::spawn::{SpawnOptions, spawn};
+pub use crate::ways::{Present, Reroute, Settled};
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

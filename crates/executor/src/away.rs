@@ -144,6 +144,10 @@ impl Way {
         self.0.compare_exchange(FREE, CLOSED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == CLOSED
+    }
+
     /// Something is sent on. False: it has to wait.
     fn take(&self) -> bool {
         match self.0.load(Ordering::Relaxed) {

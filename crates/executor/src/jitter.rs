@@ -5,11 +5,11 @@
 /// Here another thread may come in between. Sleeps once in about `one_in` calls.
 #[cfg(not(jitter))]
 #[inline(always)]
-pub(crate) fn seam(_one_in: u64) {}
+pub fn seam(_one_in: u64) {}
 
 /// Here another thread may come in between. Sleeps once in about `one_in` calls.
 #[cfg(jitter)]
-pub(crate) fn seam(one_in: u64) {
+pub fn seam(one_in: u64) {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 

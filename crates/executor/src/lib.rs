@@ -20,7 +20,8 @@ mod core;
 mod deliveries;
 mod delivery;
 mod fullness;
-mod jitter;
+#[doc(hidden)]
+pub mod jitter;
 mod knot;
 mod locks;
 mod mailbox;

@@ -201,6 +201,15 @@ impl<S: Resident> AwayCx<S> {
         unsafe { Cell::cold_mut(self.cell()) }.way = None;
     }
 
+    /// Whether its way was closed: nothing is sent on any more, and the actor is about to be here.
+    pub fn is_closed(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { Cell::cold(self.cell()) }
+            .as_ref()
+            .and_then(|cold| cold.way.as_ref())
+            .is_some_and(|way| way.is_closed())
+    }
+
     /// The actor lives here from now on. The place is frozen, and has to be thawed.
     pub fn arrive(&mut self, state: S) {
         self.freeze();

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use playhouse_actor::away::{Carrier, RefName, Seat};
+use playhouse_actor::away::{RefName, Seat};
 use playhouse_actor::wire::{Controls, WireError};
 use playhouse_actor::{ActorId, MigrateError, ShortType};
 use playhouse_executor::{SystemCore, Way};
@@ -15,6 +15,7 @@ use crate::groups::Groups;
 use crate::house::House;
 use crate::link::Link;
 use crate::seal::Seal;
+use crate::search::Seen;
 
 /// The other end of a lost link gives it up at about the same time: until then, at the most, so many others are lost.
 const LOST_MAX: usize = 256;
@@ -132,8 +133,8 @@ pub(crate) enum Held {
     Ready,
     /// It waits for its marker, ...
     Turning,
-    /// ... which has come: with what its place is to be settled.
-    Turned(Option<Arc<dyn Carrier>>, Option<ActorId>),
+    /// ... which has come: this is its antechamber.
+    Turned(Option<ActorId>),
 }
 
 /// That the way of a place's mail changes.
@@ -143,6 +144,8 @@ pub(crate) struct Turn {
     pub(crate) number: u64,
     /// Where the actor has come to this place: its antechamber.
     pub(crate) antechamber: Option<ActorId>,
+    /// It began when the actor came.
+    pub(crate) for_arrival: bool,
 }
 
 #[derive(Default)]
@@ -152,6 +155,13 @@ struct Known {
     names: FxHashMap<ActorId, Far>,
     /// Where those are who have moved: here, or elsewhere. (The others are where they were born.)
     moved: FxHashMap<ActorId, Moved>,
+}
+
+impl Known {
+    /// Where the actor of this place is; nothing if it is here.
+    fn at(&self, id: ActorId) -> Option<Far> {
+        self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.at)
+    }
 }
 
 /// Where an actor is that has moved.
@@ -261,8 +271,7 @@ impl Directory {
 
     /// Where the actor of this place is, as far as is known here; nothing if it is here.
     pub(crate) fn at(&self, id: ActorId) -> Option<Far> {
-        let known = self.known();
-        known.moved.get(&id).map_or_else(|| known.names.get(&id).copied(), |moved| moved.at)
+        self.known().at(id)
     }
 
     /// Does this to the actor some milliseconds later, whatever the way from its place is then.
@@ -316,13 +325,31 @@ impl Directory {
         (theater != lost).then_some(Seat { theater, address, slot, life, seal })
     }
 
-    /// The actor of this place has ended, elsewhere. False: it is not elsewhere, or on its way.
-    pub(crate) fn forget_actor(&self, id: ActorId) -> bool {
+    /// Others, who were asked since the theater `lost` is, say that the actor of this place is `there`. That is noted, if nothing
+    /// else is known.
+    pub(crate) fn note_seen(&self, id: ActorId, lost: u64, there: Option<Far>) -> Seen {
+        let mut known = self.known();
+        match known.at(id) {
+            None => Seen::Here,
+            Some(at) if at.theater != lost => Seen::Elsewhere(at),
+            Some(_) => {
+                if there.is_some() {
+                    known.moved.insert(id, Moved { at: there, way: None });
+                }
+                Seen::AsSaid
+            }
+        }
+    }
+
+    /// The actor of this place has ended, elsewhere (with the theater that is `lost`, if one is). False: it is not elsewhere (or
+    /// not there), or on its way.
+    pub(crate) fn forget_actor(&self, id: ActorId, lost: Option<u64>) -> bool {
         let turning = self.turning.lock().unwrap_or_else(PoisonError::into_inner);
-        if turning.contains_key(&id) || !self.is_elsewhere(id) {
+        let mut known = self.known();
+        let has_ended = known.at(id).is_some_and(|at| lost.is_none_or(|lost| at.theater == lost));
+        if turning.contains_key(&id) || !has_ended {
             return false;
         }
-        let mut known = self.known();
         known.moved.remove(&id);
         if let Some(name) = known.names.remove(&id)
             && known.met.get(&name.key()) == Some(&id)

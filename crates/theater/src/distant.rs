@@ -1,6 +1,9 @@
 //! Places of actors of theaters that there is no link with yet: the first message has the theater called; or of actors that are
 //! sought, since the theater that they were in is lost.
 //!
+//! The place of an actor that moves may have another way by the time when this one is ready. So that is looked at where the way is
+//! the place's, in its stage.
+//!
 //! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order.
 
 use std::any::{Any, TypeId};
@@ -11,7 +14,7 @@ use std::time::Duration;
 use playhouse_actor::away::{
     Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
 };
-use playhouse_actor::wire::{Codec, WireError, Written};
+use playhouse_actor::wire::{Codec, Present, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
 
@@ -20,8 +23,8 @@ use crate::error::TheaterError;
 use crate::handshake::PATIENCE;
 use crate::house::{Callee, House};
 use crate::link::Link;
-use crate::moves::Search;
 use crate::proxy::Proxy;
+use crate::search::Search;
 
 /// What is kept until the theater is reached; what is more becomes dead letters.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
@@ -47,8 +50,8 @@ enum State {
         called: bool,
     },
     There(Arc<Proxy>),
-    /// It has come to the place that this was the way from, while it was sought.
-    Here,
+    /// This is not the way any more.
+    NotNeeded,
     Lost,
 }
 
@@ -94,7 +97,7 @@ impl Distant {
         Distant::with(directory, Some(far), false)
     }
 
-    /// The way to an actor that is sought: it waits for [`Distant::found`], [`Distant::is_here`] or [`Distant::give_up`].
+    /// The way to an actor that is sought: it waits for [`Distant::found`], [`Distant::is_not_needed`] or [`Distant::give_up`].
     pub(crate) fn sought(directory: &Arc<Directory>) -> Arc<Distant> {
         Distant::with(directory, None, true)
     }
@@ -115,20 +118,21 @@ impl Distant {
     pub(crate) fn found(self: &Arc<Self>, far: Far) {
         *self.far() = Some(far);
         match self.directory.link(far.theater) {
-            Some(link) => self.reached(Some(link)),
+            Some(link) => self.reached(link),
             None => self.call_in_background(),
         }
     }
 
     /// It is nowhere.
     pub(crate) fn give_up(&self) {
-        self.reached(None);
+        let State::Waiting { kept, .. } = std::mem::replace(&mut *self.state(), State::Lost) else { return };
+        kept.into_iter().for_each(|parcel| parcel.fail(&self.directory.core));
     }
 
-    /// It has come to the place that this was the way from, while it was sought: who watches it watches it there. Messages that
-    /// were kept are as if nobody had been found: they were on their way to a theater that is lost.
-    pub(crate) fn is_here(&self) {
-        let State::Waiting { kept, .. } = std::mem::replace(&mut *self.state(), State::Here) else { return };
+    /// It has come to the place that this was the way from, while it was sought, or that has another way now: who watches it
+    /// watches it there. Messages that were kept are as if nobody had been found: they were on their way to a theater that is lost.
+    pub(crate) fn is_not_needed(&self) {
+        let State::Waiting { kept, .. } = std::mem::replace(&mut *self.state(), State::NotNeeded) else { return };
         for parcel in kept {
             if let Err(parcel) = self.act(parcel) {
                 parcel.fail(&self.directory.core);
@@ -181,7 +185,7 @@ impl Distant {
 
     /// Calls the theater, again and again for as long as one that there was a link with would be, and sends on what was kept.
     fn call(self: Arc<Self>, called_for: Duration) {
-        let Some(house) = self.directory.house() else { return self.reached(None) };
+        let Some(house) = self.directory.house() else { return self.give_up() };
         let far = *self.far();
         let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else { return self.miss(&house) };
         let (again, since) = (Arc::clone(&house), house.now());
@@ -191,7 +195,7 @@ impl Distant {
                 let called_for = called_for + (again.now() - since).min(PATIENCE) + CALL_EVERY;
                 again.later(CALL_EVERY, move || self.call(called_for));
             }
-            Ok(link) if link.incarnation == far.theater => self.reached(Some(link)),
+            Ok(link) if link.incarnation == far.theater => self.reached(link),
             // Another one is there, or nobody.
             Ok(_) | Err(_) => self.miss(&again),
         };
@@ -209,12 +213,36 @@ impl Distant {
             (Some(id), Some(far)) if self.searches.fetch_add(1, Ordering::Relaxed) < SEARCHES_MAX => {
                 Search::begin(vec![(id, Arc::clone(self))], &self.directory, &house.registry, far.theater);
             }
-            _ => self.reached(None),
+            _ => self.give_up(),
         }
     }
 
-    fn reached(&self, link: Option<Arc<Link>>) {
-        let proxy = link.and_then(|link| self.proxy(&link));
+    fn reached(self: &Arc<Self>, link: Arc<Link>) {
+        let moves = self.id.get().and_then(|id| Some((*id, self.directory.house()?.registry.moves(*id)?.0)));
+        let Some((id, moves)) = moves else { return self.open(&link) };
+        let this = Arc::clone(self);
+        let open = move |present: Present<'_>| {
+            match present {
+                Present::Way(way) if this.is(&**way) => this.open(&link),
+                Present::Way(_) | Present::Actor | Present::Nobody => this.is_not_needed(),
+            }
+            Vec::new()
+        };
+        (moves.reroute)(id, Box::new(open));
+    }
+
+    fn is(&self, way: &dyn Carrier) -> bool {
+        way.as_any().downcast_ref::<Distant>().is_some_and(|way| std::ptr::eq(way, self))
+    }
+
+    /// Whether it leads nowhere, by a link that is lost.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(&*self.state(), State::There(proxy) if proxy.is_lost())
+    }
+
+    /// This is the way from the place, and goes over `link`.
+    fn open(&self, link: &Arc<Link>) {
+        let proxy = self.proxy(link);
         let mut state = self.state();
         let next = match &proxy {
             Some(proxy) => State::There(Arc::clone(proxy)),
@@ -340,7 +368,7 @@ impl Carrier for Distant {
     fn carry(&self, parcel: Parcel<'_>) -> Written {
         let there = match &*self.state() {
             State::There(proxy) => Some(Arc::clone(proxy)),
-            State::Waiting { .. } | State::Here | State::Lost => None,
+            State::Waiting { .. } | State::NotNeeded | State::Lost => None,
         };
         if let Some(proxy) = there {
             return proxy.carry(parcel);
@@ -354,7 +382,7 @@ impl Carrier for Distant {
                 drop(state);
                 parcel.send(&proxy)
             }
-            State::Here => {
+            State::NotNeeded => {
                 drop(state);
                 self.act(parcel).map_err(|parcel| {
                     parcel.refuse();

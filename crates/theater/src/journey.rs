@@ -70,8 +70,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_actor::away::Carrier;
-use playhouse_actor::wire::{Coming, Freeze, Pack};
+use playhouse_actor::wire::{Coming, Freeze, Pack, Settled};
 use playhouse_actor::{ActorId, GroupName, MigrateError, Undelivered};
 use rustc_hash::FxHashMap;
 
@@ -139,8 +138,8 @@ impl House {
         for id in &company.members {
             let held = self.held().remove(id);
             match held {
-                Some(Held::Ready) => self.settle(*id, None, None),
-                Some(Held::Turned(carrier, antechamber)) => self.settle(*id, carrier, antechamber),
+                Some(Held::Ready) => self.begin(*id, None),
+                Some(Held::Turned(antechamber)) => self.begin(*id, antechamber),
                 // When its marker comes.
                 Some(Held::Turning) | None => {}
             }
@@ -160,7 +159,7 @@ impl House {
         // Another way there, which is not closed.
         let carrier = self.way_to(id, &was, &self.directory.all_links(), &mut Vec::new());
         let Some((moves, entry)) = self.registry.moves(id).copied() else { return };
-        (moves.settle)(id, carrier, None);
+        (moves.settle)(id, Settled::Turned { number: None, carrier });
         for (watcher, notify) in watchers {
             // On that way, not on the old one.
             (moves.then)(id, Box::new(move || (entry.controls.watch)(id, watcher, notify)));
@@ -171,12 +170,12 @@ impl House {
         self.directory.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Settles the place `id`; if its actor has come with a group that has not begun, when that begins.
-    pub(crate) fn settle(&self, id: ActorId, carrier: Option<Arc<dyn Carrier>>, antechamber: Option<ActorId>) {
+    /// The actor that has come to the place `id` begins; if it has come with a group that has not begun, when that does.
+    pub(crate) fn begin(&self, id: ActorId, antechamber: Option<ActorId>) {
         if let Some(held) = self.held().get_mut(&id) {
-            *held = Held::Turned(carrier, antechamber);
+            *held = Held::Turned(antechamber);
         } else if let Some((moves, _)) = self.registry.moves(id) {
-            (moves.settle)(id, carrier, antechamber);
+            (moves.settle)(id, Settled::Begins { antechamber });
         }
     }
 

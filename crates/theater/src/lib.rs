@@ -35,6 +35,7 @@ mod poller;
 mod proxy;
 mod registry;
 mod seal;
+mod search;
 pub mod session;
 mod simulated;
 mod theater;

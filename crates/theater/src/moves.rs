@@ -50,15 +50,15 @@
 //! Who has never sent to an actor learns nothing in this way. So when a theater was evacuated, all places that the others have
 //! for its actors turn ([`Leaving`](crate::frame::Head::Leaving)): after that, nobody needs it.
 //!
-//! # Where a theater on the way is lost
+//! # Requests of several threads
 //!
-//! Who was there may have gone on before. So the places whose ways led there ask all other theaters for their actors, by the
-//! names that those were born with ([`Seek`](crate::frame::Head::Seek)), and keep the mail meanwhile. Whom nobody knows was
-//! lost. (Whoever is on its way between two others is known where it comes from until that one has heard where it is.) An actor
-//! that has come here since is not elsewhere, whatever others say: what they say was true before.
+//! What is to become of a place is found out by readers of links, by who hears that a link is lost, and by actors; they send
+//! requests to its cell, which do not come in the order in which they were sent by different threads. What is known here
+//! ([`Directory`](crate::directory::Directory), its `turning` and `unheard`) changes under locks, and a place is sent what became of its turn before another
+//! one can begin or an actor can be let in. What still comes too late or too early finds out at the cell (`ways.rs` of
+//! `playhouse-actor`).
 //!
-//! That an actor comes, and that its way changes, is known here some moments before its place acts on it. Who begins to watch it
-//! in between would be told that it is lost; that is tried again instead (`Directory::again`).
+//! Where a theater on the way is lost, see [`search`](crate::search).
 //!
 //! # Why nothing waits for ever
 //!
@@ -69,20 +69,20 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
-use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
-use playhouse_actor::wire::{Agency, Codec, Coming, Moves, WireError, Written};
-use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, StopReason, Watcher};
+use playhouse_actor::away::{Carrier, Marker, Seat, TakeAnswer};
+use playhouse_actor::wire::{Agency, Codec, Coming, Moves, Settled, WireError};
+use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, Watcher};
+use playhouse_executor::jitter::seam;
 use rustc_hash::FxHashMap;
 
-use crate::directory::{Directory, Far, Turn};
+use crate::directory::{Far, Turn};
 use crate::distant::Distant;
 use crate::error::TheaterError;
 use crate::house::House;
 use crate::link::{Link, Tell};
-use crate::registry::Registry;
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
 const LEAVE_MAX: Duration = Duration::from_secs(10);
@@ -158,9 +158,10 @@ impl House {
             if turning.contains_key(&id) || !self.directory.is_elsewhere(id) {
                 return;
             }
-            turning.insert(id, Turn { number, antechamber: None });
+            turning.insert(id, Turn { number, antechamber: None, for_arrival: false });
         }
-        (moves.turn)(id, self.marker(id, number));
+        seam(4);
+        (moves.turn)(id, number, self.marker(id, number));
     }
 
     /// The place that has sent this marker, if the actor has come there since and waits for it.
@@ -222,66 +223,79 @@ impl House {
         }
         let antechamber = (moves.antechamber)(&self.directory.core, id);
         let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
-        // If it was turning, the marker of that is on its way, and is as good.
-        let number = turn.map_or_else(|| self.next_turn(), |turn| turn.number);
-        turning.insert(id, Turn { number, antechamber: Some(antechamber) });
+        if let Some(turn) = turning.get_mut(&id) {
+            // It turns already: the marker of that is on its way, and is as good.
+            turn.antechamber = Some(antechamber);
+            return Ok(Coming::Behind(None));
+        }
+        let number = self.next_turn();
+        turning.insert(id, Turn { number, antechamber: Some(antechamber), for_arrival: true });
         drop(turning);
-        Ok(Coming::Behind(self.marker(id, number)))
+        Ok(Coming::Behind(Some(self.marker(id, number))))
     }
 
-    /// It does not, after all.
+    /// It does not, after all. The place has not heard of it; if it was turning, it still is.
     pub(crate) fn undo_arrival(&self, id: ActorId) {
-        let turn = self.turning().remove(&id);
-        if let Some(antechamber) = turn.and_then(|turn| turn.antechamber)
+        let antechamber = {
+            let mut turning = self.turning();
+            let antechamber = turning.get_mut(&id).and_then(|turn| turn.antechamber.take());
+            if turning.get(&id).is_some_and(|turn| turn.for_arrival) {
+                turning.remove(&id);
+            }
+            antechamber
+        };
+        if let Some(antechamber) = antechamber
             && let Some(controls) = self.registry.controls(antechamber)
         {
             (controls.forget)(antechamber);
-        }
-        // What it was turning for is tried again.
-        if let Some((moves, _)) = self.registry.moves(id) {
-            (moves.settle)(id, None, None);
         }
     }
 
     /// The marker of the place `id` was answered: the actor is there, or the marker is lost.
     pub(crate) fn turned(self: &Arc<Self>, id: ActorId, number: u64, at: Option<Far>) {
         let elsewhere = at.filter(|at| at.theater != self.incarnation);
-        let antechamber = {
-            let mut turning = self.turning();
-            match turning.get(&id).copied() {
-                // The marker was answered where the actor was at that time, and it has come here since: what was before
-                // the marker follows it, and so must another marker.
-                Some(turn) if turn.number == number && turn.antechamber.is_some() && elsewhere.is_some() => None,
-                Some(turn) if turn.number == number => {
-                    turning.remove(&id);
-                    Some(turn.antechamber)
-                }
-                // It was answered before.
-                _ => return,
-            }
-        };
-        let Some((moves, _)) = self.registry.moves(id) else {
-            self.turning().remove(&id);
+        // While the place is sent another way, nobody comes there, and it does not begin to turn again.
+        let unheard = self.directory.unheard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turning = self.turning();
+        let Some(turn) = turning.get(&id).copied().filter(|turn| turn.number == number) else {
+            // It was answered before.
             return;
         };
-        let Some(antechamber) = antechamber else { return (moves.turn)(id, self.marker(id, number)) };
+        let Some((moves, _)) = self.registry.moves(id) else {
+            turning.remove(&id);
+            return;
+        };
         let links = self.directory.all_links();
-        if let Some(antechamber) = antechamber {
-            for link in &links {
-                link.close_antechamber(antechamber);
-            }
-        }
         let mut watched = Vec::new();
-        let mut carrier = None;
-        if let Some(far) = elsewhere {
-            carrier = self.way_to(id, &far, &links, &mut watched);
-            if carrier.is_some() {
-                self.directory.note_moved(id, Some(far));
+        match turn.antechamber {
+            // The marker was answered where the actor was at that time, and it has come here since: what was before the marker
+            // follows it, and so must another marker.
+            Some(_) if elsewhere.is_some() => {
+                drop((turning, unheard));
+                return (moves.turn)(id, number, self.marker(id, number));
             }
-        } else if antechamber.is_some() {
-            watched = links.iter().flat_map(|link| link.release(id)).collect();
+            Some(antechamber) => {
+                turning.remove(&id);
+                drop((turning, unheard));
+                seam(4);
+                for link in &links {
+                    link.close_antechamber(antechamber);
+                }
+                watched.extend(links.iter().flat_map(|link| link.release(id)));
+                self.begin(id, Some(antechamber));
+            }
+            None => {
+                turning.remove(&id);
+                let carrier = elsewhere.and_then(|far| {
+                    let carrier = self.way_to(id, &far, &links, &mut watched)?;
+                    seam(4);
+                    self.directory.note_moved(id, Some(far));
+                    Some(carrier)
+                });
+                (moves.settle)(id, Settled::Turned { number: Some(number), carrier });
+                drop((turning, unheard));
+            }
         }
-        self.settle(id, carrier, antechamber);
         if let Some(controls) = self.registry.controls(id) {
             for (watcher, tell) in watched {
                 (controls.watch)(id, watcher, Notify::Call(tell));
@@ -301,176 +315,18 @@ impl House {
         if link.is_none() && far.address.is_none() {
             return None;
         }
-        watched.extend(links.iter().flat_map(|link| link.release(id)));
-        if let Some(link) = link {
-            let proxy = link.adopt(id, far).ok()?;
-            return Some(Arc::new(proxy));
-        }
-        let distant = Distant::new(&self.directory, *far);
-        distant.is_at(id);
-        Some(distant)
-    }
-}
-
-/// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
-pub(crate) struct Sought {
-    pub(crate) id: ActorId,
-    pub(crate) watchers: Vec<(Watcher, Tell)>,
-}
-
-/// Some that are sought.
-pub(crate) struct Search {
-    /// The theater that they were in, as far as was known here.
-    lost: u64,
-    open: Mutex<Open>,
-    directory: Arc<Directory>,
-    registry: Arc<Registry>,
-}
-
-impl Sought {
-    /// Asks all other theaters where these are. Their mail waits meanwhile; whom nobody knows was lost with the theater.
-    pub(crate) fn seek(sought: Vec<Sought>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
-        let ways = sought.into_iter().map(|Sought { id, watchers }| {
-            let way = Distant::sought(directory);
-            way.is_at(id);
-            for (watcher, notify) in watchers {
-                // It keeps it, or tells it.
-                let _ = way.carry(Parcel::Watch { watcher, notify });
-            }
-            if let Some((moves, _)) = registry.moves(id) {
-                (moves.settle)(id, Some(Arc::clone(&way) as Arc<dyn Carrier>), None);
-            }
-            (id, way)
-        });
-        Search::begin(ways.collect(), directory, registry, lost);
-    }
-}
-
-struct Open {
-    /// Those who are not found yet, with the ways where their mail waits.
-    sought: Vec<Option<(ActorId, Arc<Distant>)>>,
-    /// Theaters that have not yet said whom they know.
-    to_answer: usize,
-}
-
-impl Search {
-    /// Asks all other theaters where these are, who were in the theater `lost`; tells their ways.
-    pub(crate) fn begin(
-        sought: Vec<(ActorId, Arc<Distant>)>,
-        directory: &Arc<Directory>,
-        registry: &Arc<Registry>,
-        lost: u64,
-    ) {
-        /// In one frame.
-        const TOGETHER: usize = 4_096;
-        let links = directory.all_links();
-        let mut sought = sought.into_iter();
-        loop {
-            let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(TOGETHER).collect();
-            if some.is_empty() {
-                return;
-            }
-            // Whose name is not known here any more is nobody's.
-            let nobody = Far { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
-            let names: Vec<Far> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody)).collect();
-            let open = Mutex::new(Open { sought: some.into_iter().map(Some).collect(), to_answer: links.len() });
-            let search = Search { lost, open, directory: Arc::clone(directory), registry: Arc::clone(registry) };
-            let search = Arc::new(search);
-            for link in &links {
-                let search = Arc::clone(&search);
-                let answer: TakeAnswer = Box::new(move |answer| {
-                    let known = answer.ok().and_then(|(codec, bytes)| codec.read::<Vec<Option<Seat>>>(bytes).ok());
-                    search.told(known.unwrap_or_default());
-                });
-                link.seek(lost, &names, answer);
-            }
-            if links.is_empty() {
-                search.close();
-            }
-        }
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// One more theater has said whom it knows.
-    fn told(&self, known: Vec<Option<Seat>>) {
-        let (found, all) = {
-            let mut open = self.open();
-            open.to_answer -= 1;
-            // That it has come here is known here first; what others say of it was true before.
-            let elsewhere = |seat: &Seat| seat.theater != self.directory.incarnation;
-            let known = open.sought.iter_mut().zip(known);
-            let found =
-                known.filter_map(|(sought, seat)| seat.filter(elsewhere).and_then(|seat| Some((sought.take()?, seat))));
-            (found.collect::<Vec<_>>(), open.to_answer == 0)
-        };
-        for ((id, way), seat) in found {
-            if !self.has_turned_up(id, &way) {
-                let far = Far::from(seat);
-                self.directory.note_moved(id, Some(far));
-                way.found(far);
-            }
-        }
-        if all {
-            self.close();
-        }
-    }
-
-    /// Nobody knows the others.
-    fn close(&self) {
-        let sought = std::mem::take(&mut self.open().sought);
-        for (id, way) in sought.into_iter().flatten() {
-            if self.has_turned_up(id, &way) {
-                continue;
-            }
-            way.give_up();
-            if self.directory.forget_actor(id)
-                && let Some(controls) = self.registry.controls(id)
-            {
-                (controls.forget)(id);
-            }
-        }
-    }
-
-    /// Whether the actor has come here since it is sought, and perhaps gone on: then nobody need be believed.
-    fn has_turned_up(&self, id: ActorId, way: &Arc<Distant>) -> bool {
-        match self.directory.at(id) {
+        // The old ways stay as they are if there is no new one.
+        let handles: Vec<_> = links.iter().filter_map(|link| Some((link, link.handle_of(id)?))).collect();
+        let carrier: Arc<dyn Carrier> = match link {
+            Some(link) => Arc::new(link.adopt(id, far).ok()?),
             None => {
-                way.is_here();
-                true
+                let distant = Distant::new(&self.directory, *far);
+                distant.is_at(id);
+                distant
             }
-            Some(far) if far.theater != self.lost => {
-                way.found(far);
-                true
-            }
-            Some(_) => false,
-        }
-    }
-}
-
-/// The way to an actor that was lost with its theater.
-pub(crate) struct Gone;
-
-impl Carrier for Gone {
-    fn carry(&self, parcel: Parcel<'_>) -> Written {
-        match parcel {
-            Parcel::Request { answer, .. } | Parcel::Marker(Marker { answer, .. }) => {
-                answer(Err(AskError::TheaterLost { may_have_run: false }));
-            }
-            Parcel::Watch { notify, .. } => notify(StopReason::TheaterLost),
-            Parcel::Tell { .. }
-            | Parcel::Stop { .. }
-            | Parcel::Kill
-            | Parcel::Unwatch { .. }
-            | Parcel::Verdict { .. } => {}
-        }
-        Err(WireError::new("the theater is lost"))
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
+        };
+        watched.extend(handles.into_iter().flat_map(|(link, handle)| link.release_handle(id, handle)));
+        Some(carrier)
     }
 }
 

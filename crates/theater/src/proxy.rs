@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use playhouse_actor::away::{Border, Carrier, Parcel};
 use playhouse_actor::wire::Written;
-use playhouse_actor::{Notify, Watcher};
+use playhouse_actor::{ActorId, Notify, Watcher};
 
 use crate::frame::Handle;
 use crate::link::Link;
@@ -24,6 +24,11 @@ impl Proxy {
 }
 
 impl Proxy {
+    /// Whether it leads nowhere.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
     /// As `carry`, for a message that is written already, by names.
     pub(crate) fn carry_named(&self, parcel: Parcel<'_>) -> Written {
         self.link.carry(self.handle, &self.border, parcel, true)
@@ -39,6 +44,13 @@ impl Drop for Proxy {
 impl Carrier for Proxy {
     fn carry(&self, parcel: Parcel<'_>) -> Written {
         self.link.carry(self.handle, &self.border, parcel, false)
+    }
+
+    fn is_way_from(&self, id: ActorId) {
+        if self.link.is_lost() {
+            // It was when it became the way: who sees to such places has looked at this one before.
+            self.link.seek_again(id);
+        }
     }
 
     fn take_watchers(&self) -> Vec<(Watcher, Notify)> {

@@ -361,16 +361,19 @@ impl Survivors {
         }
         eventually(|| peers.iter().all(Peer::is_lost).then_some(()));
 
-        // Both come to know the same, and it is so.
+        // Both come to know the same, and it is so. Until then it may be on its way: into later lives, and never into an earlier one.
+        let mut latest = 0;
         let alive = eventually(|| {
-            let read = known.map(|known| known.ask(Read).within(LIMIT).wait());
-            let lives = LIVES.lock().unwrap()[&number].clone();
+            let read = known.map(|known| {
+                let (life, _) = known.ask(Read).within(LIMIT).wait().ok()?;
+                assert!(life >= latest, "{}: it lives twice, {life} and {latest}", what());
+                latest = life;
+                Some(life)
+            });
+            let lives: Vec<u64> = LIVES.lock().unwrap()[&number].iter().copied().collect();
             match read {
-                [Ok((one, ..)), Ok((other, ..))] => {
-                    assert!(one == other && lives.contains(&one), "{}: it lives twice", what());
-                    (lives.len() == 1).then_some(true)
-                }
-                [Err(_), Err(_)] => lives.is_empty().then_some(false),
+                [Some(one), Some(other)] => (one == other && lives == [one]).then_some(true),
+                [None, None] => lives.is_empty().then_some(false),
                 _ => None,
             }
         });

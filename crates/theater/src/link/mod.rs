@@ -60,13 +60,14 @@ use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, flush_soon, pause_stage};
 
+use playhouse_executor::jitter::seam;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::directory::Directory;
 use crate::frame::{Handle, Head, Kind};
-use crate::moves::Sought;
 use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
+use crate::search::Sought;
 use crate::session::{self, FrameError, Inbound, Outbound};
 pub(crate) use moves::Arrival;
 pub(crate) use together::Packed;
@@ -594,7 +595,7 @@ impl Link {
         };
         for id in ended {
             // What is on its way between theaters is seen to by those who take it there.
-            if self.directory.forget_actor(id)
+            if self.directory.forget_actor(id, None)
                 && let Some(controls) = self.registry.controls(id)
             {
                 (controls.forget)(id);
@@ -611,6 +612,7 @@ impl Link {
         if self.lost.swap(true, Ordering::AcqRel) {
             return;
         }
+        seam(2);
         let (outbound, asks, mut watching, mut watches, connection) = {
             let mut out = lock(&self.out);
             (
@@ -631,9 +633,6 @@ impl Link {
                 self.core.dead_letter(actor, message, Undelivered::Unreachable);
             }
         });
-        for answer in asks.into_values() {
-            answer(Err(AskError::TheaterLost { may_have_run: true }));
-        }
         let places = {
             let mut places = lock(&self.places);
             Places { handles: std::mem::take(&mut places.handles), by_handle: places.by_handle.clone() }
@@ -645,17 +644,17 @@ impl Link {
             }
             let of = places.handles.get(&id).and_then(|handle| watching.remove(handle)).unwrap_or_default();
             let watchers = of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watches.remove(&watch)?.1)));
-            if !self.directory.is_elsewhere(id) {
-                // It has come from there, and is watched here from now on.
-                if let Some(controls) = self.registry.controls(id) {
-                    for (watcher, tell) in watchers {
-                        (controls.watch)(id, watcher, Notify::Call(tell));
-                    }
-                }
-            } else {
-                // Who moves may have gone on from there.
-                sought.push(Sought { id, watchers: watchers.collect() });
-            }
+            // It may have gone on from there, or have come here.
+            sought.push(Sought { id, watchers: watchers.collect() });
+        }
+        let ids: FxHashSet<ActorId> = sought.iter().map(|sought| sought.id).collect();
+        self.directory.forget(self.incarnation, &ids);
+        seam(2);
+        // Before who waits for a marker hears that it is lost: then what has waited at such a place goes on, and would go nowhere.
+        Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
+        for answer in asks.into_values() {
+            seam(2);
+            answer(Err(AskError::TheaterLost { may_have_run: true }));
         }
         for (_, notify) in watches.into_values() {
             notify(StopReason::TheaterLost);
@@ -663,14 +662,17 @@ impl Link {
         self.note_all_heard();
         lock(&self.parties).clear();
         self.open_gate();
-        let ids: FxHashSet<ActorId> = sought.iter().map(|sought| sought.id).collect();
-        self.directory.forget(self.incarnation, &ids);
         // Who moves is sought, or is here now.
         for id in places.in_order().into_iter().filter(|id| self.registry.moves(*id).is_none()) {
             if let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }
         }
-        Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
+    }
+
+    /// As when it was lost, for a place that it has become the way from later.
+    pub(crate) fn seek_again(&self, id: ActorId) {
+        let sought = Sought { id, watchers: Vec::new() };
+        Sought::seek(vec![sought], &self.directory, &self.registry, self.incarnation);
     }
 }

@@ -6,11 +6,14 @@ use std::time::Duration;
 use playhouse_actor::MigrateError;
 use playhouse_actor::wire::{Install, Luggage, Moves, Pack, ReadTimer, Spawns};
 
+use playhouse_executor::jitter::seam;
+
 use super::*;
 use crate::directory::{Far, Return, Unheard};
 use crate::frame::{PackedTimer, Trunk};
 use crate::house::House;
-use crate::moves::{Done, Gone};
+use crate::moves::Done;
+use crate::search::Gone;
 
 /// An actor that comes, or a group.
 pub(crate) enum Arrival {
@@ -91,6 +94,7 @@ impl Link {
                 Ok((far, Arc::new(proxy) as Arc<dyn Carrier>))
             });
             let back = lock(&link.directory.leaving).remove(&id).flatten();
+            seam(4);
             let left = match (left, &back) {
                 (Ok(left), _) => Ok(left),
                 // The theater that it was in for a moment is lost, and it was not.
@@ -103,6 +107,7 @@ impl Link {
             let left = left.map(|(at, carrier)| {
                 let way = Arc::default();
                 link.directory.note_left(id, at, &way);
+                seam(4);
                 (moves.leave)(id, carrier, way);
                 // It does not matter if it cannot be said: then the other theater hears that the link is lost.
                 let Far { theater, slot, life, .. } = born;
@@ -214,6 +219,22 @@ impl Link {
         handle.map(|handle| self.take_watches(handle)).unwrap_or_default()
     }
 
+    /// What the actor is called, if this link is the way to it.
+    pub(crate) fn handle_of(&self, id: ActorId) -> Option<Handle> {
+        lock(&self.places).handles.get(&id).copied()
+    }
+
+    /// As [`Link::release`], where it may be called something else by now.
+    pub(crate) fn release_handle(&self, id: ActorId, handle: Handle) -> Vec<(Watcher, Tell)> {
+        {
+            let handles = &mut lock(&self.places).handles;
+            if handles.get(&id) == Some(&handle) {
+                handles.remove(&id);
+            }
+        }
+        self.take_watches(handle)
+    }
+
     /// Nobody watches the actor that is called so over this link any more. Returns who did.
     pub(crate) fn take_watches(&self, handle: Handle) -> Vec<(Watcher, Tell)> {
         let watched: Vec<(Watcher, u64, Tell)> = {
@@ -311,6 +332,7 @@ impl Link {
         let id = match self.place_of(&born) {
             Some(place) => {
                 let coming = house.begin_arrival(place, &moves)?;
+                seam(4);
                 let installed = install(&self.core, Some((place, coming)));
                 if installed.is_err() {
                     house.undo_arrival(place);
@@ -323,6 +345,7 @@ impl Link {
                 id
             }
         };
+        seam(4);
         self.directory.note_moved(id, None);
         // Relaxed: it is counted only.
         self.directory.came.fetch_add(1, Ordering::Relaxed);

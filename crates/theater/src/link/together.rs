@@ -9,7 +9,8 @@ use playhouse_actor::{GroupName, MigrateError};
 use super::moves::{Guest, Ready, received, unwritable};
 use super::*;
 use crate::directory::{Company, Far, Held, Return, Unheard};
-use crate::moves::{Done, Gone};
+use crate::moves::Done;
+use crate::search::Gone;
 
 /// Members of a group that were read, by their numbers; or why one cannot be.
 pub(super) type Party = FxHashMap<u32, Result<Guest, String>>;

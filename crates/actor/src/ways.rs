@@ -1,0 +1,210 @@
+//! The ways of mail to actors that are elsewhere, and how they change: see `moves.rs` of `playhouse-theater`.
+//!
+//! Whatever changes the way from a place is a request to its cell, and is sent there by whichever thread has found out what is to
+//! change. Requests of several threads come in any order. So each looks at what it finds: a turn has a number, and what was found
+//! by an earlier one does not end a later one; who begins waits until it has arrived; who has another way take the place of one
+//! that leads nowhere looks whether it is that one.
+
+use std::sync::Arc;
+
+use playhouse_executor::{Address, AwayCx, Control, ControlCx, Undelivered};
+
+use crate::actor::{Actor, ActorId, Extra, Life, Notify, Watcher};
+use crate::ask::AskError;
+use crate::away::{Carrier, Marker, Parcel};
+use crate::mobile::{Arrived, Mobile};
+
+/// How the mail of a place goes on that has waited.
+pub enum Settled {
+    /// The marker of this turn has come through, or is lost; or none turned, and the way was closed.
+    Turned {
+        /// Which.
+        number: Option<u64>,
+        /// It goes by this now. By the same as before, if there is none.
+        carrier: Option<Arc<dyn Carrier>>,
+    },
+    /// The actor has come, or is coming, and begins.
+    Begins {
+        /// What came there comes first.
+        antechamber: Option<ActorId>,
+    },
+}
+
+/// What there is at a place.
+pub enum Present<'a> {
+    /// An actor that lives elsewhere: the way of its mail.
+    Way(&'a mut Arc<dyn Carrier>),
+    /// The actor itself, or it is about to be here.
+    Actor,
+    /// The place was given up.
+    Nobody,
+}
+
+/// Does something to the way from a place. Returns who is to be told of the actor's end, if it is here.
+pub type Reroute = Box<dyn FnOnce(Present<'_>) -> Vec<(Watcher, Notify)> + Send>;
+
+/// Sends a marker the way of the mail.
+pub(crate) fn send_marker<A: Actor>(marker: Marker, extra: &Extra<A>) {
+    match extra.carrier() {
+        // Where it cannot be carried, the carrier says so.
+        Ok(carrier) => drop(carrier.carry(Parcel::Marker(marker))),
+        Err(_) => (marker.answer)(Err(AskError::Stopped)),
+    }
+}
+
+pub(crate) struct Turn {
+    pub(crate) number: u64,
+    pub(crate) marker: Marker,
+}
+
+impl<A: Mobile> Control<Life<A>> for Turn {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if cx.is_frozen() {
+            // The actor has come, and waits for it.
+            send_marker(self.marker, cx.extra());
+        } else {
+            (self.marker.answer)(Err(AskError::Stopped));
+        }
+    }
+
+    fn bounce(self, _: Undelivered) {
+        (self.marker.answer)(Err(AskError::Stopped));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        cx.freeze();
+        cx.extra().turn = Some(self.number);
+        send_marker(self.marker, cx.extra());
+    }
+}
+
+pub(crate) struct Turned {
+    pub(crate) number: Option<u64>,
+    pub(crate) carrier: Option<Arc<dyn Carrier>>,
+}
+
+impl<A: Mobile> Control<Life<A>> for Turned {
+    const PASSES: bool = true;
+
+    fn run(self, _: &mut ControlCx<Life<A>>) {
+        // The actor has come in the meantime, and another turn sees to what waits.
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        let present = cx.extra().turn;
+        if self.number > present {
+            // A later one has ended already.
+            return;
+        }
+        if let Some(carrier) = self.carrier {
+            carrier.is_way_from(ActorId(cx.address().raw()));
+            cx.extra().away = Some(carrier);
+        }
+        // The marker of a later one has gone the old way, which was as good: what waits for that goes the new one.
+        if self.number == present {
+            cx.turn();
+            cx.extra().turn = None;
+            cx.thaw();
+        }
+    }
+}
+
+pub(crate) struct Begins<A: Actor> {
+    antechamber: Option<Address<Life<A>>>,
+    /// How often it has let others go first.
+    deferred: u8,
+}
+
+impl<A: Actor> Begins<A> {
+    pub(crate) fn new(antechamber: Option<Address<Life<A>>>) -> Begins<A> {
+        Begins { antechamber, deferred: 0 }
+    }
+}
+
+impl<A: Mobile> Control<Life<A>> for Begins<A> {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if cx.is_frozen() {
+            if let Some(antechamber) = self.antechamber {
+                let later = Begins { deferred: self.deferred + 1, ..self };
+                match self.deferred {
+                    // If the place was turning already, this may have been queued before the actor arrived, and so before
+                    // the actor's own beginning.
+                    0 => return cx.address().send_control_behind(later),
+                    // What was sent to the antechamber before this in a higher lane (a watch, a stop, an urgent message) may
+                    // not have come out of the inbox yet, and would find nobody there.
+                    1 => return cx.address().send_control_urgently(later),
+                    _ => cx.admit(antechamber),
+                }
+            }
+            cx.extra().away = None;
+            cx.thaw();
+            if let Some(luggage) = cx.extra().arriving.take() {
+                cx.run(Arrived(*luggage));
+            }
+        }
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        // The actor has been sent to this cell, and is not here yet.
+        cx.address().send_control_behind(self);
+    }
+}
+
+pub(crate) struct Rerouted(pub(crate) Reroute);
+
+impl<A: Mobile> Control<Life<A>> for Rerouted {
+    const PASSES: bool = true;
+
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        cx.extra().watched_by((self.0)(Present::Actor));
+    }
+
+    fn bounce(self, _: Undelivered) {
+        (self.0)(Present::Nobody);
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        let is_coming = cx.is_closed();
+        let extra = cx.extra();
+        let present = match &mut extra.away {
+            Some(carrier) if !is_coming => Present::Way(carrier),
+            _ => Present::Actor,
+        };
+        let watchers = (self.0)(present);
+        extra.watched_by(watchers);
+    }
+}
+
+/// A marker that goes on.
+pub(crate) struct Pass {
+    marker: Marker,
+    again: bool,
+}
+
+impl Pass {
+    pub(crate) fn new(marker: Marker) -> Pass {
+        Pass { marker, again: false }
+    }
+}
+
+impl<A: Mobile> Control<Life<A>> for Pass {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        (self.marker.here)(ActorId(cx.address().raw()), self.marker.answer);
+    }
+
+    fn bounce(self, _: Undelivered) {
+        (self.marker.answer)(Err(AskError::Stopped));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if !self.again {
+            // Urgent messages that came before it may not have come out of the inbox yet: they go on before it.
+            return cx.address().send_control_urgently(Pass { again: true, ..self });
+        }
+        send_marker(self.marker, cx.extra());
+    }
+}

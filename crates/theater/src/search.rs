@@ -1,0 +1,237 @@
+//! Actors that are sought, since a theater on the way to them is lost.
+//!
+//! Who was there may have gone on before. So the places whose ways led there ask all other theaters for their actors, by the
+//! names that those were born with ([`Seek`](crate::frame::Head::Seek)), and keep the mail meanwhile. Whom nobody knows was
+//! lost. (Whoever is on its way between two others is known where it comes from until that one has heard where it is.) An actor
+//! that has come here since is not elsewhere, whatever others say: what they say was true before.
+//!
+//! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
+//! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
+//! ([`Distant`]) if its way leads over the lost link then. Who becomes a way after its link was lost asks once more
+//! ([`Carrier::is_way_from`]). In the same way a place is asked again when its actor is found, whether that is still what it
+//! waits for.
+//!
+//! That an actor comes, and that its way changes, is known here some moments before its place acts on it. Who begins to watch it
+//! in between would be told that it is lost; that is tried again instead (`Directory::again`).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
+use playhouse_actor::wire::{Present, WireError, Written};
+use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
+use playhouse_executor::jitter::seam;
+
+use crate::directory::{Directory, Far};
+use crate::distant::Distant;
+use crate::link::Tell;
+use crate::proxy::Proxy;
+use crate::registry::Registry;
+
+/// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
+pub(crate) struct Sought {
+    pub(crate) id: ActorId,
+    pub(crate) watchers: Vec<(Watcher, Tell)>,
+}
+
+/// Some that are sought.
+pub(crate) struct Search {
+    /// The theater that they were in, as far as was known here.
+    lost: u64,
+    open: Mutex<Open>,
+    directory: Arc<Directory>,
+    registry: Arc<Registry>,
+}
+
+impl Sought {
+    /// Asks all other theaters where these are. Their mail waits meanwhile; whom nobody knows was lost with the theater.
+    ///
+    /// Only those are sought whose places say, in their stages, that their ways lead nowhere: others have come here in the meantime,
+    /// or have another way.
+    pub(crate) fn seek(sought: Vec<Sought>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
+        // Those of a stage are sought together, when that has come to all of them.
+        let mut stages: BTreeMap<u16, Arc<Rerouted>> = BTreeMap::new();
+        for Sought { id, watchers } in sought {
+            let Some((moves, _)) = registry.moves(id) else { continue };
+            let of_stage = stages.entry(id.address().stage()).or_insert_with(|| {
+                let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
+                Arc::new(Rerouted { lost, ways: Mutex::default(), directory, registry })
+            });
+            let of_stage = Arc::clone(of_stage);
+            (moves.reroute)(id, Box::new(move |present| of_stage.reroute(id, present, watchers)));
+        }
+    }
+}
+
+/// Those of a stage whose ways led nowhere, and the new ones. When nobody adds to it any more, they are sought.
+struct Rerouted {
+    lost: u64,
+    ways: Mutex<Vec<(ActorId, Arc<Distant>)>>,
+    directory: Arc<Directory>,
+    registry: Arc<Registry>,
+}
+
+impl Rerouted {
+    fn reroute(&self, id: ActorId, present: Present<'_>, watchers: Vec<(Watcher, Tell)>) -> Vec<(Watcher, Notify)> {
+        match present {
+            Present::Way(way) => {
+                if leads_nowhere(&**way) {
+                    let sought = Distant::sought(&self.directory);
+                    sought.is_at(id);
+                    self.ways.lock().unwrap_or_else(PoisonError::into_inner).push((id, Arc::clone(&sought)));
+                    *way = sought;
+                }
+                for (watcher, notify) in watchers {
+                    // It keeps it, or tells it.
+                    let _ = way.carry(Parcel::Watch { watcher, notify });
+                }
+                Vec::new()
+            }
+            Present::Actor => watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect(),
+            Present::Nobody => {
+                watchers.into_iter().for_each(|(_, tell)| tell(StopReason::TheaterLost));
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl Drop for Rerouted {
+    fn drop(&mut self) {
+        let ways = std::mem::take(self.ways.get_mut().unwrap_or_else(PoisonError::into_inner));
+        Search::begin(ways, &self.directory, &self.registry, self.lost);
+    }
+}
+
+/// Whether this way goes over a link that is lost.
+fn leads_nowhere(way: &dyn Carrier) -> bool {
+    let way = way.as_any();
+    way.downcast_ref::<Proxy>().is_some_and(Proxy::is_lost)
+        || way.downcast_ref::<Distant>().is_some_and(Distant::is_lost)
+}
+
+/// Where an actor is that others were asked for.
+pub(crate) enum Seen {
+    /// Where they say, if they do: nothing else is known.
+    AsSaid,
+    /// It has come here.
+    Here,
+    /// It has come here, or was found, and has gone on to there.
+    Elsewhere(Far),
+}
+
+struct Open {
+    /// Those who are not found yet, with the ways where their mail waits.
+    sought: Vec<Option<(ActorId, Arc<Distant>)>>,
+    /// Theaters that have not yet said whom they know.
+    to_answer: usize,
+}
+
+impl Search {
+    /// Asks all other theaters where these are, who were in the theater `lost`; tells their ways.
+    pub(crate) fn begin(
+        sought: Vec<(ActorId, Arc<Distant>)>,
+        directory: &Arc<Directory>,
+        registry: &Arc<Registry>,
+        lost: u64,
+    ) {
+        /// In one frame.
+        const TOGETHER: usize = 4_096;
+        let links = directory.all_links();
+        let mut sought = sought.into_iter();
+        loop {
+            let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(TOGETHER).collect();
+            if some.is_empty() {
+                return;
+            }
+            // Whose name is not known here any more is nobody's.
+            let nobody = Far { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
+            let names: Vec<Far> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody)).collect();
+            let open = Mutex::new(Open { sought: some.into_iter().map(Some).collect(), to_answer: links.len() });
+            let search = Search { lost, open, directory: Arc::clone(directory), registry: Arc::clone(registry) };
+            let search = Arc::new(search);
+            for link in &links {
+                let search = Arc::clone(&search);
+                let answer: TakeAnswer = Box::new(move |answer| {
+                    let known = answer.ok().and_then(|(codec, bytes)| codec.read::<Vec<Option<Seat>>>(bytes).ok());
+                    search.told(known.unwrap_or_default());
+                });
+                link.seek(lost, &names, answer);
+            }
+            if links.is_empty() {
+                search.close();
+            }
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more theater has said whom it knows.
+    fn told(&self, known: Vec<Option<Seat>>) {
+        let (found, all) = {
+            let mut open = self.open();
+            open.to_answer -= 1;
+            // That it has come here is known here first; what others say of it was true before.
+            let elsewhere = |seat: &Seat| seat.theater != self.directory.incarnation;
+            let known = open.sought.iter_mut().zip(known);
+            let found =
+                known.filter_map(|(sought, seat)| seat.filter(elsewhere).and_then(|seat| Some((sought.take()?, seat))));
+            (found.collect::<Vec<_>>(), open.to_answer == 0)
+        };
+        for ((id, way), seat) in found {
+            let far = Far::from(seat);
+            seam(2);
+            match self.directory.note_seen(id, self.lost, Some(far)) {
+                Seen::AsSaid => way.found(far),
+                Seen::Elsewhere(at) => way.found(at),
+                Seen::Here => way.is_not_needed(),
+            }
+        }
+        if all {
+            self.close();
+        }
+    }
+
+    /// Nobody knows the others.
+    fn close(&self) {
+        let sought = std::mem::take(&mut self.open().sought);
+        for (id, way) in sought.into_iter().flatten() {
+            seam(2);
+            let forgotten = self.directory.forget_actor(id, Some(self.lost));
+            match self.directory.note_seen(id, self.lost, None) {
+                Seen::Elsewhere(at) if !forgotten => way.found(at),
+                Seen::Here if !forgotten => way.is_not_needed(),
+                _ => way.give_up(),
+            }
+            if forgotten && let Some(controls) = self.registry.controls(id) {
+                (controls.forget)(id);
+            }
+        }
+    }
+}
+
+/// The way to an actor that was lost with its theater.
+pub(crate) struct Gone;
+
+impl Carrier for Gone {
+    fn carry(&self, parcel: Parcel<'_>) -> Written {
+        match parcel {
+            Parcel::Request { answer, .. } | Parcel::Marker(Marker { answer, .. }) => {
+                answer(Err(AskError::TheaterLost { may_have_run: false }));
+            }
+            Parcel::Watch { notify, .. } => notify(StopReason::TheaterLost),
+            Parcel::Tell { .. }
+            | Parcel::Stop { .. }
+            | Parcel::Kill
+            | Parcel::Unwatch { .. }
+            | Parcel::Verdict { .. } => {}
+        }
+        Err(WireError::new("the theater is lost"))
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
