@@ -344,6 +344,15 @@ impl<M: Message> Inner<M> {
         });
     }
 
+    /// Nothing more comes to those who have joined, behind what was sent before.
+    fn cut_off_all(&self) {
+        for subscriber in self.subscribers().iter() {
+            if let Way::Desk(desk, _) = subscriber.way {
+                desk.drain();
+            }
+        }
+    }
+
     /// The home has said so of the way from there.
     fn has_missed(&self, messages: u64) {
         if let Some(home) = &self.home {
@@ -354,12 +363,7 @@ impl<M: Message> Inner<M> {
 
 impl<M: Message> Drop for Inner<M> {
     fn drop(&mut self) {
-        // Behind what was published before.
-        for subscriber in self.subscribers().iter() {
-            if let Way::Desk(desk, _) = subscriber.way {
-                desk.drain();
-            }
-        }
+        self.cut_off_all();
         if let Some(desk) = self.desk.get() {
             desk.stop();
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Weak;
 
 use playhouse_actor::wire::{Remote, WireForm};
-use playhouse_actor::{Actor, ActorRef, Context, Down, Handler, Message};
+use playhouse_actor::{Actor, ActorRef, Context, Down, Handler, Message, StopReason};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -68,9 +68,17 @@ impl<M: Message> Actor for Desk<M> {
         }
     }
 
-    /// The home has ended: what it has sent before is still passed on.
-    fn terminated(&mut self, _: Down, ctx: &mut Context<Self>) {
-        ctx.this().drain();
+    fn stopped(&mut self, _: &mut Context<Self>) {
+        if let Some(topic) = self.topic.upgrade() {
+            topic.cut_off_all();
+        }
+    }
+
+    /// A home that stops has us drained, behind what it has sent; the news of its end may be here before that.
+    fn terminated(&mut self, down: Down, ctx: &mut Context<Self>) {
+        if !matches!(down.reason, StopReason::Stopped | StopReason::NotAlive) {
+            ctx.this().drain();
+        }
     }
 }
 

@@ -15,9 +15,9 @@ use crate::pipe::pipe;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// The topic has ended.
+    /// The topic has ended, or its theater was known to be lost before.
     Ended,
-    /// Its desk has not answered: why. Where its theater is lost, that is [`AskError::TheaterLost`]; where the program there
+    /// Its desk has not answered: why. Where its theater is lost meanwhile, that is [`AskError::TheaterLost`]; where the program there
     /// has no `remote_topic!` of this message, [`AskError::Unreachable`].
     NoAnswer(AskError),
 }
@@ -25,7 +25,7 @@ pub enum JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JoinError::Ended => f.write_str("the topic has ended, with its last handle or its system"),
+            JoinError::Ended => f.write_str("the topic has ended, with its last handle or its theater"),
             JoinError::NoAnswer(why) => write!(f, "the desk of the topic has not answered: {why}"),
         }
     }
