@@ -210,15 +210,16 @@ impl<M: Message + Clone> Topic<M> {
         check_subject(subject)?;
         Ok(self.inner.publish(Some(subject), message))
     }
-}
 
-impl<M: RemoteTopic> Topic<M> {
     /// The actor in front of this topic, for other theaters to join it: published by `theater.publish("orders", topic.desk())`,
     /// found by `theater.find(..)`. It is started by the first call, and ends with the last handle to the topic: keep one.
     ///
     /// # Panics
     /// If the system was shut down.
-    pub fn desk(&self) -> ActorRef<Desk<M>> {
+    pub fn desk(&self) -> ActorRef<Desk<M>>
+    where
+        M: RemoteTopic,
+    {
         *self.inner.desk.get_or_init(|| {
             let home = self.inner.home.as_ref().map(|home| home.desk);
             let desk = Desk { topic: Arc::downgrade(&self.inner), home };
@@ -240,7 +241,10 @@ impl<M: RemoteTopic> Topic<M> {
     /// # Errors
     /// When awaited: the topic has ended, its theater is lost, or the program there has no
     /// [`remote_topic!`](crate::remote_topic) of this message.
-    pub fn join(system: &System, desk: ActorRef<Desk<M>>, when_overloaded: WhenOverloaded) -> Join<M> {
+    pub fn join(system: &System, desk: ActorRef<Desk<M>>, when_overloaded: WhenOverloaded) -> Join<M>
+    where
+        M: RemoteTopic,
+    {
         Join { system: system.clone(), home: desk, when_overloaded }
     }
 }
