@@ -18,6 +18,7 @@ const BOUNDED_MAILBOX: &str = env!("CARGO_BIN_EXE_bounded_mailbox");
 const TIMERS: &str = env!("CARGO_BIN_EXE_timers");
 const OBSERVING: &str = env!("CARGO_BIN_EXE_observing");
 const TOPIC: &str = env!("CARGO_BIN_EXE_topic");
+const TOPIC_ABROAD: &str = env!("CARGO_BIN_EXE_topic_abroad");
 const RECEPTIONIST: &str = env!("CARGO_BIN_EXE_receptionist");
 const SAFE_MESSAGES: &str = env!("CARGO_BIN_EXE_safe_messages");
 const RESOURCE_POOL: &str = env!("CARGO_BIN_EXE_resource_pool");
@@ -454,6 +455,24 @@ the north: 2 measurements, -7 to 4
 the sea: 2 measurements, 4 to 19
 the reader in the north has ended, and its subscription too
 \"weather..sea\" is no subject: there must be something before, between and behind its dots
+"
+    );
+}
+
+#[test]
+fn topic_abroad_is_read_in_two_theaters() {
+    let (code, out, errors) = run(TOPIC_ABROAD, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    assert_eq!(
+        out,
+        "\
+4 degrees in the north: 1 reader here, 1 theater elsewhere
+in the north, of all: -7
+in the north, of all: 4
+in the north, of all: 19
+in the south, of the sea: 4
+in the south, of the sea: 19
+the topic has ended in the north, and the south knows
 "
     );
 }

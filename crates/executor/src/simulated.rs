@@ -248,6 +248,7 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     }
     if !worker.advance() {
         worker.show_that_nothing_waits();
+        worker.weigh();
         if worker.lower()
             && worker.sleep()
             && system.config.stealing != Stealing::None

@@ -98,7 +98,7 @@ pub use playhouse_theater::{
     PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
     WorkerLine,
 };
-pub use playhouse_toolbox::{asks, durable, receptionist, resource, router, shutdown, stdout, topic};
+pub use playhouse_toolbox::{asks, durable, receptionist, remote_topic, resource, router, shutdown, stdout, topic};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.
 ///

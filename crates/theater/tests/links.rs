@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
-use playhouse_theater::{FindError, Theater};
+use playhouse_theater::{FindError, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 use support::{LIMIT, theater};
 
@@ -312,6 +312,24 @@ impl Handler<Greet> for Counter {
     }
 }
 remote!(also Counter: Greet);
+
+#[test]
+fn an_actor_elsewhere_that_is_drained_handles_first_what_was_sent_before() {
+    for seed in 0..50 {
+        let net = Simulation::new(seed);
+        let [here, there] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        let counter = here.spawn_at(&here.connect(there.address().unwrap()).unwrap(), &Counter::default()).unwrap();
+        for _ in 0..100 {
+            counter.tell(Add(1));
+        }
+        counter.drain();
+        net.run_until_idle();
+        assert!(counter.is_stopped() && counter.ask(Get).wait() == Err(AskError::Stopped));
+        for theater in [&here, &there] {
+            assert_eq!(theater.system().stats().total.dead_letters, 0, "seed {seed}");
+        }
+    }
+}
 
 /// Takes what a counter takes, from its own system only.
 struct Shy;

@@ -5,23 +5,64 @@
 //!
 //! A topic is a handle to be cloned, not an actor: publishing sends to each subscriber directly, so what one publisher
 //! publishes reaches each subscriber in that order.
+//!
+//! # Over theaters
+//!
+//! A topic has a home: the theater in which [`Topic::new`] was called. Others [join](Topic::join) it, once for each theater,
+//! and have a topic of their own system, used like any other. In front of each stands an actor, its [desk](Topic::desk).
+//!
+//! ```text
+//!              home                                     theater that has joined
+//!
+//!  publish ──▶ subscribers                              subscribers ◀── desk ◀─┐
+//!         └──▶ desk of each theater that has joined ───────────────────────────┘
+//!  desk ──▶ publish  ◀───────────────────────────────── publish
+//! ```
+//!
+//! - Subscribers are kept where they have subscribed: one copy of each message goes to a theater that has joined, however
+//!   many subscribe there, and whether or not the subject is one that they want.
+//! - What is published at a topic that has joined goes to the home, and from there to all, those of the publisher's own theater
+//!   included. So each step is one actor's or thread's messages to another, and what one publisher publishes (at one handle)
+//!   reaches each subscriber in that order, wherever both are.
+//! - Publishing at home sends directly, past the desk: it costs the same whether others could join or not. So what two
+//!   publishers publish at one time may reach two subscribers in different orders, as it may in one theater.
+//! - The desk of a topic that has joined is a subscriber of the home: watched, with a [`WhenOverloaded`] of its own. It ends when
+//!   the topic is [cut off](Topic::is_cut_off), so to watch it is to be told.
+//! - A topic that has joined can be joined in turn: it has a desk as well. What makes a tree of it is that a topic joins when it
+//!   is made, and one only.
+//!
+//! Of messages on their way when the home's last handle is dropped, those of who drops it still arrive.
+
+mod desk;
+mod join;
+mod pattern;
+mod subscriber;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
+#[doc(hidden)]
+pub use playhouse_actor::remote;
 use playhouse_actor::{
     Actor, ActorId, ActorRef, Context, Down, HandledBy, Message, Placement, Recipient, SpawnOptions, System,
-    TrySendError,
 };
+use serde::{Deserialize, Serialize};
 
+pub use self::desk::{Desk, RemoteTopic};
+#[doc(hidden)]
+pub use self::desk::{Enroll, Issue, Submission};
+pub use self::join::{Join, JoinError};
+pub use self::pattern::SubjectError;
+use self::pattern::{Pattern, check_subject};
+use self::subscriber::{Sent, Subscriber, Way};
 use crate::keeper::{Keeper, Observe, Table};
 
 /// What is done when a message is published and a subscriber's worker is overloaded: said by who subscribes.
 ///
 /// Overload is what [`ActorRef::try_tell`] finds: of a subscriber in another theater, that more waits to be sent there than
 /// the link takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum WhenOverloaded {
     /// Who publishes is slowed down, as by [`ActorRef::tell`]; no message is lost. One slow subscriber slows the publishers for
@@ -39,20 +80,23 @@ pub struct Topic<M: Message> {
 }
 
 struct Inner<M: Message> {
+    system: System,
     subscribers: RwLock<Subscribers<M>>,
     keeper: ActorRef<Keeper<Roll<M>>>,
+    desk: OnceLock<ActorRef<Desk<M>>>,
+    /// None: this is the home.
+    home: Option<Home<M>>,
+}
+
+/// What a topic that has joined another one knows of that.
+struct Home<M: Message> {
+    desk: ActorRef<Desk<M>>,
+    submit: Recipient<Submission<M>>,
+    missed: AtomicU64,
 }
 
 /// Copied where it changes, so that nobody publishes under the lock.
 type Subscribers<M> = Arc<Vec<Arc<Subscriber<M>>>>;
-
-struct Subscriber<M> {
-    to: Recipient<M>,
-    pattern: Option<Pattern>,
-    when_overloaded: WhenOverloaded,
-    dropped: AtomicU64,
-    active: AtomicBool,
-}
 
 impl<M: Message> Clone for Topic<M> {
     fn clone(&self) -> Self {
@@ -70,11 +114,15 @@ impl<M: Message> fmt::Debug for Topic<M> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Published {
-    /// To how many subscribers it was sent.
+    /// To how many subscribers of this theater's topic it was sent. 0 at a topic that has [joined](Topic::join) another one:
+    /// it comes back from the home.
     pub sent: usize,
-    /// How many did not get it since they were overloaded, and get later ones.
+    /// To how many other theaters it was sent. At home: those that have joined. At a topic that has joined: 1, the home, if that
+    /// is not known to have ended; how many get it there is not known here.
+    pub elsewhere: usize,
+    /// How many did not get it since they were overloaded, and get later ones: subscribers, and theaters that have joined.
     pub dropped: usize,
-    /// How many subscriptions ended with it.
+    /// How many subscriptions ended with it, and how many theaters were cut off.
     pub unsubscribed: usize,
 }
 
@@ -84,11 +132,18 @@ impl<M: Message + Clone> Topic<M> {
     /// # Panics
     /// If the system was shut down.
     pub fn new(system: &System) -> Topic<M> {
+        Topic::build(system, None)
+    }
+
+    fn build(system: &System, home: Option<Home<M>>) -> Topic<M> {
         let inner = Arc::new_cyclic(|topic: &Weak<Inner<M>>| {
             let roll = Keeper(Roll { topic: Weak::clone(topic) });
             Inner {
+                system: system.clone(),
                 subscribers: RwLock::default(),
                 keeper: system.spawn_with(SpawnOptions::new().placement(Placement::Spread), roll),
+                desk: OnceLock::new(),
+                home,
             }
         });
         Topic { inner }
@@ -132,24 +187,20 @@ impl<M: Message + Clone> Topic<M> {
     where
         M: HandledBy<A, Mode>,
     {
-        let subscriber = Arc::new(Subscriber {
-            to: actor.recipient(),
-            pattern,
-            when_overloaded,
-            dropped: AtomicU64::new(0),
-            active: AtomicBool::new(true),
-        });
-        Arc::make_mut(&mut self.inner.write()).push(Arc::clone(&subscriber));
-        self.inner.keeper.tell_urgent(Observe { who: actor, watch: true });
-        Subscription { topic: Arc::downgrade(&self.inner), subscriber }
+        let subscriber = Subscriber::new(Way::Actor(actor.recipient()), pattern, when_overloaded);
+        Subscription { topic: Arc::downgrade(&self.inner), subscriber: self.inner.add(actor, subscriber) }
     }
 
     /// Sends a clone of `message` to each subscriber that has not narrowed its subscription by a pattern.
+    ///
+    /// At a topic that has [joined](Topic::join) another one, it is sent to the home, as by [`ActorRef::tell`]: who publishes is
+    /// slowed while the way there is overloaded. Where the home has ended, it is a dead letter.
     pub fn publish(&self, message: M) -> Published {
-        self.send(message, |subscriber| subscriber.pattern.is_none())
+        self.inner.publish(None, message)
     }
 
-    /// Sends a clone of `message` to each subscriber whose pattern fits `subject`, and to those without a pattern.
+    /// Sends a clone of `message` to each subscriber whose pattern fits `subject`, and to those without a pattern. Otherwise as
+    /// [`publish`](Topic::publish).
     ///
     /// Takes time in proportion to the number of subscriptions.
     ///
@@ -157,74 +208,169 @@ impl<M: Message + Clone> Topic<M> {
     /// It is no subject: the message was sent to nobody.
     pub fn publish_to(&self, subject: &str, message: M) -> Result<Published, SubjectError> {
         check_subject(subject)?;
-        Ok(self.send(message, |subscriber| subscriber.pattern.as_ref().is_none_or(|pattern| pattern.fits(subject))))
+        Ok(self.inner.publish(Some(subject), message))
     }
 
-    fn send(&self, message: M, is_for: impl Fn(&Subscriber<M>) -> bool) -> Published {
-        let subscribers = Arc::clone(&self.inner.subscribers.read().unwrap_or_else(PoisonError::into_inner));
+    /// The actor in front of this topic, for other theaters to join it: published by `theater.publish("orders", topic.desk())`,
+    /// found by `theater.find(..)`. It is started by the first call, and ends with the last handle to the topic: keep one.
+    ///
+    /// # Panics
+    /// If the system was shut down.
+    pub fn desk(&self) -> ActorRef<Desk<M>>
+    where
+        M: RemoteTopic,
+    {
+        *self.inner.desk.get_or_init(|| {
+            let home = self.inner.home.as_ref().map(|home| home.desk);
+            let desk = Desk { topic: Arc::downgrade(&self.inner), home };
+            self.inner.system.spawn_with(SpawnOptions::new().placement(Placement::Spread), desk)
+        })
+    }
+
+    /// Joins the topic behind `desk`, which was found in another theater: gives a topic of this `system`, with the same methods.
+    /// Once that is there, all that is published at home from then on is received. A theater needs to join once, and clones the
+    /// handle: for each time, a copy of each message comes.
+    ///
+    /// What was published crosses to this theater as `when_overloaded` says, if the way is overloaded: more waits to be sent than
+    /// the link takes, or than this theater handles. [`SlowPublisher`](WhenOverloaded::SlowPublisher) slows who publishes, wherever;
+    /// for [`DropNewest`](WhenOverloaded::DropNewest), [`missed`](Topic::missed) counts;
+    /// [`Unsubscribe`](WhenOverloaded::Unsubscribe) [cuts it off](Topic::is_cut_off). Subscribers here each have their own, besides.
+    ///
+    /// When its last handle is dropped, or this theater is lost, the home forgets it.
+    ///
+    /// # Errors
+    /// When awaited: the topic has ended, its theater is lost, or the program there has no
+    /// [`remote_topic!`](crate::remote_topic) of this message.
+    pub fn join(system: &System, desk: ActorRef<Desk<M>>, when_overloaded: WhenOverloaded) -> Join<M>
+    where
+        M: RemoteTopic,
+    {
+        Join { system: system.clone(), home: desk, when_overloaded }
+    }
+}
+
+impl<M: Message> Topic<M> {
+    /// How many subscriptions there are in this theater.
+    pub fn subscriptions(&self) -> usize {
+        self.inner.subscribers().iter().filter(|subscriber| matches!(subscriber.way, Way::Actor(_))).count()
+    }
+
+    /// How many have [joined](Topic::join) this topic, and are not cut off.
+    pub fn joined(&self) -> usize {
+        self.inner.subscribers().iter().filter(|subscriber| matches!(subscriber.way, Way::Desk(..))).count()
+    }
+
+    /// Whether nothing comes from the home any more: it has ended, its theater is lost, or this one was unsubscribed for overload.
+    /// Then it stays so; join again. Always false at home.
+    ///
+    /// Its [desk](Topic::desk) has ended then, for who wants to be told. Subscriptions stay and get nothing. What is published
+    /// here still goes to the home, if that lives, and is a dead letter otherwise.
+    pub fn is_cut_off(&self) -> bool {
+        self.inner.home.is_some() && self.inner.desk.get().is_some_and(|desk| desk.is_stopped())
+    }
+
+    /// How many messages have not come from the home since the way was overloaded, by [`WhenOverloaded::DropNewest`]; as told by
+    /// the last one that has come. Always 0 at home.
+    pub fn missed(&self) -> u64 {
+        self.inner.home.as_ref().map_or(0, |home| home.missed.load(Ordering::Relaxed))
+    }
+}
+
+impl<M: Message + Clone> Inner<M> {
+    fn publish(&self, subject: Option<&str>, message: M) -> Published {
+        let Some(home) = &self.home else { return self.issue(subject, message) };
+        home.submit.tell(Submission { subject: subject.map(str::to_owned), message });
+        Published { elsewhere: usize::from(!home.desk.is_stopped()), ..Published::default() }
+    }
+
+    /// Sends `message` to those who have subscribed here.
+    fn issue(&self, subject: Option<&str>, message: M) -> Published {
+        let subscribers = self.subscribers();
         let mut published = Published::default();
         let mut over = Vec::new();
-        for subscriber in subscribers.iter().filter(|subscriber| is_for(subscriber)) {
-            if subscriber.to.id().address().is_stale() || !subscriber.active.load(Ordering::Relaxed) {
+        for subscriber in subscribers.iter().filter(|subscriber| subscriber.is_for(subject)) {
+            if subscriber.way.id().address().is_stale() || !subscriber.active.load(Ordering::Relaxed) {
                 continue;
             }
-            let sent = match subscriber.when_overloaded {
-                WhenOverloaded::SlowPublisher => {
-                    subscriber.to.tell(message.clone());
-                    Ok(())
-                }
-                WhenOverloaded::DropNewest | WhenOverloaded::Unsubscribe => subscriber.to.try_tell(message.clone()),
-            };
-            match sent {
-                Ok(()) => published.sent += 1,
+            match (subscriber.send(subject, &message), &subscriber.way) {
+                (Sent::Taken, Way::Actor(_)) => published.sent += 1,
+                (Sent::Taken, Way::Desk(..)) => published.elsewhere += 1,
                 // The keeper will hear of it.
-                Err(TrySendError::Stopped(_)) => {}
-                Err(_) if subscriber.when_overloaded == WhenOverloaded::DropNewest => {
+                (Sent::Ended, _) => {}
+                (Sent::Overloaded, _) if subscriber.when_overloaded == WhenOverloaded::DropNewest => {
                     subscriber.dropped.fetch_add(1, Ordering::Relaxed);
                     published.dropped += 1;
                 }
-                Err(_) => over.push(Arc::clone(subscriber)),
+                (Sent::Overloaded, _) => over.push(Arc::clone(subscriber)),
             }
         }
         for subscriber in over {
             // Of several that publish at this moment, one ends it.
-            published.unsubscribed += usize::from(self.inner.end(&subscriber));
+            published.unsubscribed += usize::from(self.end(&subscriber));
         }
         published
     }
 }
 
-impl<M: Message> Topic<M> {
-    /// How many subscriptions there are.
-    pub fn subscriptions(&self) -> usize {
-        self.inner.subscribers.read().unwrap_or_else(PoisonError::into_inner).len()
-    }
-}
-
 impl<M: Message> Inner<M> {
+    fn subscribers(&self) -> Subscribers<M> {
+        Arc::clone(&self.subscribers.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn write(&self) -> RwLockWriteGuard<'_, Subscribers<M>> {
         self.subscribers.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add<A: Actor>(&self, who: ActorRef<A>, subscriber: Subscriber<M>) -> Arc<Subscriber<M>> {
+        let subscriber = Arc::new(subscriber);
+        Arc::make_mut(&mut self.write()).push(Arc::clone(&subscriber));
+        self.keeper.tell_urgent(Observe { who, watch: true });
+        subscriber
     }
 
     /// Ends a subscription. False if it has ended before.
     fn end(&self, subscriber: &Arc<Subscriber<M>>) -> bool {
         Arc::make_mut(&mut self.write()).retain(|other| !Arc::ptr_eq(other, subscriber));
-        subscriber.active.swap(false, Ordering::Relaxed)
+        let ends = subscriber.active.swap(false, Ordering::Relaxed);
+        if ends && let Way::Desk(desk, _) = subscriber.way {
+            desk.drain();
+        }
+        ends
     }
 
     fn forget(&self, who: ActorId) {
         Arc::make_mut(&mut self.write()).retain(|subscriber| {
-            let stays = subscriber.to.id() != who;
+            let stays = subscriber.way.id() != who;
             if !stays {
                 subscriber.active.store(false, Ordering::Relaxed);
             }
             stays
         });
     }
+
+    /// Nothing more comes to those who have joined, behind what was sent before.
+    fn cut_off_all(&self) {
+        for subscriber in self.subscribers().iter() {
+            if let Way::Desk(desk, _) = subscriber.way {
+                desk.drain();
+            }
+        }
+    }
+
+    /// The home has said so of the way from there.
+    fn has_missed(&self, messages: u64) {
+        if let Some(home) = &self.home {
+            home.missed.fetch_max(messages, Ordering::Relaxed);
+        }
+    }
 }
 
 impl<M: Message> Drop for Inner<M> {
     fn drop(&mut self) {
+        self.cut_off_all();
+        if let Some(desk) = self.desk.get() {
+            desk.stop();
+        }
         self.keeper.drain();
     }
 }
@@ -270,128 +416,10 @@ impl<M: Message> Subscription<M> {
 impl<M: Message> fmt::Debug for Subscription<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subscription")
-            .field("to", &self.subscriber.to)
+            .field("to", &self.subscriber.way)
             .field("pattern", &self.subscriber.pattern)
             .field("active", &self.is_active())
             .field("dropped", &self.dropped())
             .finish()
-    }
-}
-
-/// Which subjects a subscription is for.
-#[derive(Clone, Debug)]
-struct Pattern(String);
-
-impl Pattern {
-    fn new(text: &str) -> Result<Pattern, SubjectError> {
-        check_parts("pattern", text)?;
-        let inner = text.strip_suffix('>').unwrap_or(text);
-        let error = |why| SubjectError { what: "pattern", text: text.to_owned(), why };
-        for part in inner.split('.') {
-            if part.contains('>') {
-                return Err(error("`>` stands for all further parts, and must be the whole last one"));
-            }
-            if part.contains('*') && part != "*" {
-                return Err(error("`*` stands for one whole part"));
-            }
-        }
-        if text.ends_with('>') && !(inner.is_empty() || inner.ends_with('.')) {
-            return Err(error("`>` stands for all further parts, and must be the whole last one"));
-        }
-        Ok(Pattern(text.to_owned()))
-    }
-
-    fn fits(&self, subject: &str) -> bool {
-        let mut parts = subject.split('.');
-        for wanted in self.0.split('.') {
-            match (wanted, parts.next()) {
-                (_, None) => return false,
-                (">", Some(_)) => return true,
-                (wanted, Some(part)) if wanted == "*" || wanted == part => {}
-                (_, Some(_)) => return false,
-            }
-        }
-        parts.next().is_none()
-    }
-}
-
-fn check_parts(what: &'static str, text: &str) -> Result<(), SubjectError> {
-    if text.split('.').any(str::is_empty) {
-        return Err(SubjectError {
-            what,
-            text: text.to_owned(),
-            why: "there must be something before, between and behind its dots",
-        });
-    }
-    Ok(())
-}
-
-fn check_subject(text: &str) -> Result<(), SubjectError> {
-    check_parts("subject", text)?;
-    if text.contains(['*', '>']) {
-        let why = "`*` and `>` are for the patterns of subscribers";
-        return Err(SubjectError { what: "subject", text: text.to_owned(), why });
-    }
-    Ok(())
-}
-
-/// A text is no subject, or no pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SubjectError {
-    what: &'static str,
-    text: String,
-    why: &'static str,
-}
-
-impl fmt::Display for SubjectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no {}: {}", self.text, self.what, self.why)
-    }
-}
-
-impl std::error::Error for SubjectError {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_fit_by_parts() {
-        let cases = [
-            ("orders.*.eu", "orders.42.eu", true),
-            ("orders.*.eu", "orders.42.us", false),
-            ("orders.*.eu", "orders.eu", false),
-            ("orders.*.eu", "orders.42.eu.north", false),
-            ("orders.>", "orders.42", true),
-            ("orders.>", "orders.42.eu", true),
-            ("orders.>", "orders", false),
-            ("orders.>", "orderss.42", false),
-            ("*.*", "a.b", true),
-            ("*.*", "a", false),
-            ("*", "a", true),
-            (">", "a.b.c", true),
-            ("orders", "orders", true),
-            ("orders", "order", false),
-            ("*.42.>", "orders.42.eu.north", true),
-        ];
-        for (pattern, subject, fits) in cases {
-            assert_eq!(Pattern::new(pattern).unwrap().fits(subject), fits, "{pattern} {subject}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_pattern_and_no_subject_is_said() {
-        for pattern in ["", ".", "a..b", ".a", "a.", "a.>.b", "a>", "a.b>", ">.a", "a*", "a.*b", ">>"] {
-            let error = Pattern::new(pattern).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{pattern:?} is no pattern: ")), "{error}");
-        }
-        for subject in ["", "a..b", "a.", "a.*", ">"] {
-            let error = check_subject(subject).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{subject:?} is no subject: ")), "{error}");
-        }
-        assert_eq!(
-            Pattern::new("a.>.b").unwrap_err().to_string(),
-            "\"a.>.b\" is no pattern: `>` stands for all further parts, and must be the whole last one"
-        );
     }
 }

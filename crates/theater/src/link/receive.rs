@@ -193,7 +193,10 @@ impl Link {
                     self.directory.note(id, Far { theater, address, slot, life, seal });
                 }
             }
-            Head::Stop { to } => self.with_controls(target(to), |id, controls| (controls.stop)(id, false)),
+            Head::Stop { to } => {
+                let drain = lane == session::Lane::Normal;
+                self.with_controls(target(to), |id, controls| (controls.stop)(id, drain));
+            }
             Head::Kill { to } => self.with_controls(target(to), |id, controls| (controls.kill)(id)),
             Head::Watch { to, watch } => {
                 let link = self.this();

@@ -1,0 +1,12 @@
+#![allow(unused)]
+use playhouse::prelude::*;
+use playhouse::topic::Topic;
+
+#[derive(Message, Clone)]
+struct Order;
+
+fn publish(theater: &Theater, orders: &Topic<Order>) {
+    theater.publish("orders", orders.desk());
+}
+
+fn main() {}
