@@ -537,7 +537,7 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
                 let extra = cx.extra();
                 // It may have left this place only a moment ago: then they were not found when it was let in.
                 let late = extra.away.take().map(|carrier| carrier.take_watchers());
-                extra.watchers.extend(watchers.into_iter().chain(late.unwrap_or_default()));
+                extra.watched_by(watchers.into_iter().chain(late.unwrap_or_default()).collect());
             }
         }
     }

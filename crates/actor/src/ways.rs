@@ -2,14 +2,14 @@
 //!
 //! Whatever changes the way from a place is a request to its cell, and is sent there by whichever thread has found out what is to
 //! change. Requests of several threads come in any order. So each looks at what it finds: a turn has a number, and what was found
-//! by an earlier one does not end a later one; who begins waits until it has arrived; who has another way take the place of one
+//! by an earlier one does not end a later one, nor opens a way that was closed; who begins waits until it has arrived; who has another way take the place of one
 //! that leads nowhere looks whether it is that one.
 
 use std::sync::Arc;
 
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Undelivered};
 
-use crate::actor::{Actor, ActorId, Extra, Life, Notify, Watcher};
+use crate::actor::{Actor, ActorId, Extra, Forget, Life, Notify, Watch, Watcher};
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel};
 use crate::mobile::{Arrived, Mobile};
@@ -94,16 +94,27 @@ impl<A: Mobile> Control<Life<A>> for Turned {
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         let present = cx.extra().turn;
-        if self.number > present {
-            // A later one has ended already.
+        if self.number.is_some() && cx.is_closed() {
+            // The actor is about to be here, and what waits waits for it.
+            cx.extra().turn = None;
             return;
         }
-        if let Some(carrier) = self.carrier {
-            carrier.is_way_from(ActorId(cx.address().raw()));
-            cx.extra().away = Some(carrier);
+        let who = ActorId(cx.address().raw());
+        let extra = cx.extra();
+        // Another one has ended since, or the actor has left since: that way is better.
+        if self.number <= present
+            && let Some(carrier) = self.carrier
+        {
+            extra.away = Some(carrier);
+        }
+        if let Some(carrier) = &extra.away {
+            carrier.is_way_from(who);
+            for (watcher, notify) in std::mem::take(&mut extra.watchers) {
+                let _ = carrier.carry(Parcel::Watch { watcher, notify: Watch::telling(who, notify) });
+            }
         }
         // The marker of a later one has gone the old way, which was as good: what waits for that goes the new one.
-        if self.number == present {
+        if self.number.is_none() || self.number == present {
             cx.turn();
             cx.extra().turn = None;
             cx.thaw();
@@ -121,13 +132,23 @@ impl<A: Actor> Begins<A> {
     pub(crate) fn new(antechamber: Option<Address<Life<A>>>) -> Begins<A> {
         Begins { antechamber, deferred: 0 }
     }
+
+    /// What has come there is for nobody.
+    fn forget_antechamber(&self) {
+        if let Some(antechamber) = self.antechamber {
+            antechamber.send_control(Forget);
+        }
+    }
 }
 
 impl<A: Mobile> Control<Life<A>> for Begins<A> {
     const PASSES: bool = true;
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
-        if cx.is_frozen() {
+        if !cx.is_frozen() {
+            // It has crashed as it came, and was given another state.
+            self.forget_antechamber();
+        } else {
             if let Some(antechamber) = self.antechamber {
                 let later = Begins { deferred: self.deferred + 1, ..self };
                 match self.deferred {
@@ -146,6 +167,11 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
                 cx.run(Arrived(*luggage));
             }
         }
+    }
+
+    fn bounce(self, _: Undelivered) {
+        // It has come, and has ended.
+        self.forget_antechamber();
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {

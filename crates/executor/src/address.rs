@@ -211,9 +211,10 @@ impl<S: Resident> Address<S> {
         send::post_lane(self.raw, Lane::System, ControlMail(control));
     }
 
-    /// Sends a request to the cell behind what is queued, past what waits for its suspended handler.
+    /// Sends a request to the cell behind what is queued, past what waits for its suspended handler. Does not wait where the receiver's
+    /// worker is overloaded: who sends it may be the one that all wait for.
     pub fn send_control_behind<C: Control<S>>(self, control: C) {
-        send::post(self.raw, ControlMail(control));
+        send::post_request(self.raw, ControlMail(control));
     }
 
     /// Sends a request to the cell in the urgent lane. From a request that was sent [behind](Address::send_control_behind) what
@@ -223,9 +224,10 @@ impl<S: Resident> Address<S> {
         send::post_lane(self.raw, Lane::Urgent, ControlMail(control));
     }
 
-    /// Sends a request to the cell behind the messages that were sent to it before, also those that are deferred.
+    /// Sends a request to the cell behind the messages that were sent to it before, also those that are deferred. Does not wait, as
+    /// [`Address::send_control_behind`].
     pub fn send_control_in_order<C: Control<S>>(self, control: C) {
-        send::post(self.raw, OrderedMail(control));
+        send::post_request(self.raw, OrderedMail(control));
     }
 
     /// Runs the handler at once, on the caller's stack, where that cannot be told from sending: the actor is idle,

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::away::{RefName, Seat};
 use playhouse_actor::wire::{Controls, WireError};
-use playhouse_actor::{ActorId, MigrateError, ShortType};
+use playhouse_actor::{ActorId, MigrateError, Notify, ShortType, StopReason, Watcher};
 use playhouse_executor::{SystemCore, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::groups::Groups;
 use crate::house::House;
-use crate::link::Link;
+use crate::link::{Link, Tell};
 use crate::seal::Seal;
 use crate::search::Seen;
 
@@ -81,7 +81,7 @@ pub(crate) struct Directory {
     numbers: Option<Mutex<Numbers>>,
 }
 
-type Again = (ActorId, Box<dyn FnOnce(ActorId, &Controls) + Send>);
+type Again = (ActorId, Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>);
 
 /// Actors by the order in which they were first named.
 #[derive(Default)]
@@ -254,7 +254,12 @@ impl Directory {
         }
         let mut known = self.known();
         let Known { met, names, moved } = &mut *known;
-        moved.retain(|id, moved| moved.at.is_none_or(|at| at.theater != theater) || sought.contains(id));
+        moved.retain(|id, moved| {
+            let is_there = moved.at.is_some_and(|at| at.theater == theater);
+            // Who was born here, and is not known to be elsewhere, is here.
+            let is_from_here = !names.contains_key(id) && !id.address().is_stale();
+            !is_there || is_from_here || sought.contains(id)
+        });
         names.retain(|id, far| far.theater != theater || moved.contains_key(id) || sought.contains(id));
         met.retain(|_, id| names.contains_key(id));
     }
@@ -274,8 +279,17 @@ impl Directory {
         self.known().at(id)
     }
 
-    /// Does this to the actor some milliseconds later, whatever the way from its place is then.
-    pub(crate) fn again(&self, id: ActorId, act: impl FnOnce(ActorId, &Controls) + Send + 'static) {
+    /// Has the actor watched some milliseconds later, whatever the way from its place is then. If there is none any more, it was
+    /// lost with its theater.
+    pub(crate) fn watch_again(&self, id: ActorId, watcher: Watcher, notify: Tell) {
+        self.again(id, move |id, controls| match controls {
+            Some(controls) => (controls.watch)(id, watcher, Notify::Call(notify)),
+            None => notify(StopReason::TheaterLost),
+        });
+    }
+
+    /// Does this to the actor some milliseconds later, if it has a place then.
+    pub(crate) fn again(&self, id: ActorId, act: impl FnOnce(ActorId, Option<&Controls>) + Send + 'static) {
         self.again.lock().unwrap_or_else(PoisonError::into_inner).push((id, Box::new(act)));
     }
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 use playhouse_actor::away::{
     Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
 };
-use playhouse_actor::wire::{Codec, Present, WireError, Written};
-use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
+use playhouse_actor::wire::{Codec, Controls, Present, WireError, Written};
+use playhouse_actor::{ActorId, AskError, StopReason, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
 
 use crate::directory::{Directory, Far};
@@ -125,34 +125,48 @@ impl Distant {
 
     /// It is nowhere.
     pub(crate) fn give_up(&self) {
-        let State::Waiting { kept, .. } = std::mem::replace(&mut *self.state(), State::Lost) else { return };
+        let kept = self.end_waiting(State::Lost);
         kept.into_iter().for_each(|parcel| parcel.fail(&self.directory.core));
     }
 
     /// It has come to the place that this was the way from, while it was sought, or that has another way now: who watches it
     /// watches it there. Messages that were kept are as if nobody had been found: they were on their way to a theater that is lost.
     pub(crate) fn is_not_needed(&self) {
-        let State::Waiting { kept, .. } = std::mem::replace(&mut *self.state(), State::NotNeeded) else { return };
-        for parcel in kept {
+        for parcel in self.end_waiting(State::NotNeeded) {
             if let Err(parcel) = self.act(parcel) {
                 parcel.fail(&self.directory.core);
             }
         }
     }
 
+    /// Returns what was kept, if it still waited.
+    fn end_waiting(&self, next: State) -> Vec<Kept> {
+        let mut state = self.state();
+        let State::Waiting { kept, .. } = &mut *state else { return Vec::new() };
+        let kept = std::mem::take(kept);
+        *state = next;
+        kept
+    }
+
     /// Does it to the actor, which is here, or is just coming; a message is given back.
     fn act(&self, parcel: Kept) -> Result<(), Kept> {
         let Some(id) = self.id.get().copied() else { return Err(parcel) };
         match parcel {
-            Kept::Stop { drain } => self.directory.again(id, move |id, controls| (controls.stop)(id, drain)),
-            Kept::Kill => self.directory.again(id, |id, controls| (controls.kill)(id)),
-            Kept::Watch { watcher, notify } => {
-                self.directory.again(id, move |id, controls| (controls.watch)(id, watcher, Notify::Call(notify)));
-            }
-            Kept::Unwatch { watcher } => self.directory.again(id, move |id, controls| (controls.unwatch)(id, watcher)),
+            Kept::Stop { drain } => self.again(id, move |id, controls| (controls.stop)(id, drain)),
+            Kept::Kill => self.again(id, |id, controls| (controls.kill)(id)),
+            Kept::Watch { watcher, notify } => self.directory.watch_again(id, watcher, notify),
+            Kept::Unwatch { watcher } => self.again(id, move |id, controls| (controls.unwatch)(id, watcher)),
             message => return Err(message),
         }
         Ok(())
+    }
+
+    fn again(&self, id: ActorId, act: impl FnOnce(ActorId, &Controls) + Send + 'static) {
+        self.directory.again(id, move |id, controls| {
+            if let Some(controls) = controls {
+                act(id, controls);
+            }
+        });
     }
 
     fn call_in_background(self: &Arc<Self>) {
@@ -241,21 +255,22 @@ impl Distant {
     }
 
     /// This is the way from the place, and goes over `link`.
-    fn open(&self, link: &Arc<Link>) {
-        let proxy = self.proxy(link);
-        let mut state = self.state();
-        let next = match &proxy {
-            Some(proxy) => State::There(Arc::clone(proxy)),
-            None => State::Lost,
+    fn open(self: &Arc<Self>, link: &Arc<Link>) {
+        let Some(proxy) = self.proxy(link) else {
+            // It is lost by now.
+            return match self.directory.house() {
+                Some(house) => self.miss(&house),
+                None => self.give_up(),
+            };
         };
+        let mut state = self.state();
+        let State::Waiting { kept, .. } = &mut *state else { return };
+        let kept = std::mem::take(kept);
+        *state = State::There(Arc::clone(&proxy));
         // Under the lock: what comes now stands behind what was kept.
-        let State::Waiting { kept, .. } = std::mem::replace(&mut *state, next) else { return };
         for parcel in kept {
-            match &proxy {
-                // On an error who waits for an answer was told; a message is lost with its theater.
-                Some(proxy) => drop(parcel.send(proxy)),
-                None => parcel.fail(&self.directory.core),
-            }
+            // On an error who waits for an answer was told; a message is lost with its theater.
+            drop(parcel.send(&proxy));
         }
     }
 
@@ -365,6 +380,16 @@ impl Kept {
 }
 
 impl Carrier for Distant {
+    fn is_way_from(&self, id: ActorId) {
+        let there = match &*self.state() {
+            State::There(proxy) => Some(Arc::clone(proxy)),
+            State::Waiting { .. } | State::NotNeeded | State::Lost => None,
+        };
+        if let Some(proxy) = there {
+            proxy.is_way_from(id);
+        }
+    }
+
     fn carry(&self, parcel: Parcel<'_>) -> Written {
         let there = match &*self.state() {
             State::There(proxy) => Some(Arc::clone(proxy)),

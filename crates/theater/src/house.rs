@@ -504,9 +504,7 @@ impl House {
     pub(crate) fn tick(self: &Arc<Self>) {
         self.look_after_links();
         for (id, act) in self.directory.take_again() {
-            if let Some(controls) = self.registry.controls(id) {
-                act(id, controls);
-            }
+            act(id, self.registry.controls(id));
         }
         self.look_for_cycles();
         self.poller.tidy();

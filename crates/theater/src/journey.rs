@@ -71,7 +71,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use playhouse_actor::wire::{Coming, Freeze, Pack, Settled};
-use playhouse_actor::{ActorId, GroupName, MigrateError, Undelivered};
+use playhouse_actor::{ActorId, GroupName, MigrateError, Notify, Undelivered};
 use rustc_hash::FxHashMap;
 
 use crate::directory::{Company, Far, Held};
@@ -154,13 +154,15 @@ impl House {
 
     /// As [`House::undo_arrival`], where it was not told yet how it comes: it is where it `was`.
     pub(crate) fn call_off(self: &Arc<Self>, id: ActorId, coming: Coming, was: Far) {
+        let Coming::Freely(watchers) = coming else { return self.undo_arrival(id, Some(was)) };
         self.directory.note_moved(id, Some(was));
-        let Coming::Freely(watchers) = coming else { return self.undo_arrival(id) };
         // Another way there, which is not closed.
-        let carrier = self.way_to(id, &was, &self.directory.all_links(), &mut Vec::new());
+        let mut watched = Vec::new();
+        let carrier = self.way_to(id, &was, &self.directory.all_links(), &mut watched);
         let Some((moves, entry)) = self.registry.moves(id).copied() else { return };
         (moves.settle)(id, Settled::Turned { number: None, carrier });
-        for (watcher, notify) in watchers {
+        let watched = watched.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell)));
+        for (watcher, notify) in watchers.into_iter().chain(watched) {
             // On that way, not on the old one.
             (moves.then)(id, Box::new(move || (entry.controls.watch)(id, watcher, notify)));
         }

@@ -152,14 +152,16 @@ impl House {
     /// The place `id` turns, unless it does already.
     pub(crate) fn turn(self: &Arc<Self>, id: ActorId) {
         let Some((moves, _)) = self.registry.moves(id) else { return };
-        let number = self.next_turn();
-        {
+        let number = {
             let mut turning = self.turning();
             if turning.contains_key(&id) || !self.directory.is_elsewhere(id) {
                 return;
             }
+            // Under the lock: the later one has the higher number.
+            let number = self.next_turn();
             turning.insert(id, Turn { number, antechamber: None, for_arrival: false });
-        }
+            number
+        };
         seam(4);
         (moves.turn)(id, number, self.marker(id, number));
     }
@@ -204,14 +206,10 @@ impl House {
 
     /// An actor comes to its place `id`.
     pub(crate) fn begin_arrival(self: &Arc<Self>, id: ActorId, moves: &Moves) -> Result<Coming, WireError> {
-        let there = || WireError::new("it is there already");
-        if !self.directory.is_elsewhere(id) {
-            return Err(there());
-        }
         let mut turning = self.turning();
         let turn = turning.get(&id).copied();
-        if turn.is_some_and(|turn| turn.antechamber.is_some()) {
-            return Err(there());
+        if !self.directory.is_elsewhere(id) || turn.is_some_and(|turn| turn.antechamber.is_some()) {
+            return Err(WireError::new("it is there already"));
         }
         if turn.is_none() && (moves.fits)(id) && self.directory.close_way(id) {
             // With the lock held: it does not begin to turn any more.
@@ -223,6 +221,7 @@ impl House {
         }
         let antechamber = (moves.antechamber)(&self.directory.core, id);
         let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
+        self.directory.note_moved(id, None);
         if let Some(turn) = turning.get_mut(&id) {
             // It turns already: the marker of that is on its way, and is as good.
             turn.antechamber = Some(antechamber);
@@ -234,19 +233,24 @@ impl House {
         Ok(Coming::Behind(Some(self.marker(id, number))))
     }
 
-    /// It does not, after all. The place has not heard of it; if it was turning, it still is.
-    pub(crate) fn undo_arrival(&self, id: ActorId) {
+    /// It does not, after all, and is where it `was`. The place has not heard of it; if it was turning, it still is.
+    pub(crate) fn undo_arrival(&self, id: ActorId, was: Option<Far>) {
         let antechamber = {
             let mut turning = self.turning();
+            self.directory.note_moved(id, was);
             let antechamber = turning.get_mut(&id).and_then(|turn| turn.antechamber.take());
             if turning.get(&id).is_some_and(|turn| turn.for_arrival) {
                 turning.remove(&id);
             }
             antechamber
         };
-        if let Some(antechamber) = antechamber
-            && let Some(controls) = self.registry.controls(antechamber)
-        {
+        if let Some(antechamber) = antechamber {
+            self.forget_antechamber(antechamber);
+        }
+    }
+
+    fn forget_antechamber(&self, antechamber: ActorId) {
+        if let Some(controls) = self.registry.controls(antechamber) {
             (controls.forget)(antechamber);
         }
     }
@@ -261,11 +265,17 @@ impl House {
             // It was answered before.
             return;
         };
+        let links = self.directory.all_links();
         let Some((moves, _)) = self.registry.moves(id) else {
             turning.remove(&id);
+            drop((turning, unheard));
+            // It has come, and ended before it began.
+            if let Some(antechamber) = turn.antechamber {
+                links.iter().for_each(|link| link.close_antechamber(antechamber));
+                self.forget_antechamber(antechamber);
+            }
             return;
         };
-        let links = self.directory.all_links();
         let mut watched = Vec::new();
         match turn.antechamber {
             // The marker was answered where the actor was at that time, and it has come here since: what was before the marker

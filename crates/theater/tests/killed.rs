@@ -359,7 +359,13 @@ impl Survivors {
         if arrived {
             victim.kill();
         }
-        eventually(|| peers.iter().all(Peer::is_lost).then_some(()));
+        let mut writers = Vec::from(writers);
+        for (at, peer) in peers.iter().enumerate() {
+            eventually(|| peer.is_lost().then_some(()));
+            // Begins to watch it just now.
+            let late = Writer { number: 2 + at as u8, to: known[at], sent: 0, ended: 0 };
+            writers.push(self.theaters[at].system().spawn(late));
+        }
 
         // Both come to know the same, and it is so. Until then it may be on its way: into later lives, and never into an earlier one.
         let mut latest = 0;
@@ -391,7 +397,7 @@ impl Survivors {
         } else {
             outcomes.lock().unwrap().dead += 1;
         }
-        for (writer, theater) in writers.iter().zip(&self.theaters) {
+        for (writer, theater) in writers.iter().zip(self.theaters.iter().cycle()) {
             let told = eventually(|| {
                 let (_, told) = writer.ask(Told).wait().unwrap();
                 (alive || told > 0).then_some(told)

@@ -34,8 +34,8 @@
 //! answered, the number may mean somebody else. Who has ended is found by looking, some at each tick: then the other end gives
 //! up the place, and with it the number.
 //!
-//! Locks are taken in the order `inn`, `out`, the cipher's or `places`, and then those of the directory; no user's code runs under the last
-//! two, and under `out` only what writes a message.
+//! Locks are taken in the order `inn`, `unheard` and `turning` of the directory, `out`, the cipher's or `places`, and then the other ones of
+//! the directory; no user's code runs under the last two, and under `out` only what writes a message.
 
 mod border;
 mod connection;
@@ -133,6 +133,12 @@ impl Out {
             }
         }
         Some(notify)
+    }
+
+    /// All watches of whom this end calls so have ended.
+    fn take_watching(&mut self, handle: Handle) -> Vec<(Watcher, u64, Tell)> {
+        let of = self.watching.remove(&handle).unwrap_or_default();
+        of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watch, self.watches.remove(&watch)?.1))).collect()
     }
 }
 
@@ -613,14 +619,17 @@ impl Link {
             return;
         }
         seam(2);
-        let (outbound, asks, mut watching, mut watches, connection) = {
+        // Whoever releases a place meanwhile takes its watchers along, or has done so.
+        let (outbound, asks, mut watching, mut watches, connection, places) = {
             let mut out = lock(&self.out);
+            let mut places = lock(&self.places);
             (
                 std::mem::replace(&mut out.outbound, Outbound::new(FRAME_BYTES_MAX)),
                 std::mem::take(&mut out.asks),
                 std::mem::take(&mut out.watching),
                 std::mem::take(&mut out.watches),
                 out.connection.take(),
+                Places { handles: std::mem::take(&mut places.handles), by_handle: places.by_handle.clone() },
             )
         };
         if let Some(connection) = connection {
@@ -633,16 +642,14 @@ impl Link {
                 self.core.dead_letter(actor, message, Undelivered::Unreachable);
             }
         });
-        let places = {
-            let mut places = lock(&self.places);
-            Places { handles: std::mem::take(&mut places.handles), by_handle: places.by_handle.clone() }
-        };
         let mut sought = Vec::new();
-        for id in places.in_order() {
-            if self.registry.moves(id).is_none() {
+        // By their names as well that are not in use any more, but are watched by.
+        for (id, handle) in places.by_handle.iter().copied().zip(0..) {
+            let is_meant = places.handles.get(&id) == Some(&handle) || watching.contains_key(&handle);
+            if !is_meant || self.registry.moves(id).is_none() {
                 continue;
             }
-            let of = places.handles.get(&id).and_then(|handle| watching.remove(handle)).unwrap_or_default();
+            let of = watching.remove(&handle).unwrap_or_default();
             let watchers = of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watches.remove(&watch)?.1)));
             // It may have gone on from there, or have come here.
             sought.push(Sought { id, watchers: watchers.collect() });

@@ -93,20 +93,26 @@ impl Link {
                 let proxy = link.adopt(id, &far).map_err(|_| MigrateError::TheaterLost)?;
                 Ok((far, Arc::new(proxy) as Arc<dyn Carrier>))
             });
-            let back = lock(&link.directory.leaving).remove(&id).flatten();
-            seam(4);
-            let left = match (left, &back) {
-                (Ok(left), _) => Ok(left),
-                // The theater that it was in for a moment is lost, and it was not.
-                (Err(_), Some(back)) => {
-                    let at = Far { theater: back.link.incarnation, address: None, slot: 0, life: 0, seal: 0 };
-                    Ok((at, Arc::new(Gone) as Arc<dyn Carrier>))
+            let way = Arc::default();
+            let (left, back) = {
+                // Who comes back finds it on its way, or elsewhere.
+                let mut leaving = lock(&link.directory.leaving);
+                let back = leaving.remove(&id).flatten();
+                let left = match (left, &back) {
+                    (Ok(left), _) => Ok(left),
+                    // The theater that it was in for a moment is lost, and it was not.
+                    (Err(_), Some(back)) => {
+                        let at = Far { theater: back.link.incarnation, address: None, slot: 0, life: 0, seal: 0 };
+                        Ok((at, Arc::new(Gone) as Arc<dyn Carrier>))
+                    }
+                    (Err(why), None) => Err(why),
+                };
+                if let Ok((at, _)) = &left {
+                    link.directory.note_left(id, *at, &way);
                 }
-                (Err(why), None) => Err(why),
+                (left, back)
             };
-            let left = left.map(|(at, carrier)| {
-                let way = Arc::default();
-                link.directory.note_left(id, at, &way);
+            let left = left.map(|(_, carrier)| {
                 seam(4);
                 (moves.leave)(id, carrier, way);
                 // It does not matter if it cannot be said: then the other theater hears that the link is lost.
@@ -215,8 +221,11 @@ impl Link {
 
     /// This link is not the way to the actor any more. Returns who watched it over that way.
     pub(crate) fn release(&self, id: ActorId) -> Vec<(Watcher, Tell)> {
-        let handle = lock(&self.places).handles.remove(&id);
-        handle.map(|handle| self.take_watches(handle)).unwrap_or_default()
+        let mut out = lock(&self.out);
+        let Some(handle) = lock(&self.places).handles.remove(&id) else { return Vec::new() };
+        let watched = out.take_watching(handle);
+        drop(out);
+        self.unwatch(handle, watched)
     }
 
     /// What the actor is called, if this link is the way to it.
@@ -226,24 +235,25 @@ impl Link {
 
     /// As [`Link::release`], where it may be called something else by now.
     pub(crate) fn release_handle(&self, id: ActorId, handle: Handle) -> Vec<(Watcher, Tell)> {
+        let mut out = lock(&self.out);
         {
             let handles = &mut lock(&self.places).handles;
             if handles.get(&id) == Some(&handle) {
                 handles.remove(&id);
             }
         }
-        self.take_watches(handle)
+        let watched = out.take_watching(handle);
+        drop(out);
+        self.unwatch(handle, watched)
     }
 
     /// Nobody watches the actor that is called so over this link any more. Returns who did.
     pub(crate) fn take_watches(&self, handle: Handle) -> Vec<(Watcher, Tell)> {
-        let watched: Vec<(Watcher, u64, Tell)> = {
-            let mut out = lock(&self.out);
-            let of = out.watching.remove(&handle).unwrap_or_default();
-            of.into_iter()
-                .filter_map(|(watcher, watch)| Some((watcher, watch, out.watches.remove(&watch)?.1)))
-                .collect()
-        };
+        let watched = lock(&self.out).take_watching(handle);
+        self.unwatch(handle, watched)
+    }
+
+    fn unwatch(&self, handle: Handle, watched: Vec<(Watcher, u64, Tell)>) -> Vec<(Watcher, Tell)> {
         watched
             .into_iter()
             .map(|(watcher, watch, tell)| {
@@ -331,22 +341,22 @@ impl Link {
         let key = born.key();
         let id = match self.place_of(&born) {
             Some(place) => {
+                let was = self.directory.at(place);
                 let coming = house.begin_arrival(place, &moves)?;
                 seam(4);
                 let installed = install(&self.core, Some((place, coming)));
                 if installed.is_err() {
-                    house.undo_arrival(place);
+                    house.undo_arrival(place, was);
                 }
                 installed?
             }
             None => {
                 let id = install(&self.core, None)?;
                 self.directory.note(id, born);
+                self.directory.note_moved(id, None);
                 id
             }
         };
-        seam(4);
-        self.directory.note_moved(id, None);
         // Relaxed: it is counted only.
         self.directory.came.fetch_add(1, Ordering::Relaxed);
         unheard.insert(key, Unheard { link: self.number, sends: None, company: None });

@@ -1,7 +1,6 @@
 //! The sending half of a link.
 
 use playhouse_actor::away::Decision;
-use playhouse_actor::wire::Controls;
 
 use super::*;
 use crate::cycles::Wait;
@@ -261,8 +260,7 @@ impl Link {
                 let notify = watch.and_then(|watch| lock(&self.out).forget_watch(watch));
                 let Some(notify) = notify else { return Err(error) };
                 if let Some(id) = self.may_live_on(to) {
-                    let again = move |id, controls: &Controls| (controls.watch)(id, watcher, Notify::Call(notify));
-                    self.directory.again(id, again);
+                    self.directory.watch_again(id, watcher, notify);
                     return Ok(());
                 }
                 notify(StopReason::TheaterLost);

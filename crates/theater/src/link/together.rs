@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use playhouse_actor::away::Berth;
 use playhouse_actor::wire::{Coming, Moves, Pack, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
+use playhouse_executor::Way;
 
 use super::moves::{Guest, Ready, received, unwritable};
 use super::*;
@@ -99,24 +100,28 @@ impl Link {
             };
             members.iter().zip(seats).map(way).collect::<Result<Vec<_>, _>>()
         });
-        let back: Vec<Return> = {
+        let closable: Vec<Arc<Way>> = members.iter().map(|_| Arc::default()).collect();
+        let (ways, back) = {
+            // Who comes back finds them on their way, or elsewhere.
             let mut leaving = lock(&self.directory.leaving);
-            members.iter().filter_map(|member| leaving.remove(&member.id).flatten()).collect()
-        };
-        let ways = match (ways, back.first()) {
-            (Ok(ways), _) => Ok(ways),
-            // The theater that they were in for a moment is lost, and they were not.
-            (Err(_), Some(back)) => {
-                let at = Far { theater: back.link.incarnation, address: None, slot: 0, life: 0, seal: 0 };
-                Ok(members.iter().map(|_| (at, Arc::new(Gone) as Arc<dyn Carrier>)).collect())
+            let back: Vec<Return> = members.iter().filter_map(|member| leaving.remove(&member.id).flatten()).collect();
+            let ways = match (ways, back.first()) {
+                (Ok(ways), _) => Ok(ways),
+                // The theater that they were in for a moment is lost, and they were not.
+                (Err(_), Some(back)) => {
+                    let at = Far { theater: back.link.incarnation, address: None, slot: 0, life: 0, seal: 0 };
+                    Ok(members.iter().map(|_| (at, Arc::new(Gone) as Arc<dyn Carrier>)).collect::<Vec<_>>())
+                }
+                (Err(why), None) => Err(why),
+            };
+            for ((member, (at, _)), way) in members.iter().zip(ways.iter().flatten()).zip(&closable) {
+                self.directory.note_left(member.id, *at, way);
             }
-            (Err(why), None) => Err(why),
+            (ways, back)
         };
         match &ways {
             Ok(ways) => {
-                for (Packed { id, moves, born, .. }, (at, carrier)) in members.iter().zip(ways) {
-                    let way = Arc::default();
-                    self.directory.note_left(*id, *at, &way);
+                for ((Packed { id, moves, born, .. }, (_, carrier)), way) in members.iter().zip(ways).zip(closable) {
                     (moves.leave)(*id, Arc::clone(carrier), way);
                     let (link, Far { theater, slot, life, .. }) = (Arc::clone(self), *born);
                     // Behind what has waited for it here.
@@ -187,13 +192,14 @@ impl Link {
                     house.begin_arrival(place, &guest.moves).map(|coming| (place, coming, was))
                 }
                 // So that nobody hears of it by another name, it comes to a place here as well.
-                None => Ok((self.place_beside(group, stage, guest), Coming::Freely(Vec::new()), guest.born)),
+                None => {
+                    let place = self.place_beside(group, stage, guest);
+                    self.directory.note_moved(place, None);
+                    Ok((place, Coming::Freely(Vec::new()), guest.born))
+                }
             };
             match begins {
-                Ok(begins) => {
-                    self.directory.note_moved(begins.0, None);
-                    begun.push(begins);
-                }
+                Ok(begins) => begun.push(begins),
                 Err(error) => {
                     for (place, coming, was) in begun {
                         house.call_off(place, coming, was);
