@@ -300,14 +300,18 @@ impl Moves {
                 Some(address) => address.send_control_behind(Pass::new(marker)),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
-            settle: |id, settled| {
-                let Some(address) = to::<A>(id) else { return };
-                match settled {
-                    Settled::Begins { antechamber } => {
-                        address.send_control_behind(Begins::<A>::new(antechamber.and_then(to::<A>)));
+            settle: |id, settled| match (to::<A>(id), settled) {
+                (address, Settled::Begins { antechamber }) => {
+                    let begins = Begins::<A>::new(antechamber.and_then(to::<A>));
+                    match address {
+                        Some(address) => address.send_control_behind(begins),
+                        None => begins.forget_antechamber(),
                     }
-                    Settled::Turned { number, carrier } => address.send_control_behind(Turned { number, carrier }),
                 }
+                (Some(address), Settled::Turned { number, carrier }) => {
+                    address.send_control_behind(Turned { number, carrier });
+                }
+                (None, Settled::Turned { .. }) => {}
             },
             reroute: |id, reroute| match to::<A>(id) {
                 Some(address) => address.send_control_behind(Rerouted(reroute)),

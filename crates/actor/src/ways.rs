@@ -134,7 +134,7 @@ impl<A: Actor> Begins<A> {
     }
 
     /// What has come there is for nobody.
-    fn forget_antechamber(&self) {
+    pub(crate) fn forget_antechamber(&self) {
         if let Some(antechamber) = self.antechamber {
             antechamber.send_control(Forget);
         }

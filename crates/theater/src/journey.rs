@@ -178,6 +178,9 @@ impl House {
             *held = Held::Turned(antechamber);
         } else if let Some((moves, _)) = self.registry.moves(id) {
             (moves.settle)(id, Settled::Begins { antechamber });
+        } else if let Some(antechamber) = antechamber {
+            // It has ended before it began.
+            self.forget_antechamber(antechamber);
         }
     }
 

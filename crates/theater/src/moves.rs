@@ -249,7 +249,8 @@ impl House {
         }
     }
 
-    fn forget_antechamber(&self, antechamber: ActorId) {
+    /// What has come there is for nobody.
+    pub(crate) fn forget_antechamber(&self, antechamber: ActorId) {
         if let Some(controls) = self.registry.controls(antechamber) {
             (controls.forget)(antechamber);
         }

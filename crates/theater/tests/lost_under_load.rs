@@ -116,6 +116,7 @@ remote!(mobile Guest: GoTo, Read);
 #[test]
 fn an_actor_that_ends_as_it_comes_leaves_no_ask_without_an_answer() {
     const ROUNDS: usize = 100;
+    const PATIENCE: Duration = Duration::from_secs(30);
     /// In each theater.
     const ASKERS: usize = 3;
     let (home, other) = (theater(), theater());
@@ -131,7 +132,7 @@ fn an_actor_that_ends_as_it_comes_leaves_no_ask_without_an_answer() {
             for known in [guest, from_there].into_iter().cycle().take(2 * ASKERS) {
                 scope.spawn(move || {
                     let last = loop {
-                        if let Err(error) = known.ask(Read).within(LIMIT).wait() {
+                        if let Err(error) = known.ask(Read).within(PATIENCE).wait() {
                             break error;
                         }
                     };
