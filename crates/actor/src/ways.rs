@@ -35,7 +35,7 @@ pub enum Present<'a> {
     /// An actor that lives elsewhere: the way of its mail.
     Way(&'a mut Arc<dyn Carrier>),
     /// The actor itself, or it is about to be here.
-    Actor,
+    Here,
     /// The place was given up.
     Nobody,
 }
@@ -186,7 +186,7 @@ impl<A: Mobile> Control<Life<A>> for Rerouted {
     const PASSES: bool = true;
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
-        cx.extra().watched_by((self.0)(Present::Actor));
+        cx.extra().watched_by((self.0)(Present::Here));
     }
 
     fn bounce(self, _: Undelivered) {
@@ -198,7 +198,7 @@ impl<A: Mobile> Control<Life<A>> for Rerouted {
         let extra = cx.extra();
         let present = match &mut extra.away {
             Some(carrier) if !is_coming => Present::Way(carrier),
-            _ => Present::Actor,
+            _ => Present::Here,
         };
         let watchers = (self.0)(present);
         extra.watched_by(watchers);

@@ -238,7 +238,7 @@ impl Distant {
         let open = move |present: Present<'_>| {
             match present {
                 Present::Way(way) if this.is(&**way) => this.open(&link),
-                Present::Way(_) | Present::Actor | Present::Nobody => this.is_not_needed(),
+                Present::Way(_) | Present::Here | Present::Nobody => this.is_not_needed(),
             }
             Vec::new()
         };

@@ -24,7 +24,7 @@
 //! # Who an actor is
 //!
 //! The name that it was born with: theater, place and life. Each theater has one place for it at most
-//! ([`Directory`]), whichever way its name comes; so references to it are equal, and local where
+//! ([`Directory`](crate::directory::Directory)), whichever way its name comes; so references to it are equal, and local where
 //! it is.
 //!
 //! # How the way of mail changes (per-pair order)

@@ -87,7 +87,7 @@ impl Rerouted {
                 }
                 Vec::new()
             }
-            Present::Actor => watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect(),
+            Present::Here => watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect(),
             Present::Nobody => {
                 watchers.into_iter().for_each(|(_, tell)| tell(StopReason::TheaterLost));
                 Vec::new()
