@@ -31,7 +31,8 @@
 //! - A topic that has joined can be joined in turn: it has a desk as well. What makes a tree of it is that a topic joins when it
 //!   is made, and one only.
 //!
-//! Of messages on their way when the home's last handle is dropped, those of who drops it still arrive.
+//! Of messages on their way when the home's last handle is dropped, those of who drops it still arrive. Of those on their way when
+//! the home's theater shuts down, or is lost, some may not.
 
 mod desk;
 mod join;
