@@ -325,7 +325,7 @@ impl House {
     }
 
     /// Says `hello` to the theater at `address`, and hears the answer.
-    fn exchange(&self, address: SocketAddr, hello: &Hello) -> Exchanged {
+    pub(crate) fn exchange(&self, address: SocketAddr, hello: &Hello) -> Exchanged {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
         let wire =
             guarded(|| self.settings.transport.connect(address, PATIENCE)).and_then(Line::new).map_err(io_error)?;
@@ -396,7 +396,7 @@ impl House {
         }
     }
 
-    fn called_again(&self, link: &Arc<Link>, connection: u64, exchanged: Exchanged) {
+    pub(crate) fn called_again(&self, link: &Arc<Link>, connection: u64, exchanged: Exchanged) {
         // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
         let mut reached = false;
         match exchanged {

@@ -457,7 +457,7 @@ impl Link {
     }
 
     /// Goes on over a new connection; the other end has received everything up to `received`. Not where a later one has been
-    /// prepared meanwhile: what this one says is out of date then.
+    /// prepared meanwhile: what this one says is out of date then. Nor where the link is lost.
     pub(crate) fn connect(&self, connection: &Arc<Connection>, received: u64) -> Result<(), session::ProtocolError> {
         {
             let inn = lock(&self.inn);
@@ -466,6 +466,11 @@ impl Link {
                 return Ok(());
             }
             let mut out = lock(&self.out);
+            if self.is_lost() {
+                // It was given up while this one was made; the other end is to learn that.
+                connection.broken.store(true, Ordering::Relaxed);
+                return Ok(());
+            }
             out.outbound.resume(received)?;
             if let Some(old) = out.connection.replace(Arc::clone(connection)) {
                 old.broken.store(true, Ordering::Relaxed);

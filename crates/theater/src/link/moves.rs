@@ -206,6 +206,13 @@ impl Link {
         heard.into_iter().for_each(|born| self.note_heard(born));
     }
 
+    /// The link may have been lost while an actor came over it.
+    pub(super) fn note_heard_if_lost(&self) {
+        if self.is_lost() {
+            self.note_all_heard();
+        }
+    }
+
     fn trunk(&self, entry: &Spawns, pack: &Pack<'_>) -> Result<Trunk, WireError> {
         let timers = pack.timers.iter().map(|timer| {
             let (kind, codec) = self.table.message((entry.actor)(), timer.message, timer.name)?;
@@ -361,6 +368,7 @@ impl Link {
         self.directory.came.fetch_add(1, Ordering::Relaxed);
         unheard.insert(key, Unheard { link: self.number, sends: None, company: None });
         drop(unheard);
+        self.note_heard_if_lost();
         self.directory.seat(id, house.listens)
     }
 

@@ -30,6 +30,10 @@ impl Link {
             turn += count;
             let (inbound, bytes) = (&mut inn.inbound, &inn.buffer[..inn.filled]);
             let on_frame = |lane, frame: &[u8]| {
+                // What comes after that is not acknowledged, and the other end reports it.
+                if self.is_lost() {
+                    return;
+                }
                 // Reading is the user's code.
                 if catch_unwind(AssertUnwindSafe(|| self.take(lane, frame))).is_err() {
                     self.core.dead_letter("?", "?", Undelivered::Unreachable);

@@ -259,7 +259,8 @@ impl Link {
             Err((error, watch)) => {
                 let notify = watch.and_then(|watch| lock(&self.out).forget_watch(watch));
                 let Some(notify) = notify else { return Err(error) };
-                if let Some(id) = self.may_live_on(to) {
+                if let Some(id) = self.mover(to) {
+                    // Its place is about to hear that this way leads nowhere, and has another one then, or is given up.
                     self.directory.watch_again(id, watcher, notify);
                     return Ok(());
                 }
@@ -269,15 +270,10 @@ impl Link {
         }
     }
 
-    /// The place of the actor that this link, which is lost, calls `handle`, if the way from it is about to change, or the actor
-    /// lives elsewhere as far as is known.
-    fn may_live_on(&self, handle: Handle) -> Option<ActorId> {
-        /// After a link was lost, all places that it was the way from have heard of that.
-        const SETTLES_MAX: Duration = Duration::from_secs(1);
+    /// The place of the actor that this link calls `handle`, if it is one that moves.
+    fn mover(&self, handle: Handle) -> Option<ActorId> {
         let id = lock(&self.places).by_handle.get(handle as usize).copied()?;
-        self.registry.moves(id)?;
-        let lives = || self.directory.at(id).is_none_or(|at| at.theater != self.incarnation);
-        (self.unchanged_for() < SETTLES_MAX || lives()).then_some(id)
+        self.registry.moves(id).map(|_| id)
     }
 
     /// Asks who waits for whom over there, and who is meant by these names: slot, life.

@@ -1,5 +1,6 @@
 //! What links forget.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use playhouse_actor::wire::WireForm;
@@ -136,4 +137,146 @@ fn a_group_is_called_off_where_one_of_it_cannot_begin() {
     }
     guests[0].stop();
     assert_eq!(ends.recv_timeout(Duration::from_secs(60)), Ok(StopReason::Stopped));
+}
+
+/// What those do that are read the next time, by their numbers.
+static AS_IT_IS_READ: Mutex<BTreeMap<u64, Box<dyn FnOnce() + Send>>> = Mutex::new(BTreeMap::new());
+
+/// Does something as it is read.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+struct Trap(u64);
+
+impl Trap {
+    fn set(act: impl FnOnce() + Send + 'static) -> Trap {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        lock(&AS_IT_IS_READ).insert(number, Box::new(act));
+        Trap(number)
+    }
+}
+
+impl From<Trap> for u64 {
+    fn from(Trap(number): Trap) -> u64 {
+        number
+    }
+}
+
+impl From<u64> for Trap {
+    fn from(number: u64) -> Trap {
+        let act = lock(&AS_IT_IS_READ).remove(&number);
+        if let Some(act) = act {
+            act();
+        }
+        Trap(number)
+    }
+}
+
+/// Counts what it is told.
+#[derive(Serialize, Deserialize)]
+struct Counts(u64, Option<Trap>);
+#[derive(Serialize, Deserialize)]
+struct One(Trap);
+impl Message for One {
+    type Reply = ();
+    const WIRE: Option<WireForm<One>> = Some(WireForm::of());
+}
+#[derive(Serialize, Deserialize)]
+struct Sum;
+impl Message for Sum {
+    type Reply = u64;
+    const WIRE: Option<WireForm<Sum>> = Some(WireForm::of());
+}
+impl Actor for Counts {}
+impl Handler<One> for Counts {
+    fn handle(&mut self, _: One, _: &mut Context<Self>) {
+        self.0 += 1;
+    }
+}
+impl Handler<Sum> for Counts {
+    fn handle(&mut self, _: Sum, _: &mut Context<Self>) -> u64 {
+        self.0
+    }
+}
+remote!(mobile Counts: One, Sum);
+
+/// Sends so many at once as it starts.
+struct Burst(ActorRef<Counts>, Trap, usize);
+impl Actor for Burst {
+    fn started(&mut self, _: &mut Context<Self>) {
+        (0..self.2).for_each(|_| self.0.tell(One(self.1.clone())));
+    }
+}
+
+#[test]
+fn nothing_is_taken_from_a_link_that_is_lost() {
+    let ([here, there], [_, back]) = two();
+    let counts = there.system().spawn(Counts(0, None));
+    there.publish("counts", counts);
+    let known = here.find::<Counts>(&format!("playhouse://{}/counts", there.address().unwrap())).wait().unwrap();
+    let link = Arc::clone(&back.link);
+    here.system().spawn(Burst(known, Trap::set(move || link.lose()), 50));
+    // Nothing was acknowledged, and here they are dead letters.
+    eventually(|| here.system().stats().total.dead_letters == 50);
+    // The one that was being read has come.
+    eventually(|| counts.ask(Sum).wait() == Ok(1));
+    there.system().run_until_idle();
+    assert_eq!(counts.ask(Sum).wait(), Ok(1));
+}
+
+#[test]
+fn who_comes_as_the_link_is_lost_can_go_on() {
+    let ([here, there], [peer, back]) = two();
+    let third = Theater::builder().listen("127.0.0.1:0").start().unwrap();
+    let on = there.connect(third.address().unwrap()).unwrap();
+    let link = Arc::clone(&back.link);
+    let counts = here.system().spawn(Counts(0, Some(Trap::set(move || link.lose()))));
+    let identity = peer.link.directory.identity(counts.id()).unwrap();
+    assert_eq!(here.migrate(counts, &peer).wait(), Err(MigrateError::TheaterLost));
+    let mut come = None;
+    eventually(|| {
+        come = back.link.directory.known_as(identity.key());
+        come.is_some()
+    });
+    let (done, ended) = std::sync::mpsc::channel();
+    let house = back.link.house().unwrap();
+    house.migrate(come.unwrap(), Arc::clone(&on.link), Box::new(move |moved| done.send(moved).unwrap()));
+    // Nobody is left to say that it was heard that it has come.
+    assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(Ok(())));
+}
+
+#[test]
+fn who_watches_before_a_place_has_heard_of_a_loss_waits_for_that() {
+    let ([here, _there], [peer, _back]) = two();
+    let guest = here.spawn_at(&peer, &Guest).unwrap();
+    guest.ask(Greet).wait().unwrap();
+    // Nobody has told the place.
+    peer.link.lost.store(true, Ordering::Release);
+    let (ended, ends) = std::sync::mpsc::channel();
+    here.system().spawn(Watch(guest, ended));
+    here.system().run_until_idle();
+    // It has another way by the next time.
+    peer.link.lost.store(false, Ordering::Release);
+    eventually(|| !lock(&peer.link.out).watches.is_empty());
+    guest.stop();
+    assert_eq!(ends.recv_timeout(Duration::from_secs(60)), Ok(StopReason::Stopped));
+}
+
+#[test]
+fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
+    let ([_here, there], [peer, back]) = two();
+    let (link, house) = (&peer.link, peer.link.house().unwrap());
+    // Later than those of who sees to lost connections.
+    let connection = 1_000;
+    let received = link.prepare(connection);
+    let resumes = crate::frame::Resume { incarnation: link.incarnation, received, connection };
+    let exchanged = house.exchange(there.address().unwrap(), &house.hello(Some(resumes)));
+    assert!(matches!(exchanged, Ok((crate::frame::Reply::Hello(_), _))), "it was called again");
+    link.lose();
+    // The housekeeper may have begun to call, too.
+    link.prepare(connection);
+    house.called_again(link, connection, exchanged);
+    assert!(link.connection().is_none());
+    // And it learns that nobody is there.
+    eventually(|| back.link.connection().is_none());
 }

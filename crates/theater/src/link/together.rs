@@ -225,6 +225,8 @@ impl Link {
             unheard.insert(guest.born.key(), Unheard { link: self.number, sends: None, company });
             seats.push(self.directory.seat(id, house.listens).map_err(|error| (0, error))?);
         }
+        drop(unheard);
+        self.note_heard_if_lost();
         Ok(seats)
     }
 
