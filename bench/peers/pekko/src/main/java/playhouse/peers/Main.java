@@ -155,11 +155,15 @@ public final class Main {
         return ConfigFactory.parseString(settings).withFallback(ConfigFactory.load());
     }
 
-    /** With Artery over TCP, on a port of the system's choice. What its queue does not hold is lost, so it holds all that is under way. */
+    /**
+     * With Artery over TCP, on a port of the system's choice. What its queue does not hold is lost, so it holds all that is under way.
+     * It runs on the threads of the actors: on others, a message wakes one after the other.
+     */
     private static Config remote(Config config) {
         String settings = """
                 pekko.actor {
                   provider = remote
+                  internal-dispatcher = pekko.actor.default-dispatcher
                   serializers.wire = "playhouse.peers.WireSerializer"
                   serialization-bindings { "playhouse.peers.Remote$Wire" = wire }
                 }
@@ -167,6 +171,7 @@ public final class Main {
                   transport = tcp
                   canonical { hostname = "127.0.0.1", port = 0 }
                   advanced.outbound-message-queue-size = 16384
+                  advanced.use-dispatcher = pekko.actor.default-dispatcher
                 }
                 """;
         return ConfigFactory.parseString(settings).withFallback(config);
