@@ -43,7 +43,7 @@ pub const LOCAL: [&str; 11] = [
 pub const REMOTE: [&str; 6] = ["rpingpong", "rthroughput", "rcreate", "rrings-1", "rrings-32", "rrings-320"];
 
 /// The peers that play in several processes.
-pub const REMOTING: [&str; 4] = ["pekko", "protoactor", "erlang", "caf"];
+pub const REMOTING: [&str; 6] = ["ractor", "kameo", "pekko", "protoactor", "erlang", "caf"];
 
 /// All benchmarks that there are peers for.
 pub fn workloads() -> impl Iterator<Item = &'static str> {

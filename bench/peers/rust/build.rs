@@ -1,10 +1,14 @@
 //! Tells the programs which version of their runtime they were built with: what `Cargo.lock` says.
 
-use std::fs;
+use std::path::Path;
+use std::{env, fs};
 
 fn main() {
-    println!("cargo::rerun-if-changed=Cargo.lock");
-    let lock = fs::read_to_string("Cargo.lock").expect("Cargo.lock is there");
+    let package = env::var("CARGO_MANIFEST_DIR").expect("cargo says where the package is");
+    let locks = Path::new(&package).ancestors().map(|folder| folder.join("Cargo.lock"));
+    let lock = locks.into_iter().find(|lock| lock.is_file()).expect("Cargo.lock is there");
+    println!("cargo::rerun-if-changed={}", lock.display());
+    let lock = fs::read_to_string(lock).expect("Cargo.lock is a text");
     for peer in ["actix", "ractor", "kameo"] {
         let (_, rest) = lock.split_once(&format!("name = \"{peer}\"\nversion = \"")).expect("the lock names the peer");
         let (version, _) = rest.split_once('"').expect("a version ends with a quotation mark");

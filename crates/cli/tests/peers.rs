@@ -242,15 +242,49 @@ fn remote_benchmarks_are_played_by_peers_with_remoting() {
 echo '{{"peer":"{peer}","version":"1.2","workload":"'$1'","ops":'$ops',"ns":5}}'"#
         )
     };
-    let peers = Peers::new("remote", &[("actix", &script("actix")), ("erlang", &script("erlang"))]);
-    let (rows, errors) = peers.rows(&["--peers", "actix,erlang", "--runs", "1", "remote"]);
+    let names = ["actix", "ractor", "kameo", "erlang", "alone"];
+    let scripts = names.map(script);
+    let programs: Vec<_> = names.into_iter().zip(&scripts).map(|(name, script)| (name, &**script)).collect();
+    let peers = Peers::new("remote", &programs);
+    let (rows, errors) = peers.rows(&["--peers", &names.join(","), "--runs", "1", "remote"]);
     let all = ["rpingpong", "rthroughput", "rcreate", "rrings-1", "rrings-32", "rrings-320"];
-    assert_eq!(errors, format!("note: actix does not play {}: bench/peers/README.md says why\n", all.join(", ")));
+    let note = |peer| format!("note: {peer} does not play {}: bench/peers/README.md says why\n", all.join(", "));
+    assert_eq!(errors, ["actix", "alone"].map(note).concat());
     let played: Vec<_> =
         rows.iter().map(|row| [&row["bench"], &row["who"]].map(|name| name.as_str().unwrap())).collect();
-    let both = |bench| [[bench, "playhouse"], [bench, "erlang"]];
-    assert_eq!(played, all.map(both).concat());
+    let players = |bench| ["playhouse", "ractor", "kameo", "erlang"].map(|who| [bench, who]);
+    assert_eq!(played, all.map(players).concat());
     assert!(rows.iter().all(|row| row["ns_per_op"].is_number()), "{rows:?}");
+}
+
+/// With a `cargo` that makes programs which say what they are and what they are asked.
+#[test]
+fn who_plays_over_processes_has_a_program_of_its_own_for_them() {
+    let peers = Peers::new("install", &[]);
+    let cargo = r#"for word; do case $before in --bin|--package) name=$word;; --target-dir) at=$word/release;; esac; before=$word; done
+mkdir -p "$at"; printf '#!/bin/sh\necho "$(basename "$0") $*"\n' > "$at/$name"; chmod +x "$at/$name""#;
+    let tools = peers.0.join("tools");
+    fs::create_dir(&tools).unwrap();
+    fs::write(tools.join("cargo"), format!("#!/bin/sh\n{cargo}\n")).unwrap();
+    fs::set_permissions(tools.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+    let install = peers.0.join("install");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers/install"), &install).unwrap();
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+    let installed = Command::new("bash").arg(install).args(["ractor", "kameo", "actix"]).env("PATH", path).output();
+    let installed = installed.unwrap();
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    for (peer, workload, program) in [
+        ("ractor", "repeat", "ractor"),
+        ("ractor", "ringmulti", "ractor"),
+        ("ractor", "rpingpong", "ractor-remote"),
+        ("kameo", "rthroughput", "kameo-remote"),
+        ("kameo", "rcreate", "kameo-remote"),
+        ("kameo", "rrings-320", "kameo-remote"),
+        ("actix", "rpingpong", "actix"),
+    ] {
+        let asked = Command::new(peers.0.join("bin").join(peer)).args([workload, "--size", "smoke"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&asked.stdout), format!("{program} {workload} --size smoke\n"));
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
-//! What the three programs share: how much each workload does, what must come out of it, and the line that is printed.
+//! What the programs share: how much each workload does, what must come out of it, and the line that is printed.
 //!
 //! The actors themselves share nothing: each program is written the way its runtime wants it.
+
+pub mod partner;
 
 use std::fmt::Debug;
 use std::process::{ExitCode, exit};
@@ -15,6 +17,15 @@ pub struct Size {
 }
 
 impl Size {
+    /// That of this name.
+    pub fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "smoke" => Ok(Self { smoke: true }),
+            "default" => Ok(Self { smoke: false }),
+            _ => Err(format!("there is no size `{name}`: there are smoke and default")),
+        }
+    }
+
     /// The figure of this size.
     pub fn pick<T>(self, smoke: T, default: T) -> T {
         if self.smoke { smoke } else { default }
@@ -178,6 +189,33 @@ pub fn requests_sum(servers: u64, rounds: u64) -> u64 {
     servers * (rounds * (rounds + 1) / 2)
 }
 
+/// Round trips of `rpingpong`.
+pub fn rpingpong(size: Size) -> u64 {
+    size.pick(200, 100_000)
+}
+
+/// Messages of `rthroughput`.
+pub fn rthroughput(size: Size) -> u64 {
+    size.pick(20_000, 2_000_000)
+}
+
+/// Messages of `rthroughput` that are under way at most.
+pub const WINDOW: u64 = 10_000;
+
+/// Messages of `rthroughput` that are acknowledged together.
+pub const ACKNOWLEDGE: u64 = 1_000;
+
+/// Actors of `rcreate`.
+pub fn rcreate(size: Size) -> u64 {
+    size.pick(100, 5_000)
+}
+
+/// Rings of `rrings` and how often a token goes round each, if it is called so.
+pub fn rrings(workload: &str, size: Size) -> Option<(u64, u64)> {
+    let rings = workload.strip_prefix("rrings-")?.parse().ok()?;
+    Some((size.pick(4.min(rings), rings), size.pick(20, 1_000)))
+}
+
 /// Held by the actor that reaches the final state: it takes the time there and then.
 #[derive(Clone)]
 pub struct Finish(Sender<(Instant, u64)>);
@@ -244,20 +282,20 @@ pub fn check<T: PartialEq + Debug>(what: &str, expected: T, found: T) -> Result<
 /// Reads `WORKLOAD --size smoke|default --workers N`, has the workload played, prints the line, and waits. Ends with the standard
 /// input, whatever the others are at.
 pub fn run(peer: &str, version: &str, play: impl FnOnce(&str, Size, usize) -> Option<Played>) -> ExitCode {
-    let listener = thread::spawn(|| {
-        // An error is as good as its end.
-        let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        exit(0)
-    });
+    let listener = thread::spawn(end_with_input);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let [workload, "--size", size @ ("smoke" | "default"), "--workers", workers] = words[..] else {
+    let [workload, "--size", size, "--workers", workers] = words[..] else {
         return fail(&format!("usage: {peer} WORKLOAD --size smoke|default --workers N"));
+    };
+    let size = match Size::named(size) {
+        Ok(size) => size,
+        Err(wrong) => return fail(&wrong),
     };
     let Ok(workers) = workers.parse() else {
         return fail(&format!("`{workers}` is no number of workers"));
     };
-    match play(workload, Size { smoke: size == "smoke" }, workers) {
+    match play(workload, size, workers) {
         Some(Ok((ops, elapsed))) => {
             let ns = elapsed.as_nanos();
             println!(r#"{{"peer":"{peer}","version":"{version}","workload":"{workload}","ops":{ops},"ns":{ns}}}"#);
@@ -268,6 +306,12 @@ pub fn run(peer: &str, version: &str, play: impl FnOnce(&str, Size, usize) -> Op
         Some(Err(wrong)) => fail(&wrong),
         None => fail(&format!("there is no workload `{workload}`")),
     }
+}
+
+fn end_with_input() {
+    // An error is as good as its end.
+    let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    exit(0)
 }
 
 fn fail(text: &str) -> ExitCode {

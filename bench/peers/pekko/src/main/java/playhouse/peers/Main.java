@@ -20,14 +20,18 @@ import org.apache.pekko.actor.typed.javadsl.Behaviors;
  * The workloads on Apache Pekko's typed actors.
  *
  * <p>A workload is played again and again, each time in a new system: until the compiler has had its time, and then five times, of
- * which the median counts.
+ * which the median counts. Where a play takes long there are fewer.
  */
 public final class Main {
-    /** Runs until the compiler has had its time: so many, or fewer, but two, once they have taken ten seconds. */
+    /** Runs until the compiler has had its time: so many, or fewer, but one, once they have taken ten seconds. */
     private static final int WARM_UP_RUNS = 5;
 
     private static final long WARM_UP_NS = 10_000_000_000L;
+
+    /** Runs that count: so many, or fewer, but one, once all have taken thirty seconds. */
     private static final int RUNS = 5;
+
+    private static final long ALL_RUNS_NS = 30_000_000_000L;
 
     /** A workload: creates its actors, and says how it is started. */
     interface Workload {
@@ -112,15 +116,15 @@ public final class Main {
         }
         Size size = new Size(words[2].equals("smoke"));
         long began = System.nanoTime();
-        for (int run = 0; run < WARM_UP_RUNS && (run < 2 || System.nanoTime() - began < WARM_UP_NS); run++) {
+        for (int run = 0; run < WARM_UP_RUNS && (run < 1 || System.nanoTime() - began < WARM_UP_NS); run++) {
             play(workload, size, config);
         }
         List<Played> runs = new ArrayList<>();
-        for (int run = 0; run < RUNS; run++) {
+        while (runs.isEmpty() || runs.size() < RUNS && System.nanoTime() - began < ALL_RUNS_NS) {
             runs.add(play(workload, size, config));
         }
         runs.sort(Comparator.comparingLong(Played::ns));
-        Played median = runs.get(RUNS / 2);
+        Played median = runs.get((runs.size() - 1) / 2);
         System.out.printf(
                 "{\"peer\":\"pekko\",\"version\":\"%s\",\"workload\":\"%s\",\"ops\":%d,\"ns\":%d}%n",
                 Version.current(), words[0], median.ops, median.ns);
@@ -151,11 +155,15 @@ public final class Main {
         return ConfigFactory.parseString(settings).withFallback(ConfigFactory.load());
     }
 
-    /** With Artery over TCP, on a port of the system's choice. What its queue does not hold is lost, so it holds all that is under way. */
+    /**
+     * With Artery over TCP, on a port of the system's choice. What its queue does not hold is lost, so it holds all that is under way.
+     * It runs on the threads of the actors: on others, a message wakes one after the other.
+     */
     private static Config remote(Config config) {
         String settings = """
                 pekko.actor {
                   provider = remote
+                  internal-dispatcher = pekko.actor.default-dispatcher
                   serializers.wire = "playhouse.peers.WireSerializer"
                   serialization-bindings { "playhouse.peers.Remote$Wire" = wire }
                 }
@@ -163,6 +171,7 @@ public final class Main {
                   transport = tcp
                   canonical { hostname = "127.0.0.1", port = 0 }
                   advanced.outbound-message-queue-size = 16384
+                  advanced.use-dispatcher = pekko.actor.default-dispatcher
                 }
                 """;
         return ConfigFactory.parseString(settings).withFallback(config);

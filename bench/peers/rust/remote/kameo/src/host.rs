@@ -1,0 +1,88 @@
+//! Another process. Actors are not started from afar: one in it does for who asks.
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::future::pending;
+
+use super::creation::{Create, Settler};
+use super::messages::rpingpong::{Ponger, WantPonger};
+use super::messages::rthroughput::{Sink, WantSink};
+use super::rings::{Member, WantMember};
+use super::*;
+
+/// Starts actors, and keeps them.
+#[derive(Actor, RemoteActor)]
+pub struct Host {
+    started: Vec<Box<dyn Any + Send>>,
+}
+
+impl Host {
+    async fn start<A: Actor<Args = A> + RemoteActor>(&mut self, actor: A) -> RemoteActorRef<A> {
+        let actor = spawn(actor);
+        let started = actor.into_remote_ref().await;
+        self.started.push(Box::new(actor));
+        started
+    }
+}
+
+fn name(position: usize) -> String {
+    format!("host {position}")
+}
+
+/// That of one of the other processes.
+pub async fn find(position: usize) -> Result<RemoteActorRef<Host>, String> {
+    let found = RemoteActorRef::lookup(name(position)).await.map_err(|error| error.to_string())?;
+    found.ok_or_else(|| format!("{} is not found", name(position)))
+}
+
+/// Is another process, with so many workers and at this position, which knows those before it.
+pub fn serve(words: &[String]) -> Result<Infallible, String> {
+    let [workers, position, others @ ..] = words else {
+        return Err("another process is told its workers, its position and the addresses of others".to_owned());
+    };
+    let number = |word: &String| word.parse().map_err(|_| format!("`{word}` is no number"));
+    let (workers, position) = (number(workers)?, number(position)?);
+    runtime(workers).block_on(async {
+        let address = swarm::join(&parsed(others)?).await?;
+        let host = spawn(Host { started: Vec::new() });
+        host.register(name(position)).await.map_err(|error| error.to_string())?;
+        println!("{address}");
+        pending().await
+    })
+}
+
+#[remote_message]
+impl Message<WantPonger> for Host {
+    type Reply = RemoteActorRef<Ponger>;
+
+    async fn handle(&mut self, _: WantPonger, _: &mut Context<Self, Self::Reply>) -> Self::Reply {
+        self.start(Ponger::default()).await
+    }
+}
+
+#[remote_message]
+impl Message<WantSink> for Host {
+    type Reply = RemoteActorRef<Sink>;
+
+    async fn handle(&mut self, WantSink(source): WantSink, _: &mut Context<Self, Self::Reply>) -> Self::Reply {
+        self.start(Sink::new(source)).await
+    }
+}
+
+#[remote_message]
+impl Message<WantMember> for Host {
+    type Reply = RemoteActorRef<Member>;
+
+    async fn handle(&mut self, WantMember(next): WantMember, _: &mut Context<Self, Self::Reply>) -> Self::Reply {
+        self.start(Member::hopper(next)).await
+    }
+}
+
+#[remote_message]
+impl Message<Create> for Host {
+    type Reply = ();
+
+    async fn handle(&mut self, Create(master): Create, _: &mut Context<Self, Self::Reply>) {
+        self.start(Settler(master)).await;
+    }
+}

@@ -1,0 +1,79 @@
+//! The connections with other processes: libp2p over TCP, not encrypted, and without discovery.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use kameo::remote::{self, messaging};
+use libp2p::futures::StreamExt;
+use libp2p::identity::Keypair;
+use libp2p::multiaddr::Protocol;
+use libp2p::swarm::{Swarm, SwarmEvent};
+use libp2p::{Multiaddr, SwarmBuilder, plaintext, tcp, yamux};
+
+/// Requests that a connection may have open, those that come among them: what goes beyond is lost. Yamux has no more than these, either.
+const STREAMS: usize = 512;
+/// Of a connection on which nothing is sent.
+const IDLE: Duration = Duration::from_secs(3_600);
+/// Of a request: longer than all that are under way take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Listens on a port of the loopback that the system picks, and connects with these others. Returns where it listens.
+pub async fn join(others: &[Multiaddr]) -> Result<Multiaddr, String> {
+    let mut swarm = build().map_err(|error| error.to_string())?;
+    swarm.behaviour().init_global();
+    swarm.listen_on("/ip4/127.0.0.1/tcp/0".parse().expect("an address")).map_err(|error| error.to_string())?;
+    for other in others {
+        let mut address = other.clone();
+        if let Some(Protocol::P2p(peer)) = address.pop() {
+            swarm.add_peer_address(peer, address);
+        }
+        swarm.dial(other.clone()).map_err(|error| error.to_string())?;
+    }
+    let (mut listens_at, mut connected) = (None, 0);
+    let listens_at = loop {
+        match swarm.select_next_some().await {
+            SwarmEvent::NewListenAddr { address, .. } => listens_at = Some(address),
+            SwarmEvent::ConnectionEstablished { .. } => connected += 1,
+            SwarmEvent::OutgoingConnectionError { error, .. } => return Err(error.to_string()),
+            _ => {}
+        }
+        if let Some(address) = listens_at.take_if(|_| connected == others.len()) {
+            break address.with(Protocol::P2p(*swarm.local_peer_id()));
+        }
+    };
+    tokio::spawn(drive(swarm));
+    Ok(listens_at)
+}
+
+fn build() -> Result<Swarm<remote::Behaviour>, Box<dyn std::error::Error>> {
+    let messages = messaging::Config::default().with_max_concurrent_streams(STREAMS).with_request_timeout(PATIENCE);
+    let swarm = SwarmBuilder::with_new_identity()
+        .with_tokio()
+        .with_tcp(
+            tcp::Config::default(),
+            |key: &Keypair| Ok::<_, Infallible>(plaintext::Config::new(key)),
+            yamux::Config::default,
+        )?
+        .with_behaviour(|key| remote::Behaviour::new(key.public().to_peer_id(), messages))?
+        .with_swarm_config(|config| config.with_idle_connection_timeout(IDLE));
+    Ok(swarm.build())
+}
+
+/// Ends this process where a message is not delivered.
+async fn drive(mut swarm: Swarm<remote::Behaviour>) {
+    loop {
+        let wrong = match swarm.select_next_some().await {
+            SwarmEvent::Behaviour(remote::Event::Messaging(messaging::Event::TellResult {
+                result: Err(error),
+                ..
+            })) => {
+                format!("a message is not delivered: {error}")
+            }
+            SwarmEvent::Behaviour(remote::Event::Messaging(messaging::Event::OutboundFailure { error, .. })) => {
+                format!("a message is lost: {error}")
+            }
+            _ => continue,
+        };
+        super::fail(&wrong)
+    }
+}
