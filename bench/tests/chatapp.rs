@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use playhouse_bench::chatapp::{
-    BUILT_IN, Behaviour, BuiltIn, Connectedness, Fault, FaultKind, MessageShape, Options, Progress, Report, RunError,
-    Scenario, Totals, WorkKind, WorkShare, run,
+    BUILT_IN, Behaviour, BuiltIn, Connectedness, Fault, FaultKind, Graphs, MessageShape, Options, Progress, Report,
+    RunError, Scenario, Totals, WorkKind, WorkShare, plural, run,
 };
 
 fn on(workers: usize) -> Options {
@@ -33,7 +33,7 @@ fn lively() -> Scenario {
         seed: 3,
         behaviour: Behaviour { new_chat: 15.0, leave: 30.0, post: 45.0 },
         connectedness: Connectedness { befriend: 10.0, invite: 40.0 },
-        message: MessageShape { size: 33, history: 2 },
+        message: MessageShape { size: 33, objects: 0, history: 2 },
         work: vec![
             WorkShare { share: 30.0, kind: WorkKind::Compute, amount: 200, spread: 90.0 },
             WorkShare { share: 30.0, kind: WorkKind::Memory, amount: 2000, spread: 50.0 },
@@ -101,10 +101,70 @@ fn another_seed_makes_another_world() {
 #[test]
 fn message_size_and_history_change_no_counts() {
     let messages = |shape| counts(&Scenario { message: shape, ..lively() }, &on(2)).messages;
-    let expected = messages(MessageShape { size: 0, history: 0 });
-    for (size, history) in [(1, 1), (2, 0), (10_000, 100)] {
-        assert_eq!(messages(MessageShape { size, history }), expected, "{size} bytes, history of {history}");
+    let expected = messages(MessageShape { size: 0, objects: 0, history: 0 });
+    for (size, objects, history) in [(1, 0, 1), (2, 1, 0), (10_000, 0, 100), (0, 70, 3)] {
+        let shape = MessageShape { size, objects, history };
+        assert_eq!(messages(shape), expected, "{shape:?}");
     }
+}
+
+/// The lively world, whose posts are graphs, too.
+fn with_graphs(objects: u32) -> Scenario {
+    Scenario { message: MessageShape { objects, ..lively().message }, ..lively() }
+}
+
+#[test]
+fn each_member_walks_through_every_object_of_what_is_posted_to_it() {
+    let without = counts(&lively(), &on(2));
+    for objects in [1, 2, 30] {
+        let expected = counts(&with_graphs(objects), &on(1));
+        assert_eq!(expected.graphs.walked, expected.delivery.received * u64::from(objects));
+        assert_eq!(expected.graphs.expected, expected.graphs.walked);
+        // The same world, but for what was received.
+        assert_eq!((expected.messages, expected.growth), (without.messages, without.growth));
+        assert_eq!((expected.moves, expected.state_sum), (without.moves, without.state_sum));
+        assert_ne!(expected.delivery.received_sum, without.delivery.received_sum);
+        assert_eq!(counts(&with_graphs(objects), &on(2)), expected, "{objects} objects");
+        for seed in 0..5 {
+            let options = Options { simulated: Some(seed), ..on(2) };
+            assert_eq!(counts(&with_graphs(objects), &options), expected, "{objects} objects, schedule {seed}");
+        }
+    }
+    assert_eq!(without.graphs, Graphs::default());
+}
+
+#[test]
+fn reports_tell_of_objects_where_there_are_any() {
+    let (with, without) = (report(&with_graphs(3), &on(2)), report(&lively(), &on(2)));
+    let json: serde_json::Value = serde_json::from_str(&with.to_json()).unwrap();
+    assert_eq!(json["graphs"]["walked"], 3 * with.delivery.received);
+    assert_eq!(json["graphs"]["expected"], json["graphs"]["walked"]);
+    let walked = format!("deliveries, {} walked)", plural(with.graphs.walked, "object"));
+    assert!(with.to_string().contains(&walked), "no {walked:?} in\n{with}");
+    assert!(!without.to_string().contains("walked"), "{without}");
+    assert_ne!(with.checksum, without.checksum);
+}
+
+#[test]
+fn a_graph_that_lacks_an_object_is_noticed() {
+    let fault = Fault { turn: 7, kind: FaultKind::Prune };
+    let report = report(&with_graphs(10), &Options { fault: Some(fault), ..on(2) });
+    assert!(!report.check.passed);
+    let problems = report.check.problems.join("\n");
+    let missing = report.graphs.expected - report.graphs.walked;
+    assert!(missing > 0 && problems.contains("not every member came by every object"), "{problems}");
+    assert!(problems.contains(&format!("(-{missing})")), "{problems}");
+    assert_eq!(report.delivery.expected, report.delivery.received);
+}
+
+#[test]
+fn a_graph_of_other_objects_is_noticed() {
+    let fault = Fault { turn: 7, kind: FaultKind::Exchange };
+    let report = report(&with_graphs(10), &Options { fault: Some(fault), ..on(2) });
+    assert!(!report.check.passed);
+    assert_eq!(report.graphs.expected, report.graphs.walked);
+    let problems = report.check.problems.join("\n");
+    assert!(problems.contains("checksum of deliveries owed, and of receipts"), "{problems}");
 }
 
 #[test]
@@ -259,7 +319,7 @@ fn memory_that_grows_has_its_slope() {
         clients: 50,
         directories: 2,
         behaviour: Behaviour { new_chat: 10.0, leave: 0.0, post: 90.0 },
-        message: MessageShape { size: 50_000, history: 1_000_000 },
+        message: MessageShape { size: 50_000, objects: 0, history: 1_000_000 },
         work: Vec::new(),
         ..lively()
     };

@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 
 use playhouse_bench::chatapp::driven::LINE_BYTES_MAX;
 use playhouse_bench::chatapp::{
-    CLIENTS, DIRECTORIES, HISTORY, MESSAGE_BYTES, SAMPLES, Scenario, ScenarioError, TURNS, WORK_AMOUNT, thousands,
+    CLIENTS, DIRECTORIES, HISTORY, MESSAGE_BYTES, OBJECT_BYTES, OBJECTS, SAMPLES, Scenario, ScenarioError, TURNS,
+    WORK_AMOUNT, thousands,
 };
 
 const GOOD: &str = "turns = 3\nclients = 10\n";
@@ -26,6 +27,7 @@ fn what_is_left_out_has_a_default() {
     let scenario = Scenario::from_toml("evening.toml", GOOD).unwrap();
     assert_eq!((scenario.directories, scenario.seed, scenario.message.history), (1, 1, 16));
     assert_eq!((scenario.behaviour.post, scenario.message.size, scenario.work.len()), (0.0, 0, 0));
+    assert_eq!(scenario.message.objects, 0);
 }
 
 #[test]
@@ -48,6 +50,10 @@ fn unknown_keys_are_named_with_what_is_allowed() {
     one(
         &format!("{GOOD}[behavior]\npost = 5"),
         "3: behavior: unknown key; allowed here: turns, clients, directories, seed, behaviour, connectedness, message, work",
+    );
+    one(
+        &format!("{GOOD}[message]\nobject = 5"),
+        "4: message.object = 5: unknown key; allowed here: size, objects, history",
     );
     one(
         &format!("{GOOD}[[work]]\nkind = \"compute\"\namount = 5\nshares = 7"),
@@ -90,6 +96,11 @@ fn impossible_sizes_are_named_with_what_is_allowed() {
         "4: message.size = 16_777_217: must be a whole number from 0 to 16777216",
     );
     one(
+        &format!("{GOOD}[message]\nobjects = 1_000_001"),
+        "4: message.objects = 1_000_001: must be a whole number from 0 to 1000000",
+    );
+    one(&format!("{GOOD}[message]\nobjects = -1"), "4: message.objects = -1: must be a whole number from 0 to 1000000");
+    one(
         &format!("{GOOD}[behaviour]\npost = 100.5"),
         "4: behaviour.post = 100.5: must be a percentage, a number from 0 to 100",
     );
@@ -106,6 +117,21 @@ fn impossible_sizes_are_named_with_what_is_allowed() {
         "turns = 3\nclients = 1_000_000\n[behaviour]\npost = 50\n[message]\nsize = 1_000_000",
         "6: message.size = 1_000_000: makes about 500000000000 bytes of posts per turn; at most 17179869184 are allowed, so \
          it must be from 0 to 34360",
+    );
+    let million = "turns = 3\nclients = 1_000_000\n[behaviour]\npost = 50\n[message]\n";
+    one(
+        &format!("{million}objects = 800\nsize = 100"),
+        "6: message.objects = 800: makes about 19250000000 bytes of posts per turn, with 100 bytes and 48 for each object; at \
+         most 17179869184 are allowed, so it must be from 0 to 713",
+    );
+    // Half a million posts of 34,359 bytes fit, and of 713 objects with 100 bytes, but nothing besides.
+    for fits in ["size = 34_359", "objects = 713\nsize = 100"] {
+        Scenario::from_toml("evening.toml", &format!("{million}{fits}")).unwrap();
+    }
+    one(
+        &format!("{million}objects = 714\nsize = 100"),
+        "6: message.objects = 714: makes about 17186000000 bytes of posts per turn, with 100 bytes and 48 for each object; at \
+         most 17179869184 are allowed, so it must be from 0 to 713",
     );
     one(
         &format!("{GOOD}[[work]]\nkind = \"memory\"\namount = 300_000_000"),
@@ -173,6 +199,8 @@ fn the_guide_says_the_limits() {
     says("directories", DIRECTORIES);
     says("seed", 0..=u32::MAX);
     says("message.size", MESSAGE_BYTES);
+    says("message.objects", OBJECTS);
+    assert!(guide.contains(&format!("counted as {OBJECT_BYTES} bytes")));
     says("message.history", HISTORY);
     says("work.amount", WORK_AMOUNT);
     assert!(guide.contains(&format!("{} bytes", thousands(LINE_BYTES_MAX as u64))));

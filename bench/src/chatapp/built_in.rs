@@ -28,7 +28,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "master-worker",
     "divide-and-conquer",
     "many-idle",
-    "growing"
+    "growing",
+    "graphs"
 ];
 
 impl BuiltIn {

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::chat::{Chat, chat_id, content, receipt, turn_of};
+use super::chat::{Chat, chat_id, post_name, receipt, turn_of};
 use super::counts::Totals;
 use super::directory::Directory;
 use super::driven::Act;
 use super::messages::{
     Accepted, Acknowledge, Befriend, Befriended, ChatClosed, Deliver, Done, Engage, Finish, Finished, Found, Invite,
-    Join, Joined, Leave, Left, LogOut, Lookup, MakeMove, Meet, Offline, Payload, Perform, Post, Posted,
+    Join, Joined, Leave, Left, LogOut, Lookup, MakeMove, Meet, Offline, Perform, Post, Posted,
 };
 use super::odds::Choice;
+use super::payload::Payload;
 use super::random::{Dice, mix32, mix64};
+use super::scenario::MessageShape;
 use super::tally::{Membership, Move, OwnChats, Tally};
 use super::tour::{Heard, Luggage, Order, Tour, Travel, Travelled};
 use super::town::{Town, in_place};
@@ -157,10 +159,11 @@ impl Client {
         membership.chat.tell(Leave { turn, id: self.id, client: ctx.this() });
     }
 
-    fn post(&mut self, turn: u32, at: usize, (size, byte): (u32, u8), ctx: &mut Context<Self>) {
-        let payload: Payload = (size > 0).then(|| std::iter::repeat_n(byte, size as usize).collect());
+    fn post(&mut self, turn: u32, at: usize, bytes: (u32, u8), objects: u32, ctx: &mut Context<Self>) {
+        let Membership { id, chat } = self.chats[at];
+        let payload = Payload::new(post_name(id, turn, self.id), bytes, objects);
         self.waiting += 1;
-        self.chats[at].chat.tell(Post { turn, id: self.id, client: ctx.this(), payload });
+        chat.tell(Post { turn, id: self.id, client: ctx.this(), payload });
     }
 
     fn totals(&self) -> Totals {
@@ -234,7 +237,8 @@ impl Handler<MakeMove> for Client {
                 Move::Leave
             }
             Choice::Post { at, byte } => {
-                self.post(turn, at, (self.town.scenario.message.size, byte), ctx);
+                let MessageShape { size, objects, .. } = self.town.scenario.message;
+                self.post(turn, at, (size, byte), objects, ctx);
                 Move::Post
             }
         };
@@ -258,8 +262,8 @@ impl Handler<Perform> for Client {
                 self.leave_chat(turn, self.place_of(chat), ctx);
                 Move::Leave
             }
-            Act::Post { chat, size, byte } => {
-                self.post(turn, self.place_of(chat), (size, byte), ctx);
+            Act::Post { chat, size, byte, objects } => {
+                self.post(turn, self.place_of(chat), (size, byte), objects, ctx);
                 Move::Post
             }
         };
@@ -326,7 +330,9 @@ impl Handler<Left> for Client {
 impl Handler<Deliver> for Client {
     #[inline]
     fn handle(&mut self, message: Deliver, _: &mut Context<Self>) {
-        let receipt = receipt(content(message.post, &message.payload), self.id);
+        let walk = message.payload.walk();
+        let receipt = receipt(message.payload.content(message.post, walk), self.id);
+        self.tally.walked += walk.objects;
         self.tally.received += 1;
         self.tally.received_sum = self.tally.received_sum.wrapping_add(receipt);
         if let Some(luggage) = &mut self.luggage {

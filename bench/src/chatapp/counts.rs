@@ -162,6 +162,33 @@ impl Delivery {
 }
 
 counters! {
+    /// The objects of the graphs that were posted.
+    pub struct Graphs {
+        /// Objects of posts, times the members of their chat at the time (counted by the chats).
+        expected,
+        /// Objects that members walked through, each once in each post (counted by the clients).
+        walked,
+    }
+}
+
+impl Graphs {
+    /// Says whether every member came by every object of what was posted to it, and by no other. That they are the right objects,
+    /// linked as they were, is in the checksums of [`Delivery::verdict`].
+    ///
+    /// # Errors
+    /// Both sides' numbers, if they do not agree.
+    pub fn verdict(&self) -> Result<(), String> {
+        let Graphs { expected, walked } = *self;
+        match i128::from(walked) - i128::from(expected) {
+            0 => Ok(()),
+            difference => {
+                Err(format!("objects posted to members, and objects walked: {expected}, {walked} ({difference:+})"))
+            }
+        }
+    }
+}
+
+counters! {
     /// How the world grew.
     pub struct Growth {
         /// Friendships made at the start.
@@ -190,6 +217,8 @@ pub struct Totals {
     pub delivery: Delivery,
     /// Chats, friendships, memberships.
     pub growth: Growth,
+    /// The objects of posts.
+    pub graphs: Graphs,
     /// Sum of hashes of every client's final state and work.
     pub state_sum: u64,
     /// The order in which posts came to the members. Looked at where several theaters play.
@@ -202,6 +231,7 @@ impl AddAssign<&Totals> for Totals {
         self.moves += &other.moves;
         self.delivery += &other.delivery;
         self.growth += &other.growth;
+        self.graphs += &other.graphs;
         self.state_sum = self.state_sum.wrapping_add(other.state_sum);
         self.order.wrong += other.order.wrong;
         self.order.over_a_move += other.order.over_a_move;

@@ -11,6 +11,7 @@ use super::client::Client;
 use super::counts::Totals;
 use super::driven::Act;
 use super::guide::Guide;
+use super::payload::Payload;
 use super::tour::Number;
 use super::town::{Town, in_place};
 use super::work::Work;
@@ -145,10 +146,6 @@ pub(super) struct ChatClosed {
     pub last: ActorRef<Client>,
     pub totals: Box<ChatTotals>,
 }
-
-/// The bytes of a post. Every member gets the same immutable bytes by reference count: that is what sending a large
-/// message without a copy costs here. An empty post is `None` and costs not even that.
-pub(super) type Payload = Option<Arc<[u8]>>;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Post {

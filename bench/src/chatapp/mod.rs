@@ -69,7 +69,8 @@
 //!
 //! Chats count what they owe (posts times members), clients what they get, chats again what is acknowledged; each with the
 //! sum of a 64-bit hash over (chat, turn, poster, payload, member). The three must agree at the end, to the last message
-//! ([`Delivery::verdict`]). Independently, each move's account of the messages it caused, summed up turn by turn, must agree
+//! ([`Delivery::verdict`]). Where posts hold graphs of objects (`graph.rs`), a member walks through the graph, and what it has come by is
+//! part of that hash; the chat takes what the poster says that it made. The objects are counted, too ([`Graphs::verdict`]). Independently, each move's account of the messages it caused, summed up turn by turn, must agree
 //! with what the senders counted by kind. A message that is never answered stops the world; the system is then idle before
 //! it has ended, which [`run()`] notices, and it has the actors report what they have.
 //!
@@ -85,10 +86,12 @@ mod client;
 mod counts;
 mod directory;
 pub mod driven;
+mod graph;
 mod growth;
 mod guide;
 mod messages;
 mod odds;
+mod payload;
 pub(crate) mod random;
 mod reader;
 mod report;
@@ -103,14 +106,15 @@ mod work;
 mod world;
 
 pub use built_in::{BUILT_IN, BuiltIn};
-pub use counts::{Delivery, Growth, Messages, Moves, Totals};
+pub use counts::{Delivery, Graphs, Growth, Messages, Moves, Totals};
+pub use graph::OBJECT_BYTES;
 pub use growth::{Memory, SAMPLES, Sample, Slope};
 pub use guide::Trips;
 pub use reader::{Problem, ScenarioError};
 pub use report::{Actors, Check, DeliveryCounts, Report};
 pub use run::{Fault, FaultKind, Options, Progress, RunError, run, run_in};
 pub use scenario::{
-    Behaviour, CLIENTS, Connectedness, DIRECTORIES, FRIENDSHIPS_MAX, HISTORY, MESSAGE_BYTES, MessageShape,
+    Behaviour, CLIENTS, Connectedness, DIRECTORIES, FRIENDSHIPS_MAX, HISTORY, MESSAGE_BYTES, MessageShape, OBJECTS,
     POSTED_BYTES_PER_TURN_MAX, Scenario, TURNS, WORK_AMOUNT, WorkKind, WorkShare,
 };
 pub use spread::{Census, Spread, Watch};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use playhouse::prelude::*;
 use serde::Serialize;
 
-use super::counts::{Delivery, Growth, Messages, Moves, Totals};
+use super::counts::{Delivery, Graphs, Growth, Messages, Moves, Totals};
 use super::growth::Memory;
 use super::random::mix64;
 use super::scenario::Scenario;
@@ -57,6 +57,8 @@ pub struct Report {
     pub messages_by_kind: Messages,
     /// The delivery of posts, in numbers.
     pub delivery: DeliveryCounts,
+    /// The objects of the posts: those that members were to walk through, and those that they did.
+    pub graphs: Graphs,
     /// A hash of all counts, of what was delivered to whom, and of the final state of every client.
     pub checksum: String,
     /// Whether all is well.
@@ -143,6 +145,9 @@ impl Report {
                 outcome.account
             ));
         }
+        if let Err(problem) = totals.graphs.verdict() {
+            check.fail(format!("not every member came by every object of what was posted: {problem}"));
+        }
         if dead_letters > 0 {
             check.fail(format!("{dead_letters} messages went to actors that had ended"));
         }
@@ -174,6 +179,7 @@ impl Report {
             growth: totals.growth,
             messages_by_kind: totals.messages,
             delivery: DeliveryCounts { posts, expected, received, acknowledged },
+            graphs: totals.graphs,
             checksum: format!("{:#018x}", checksum(&totals)),
             check,
             statistics: system.stats().total.pairs().into_iter().collect(),
@@ -194,7 +200,9 @@ impl Report {
 
 /// One number for all that is counted.
 fn checksum(totals: &Totals) -> u64 {
-    let Totals { messages, moves, delivery, growth, state_sum, order: _ } = totals;
-    let counters = messages.named().chain(moves.named()).chain(delivery.named()).chain(growth.named());
+    let Totals { messages, moves, delivery, growth, graphs, state_sum, order: _ } = totals;
+    // Posts without objects have the checksum that they had before there were any.
+    let graphs = graphs.named().filter(|(_, objects)| *objects > 0);
+    let counters = messages.named().chain(moves.named()).chain(delivery.named()).chain(growth.named()).chain(graphs);
     counters.fold(mix64(*state_sum), |sum, (_, count)| mix64(sum ^ count))
 }

@@ -49,6 +49,10 @@ pub enum FaultKind {
     Duplicate,
     /// The chat panics instead.
     Crash,
+    /// It has a graph of as many other objects.
+    Exchange,
+    /// It has a graph of one object fewer.
+    Prune,
 }
 
 /// How far a world has come.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::graph::OBJECT_BYTES;
 use super::random::{Chance, Dice};
 use super::reader::{Problem, Reader, ScenarioError, Section};
 use super::work::Work;
@@ -19,13 +20,15 @@ pub const CLIENTS: RangeInclusive<u32> = 1..=10_000_000;
 pub const DIRECTORIES: RangeInclusive<u32> = 1..=100_000;
 /// The allowed sizes of a posted message, in bytes.
 pub const MESSAGE_BYTES: RangeInclusive<u32> = 0..=16_777_216;
+/// The allowed numbers of objects in the graph of a posted message.
+pub const OBJECTS: RangeInclusive<u32> = 0..=1_000_000;
 /// The allowed numbers of posts that a chat keeps.
 pub const HISTORY: RangeInclusive<u32> = 0..=1_000_000;
 /// The allowed amounts of busy work per move: steps, or bytes.
 pub const WORK_AMOUNT: RangeInclusive<u32> = 0..=1_000_000_000;
 /// The most friend requests that a world may be expected to make when it starts.
 pub const FRIENDSHIPS_MAX: f64 = 100_000_000.0;
-/// The most bytes that the posts of one turn may be expected to hold.
+/// The most bytes that the posts of one turn may be expected to hold, with [`OBJECT_BYTES`](super::OBJECT_BYTES) for each object.
 pub const POSTED_BYTES_PER_TURN_MAX: f64 = 16.0 * 1024.0 * 1024.0 * 1024.0;
 
 /// A ChatApp world: how many actors there are and how they behave.
@@ -76,6 +79,8 @@ pub struct Connectedness {
 pub struct MessageShape {
     /// The bytes of a posted message.
     pub size: u32,
+    /// The objects of the graph that is posted besides; with 0 there is none.
+    pub objects: u32,
     /// How many of its latest posts a chat keeps.
     pub history: u32,
 }
@@ -136,6 +141,7 @@ impl Scenario {
         let mut section = root.section(r, "message");
         let message = MessageShape {
             size: section.integer(r, "size", MESSAGE_BYTES, Some(0)),
+            objects: section.integer(r, "objects", OBJECTS, Some(0)),
             history: section.integer(r, "history", HISTORY, Some(16)),
         };
         section.close(r);
@@ -230,14 +236,25 @@ impl Scenario {
             );
             blame("connectedness.befriend", &["clients", "connectedness", "connectedness.befriend"], what);
         }
-        let posted = clients * post / 100.0 * f64::from(self.message.size);
-        if posted > POSTED_BYTES_PER_TURN_MAX {
-            let most = POSTED_BYTES_PER_TURN_MAX / (clients * post / 100.0);
+        let posts = clients * post / 100.0;
+        let MessageShape { size, objects, .. } = self.message;
+        let keys = ["clients", "message", "message.size", "message.objects", "behaviour", "behaviour.post"];
+        let (of_bytes, of_objects) = (posts * f64::from(size), posts * f64::from(objects) * f64::from(OBJECT_BYTES));
+        let posted = of_bytes + of_objects;
+        if of_bytes > POSTED_BYTES_PER_TURN_MAX {
+            let most = POSTED_BYTES_PER_TURN_MAX / posts;
             let what = format!(
-                "makes about {posted:.0} bytes of posts per turn; at most {POSTED_BYTES_PER_TURN_MAX:.0} are allowed, so it \
+                "makes about {of_bytes:.0} bytes of posts per turn; at most {POSTED_BYTES_PER_TURN_MAX:.0} are allowed, so it \
                  must be from 0 to {most:.0}"
             );
-            blame("message.size", &["clients", "message", "message.size", "behaviour", "behaviour.post"], what);
+            blame("message.size", &keys, what);
+        } else if posted > POSTED_BYTES_PER_TURN_MAX {
+            let most = ((POSTED_BYTES_PER_TURN_MAX - of_bytes) / posts / f64::from(OBJECT_BYTES)).floor();
+            let what = format!(
+                "makes about {posted:.0} bytes of posts per turn, with {size} bytes and {OBJECT_BYTES} for each object; at most \
+                 {POSTED_BYTES_PER_TURN_MAX:.0} are allowed, so it must be from 0 to {most:.0}"
+            );
+            blame("message.objects", &keys, what);
         }
         let shares: f64 = self.work.iter().map(|work| work.share).sum();
         if shares > 100.0 + ROUNDING {

@@ -88,11 +88,17 @@ impl fmt::Display for Report {
         let verdict = match (self.check.passed, delivery.posts) {
             (false, _) => "FAILED".to_owned(),
             (true, 0) => "passed: nothing was posted".to_owned(),
-            (true, posts) => format!(
-                "passed: {} reached every member of their chats exactly once ({})",
-                plural(posts, "post"),
-                plural(delivery.received, "delivery")
-            ),
+            (true, posts) => {
+                let walked = match self.graphs.walked {
+                    0 => String::new(),
+                    objects => format!(", {} walked", plural(objects, "object")),
+                };
+                format!(
+                    "passed: {} reached every member of their chats exactly once ({}{walked})",
+                    plural(posts, "post"),
+                    plural(delivery.received, "delivery")
+                )
+            }
         };
         write!(t.f, "{:<LABEL_CHARS$}{verdict}", "delivery check")
     }

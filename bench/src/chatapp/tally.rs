@@ -6,7 +6,7 @@ use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::chat::{Chat, ChatTotals};
-use super::counts::{Delivery, Growth, Messages, Moves, Totals};
+use super::counts::{Delivery, Graphs, Growth, Messages, Moves, Totals};
 use super::directory::IdHash;
 use super::tour::Order;
 
@@ -15,6 +15,8 @@ use super::tour::Order;
 pub(super) struct Tally {
     pub received: u64,
     pub received_sum: u64,
+    /// Objects of what was received.
+    pub walked: u64,
     pub worked: u32,
     /// By [`Move`].
     pub moves: [u32; 5],
@@ -100,6 +102,7 @@ impl Tally {
                 leaves: leave,
                 memberships,
             },
+            graphs: Graphs { expected: own.totals.objects, walked: self.walked },
             state_sum,
             order: Order::default(),
         }

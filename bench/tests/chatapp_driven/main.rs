@@ -26,7 +26,7 @@ fn lively() -> Scenario {
         seed: 3,
         behaviour: Behaviour { new_chat: 15.0, leave: 30.0, post: 45.0 },
         connectedness: Connectedness { befriend: 10.0, invite: 40.0 },
-        message: MessageShape { size: 33, history: 2 },
+        message: MessageShape { size: 33, objects: 0, history: 2 },
         work: vec![
             WorkShare { share: 30.0, kind: WorkKind::Compute, amount: 200, spread: 90.0 },
             WorkShare { share: 30.0, kind: WorkKind::Memory, amount: 2000, spread: 50.0 },
@@ -215,6 +215,53 @@ fn each_built_in_scenario_can_be_driven() {
         drive(&file.open(), &stage.address(), |_| ()).unwrap();
         assert_eq!(stage.played().counts(), by_dice(&scenario), "{}", built_in.name);
     }
+}
+
+/// The lively world, whose posts are graphs, too.
+fn with_graphs() -> Scenario {
+    Scenario { message: MessageShape { objects: 25, ..lively().message }, ..lively() }
+}
+
+#[test]
+fn a_driven_world_of_graphs_is_the_one_of_the_dice() {
+    let text = recorded(&with_graphs());
+    let file = File::new("graphs-of-dice.chat", &text);
+    let expected = by_dice(&with_graphs());
+    assert_eq!(expected.graphs.walked, 25 * expected.delivery.received);
+    for workers in [1, 2] {
+        let stage = Stage::of(&with_graphs(), &on(workers));
+        let driven = drive(&file.open(), &stage.address(), |_| ()).unwrap();
+        let report = stage.played();
+        assert_eq!(report.counts(), expected, "{workers} workers");
+        assert!(report.check.passed, "{:?}", report.check.problems);
+        assert_eq!(driven.report["graphs"]["walked"], expected.graphs.walked);
+    }
+    // The recording is that of the world without, but for the number behind each post, and what it is for.
+    let lines = |text: &str| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
+    let named: Vec<String> = lines(&recorded(&lively()))
+        .into_iter()
+        .map(|line| if line.starts_with("post ") { format!("{line} 25") } else { line })
+        .collect();
+    assert_eq!(lines(&text), named);
+    assert_ne!(text.lines().nth(1), recorded(&lively()).lines().nth(1));
+}
+
+#[test]
+fn a_driver_may_post_graphs_of_any_size() {
+    let Parts { header, .. } = Parts::of(&recorded(&lively()));
+    let stage = Stage::of(&lively(), &on(2));
+    let mut script = header;
+    (0..80).for_each(|id| script += &format!("client {id} idle 0{}\n", if id == 0 { "" } else { " 0" }));
+    script += "ready\nturn 1\nchat 0 5 6 7\nend 1\nturn 2\npost 0 1.0 0 0 1\npost 5 1.0 9 9 1000\npost 6 1.0 5 5\n";
+    script += "post 7 1.0 5 5 0\nend 2\nclose\n";
+    let mut hand = Hand::call(&stage);
+    hand.say(script);
+    let answers = hand.rest();
+    assert_eq!(answers.lines().count(), 4, "{answers}");
+    let report = stage.played();
+    assert!(report.check.passed, "{:?}", report.check.problems);
+    // To four members each.
+    assert_eq!((report.delivery.received, report.graphs.walked), (16, 4 * 1001));
 }
 
 #[test]

@@ -82,6 +82,9 @@ fn what_is_wrong_is_refused_with_what_and_where_and_changes_nothing() {
     refused(wait, &fourth("post 7 9.9 5 1\n"), &["error 4 ", "client 7 was not in chat 9.9"]);
     refused(wait, &fourth("post 7 9.9 16777217 1\n"), &["error 4 ", "from 0 to 16777216 bytes, not 16777217"]);
     refused(wait, &fourth("post 7 9.9 5 256\n"), &["error 4 ", "\"256\" is no number that can be there"]);
+    refused(wait, &fourth("post 7 9.9 5 1 1000001\n"), &["error 4 ", "from 0 to 1000000 objects, not 1000001"]);
+    refused(wait, &fourth("post 7 9.9 5 1 many\n"), &["error 4 ", "\"many\" is no number", "BYTES BYTE [OBJECTS]"]);
+    refused(wait, &fourth("post 7 9.9 5 1 2 3\n"), &["error 4 ", "\"3\" is too much", "BYTES BYTE [OBJECTS]"]);
     refused(wait, &fourth("chat 7 7\n"), &["error 4 ", "client 7 cannot invite 7, who is no friend of it"]);
     refused(wait, &fourth("end 5\n"), &["error 4 ", "end 5 is out of order: this is turn 4"]);
     // Half of it, and all but its end: what is right in it is not played either.

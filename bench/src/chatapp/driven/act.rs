@@ -15,7 +15,7 @@ pub enum Act {
     NewChat(Box<[u32]>),
     /// Leave this chat.
     Leave(u64),
-    /// Post so many bytes, each the same, to this chat.
+    /// Post so many bytes, each the same, and a graph of objects to this chat.
     Post {
         /// The chat: the turn that it was started in (high half), and who started it (low half).
         chat: u64,
@@ -23,6 +23,8 @@ pub enum Act {
         size: u32,
         /// What each of them is.
         byte: u8,
+        /// The objects of the graph; 0 for none.
+        objects: u32,
     },
 }
 

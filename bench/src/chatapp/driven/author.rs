@@ -8,7 +8,7 @@ use super::script::{FORMAT, Header, kind_of};
 use crate::chatapp::messages::Engage;
 use crate::chatapp::odds::{Choice, Odds};
 use crate::chatapp::random::Dice;
-use crate::chatapp::scenario::Scenario;
+use crate::chatapp::scenario::{MessageShape, Scenario};
 
 /// What was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,10 @@ fn act(scenario: &Scenario, odds: &Odds, ledger: &Ledger, id: u32, dice: &mut Di
             Act::NewChat(invited.collect())
         }
         Choice::Leave { at } => Act::Leave(chats[at]),
-        Choice::Post { at, byte } => Act::Post { chat: chats[at], size: scenario.message.size, byte },
+        Choice::Post { at, byte } => {
+            let MessageShape { size, objects, .. } = scenario.message;
+            Act::Post { chat: chats[at], size, byte, objects }
+        }
     }
 }
 
@@ -98,7 +101,8 @@ fn write_act(out: &mut impl Write, id: u32, act: &Act) -> io::Result<()> {
             write_ids(out, invited)
         }
         Act::Leave(chat) => writeln!(out, "leave {id} {}", Chat(*chat)),
-        Act::Post { chat, size, byte } => writeln!(out, "post {id} {} {size} {byte}", Chat(*chat)),
+        Act::Post { chat, size, byte, objects: 0 } => writeln!(out, "post {id} {} {size} {byte}", Chat(*chat)),
+        Act::Post { chat, size, byte, objects } => writeln!(out, "post {id} {} {size} {byte} {objects}", Chat(*chat)),
     }
 }
 

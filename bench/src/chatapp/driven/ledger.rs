@@ -2,8 +2,9 @@
 
 use super::act::{Act, Chat};
 use crate::chatapp::chat::chat_id;
+use crate::chatapp::graph::OBJECT_BYTES;
 use crate::chatapp::messages::Engage;
-use crate::chatapp::scenario::{FRIENDSHIPS_MAX, MESSAGE_BYTES, POSTED_BYTES_PER_TURN_MAX, Scenario};
+use crate::chatapp::scenario::{FRIENDSHIPS_MAX, MESSAGE_BYTES, OBJECTS, POSTED_BYTES_PER_TURN_MAX, Scenario};
 
 /// A world as it stands between two turns, for one who looks at all of it.
 pub(super) struct Ledger {
@@ -74,12 +75,23 @@ impl Ledger {
                 }
             }
             Act::Leave(chat) => self.check_member(id, *chat),
-            Act::Post { chat, size, .. } => {
+            Act::Post { chat, size, objects, .. } => {
                 if !MESSAGE_BYTES.contains(size) {
                     return Err(format!("a post has from 0 to {} bytes, not {size}", MESSAGE_BYTES.end()));
                 }
+                if !OBJECTS.contains(objects) {
+                    return Err(format!("a post has from 0 to {} objects, not {objects}", OBJECTS.end()));
+                }
                 self.check_member(id, *chat)
             }
+        }
+    }
+
+    /// The bytes that a move posts, those of its objects included.
+    pub fn posted(act: &Act) -> u64 {
+        match act {
+            Act::Post { size, objects, .. } => u64::from(*size) + u64::from(*objects) * u64::from(OBJECT_BYTES),
+            Act::Nothing | Act::NoChat | Act::NewChat(_) | Act::Leave(_) => 0,
         }
     }
 
@@ -88,7 +100,7 @@ impl Ledger {
         match bytes as f64 <= 2.0 * POSTED_BYTES_PER_TURN_MAX {
             true => Ok(()),
             false => Err(format!(
-                "the posts of this turn hold {bytes} bytes; at most {:.0} are allowed",
+                "the posts of this turn hold {bytes} bytes, with {OBJECT_BYTES} for each object; at most {:.0} are allowed",
                 2.0 * POSTED_BYTES_PER_TURN_MAX
             )),
         }
@@ -141,5 +153,21 @@ fn check_rising(ids: &[u32]) -> Result<(), String> {
     match ids.windows(2).find(|pair| pair[0] >= pair[1]) {
         Some(pair) => Err(format!("ids rise: {} cannot come behind {}", pair[1], pair[0])),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posts_hold_their_bytes_and_their_objects() {
+        let post = |size, objects| Act::Post { chat: 1, size, byte: 0, objects };
+        assert_eq!(Ledger::posted(&post(10, 0)), 10);
+        assert_eq!(Ledger::posted(&post(10, 1_000_000)), 48_000_010);
+        assert_eq!(Ledger::posted(&Act::Leave(1)), 0);
+        assert_eq!(Ledger::check_posted(1 << 35), Ok(()));
+        let what = Ledger::check_posted((1 << 35) + 1).unwrap_err();
+        assert!(what.contains("34359738369 bytes, with 48 for each object; at most 34359738368"), "{what}");
     }
 }

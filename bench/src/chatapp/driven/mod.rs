@@ -21,6 +21,7 @@
 //! turn 1                                          then the turns, each once, from the first one on
 //! chat 3 7 9 12                                   client 3 starts a chat and invites these friends, by rising id
 //! post 5 1.3 64 165                               client 5 posts 64 bytes, each 165, to the chat that client 3 started in turn 1
+//! post 7 1.3 64 31 100                            client 7, too, with a graph of 100 objects
 //! leave 9 1.3                                     client 9 leaves that chat
 //! none 10                                         client 10 wants to leave or to post, and is in no chat
 //! end 1                                           who is not named does nothing; by rising id, each at most once
