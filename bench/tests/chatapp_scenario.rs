@@ -116,7 +116,7 @@ fn impossible_sizes_are_named_with_what_is_allowed() {
     one(
         "turns = 3\nclients = 1_000_000\n[behaviour]\npost = 50\n[message]\nsize = 1_000_000",
         "6: message.size = 1_000_000: makes about 500000000000 bytes of posts per turn; at most 17179869184 are allowed, so \
-         it must be from 0 to 34360",
+         it must be from 0 to 34359",
     );
     let million = "turns = 3\nclients = 1_000_000\n[behaviour]\npost = 50\n[message]\n";
     one(

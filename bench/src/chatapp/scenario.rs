@@ -242,7 +242,7 @@ impl Scenario {
         let (of_bytes, of_objects) = (posts * f64::from(size), posts * f64::from(objects) * f64::from(OBJECT_BYTES));
         let posted = of_bytes + of_objects;
         if of_bytes > POSTED_BYTES_PER_TURN_MAX {
-            let most = POSTED_BYTES_PER_TURN_MAX / posts;
+            let most = (POSTED_BYTES_PER_TURN_MAX / posts).floor();
             let what = format!(
                 "makes about {of_bytes:.0} bytes of posts per turn; at most {POSTED_BYTES_PER_TURN_MAX:.0} are allowed, so it \
                  must be from 0 to {most:.0}"

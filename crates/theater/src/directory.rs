@@ -246,7 +246,6 @@ impl Directory {
 
     /// `theater` is lost, and all that was known of it, but for who is `sought`.
     pub(crate) fn forget(&self, theater: u64, sought: &FxHashSet<ActorId>) {
-        self.links().remove(&theater);
         {
             let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
             lost.truncate(LOST_MAX - 1);
@@ -262,6 +261,13 @@ impl Directory {
         });
         names.retain(|id, far| far.theater != theater || moved.contains_key(id) || sought.contains(id));
         met.retain(|_, id| names.contains_key(id));
+        drop(known);
+        self.links().remove(&theater);
+    }
+
+    /// Whether the link with `theater` is lost, and not all is forgotten yet. Until then there is no other one.
+    pub(crate) fn is_forgetting(&self, theater: u64) -> bool {
+        self.links().get(&theater).and_then(Weak::upgrade).is_some_and(|link| link.is_lost())
     }
 
     /// The place of the actor with this identity: theater, slot and life of its birth.
@@ -285,6 +291,15 @@ impl Directory {
         self.again(id, move |id, controls| match controls {
             Some(controls) => (controls.watch)(id, watcher, Notify::Call(notify)),
             None => notify(StopReason::TheaterLost),
+        });
+    }
+
+    /// Has the actor watched no more some milliseconds later, whatever the way from its place is then.
+    pub(crate) fn unwatch_again(&self, id: ActorId, watcher: Watcher) {
+        self.again(id, move |id, controls| {
+            if let Some(controls) = controls {
+                (controls.unwatch)(id, watcher);
+            }
         });
     }
 

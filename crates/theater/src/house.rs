@@ -359,6 +359,9 @@ impl House {
                 links.aliases.insert(address, hello.incarnation);
                 return Ok(Some(link));
             }
+            if self.directory.is_forgetting(hello.incarnation) {
+                return Ok(None);
+            }
             self.new_link(&mut links, &hello, Some(address))
         };
         link.prepare(1);
@@ -482,6 +485,9 @@ impl House {
                     drop(links);
                     known.link.lose();
                     links = self.links();
+                }
+                if self.directory.is_forgetting(hello.incarnation) {
+                    return (Reply::Busy, None);
                 }
                 let link = self.new_link(&mut links, hello, None);
                 link.prepare(1);

@@ -13,7 +13,8 @@
 //! the two theaters is lost. If B is lost before A has heard of 2, A goes on with what it has, and all mail: what the actor
 //! did in B is lost with B. If A is lost, B has the actor, or has never had it all; then it is lost with A. (Who is lost and
 //! who is only out of reach is decided by `lost_after`: two theaters that are apart for longer than that and both live on may
-//! both go on with an actor that was on its way between them.)
+//! both go on with an actor that was on its way between them. So may two of which one holds the other for lost for another reason: it
+//! does not keep to the protocol, say.)
 //!
 //! From B it is not sent on before A has said that it has heard of 2 ([`Heard`](crate::frame::Head::Heard)), or is lost: if B
 //! were lost in between, A would go on with an actor that lives in a third theater.

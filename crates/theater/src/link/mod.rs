@@ -616,17 +616,14 @@ impl Link {
 
     /// The session has ended: everybody who waits is told, and what was not acknowledged becomes dead letters.
     pub(crate) fn lose(&self) {
-        if self.is_lost() {
-            return;
-        }
-        self.note_changed();
-        if self.lost.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        seam(2);
         // Whoever releases a place meanwhile takes its watchers along, or has done so.
         let (outbound, asks, mut watching, mut watches, connection, places) = {
             let mut out = lock(&self.out);
+            // Under the lock: who sees it finds no connection any more, and acknowledges nothing that was not taken.
+            if self.lost.swap(true, Ordering::AcqRel) {
+                return;
+            }
+            self.note_changed();
             let mut places = lock(&self.places);
             (
                 std::mem::replace(&mut out.outbound, Outbound::new(FRAME_BYTES_MAX)),

@@ -5,6 +5,7 @@ use playhouse_actor::away::Decision;
 use super::*;
 use crate::cycles::Wait;
 use crate::directory::Far;
+use crate::search::Sought;
 
 /// Whether so much is to be written that the other end should begin with it before the handler that sends is over: of a thousand
 /// actors that it starts there, say, which are there a fifth sooner then. Once for each packet: where the connection takes no more,
@@ -175,7 +176,15 @@ impl Link {
                 };
                 match watch {
                     Some(watch) => self.send(Lane::System, |out| Head::Unwatch { to, watch }.write(out)).map(drop),
-                    None => Ok(()),
+                    None => {
+                        // It may watch it by the way that the place is about to have.
+                        if self.is_lost()
+                            && let Some(id) = self.mover(to)
+                        {
+                            self.directory.unwatch_again(id, watcher);
+                        }
+                        Ok(())
+                    }
                 }
             }
             Parcel::Marker(Marker { origin, answer, .. }) => {
@@ -259,9 +268,12 @@ impl Link {
             Err((error, watch)) => {
                 let notify = watch.and_then(|watch| lock(&self.out).forget_watch(watch));
                 let Some(notify) = notify else { return Err(error) };
-                if let Some(id) = self.mover(to) {
-                    // Its place is about to hear that this way leads nowhere, and has another one then, or is given up.
-                    self.directory.watch_again(id, watcher, notify);
+                if self.is_lost()
+                    && let Some(id) = self.mover(to)
+                {
+                    // It may live elsewhere, and its place has not heard yet that this way leads nowhere.
+                    let sought = vec![Sought { id, watchers: vec![(watcher, notify)] }];
+                    Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
                     return Ok(());
                 }
                 notify(StopReason::TheaterLost);

@@ -10,6 +10,7 @@ use playhouse_actor::{
 use serde::{Deserialize, Serialize};
 
 use super::*;
+use crate::frame::{Reply, Resume};
 use crate::{Peer, Theater};
 
 #[derive(Serialize, Deserialize)]
@@ -245,21 +246,82 @@ fn who_comes_as_the_link_is_lost_can_go_on() {
     assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(Ok(())));
 }
 
-#[test]
-fn who_watches_before_a_place_has_heard_of_a_loss_waits_for_that() {
-    let ([here, _there], [peer, _back]) = two();
-    let guest = here.spawn_at(&peer, &Guest).unwrap();
-    guest.ask(Greet).wait().unwrap();
-    // Nobody has told the place.
+/// An actor that lives in the third of these, while the first knows the way over the second, has lost it long ago, and its place
+/// has not heard of that.
+fn lost_and_not_told() -> ([Theater; 3], Peer, ActorRef<Guest>) {
+    let ([here, there], [peer, _]) = two();
+    let third = Theater::builder().listen("127.0.0.1:0").start().unwrap();
+    here.connect(third.address().unwrap()).unwrap();
+    let guest = there.system().spawn(Guest);
+    there.publish("guest", guest);
+    let known = here.find::<Guest>(&format!("playhouse://{}/guest", there.address().unwrap())).wait().unwrap();
+    there.migrate(guest, &there.connect(third.address().unwrap()).unwrap()).wait().unwrap();
+    peer.link.changed_ns.store(0, Ordering::Relaxed);
     peer.link.lost.store(true, Ordering::Release);
+    ([here, there, third], peer, known)
+}
+
+#[test]
+fn who_watches_before_a_place_has_heard_of_a_loss_watches_where_the_actor_is() {
+    let ([here, ..], _peer, known) = lost_and_not_told();
     let (ended, ends) = std::sync::mpsc::channel();
-    here.system().spawn(Watch(guest, ended));
+    here.system().spawn(Watch(known, ended));
     here.system().run_until_idle();
-    // It has another way by the next time.
-    peer.link.lost.store(false, Ordering::Release);
-    eventually(|| !lock(&peer.link.out).watches.is_empty());
-    guest.stop();
+    assert_eq!(known.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(known));
+    known.stop();
     assert_eq!(ends.recv_timeout(Duration::from_secs(60)), Ok(StopReason::Stopped));
+}
+
+/// Begins to watch, and ends it at once.
+struct Glance(ActorRef<Guest>, std::sync::mpsc::Sender<StopReason>);
+impl Actor for Glance {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.watch(self.0);
+        ctx.unwatch(self.0);
+    }
+
+    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+        let _ = self.1.send(down.reason);
+    }
+}
+
+#[test]
+fn who_watches_no_more_before_a_place_has_heard_of_a_loss_is_not_told() {
+    let ([here, ..], peer, known) = lost_and_not_told();
+    let (ended, ends) = std::sync::mpsc::channel();
+    here.system().spawn(Glance(known, ended));
+    here.system().run_until_idle();
+    assert_eq!(known.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(known));
+    let found = peer.link.directory.all_links().into_iter().find(|link| link.handle_of(known.id()).is_some());
+    eventually(|| found.as_ref().is_some_and(|link| lock(&link.out).watches.is_empty()));
+    known.stop();
+    eventually(|| known.ask(Greet).wait() == Err(AskError::Stopped));
+    here.system().run_until_idle();
+    assert!(ends.try_recv().is_err());
+}
+
+#[test]
+fn who_sees_that_a_link_is_lost_finds_no_connection_to_acknowledge_on() {
+    for _ in 0..20 {
+        let (_theaters, [peer, _back]) = two();
+        let link = Arc::clone(&peer.link);
+        let lose = std::thread::spawn(move || link.lose());
+        eventually(|| peer.is_lost());
+        assert!(peer.link.connection().is_none());
+        lose.join().unwrap();
+    }
+}
+
+#[test]
+fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
+    let (_theaters, [peer, back]) = two();
+    let [there, here] = [&back, &peer].map(|peer| peer.link.house().unwrap());
+    let hello = here.hello(None);
+    back.link.lost.store(true, Ordering::Release);
+    assert_eq!(there.receive_hello(&hello).0, Reply::Busy);
+    back.link.lost.store(false, Ordering::Release);
+    back.link.lose();
+    assert!(matches!(there.receive_hello(&hello).0, Reply::Hello(_)));
 }
 
 #[test]
@@ -269,9 +331,9 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     // Later than those of who sees to lost connections.
     let connection = 1_000;
     let received = link.prepare(connection);
-    let resumes = crate::frame::Resume { incarnation: link.incarnation, received, connection };
+    let resumes = Resume { incarnation: link.incarnation, received, connection };
     let exchanged = house.exchange(there.address().unwrap(), &house.hello(Some(resumes)));
-    assert!(matches!(exchanged, Ok((crate::frame::Reply::Hello(_), _))), "it was called again");
+    assert!(matches!(exchanged, Ok((Reply::Hello(_), _))), "it was called again");
     link.lose();
     // The housekeeper may have begun to call, too.
     link.prepare(connection);

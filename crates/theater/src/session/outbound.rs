@@ -79,16 +79,15 @@ impl Outbound {
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), FrameError<E>> {
         let queue = &mut self.queues[lane as usize];
-        let (mut packet, before) = Draft::new(queue, lane, &mut self.pool).finish(self.frame_bytes_max, write)?;
+        let before = Draft::new(queue, lane, &mut self.pool).finish(self.frame_bytes_max, write)?;
+        let packet = queue.back_mut().expect("the frame is in it");
         self.waiting_bytes += packet.bytes.len() - before;
         if packet.bytes.len() <= HEADER_BYTES + PACKET_BYTES_MAX {
             packet.ended = packet.bytes.len();
-            queue.push_back(packet);
             return Ok(());
         }
         let further = packet.split(&mut self.pool);
         self.waiting_bytes += HEADER_BYTES * further.len();
-        queue.push_back(packet);
         queue.extend(further);
         Ok(())
     }

@@ -57,36 +57,35 @@ impl Packet {
     }
 }
 
-/// A frame that is being written into a lane's open packet. Dropped before it is finished, also by a panic of whoever
-/// writes it, it leaves no trace.
+/// A frame that is being written into a lane's open packet, the last one of its queue. Dropped before it is finished, also by a
+/// panic of whoever writes it, it leaves no trace.
 pub(super) struct Draft<'a> {
     queue: &'a mut VecDeque<Packet>,
-    /// None: the draft is finished.
-    packet: Option<Packet>,
     /// Where the frame starts.
     start: usize,
+    finished: bool,
 }
 
 impl<'a> Draft<'a> {
     /// Takes the last packet of the queue, which ends with a frame's end, or a new one.
     pub(super) fn new(queue: &'a mut VecDeque<Packet>, lane: Lane, pool: &mut Pool) -> Draft<'a> {
-        let packet = match queue.pop_back() {
-            Some(open) if open.bytes.len() < FULL_BYTES => open,
-            full => {
-                queue.extend(full);
-                Packet::new(lane, pool)
+        let start = match queue.back() {
+            Some(open) if open.bytes.len() < FULL_BYTES => open.bytes.len(),
+            _ => {
+                queue.push_back(Packet::new(lane, pool));
+                HEADER_BYTES
             }
         };
-        Draft { start: packet.bytes.len(), packet: Some(packet), queue }
+        Draft { queue, start, finished: false }
     }
 
-    /// Writes the frame. Returns the packet, which may be too long now, and how many of its bytes were counted before.
+    /// Writes the frame; the packet may be too long then. Returns how many of its bytes were counted before.
     pub(super) fn finish<E>(
         mut self,
         bytes_max: u32,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<(Packet, usize), FrameError<E>> {
-        let bytes = &mut self.packet.as_mut().expect("not finished").bytes;
+    ) -> Result<usize, FrameError<E>> {
+        let bytes = &mut self.queue.back_mut().expect("it was opened").bytes;
         let body = self.start + PREFIX_BYTES;
         bytes.extend_from_slice(&[0; PREFIX_BYTES]);
         write(bytes).map_err(FrameError::Write)?;
@@ -95,19 +94,21 @@ impl<'a> Draft<'a> {
             return Err(FrameError::TooLarge { bytes: size, bytes_max });
         }
         bytes[self.start..body].copy_from_slice(&(size as u32).to_le_bytes());
-        let counted = if self.start > HEADER_BYTES { self.start } else { 0 };
-        Ok((self.packet.take().expect("not finished"), counted))
+        self.finished = true;
+        Ok(if self.start > HEADER_BYTES { self.start } else { 0 })
     }
 }
 
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
-        if let Some(mut packet) = self.packet.take() {
-            packet.bytes.truncate(self.start);
-            packet.bytes.shrink_to(HEADER_BYTES + PACKET_BYTES_MAX);
-            if self.start > HEADER_BYTES {
-                self.queue.push_back(packet);
-            }
+        if self.finished {
+            return;
+        }
+        if self.start == HEADER_BYTES {
+            self.queue.pop_back();
+        } else if let Some(open) = self.queue.back_mut() {
+            open.bytes.truncate(self.start);
+            open.bytes.shrink_to(HEADER_BYTES + PACKET_BYTES_MAX);
         }
     }
 }
