@@ -93,7 +93,7 @@
 //!
 //! | feature | on by default | what it adds |
 //! |---|---|---|
-//! | `theaters` | yes | [`Theater`], name servers, simulations, transports, TLS; its dependencies need a C compiler |
+//! | `theaters` | yes | [`Theater`], name servers, simulations, transports, TLS; its dependencies are in part compiled from C |
 //! | `metrics` | no | `System::record_metrics` and `Theater::record_metrics`: figures for the `metrics` crate |
 //! | `tracing` | no | `SystemBuilder::tracing`: spans for the `tracing` crate |
 //!
