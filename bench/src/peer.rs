@@ -15,29 +15,25 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Failure, Size};
-use crate::registry::Benchmark;
+use crate::registry::{self, Benchmark};
 use crate::report::{Spread, figure, rounded};
 use crate::runner::{Options, measure_in_child};
 
 pub use run::become_peer;
 
-/// The peers' names; `alone` is Playhouse itself, in a program that has only the benchmarks of one process.
+/// The peers' names; `alone` is Playhouse itself, in a program that has only the benchmarks of [`LOCAL`].
 pub const ALL: [&str; 8] = ["actix", "ractor", "kameo", "pekko", "protoactor", "erlang", "caf", "alone"];
 
 /// The benchmarks of one process, which all of them play.
-pub const LOCAL: [&str; 11] = [
-    "count",
-    "pingpong",
-    "threadring",
-    "ringmulti",
-    "fjcreate",
-    "skynet",
-    "chameneos",
-    "big",
-    "fib",
-    "executor",
-    "repeat",
-];
+pub const LOCAL: [&str; registry::SHARED.len()] = {
+    let mut names = [""; registry::SHARED.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = registry::SHARED[at].name;
+        at += 1;
+    }
+    names
+};
 
 /// The benchmarks of two or four processes, which those of [`REMOTING`] play.
 pub const REMOTE: [&str; 6] = ["rpingpong", "rthroughput", "rcreate", "rrings-1", "rrings-32", "rrings-320"];

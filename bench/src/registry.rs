@@ -112,7 +112,23 @@ impl Target {
     }
 }
 
+/// Those that other actor runtimes play in one process, too. Without the feature `whole` there are no others.
+pub(crate) const SHARED: [Benchmark; 11] = [
+    workloads::count::COUNT,
+    workloads::pingpong::PINGPONG,
+    workloads::rings::THREADRING,
+    workloads::rings::RINGMULTI,
+    workloads::fjcreate::FJCREATE,
+    workloads::skynet::SKYNET,
+    workloads::chameneos::CHAMENEOS,
+    workloads::big::BIG,
+    workloads::fib::FIB,
+    workloads::executor::EXECUTOR,
+    workloads::repeat::REPEAT,
+];
+
 /// The suite's table, then what the papers add.
+#[cfg(feature = "whole")]
 const TABLE: &[Benchmark] = &[
     workloads::count::COUNT,
     workloads::count::COUNT_CROSS,
@@ -174,6 +190,7 @@ const THEATERS: &[Benchmark] = &[
 ];
 
 /// What can be had in one process without running out of memory or patience.
+#[cfg(feature = "whole")]
 const MEMORY: &[Benchmark] = &[workloads::idle::IDLE, workloads::fjcreate::WAVES, workloads::flood::FLOOD];
 
 /// The Savina suite.
@@ -211,12 +228,12 @@ const SAVINA: &[Benchmark] = &[
     savina::bitonicsort::BITONICSORT,
 ];
 
-/// Every benchmark, in the order of the reports. Without the feature `whole` only those of one system.
+/// Every benchmark, in the order of the reports. Without the feature `whole` only those that the peers play in one process.
 pub fn all() -> &'static [Benchmark] {
     #[cfg(feature = "whole")]
     const PARTS: [&[Benchmark]; 4] = [TABLE, THEATERS, MEMORY, SAVINA];
     #[cfg(not(feature = "whole"))]
-    const PARTS: [&[Benchmark]; 2] = [TABLE, MEMORY];
+    const PARTS: [&[Benchmark]; 1] = [&SHARED];
     static ALL: LazyLock<Vec<Benchmark>> = LazyLock::new(|| PARTS.concat());
     &ALL
 }

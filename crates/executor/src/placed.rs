@@ -37,6 +37,7 @@ unsafe fn run_placed<S: Resident, D: Deliverable<S>>(record: NonNull<Record>, op
     ///
     /// # Safety
     /// As for the record that it has come out of, but for its payload.
+    #[inline(never)]
     unsafe fn go_on<S: Resident, D: Deliverable<S>>(record: NonNull<Record>, mail: D, op: Op) -> Outcome {
         let mut loose = Loose::new();
         // SAFETY: by the contract; the record in `loose` is consumed by its thunk, or moved to the list of those that wait.

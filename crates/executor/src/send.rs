@@ -10,7 +10,7 @@ use crate::address::{Lane, RawAddress};
 use crate::core::Core;
 use crate::jitter::seam;
 use crate::mailbox::{self, Room};
-use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Op};
+use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Op, Record};
 use crate::resident::{Resident, Undelivered};
 use crate::segment::{Chain, Segment};
 use crate::signal::Signal;
@@ -73,6 +73,16 @@ impl Log {
     }
 }
 
+/// A log with room for a record, in RUNTIME.
+struct Open {
+    /// Where the record goes.
+    tail: *mut u8,
+    cause: Option<NonZeroU64>,
+    wants_causes: bool,
+    /// RUNTIME was entered for this.
+    in_handler: bool,
+}
+
 impl Worker {
     /// The worker that runs `stage`, as of the last boundary.
     #[inline(always)]
@@ -114,8 +124,27 @@ impl Worker {
     #[inline(never)]
     fn append_slow<S: Resident, D: Deliverable<S>>(&self, dest: u16, to: RawAddress, mail: D) {
         if dest != self.id && usize::from(self.id) >= self.system.config.workers {
-            return self.post_from_dedicated(dest, to, mail);
+            post_outside(&self.system, to, Lane::Normal, mail);
+            return self.posted_from_dedicated(dest, to.stage());
         }
+        let size = record::record_bytes::<D>();
+        match self.open_log(dest, size) {
+            Ok(open) => {
+                // SAFETY: the open segment has room for the record there; aligned since all sizes are multiples of 8.
+                unsafe { mail.write_record(open.tail, to.cell, to.identity()) };
+                self.close_up(dest, to.stage(), open, size);
+            }
+            Err(cause) => post_caused(&self.system, to, Lane::Normal, mail, cause),
+        }
+    }
+
+    /// Opens the log of `dest` for a record of so many bytes, and enters RUNTIME until [`close_up`](Worker::close_up). Err: this
+    /// thread has lost the worker; with what has caused the record.
+    ///
+    /// What of a send does not depend on the message is apart, here and below: compiled for each type of messages, it was a sixth of
+    /// a small program.
+    #[inline(never)]
+    fn open_log(&self, dest: u16, size: usize) -> Result<Open, Option<NonZeroU64>> {
         seam(2_000);
         // In USER still: it is asked of who looks on, who may send something.
         let wants_causes = self.system.lookout.wants_causes();
@@ -124,32 +153,39 @@ impl Worker {
         if in_handler && !self.enter_runtime() {
             seam(100);
             self.flush_detached();
-            return post_caused(&self.system, to, Lane::Normal, mail, cause);
+            return Err(cause);
         }
-        let size = record::record_bytes::<D>() + if cause.is_some() { CAUSE_BYTES } else { 0 };
+        let size = size + if cause.is_some() { CAUSE_BYTES } else { 0 };
         let log = &self.logs[dest as usize];
         let mut tail = log.tail.load(Ordering::Relaxed);
         if log.is_closed() || (Segment::limit(log.last.get()) as usize) - (tail as usize) < size {
             tail = self.extend_log(dest);
         }
-        // SAFETY: the open segment has room for the record (checked against its true limit just now).
+        Ok(Open { tail, cause, wants_causes: wants_causes.is_some(), in_handler })
+    }
+
+    /// A record of `size` bytes was written where the log was opened for it.
+    #[inline(never)]
+    fn close_up(&self, dest: u16, stage: u16, open: Open, mut size: usize) {
+        let log = &self.logs[dest as usize];
+        // SAFETY: the open segment has room for the record and its cause (checked against its true limit just now).
         unsafe {
-            mail.write_record(tail, to.cell, to.identity());
-            if let Some(cause) = cause {
-                record::put_cause(NonNull::new_unchecked(tail.cast()), cause);
+            if let Some(cause) = open.cause {
+                record::put_cause(NonNull::new_unchecked(open.tail.cast()), cause);
+                size += CAUSE_BYTES;
             }
-            log.tail.store(tail.add(size), Ordering::Release);
+            log.tail.store(open.tail.add(size), Ordering::Release);
         }
         let receiver = &self.system.offices[dest as usize];
         let some_stage_full = receiver.full_stages.load(Ordering::Relaxed) > 0;
         let queue_full = dest != self.id && receiver.overloaded.load(Ordering::Relaxed);
-        let stage_full = some_stage_full && self.system.full[to.stage() as usize].is_full();
+        let stage_full = some_stage_full && self.system.full[stage as usize].is_full();
         let claimed = self.tenure.claimed();
-        if (queue_full || stage_full) && in_handler && !claimed.is_null() {
+        if (queue_full || stage_full) && open.in_handler && !claimed.is_null() {
             // SAFETY: in RUNTIME, and the claimed record stays readable until the next one is claimed.
-            unsafe { self.ask_to_mute(self.core(), (*claimed).stage(), (dest, to.stage()), stage_full) };
+            unsafe { self.ask_to_mute(self.core(), (*claimed).stage(), (dest, stage), stage_full) };
         }
-        if queue_full || some_stage_full || wants_causes.is_some() {
+        if queue_full || some_stage_full || open.wants_causes {
             // Every send to this worker comes this way, so the sender is found that is to be muted, and the cause is put down.
             log.end.store(ptr::null_mut(), Ordering::Relaxed);
         } else {
@@ -161,21 +197,20 @@ impl Worker {
             }
         }
         seam(2_000);
-        if in_handler {
+        if open.in_handler {
             self.leave_runtime();
         }
     }
 
     /// A dedicated worker opens no logs to others: its handlers may block for as long as they like, the monitor takes
-    /// nothing over from it, and so what they have sent would wait in a log for their end.
-    fn post_from_dedicated<S: Resident, D: Deliverable<S>>(&self, dest: u16, to: RawAddress, mail: D) {
-        post_outside(&self.system, to, Lane::Normal, mail);
+    /// nothing over from it, and so what they have sent would wait in a log for their end. It has sent to an actor of `stage`.
+    fn posted_from_dedicated(&self, dest: u16, stage: u16) {
         let claimed = self.tenure.claimed();
-        if self.tenure.is_user() && !claimed.is_null() && self.system.is_full(dest, to.stage()) {
+        if self.tenure.is_user() && !claimed.is_null() && self.system.is_full(dest, stage) {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
-            let stage_full = self.system.full[to.stage() as usize].is_full();
-            self.with_core(|core| self.ask_to_mute(core, sender, (dest, to.stage()), stage_full));
+            let stage_full = self.system.full[stage as usize].is_full();
+            self.with_core(|core| self.ask_to_mute(core, sender, (dest, stage), stage_full));
         }
     }
 
@@ -272,22 +307,25 @@ pub(crate) fn try_post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
 #[cold]
 #[inline(never)]
 fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
-    match SystemCore::by_id(to.system()) {
-        Some(system) => {
-            if lane == Lane::Normal && current().is_none() {
-                system.wait_while_overloaded(to.stage());
-            }
-            if to.is_bounded() {
-                post_bounded(&system, to, lane, mail);
-            } else {
-                post_outside(&system, to, lane, mail);
-            }
-        }
+    match system_for(to, lane) {
+        Some(system) if to.is_bounded() => post_bounded(&system, to, lane, mail),
+        Some(system) => post_outside(&system, to, lane, mail),
         None => bounce_unwritten(to, mail, Undelivered::Shutdown),
     }
 }
 
+/// The system of `to`, once this thread need not wait any more to send there.
+#[inline(never)]
+fn system_for(to: RawAddress, lane: Lane) -> Option<Arc<SystemCore>> {
+    let system = SystemCore::by_id(to.system())?;
+    if lane == Lane::Normal && current().is_none() {
+        system.wait_while_overloaded(to.stage());
+    }
+    Some(system)
+}
+
 /// Sends to an actor whose mailbox is bounded: what finds no room is bounced.
+#[inline(never)]
 fn post_bounded<S: Resident, D: Deliverable<S>>(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, mail: D) {
     if let Err((mail, room)) = place(system, to, lane, mail) {
         system.rooms.count(room.on_full());
@@ -314,6 +352,7 @@ fn place<S: Resident, D: Deliverable<S>>(
 }
 
 /// From a worker of the system through its log, so that it stays in order with what else is sent there.
+#[inline(never)]
 fn post_placed<S: Resident, D: Deliverable<S>>(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, mail: D) {
     match current() {
         Some(worker) if worker.system_id == system.id && lane == Lane::Normal => worker.append(to, mail),
@@ -322,6 +361,7 @@ fn post_placed<S: Resident, D: Deliverable<S>>(system: &Arc<SystemCore>, to: Raw
 }
 
 /// Puts `mail` right into the inbox of the receiver's worker.
+#[inline(never)]
 fn post_outside<S: Resident, D: Deliverable<S>>(system: &SystemCore, to: RawAddress, lane: Lane, mail: D) {
     let cause = system.lookout.wants_causes().and_then(|observer| observer.cause());
     post_caused(system, to, lane, mail, cause);
@@ -334,17 +374,34 @@ fn post_caused<S: Resident, D: Deliverable<S>>(
     mail: D,
     cause: Option<NonZeroU64>,
 ) {
-    if to.stage() as usize >= system.route.len() {
-        return bounce_unwritten(to, mail, Undelivered::Stopped);
-    }
     let mut loose = Loose::new();
-    let (record, mut size) = loose.write(mail, to.cell, to.identity());
+    let (record, size) = loose.write(mail, to.cell, to.identity());
+    // SAFETY: a whole record in a place with room for its cause, consumed once.
+    unsafe { post_loose(system, to.stage(), lane, record, size, cause) };
+}
+
+/// # Safety
+/// A whole record of `size` bytes without a cause, which is consumed here, in a place with room for one.
+#[inline(never)]
+unsafe fn post_loose(
+    system: &SystemCore,
+    stage: u16,
+    lane: Lane,
+    record: NonNull<Record>,
+    mut size: usize,
+    cause: Option<NonZeroU64>,
+) {
+    if usize::from(stage) >= system.route.len() {
+        // SAFETY: by the contract.
+        unsafe { (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Stopped)) };
+        return;
+    }
     if let Some(cause) = cause {
-        // SAFETY: a whole record in a place with room for its cause.
+        // SAFETY: by the contract.
         unsafe { record::put_cause(record, cause) };
         size += CAUSE_BYTES;
     }
-    if !system.post(to.stage(), lane, record, size) {
+    if !system.post(stage, lane, record, size) {
         // SAFETY: the record was not taken, so it is consumed here.
         unsafe { (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Shutdown)) };
     }

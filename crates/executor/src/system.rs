@@ -162,6 +162,24 @@ thread_local! {
     static REFUSING: std::cell::RefCell<Option<Arc<SystemCore>>> = const { std::cell::RefCell::new(None) };
 }
 
+/// While this lives, a system refuses what this thread sends; with whoever did before.
+struct Refusing(Option<Arc<SystemCore>>);
+
+impl Refusing {
+    #[inline(never)]
+    fn of(system: &Arc<SystemCore>) -> Refusing {
+        Refusing(REFUSING.replace(Some(Arc::clone(system))))
+    }
+}
+
+impl Drop for Refusing {
+    #[inline(never)]
+    fn drop(&mut self) {
+        let mine = REFUSING.replace(self.0.take());
+        drop(mine);
+    }
+}
+
 impl fmt::Debug for SystemCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SystemCore").field("id", &self.id).field("config", &self.config).finish_non_exhaustive()
@@ -441,23 +459,11 @@ impl SystemCore {
         start: E,
         bound: Option<Mailbox>,
     ) -> Result<Address<S>, (S, String)> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err((state, "the system has been shut down".to_owned()));
-        }
-        let stage = match self.choose_stage(choice) {
-            Ok(stage) => stage,
+        let kind = KindOf::<S>::KIND;
+        let (stage, cell) = match self.vacant_cell(choice, kind.class) {
+            Ok(found) => found,
             Err(why) => return Err((state, why)),
         };
-        let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
-        if self.is_pinned(stage)
-            && lock(&self.posts[owner]).is_none()
-            && let Err(error) = self.try_start_worker(self.new_worker(owner as u16))
-        {
-            lock(&self.dedicated).push(stage);
-            return Err((state, format!("dedicated: the thread could not be started: {error}")));
-        }
-        let kind = KindOf::<S>::KIND;
-        let cell = self.outside.take(owner, kind.class);
         // SAFETY: a vacant cell of the right class, owned by this thread.
         unsafe { Cell::occupy(cell, state, kind, stage, self.id) };
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);
@@ -470,6 +476,24 @@ impl SystemCore {
         // SAFETY: the address has not been given away.
         unsafe { address.send_first(start) };
         Ok(address)
+    }
+
+    /// A cell for an actor that is spawned by a thread that is no worker, and its stage. Err: why there is none.
+    #[inline(never)]
+    fn vacant_cell(self: &Arc<Self>, choice: StageChoice, class: u16) -> Result<(u16, NonNull<Cell>), String> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err("the system has been shut down".to_owned());
+        }
+        let stage = self.choose_stage(choice)?;
+        let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
+        if self.is_pinned(stage)
+            && lock(&self.posts[owner]).is_none()
+            && let Err(error) = self.try_start_worker(self.new_worker(owner as u16))
+        {
+            lock(&self.dedicated).push(stage);
+            return Err(format!("dedicated: the thread could not be started: {error}"));
+        }
+        Ok((stage, self.outside.take(owner, class)))
     }
 
     /// An actor of `stage` has ended.
@@ -546,18 +570,12 @@ impl SystemCore {
 
     /// What `f` drops or bounces is a dead letter of this system, also on a thread that runs none of its actors.
     pub(crate) fn while_refusing<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
-        struct Restore(Option<Arc<SystemCore>>);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                let mine = REFUSING.replace(self.0.take());
-                drop(mine);
-            }
-        }
-        let _restore = Restore(REFUSING.replace(Some(Arc::clone(self))));
+        let _refusing = Refusing::of(self);
         f()
     }
 
     /// The system that a message is a dead letter of which is bounced now.
+    #[inline(never)]
     pub fn of_dead_letter() -> Option<Arc<SystemCore>> {
         REFUSING.try_with(|system| system.borrow().clone()).ok().flatten().or_else(worker::current_system)
     }

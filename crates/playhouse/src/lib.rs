@@ -88,15 +88,27 @@
 //! [`topic`] (publish and subscribe), [`receptionist`] (who is there), [`resource`] (blocking work), [`durable`]
 //! (state that is saved), [`shutdown`] (in phases)
 //! and [`stdout`] (lines that do not mix).
+//!
+//! # Features
+//!
+//! | feature | on by default | what it adds |
+//! |---|---|---|
+//! | `theaters` | yes | [`Theater`], name servers, simulations, transports, TLS; its dependencies are in part compiled from C |
+//! | `metrics` | no | `System::record_metrics` and `Theater::record_metrics`: figures for the `metrics` crate |
+//! | `tracing` | no | `SystemBuilder::tracing`: spans for the `tracing` crate |
+//!
+//! A program whose actors are all in one process is smaller, and built sooner, without `theaters`:
+//! `playhouse = { .., default-features = false }`. `#[actor(remote)]` and `#[actor(mobile)]` work without it too, so a library
+//! of actors leaves it to its users.
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor, warn_needless_clones};
-pub use playhouse_theater::transport;
+#[cfg(feature = "theaters")]
 pub use playhouse_theater::{
     ActorLine, Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Happened, INSPECTOR, Inspect,
     Inspector, LinkLine, LinkState, MessageLine, Migration, NameAsk, NameError, NameServer, Names, Peer, PeerState,
     PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
-    WorkerLine,
+    WorkerLine, transport,
 };
 pub use playhouse_toolbox::{asks, durable, receptionist, remote_topic, resource, router, shutdown, stdout, topic};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
@@ -114,8 +126,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub mod prelude {
     pub use crate::{
         Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, FindChild, GaveUp,
-        Group, Handler, Mailbox, Message, MigrateError, NameError, NameServer, Names, OnFull, Owned, Peer, Phase,
-        Placement, Recipient, SpawnError, SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor,
-        System, Theater, TimerKey, TrySendError, actor,
+        Group, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement, Recipient, SpawnError,
+        SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, TimerKey, TrySendError, actor,
     };
+    #[cfg(feature = "theaters")]
+    pub use crate::{NameError, NameServer, Names, Peer, Theater};
 }

@@ -1,4 +1,4 @@
-//! Playhouse as a peer of itself: a program that has the benchmarks of one system and nothing else, as those of the peers do.
+//! Playhouse as a peer of itself: a program that has the benchmarks which all of them play and nothing else, as theirs do.
 //!
 //! The pages of a program that are mapped count as its memory, and `playhouse` is many programs in one.
 
