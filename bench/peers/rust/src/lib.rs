@@ -286,14 +286,11 @@ pub fn run(peer: &str, version: &str, play: impl FnOnce(&str, Size, usize) -> Op
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [workload, "--size", size, "--workers", workers] = words[..] else {
-        return fail(&format!("usage: {peer} WORKLOAD --size smoke|default --workers N"));
+        fail(&format!("usage: {peer} WORKLOAD --size smoke|default --workers N"));
     };
-    let size = match Size::named(size) {
-        Ok(size) => size,
-        Err(wrong) => return fail(&wrong),
-    };
+    let size = Size::named(size).unwrap_or_else(|wrong| fail(&wrong));
     let Ok(workers) = workers.parse() else {
-        return fail(&format!("`{workers}` is no number of workers"));
+        fail(&format!("`{workers}` is no number of workers"));
     };
     match play(workload, size, workers) {
         Some(Ok((ops, elapsed))) => {
@@ -314,7 +311,8 @@ fn end_with_input() {
     exit(0)
 }
 
-fn fail(text: &str) -> ExitCode {
+/// Ends this process, and says what is wrong. A panic would end only the actor that it is in, and the run would wait for it.
+pub fn fail(text: &str) -> ! {
     eprintln!("{text}");
-    ExitCode::FAILURE
+    exit(1)
 }

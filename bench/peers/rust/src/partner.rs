@@ -1,7 +1,7 @@
 //! Other processes of a workload: this program, started once more.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio, exit};
+use std::process::{Command, Stdio};
 use std::{env, thread};
 
 /// The word behind the program's name that makes it another process.
@@ -45,8 +45,7 @@ pub fn start(mut command: Command) -> Result<String, String> {
         // Its input is held until then: it would end with that.
         let _ = process.wait();
         drop(input);
-        eprintln!("another process has ended");
-        exit(1)
+        crate::fail("another process has ended")
     });
     Ok(line.trim().to_owned())
 }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use super::*;
 
+/// Asks for one actor, which says [`Created`] when it is there.
 #[derive(Serialize, Deserialize)]
 pub struct Create(pub RemoteActorRef<Master>);
 
@@ -16,19 +17,30 @@ struct Begin(RemoteActorRef<Master>);
 #[derive(Actor, RemoteActor)]
 pub struct Master {
     host: RemoteActorRef<Host>,
+    own: Option<RemoteActorRef<Master>>,
     actors: u64,
+    wanted: u64,
     made: Vec<RemoteActorRef<Settler>>,
     finish: Finish,
+}
+
+impl Master {
+    fn want(&mut self, count: u64) {
+        let Some(own) = &self.own else { return };
+        let until = (self.wanted + count).min(self.actors);
+        while self.wanted < until {
+            self.wanted += 1;
+            tell_there(&self.host, Create(own.clone()));
+        }
+    }
 }
 
 impl Message<Begin> for Master {
     type Reply = ();
 
     async fn handle(&mut self, Begin(own): Begin, _: &mut Context<Self, Self::Reply>) {
-        let host = self.host.clone();
-        stream::iter(0..self.actors)
-            .for_each_concurrent(OPEN, move |_| deliver(host.clone(), Create(own.clone())))
-            .await;
+        self.own = Some(own);
+        self.want(OPEN as u64);
     }
 }
 
@@ -38,6 +50,7 @@ impl Message<Created> for Master {
 
     async fn handle(&mut self, Created(settler): Created, _: &mut Context<Self, Self::Reply>) {
         self.made.push(settler);
+        self.want(1);
         if self.made.len() as u64 == self.actors {
             self.finish.reached(self.actors);
         }
@@ -61,7 +74,7 @@ pub fn run(stage: &Stage) -> Played {
     let actors = rcreate(stage.size);
     let (finish, finished) = finish();
     let _entered = stage.runtime.enter();
-    let master = spawn(Master { host: stage.hosts[0].clone(), actors, made: Vec::new(), finish });
+    let master = spawn(Master { host: stage.hosts[0].clone(), own: None, actors, wanted: 0, made: Vec::new(), finish });
     let own = stage.runtime.block_on(master.into_remote_ref());
     finished.time(actors, actors, || tell(&master, Begin(own)))
 }

@@ -3,12 +3,16 @@
 use std::any::Any;
 use std::convert::Infallible;
 use std::future::pending;
+use std::time::{Duration, Instant};
 
 use super::creation::{Create, Settler};
 use super::messages::rpingpong::{Ponger, WantPonger};
 use super::messages::rthroughput::{Sink, WantSink};
 use super::rings::{Member, WantMember};
 use super::*;
+
+/// How long another process may take to be known.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts actors, and keeps them.
 #[derive(Actor, RemoteActor)]
@@ -17,11 +21,10 @@ pub struct Host {
 }
 
 impl Host {
-    async fn start<A: Actor<Args = A> + RemoteActor>(&mut self, actor: A) -> RemoteActorRef<A> {
+    fn start<A: Actor<Args = A>>(&mut self, actor: A) -> ActorRef<A> {
         let actor = spawn(actor);
-        let started = actor.into_remote_ref().await;
-        self.started.push(Box::new(actor));
-        started
+        self.started.push(Box::new(actor.clone()));
+        actor
     }
 }
 
@@ -29,10 +32,20 @@ fn name(position: usize) -> String {
     format!("host {position}")
 }
 
-/// That of one of the other processes.
+/// That of one of the other processes, once it is known here.
 pub async fn find(position: usize) -> Result<RemoteActorRef<Host>, String> {
-    let found = RemoteActorRef::lookup(name(position)).await.map_err(|error| error.to_string())?;
-    found.ok_or_else(|| format!("{} is not found", name(position)))
+    let asked = Instant::now();
+    loop {
+        let wrong = match RemoteActorRef::lookup(name(position)).await {
+            Ok(Some(host)) => return Ok(host),
+            Ok(None) => "nobody has that name".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        if asked.elapsed() > PATIENCE {
+            return Err(format!("`{}` does not become known: {wrong}", name(position)));
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 /// Is another process, with so many workers and at this position, which knows those before it.
@@ -56,7 +69,7 @@ impl Message<WantPonger> for Host {
     type Reply = RemoteActorRef<Ponger>;
 
     async fn handle(&mut self, _: WantPonger, _: &mut Context<Self, Self::Reply>) -> Self::Reply {
-        self.start(Ponger::default()).await
+        self.start(Ponger::default()).into_remote_ref().await
     }
 }
 
@@ -65,7 +78,7 @@ impl Message<WantSink> for Host {
     type Reply = RemoteActorRef<Sink>;
 
     async fn handle(&mut self, WantSink(source): WantSink, _: &mut Context<Self, Self::Reply>) -> Self::Reply {
-        self.start(Sink::new(source)).await
+        self.start(Sink::new(source)).into_remote_ref().await
     }
 }
 
@@ -74,7 +87,7 @@ impl Message<WantMember> for Host {
     type Reply = RemoteActorRef<Member>;
 
     async fn handle(&mut self, WantMember(next): WantMember, _: &mut Context<Self, Self::Reply>) -> Self::Reply {
-        self.start(Member::hopper(next)).await
+        self.start(Member::hopper(next)).into_remote_ref().await
     }
 }
 
@@ -83,6 +96,6 @@ impl Message<Create> for Host {
     type Reply = ();
 
     async fn handle(&mut self, Create(master): Create, _: &mut Context<Self, Self::Reply>) {
-        self.start(Settler(master)).await;
+        self.start(Settler(master));
     }
 }

@@ -1,7 +1,7 @@
 //! The workloads of several processes on kameo, whose remote actors are reached over libp2p.
 //!
 //! A message is a request of its own, with a response: `tell` sends one and goes on, and one may overtake another. So nothing here
-//! depends on their order. Who sends many waits for the responses, so that no more are open than a connection allows.
+//! depends on their order. Who sends many waits for what comes back, so that no more are open than a connection allows.
 
 mod creation;
 mod host;
@@ -9,7 +9,7 @@ mod messages;
 mod rings;
 mod swarm;
 
-use std::process::{ExitCode, exit};
+use std::process::ExitCode;
 
 use host::Host;
 use kameo::mailbox;
@@ -22,13 +22,10 @@ use tokio::runtime::Runtime;
 
 fn main() -> ExitCode {
     if let Some(words) = partner::told() {
-        return match host::serve(&words) {
+        match host::serve(&words) {
             Ok(never) => match never {},
-            Err(wrong) => {
-                eprintln!("{wrong}");
-                ExitCode::FAILURE
-            }
-        };
+            Err(wrong) => fail(&wrong),
+        }
     }
     run("kameo", env!("KAMEO_VERSION"), |workload, size, workers| {
         let play: fn(&Stage) -> Played = match workload {
@@ -99,7 +96,7 @@ fn spawn<A: Actor<Args = A>>(actor: A) -> ActorRef<A> {
 
 /// Tells an actor of this process.
 fn tell<A: Message<M>, M: Send + 'static>(actor: &ActorRef<A>, message: M) {
-    actor.tell(message).try_send().unwrap_or_else(|error| panic!("it has stopped: {error}"));
+    actor.tell(message).try_send().unwrap_or_else(|error| fail(&format!("an actor has stopped: {error}")));
 }
 
 /// Tells one of another. Where that fails, [`swarm`] ends this process.
@@ -108,10 +105,10 @@ where
     A: Message<M> + RemoteActor + RemoteMessage<M>,
     M: Serialize + Send + 'static,
 {
-    actor.tell(&message).send().unwrap_or_else(|error| panic!("it is not written: {error}"));
+    actor.tell(&message).send().unwrap_or_else(|error| fail(&format!("a message is not written: {error}")));
 }
 
-/// Messages that one actor has open at a time, where it sends many.
+/// Messages that one actor has open at a time where it sends many, and actors that are asked for and not there yet.
 const OPEN: usize = 100;
 
 /// Tells one of another process, and waits until the message is in its mailbox.
@@ -123,11 +120,6 @@ where
     if let Err(error) = actor.tell(&message).send_ack().await {
         fail(&format!("a message is not delivered: {error}"));
     }
-}
-
-fn fail(text: &str) -> ! {
-    eprintln!("{text}");
-    exit(1)
 }
 
 /// How many messages have come.

@@ -1,5 +1,6 @@
 //! The connections with other processes: libp2p over TCP, not encrypted, and without discovery.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -22,22 +23,27 @@ pub async fn join(others: &[Multiaddr]) -> Result<Multiaddr, String> {
     let mut swarm = build().map_err(|error| error.to_string())?;
     swarm.behaviour().init_global();
     swarm.listen_on("/ip4/127.0.0.1/tcp/0".parse().expect("an address")).map_err(|error| error.to_string())?;
+    let mut missing = HashSet::new();
     for other in others {
         let mut address = other.clone();
-        if let Some(Protocol::P2p(peer)) = address.pop() {
-            swarm.add_peer_address(peer, address);
-        }
+        let Some(Protocol::P2p(peer)) = address.pop() else {
+            return Err(format!("`{other}` does not end with who is there"));
+        };
+        swarm.add_peer_address(peer, address);
+        missing.insert(peer);
         swarm.dial(other.clone()).map_err(|error| error.to_string())?;
     }
-    let (mut listens_at, mut connected) = (None, 0);
+    let mut listens_at = None;
     let listens_at = loop {
         match swarm.select_next_some().await {
             SwarmEvent::NewListenAddr { address, .. } => listens_at = Some(address),
-            SwarmEvent::ConnectionEstablished { .. } => connected += 1,
+            SwarmEvent::ConnectionEstablished { peer_id, .. } => {
+                missing.remove(&peer_id);
+            }
             SwarmEvent::OutgoingConnectionError { error, .. } => return Err(error.to_string()),
             _ => {}
         }
-        if let Some(address) = listens_at.take_if(|_| connected == others.len()) {
+        if let Some(address) = listens_at.take_if(|_| missing.is_empty()) {
             break address.with(Protocol::P2p(*swarm.local_peer_id()));
         }
     };

@@ -23,7 +23,7 @@ impl State for Master {
     fn handle(&mut self, message: Gather) {
         match message {
             Gather::Begin => {
-                let host: ActorRef<Create> = node::known(HOST).expect("it was found");
+                let host: ActorRef<Create> = node::found(HOST);
                 for _ in 0..self.actors {
                     tell(&host, Create::Settler);
                 }

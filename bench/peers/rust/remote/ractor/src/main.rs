@@ -18,13 +18,10 @@ use tokio::runtime::Runtime;
 
 fn main() -> ExitCode {
     if let Some(words) = partner::told() {
-        return match node::serve(&words) {
+        match node::serve(&words) {
             Ok(never) => match never {},
-            Err(wrong) => {
-                eprintln!("{wrong}");
-                ExitCode::FAILURE
-            }
-        };
+            Err(wrong) => fail(&wrong),
+        }
     }
     run("ractor", env!("RACTOR_VERSION"), |workload, size, workers| {
         let play: fn(&Stage) -> Played = match workload {
@@ -101,6 +98,11 @@ impl<S: State> Actor for Stateful<S> {
     }
 }
 
+/// Answers who waits for it.
+fn answer(to: RpcReplyPort<u64>, number: u64) {
+    to.send(number).unwrap_or_else(|error| fail(&format!("nobody waits for the answer: {error}")));
+}
+
 fn spawn<S: State>(state: S) -> ActorRef<S::Msg> {
     ActorRuntime::spawn_instant(None, Stateful(PhantomData), state).expect("it has no name that could be taken").0
 }
@@ -113,5 +115,5 @@ fn spawn_known<S: State>(group: &str, state: S) -> ActorRef<S::Msg> {
 }
 
 fn tell<M: Message>(actor: &ActorRef<M>, message: M) {
-    actor.cast(message).expect("it has not stopped");
+    actor.cast(message).unwrap_or_else(|error| fail(&format!("an actor has stopped: {error}")));
 }

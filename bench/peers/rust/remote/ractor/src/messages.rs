@@ -25,7 +25,7 @@ pub mod rpingpong {
         fn handle(&mut self, message: Serve) {
             let left = match message {
                 Serve::Begin(rounds) => {
-                    self.ponger = node::known(PONGER);
+                    self.ponger = Some(node::found(PONGER));
                     rounds
                 }
                 Serve::Pong(left) => left - 1,
@@ -58,7 +58,7 @@ pub mod rpingpong {
                     self.seen += 1;
                     tell(&self.pinger, Serve::Pong(left));
                 }
-                Return::AskSeen(to) => to.send(self.seen).expect("it is waited for"),
+                Return::AskSeen(to) => answer(to, self.seen),
             }
         }
     }
@@ -119,7 +119,7 @@ pub mod rthroughput {
         fn handle(&mut self, message: Flow) {
             match message {
                 Flow::Begin => {
-                    self.sink = node::known(SINK);
+                    self.sink = Some(node::found(SINK));
                     self.send(WINDOW);
                 }
                 Flow::Took(sum, count) if count == self.messages => self.finish.reached(sum),

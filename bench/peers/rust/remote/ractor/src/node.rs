@@ -83,8 +83,13 @@ pub async fn find<M: Message>(group: &str) -> Result<ActorRef<M>, String> {
 }
 
 /// The one actor of a group.
-pub fn known<M: Message>(group: &str) -> Option<ActorRef<M>> {
+fn known<M: Message>(group: &str) -> Option<ActorRef<M>> {
     ractor::pg::get_members(&group.to_owned()).into_iter().next().map(ActorRef::from)
+}
+
+/// The one actor of a group, for who knows that it has been found.
+pub fn found<M: Message>(group: &str) -> ActorRef<M> {
+    known(group).unwrap_or_else(|| fail(&format!("`{group}` is not known any more")))
 }
 
 /// Is another process of a workload, with so many workers and at this position, which connects with those before it.

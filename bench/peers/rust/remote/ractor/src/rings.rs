@@ -32,7 +32,7 @@ impl State for Member {
 
     fn handle(&mut self, message: Ring) {
         match message {
-            Ring::Close => self.next = node::known(&group(self.ring, 0)),
+            Ring::Close => self.next = Some(node::found(&group(self.ring, 0))),
             Ring::Hop(left) => {
                 self.hops += 1;
                 match (&self.judge, &self.next) {
@@ -41,7 +41,7 @@ impl State for Member {
                     _ => {}
                 }
             }
-            Ring::AskSeen(to) => to.send(self.hops).expect("it is waited for"),
+            Ring::AskSeen(to) => answer(to, self.hops),
         }
     }
 }
