@@ -155,7 +155,7 @@ fn recordings_are_the_same_bytes_each_time() {
     // Once and for all, on every platform: a change of the format or of the dice must be deliberate.
     let sum =
         text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    assert_eq!((text.len(), sum), (14_069, 14_917_895_624_027_748_701));
+    assert_eq!((text.len(), sum), (14_069, 13_901_231_641_873_501_563));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn fewer_stages_than_workers_are_refused() {
 #[test]
 fn built_in_scenarios_are_listed_printed_and_can_be_copied() {
     let (code, list, _) = run(&["scenario"]);
-    assert_eq!((code, list.lines().count()), (0, 9));
+    assert_eq!((code, list.lines().count()), (0, 10));
     for line in list.lines() {
         let (name, title) = line.split_once(' ').unwrap();
         let (code, text, _) = run(&["scenario", name]);
