@@ -5,7 +5,6 @@ use playhouse_actor::away::Decision;
 use super::*;
 use crate::cycles::Wait;
 use crate::directory::Far;
-use crate::search::Sought;
 
 /// Whether so much is to be written that the other end should begin with it before the handler that sends is over: of a thousand
 /// actors that it starts there, say, which are there a fifth sooner then. Once for each packet: where the connection takes no more,
@@ -271,9 +270,8 @@ impl Link {
                 if self.is_lost()
                     && let Some(id) = self.mover(to)
                 {
-                    // It may live elsewhere, and its place has not heard yet that this way leads nowhere.
-                    let sought = vec![Sought { id, watchers: vec![(watcher, notify)] }];
-                    Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
+                    // Its place is about to hear that this way leads nowhere, and has another one then, or is given up.
+                    self.directory.watch_again(id, watcher, notify);
                     return Ok(());
                 }
                 notify(StopReason::TheaterLost);
