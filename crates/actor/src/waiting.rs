@@ -24,9 +24,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault};
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+
+use playhouse_executor::Spread;
 
 use crate::actor::ActorId;
 use crate::names::Label;
@@ -144,31 +146,6 @@ fn part_of(actor: ActorId) -> usize {
 
 fn lock(part: usize) -> MutexGuard<'static, Part> {
     GRAPH[part].lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Spreads addresses, which nobody chooses in order to make them collide.
-#[derive(Default)]
-struct Spread(u64);
-
-impl Hasher for Spread {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_usize(&mut self, n: usize) {
-        self.write_u64(n as u64);
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        let mixed = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ (mixed >> 32);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 /// A noted edge; taken back when dropped.

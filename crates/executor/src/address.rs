@@ -1,6 +1,7 @@
 //! Addresses: 16 bytes, copyable, keeping nothing alive.
 
 use std::fmt;
+use std::hash::Hasher;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -38,6 +39,31 @@ unsafe impl Sync for RawAddress {}
 // A panic elsewhere cannot leave an address broken.
 impl std::panic::UnwindSafe for RawAddress {}
 impl std::panic::RefUnwindSafe for RawAddress {}
+
+/// Hashes addresses, which nobody chooses in order to make them collide.
+#[derive(Debug, Default)]
+pub struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        let mixed = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 impl RawAddress {
     /// The address of the actor in `cell`.

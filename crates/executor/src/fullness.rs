@@ -128,8 +128,8 @@ impl Worker {
 /// A thunk: the record is a marker.
 unsafe fn marker(record: NonNull<Record>, op: Op) -> Outcome {
     if op == Op::Describe {
-        return Described { actor: "stage", kind: MailKind::Control, name: "marker", may_wait: false, is_gone: false }
-            .say();
+        let (actor, kind, name) = ("stage", MailKind::Control, "marker");
+        return Described { actor, kind, name, may_wait: false, is_gone: false, bytes: 0 }.say();
     }
     // None: the system has ended, nobody is muted any more.
     if let Some(worker) = current() {

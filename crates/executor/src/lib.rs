@@ -55,7 +55,7 @@ mod theft;
 mod timers;
 mod worker;
 
-pub use address::{Address, Lane, Port, RawAddress, Sends};
+pub use address::{Address, Lane, Port, RawAddress, Sends, Spread};
 pub use away::{AwayCx, Gate, Way, pause_stage};
 pub use census::{Census, WorkerState};
 pub use config::{Config, StageChoice, Stealing, limits};

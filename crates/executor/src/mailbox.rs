@@ -11,14 +11,15 @@
 //!   queues, what is put aside for a muted or stuck stage, what waits for its guard, for a suspended handler, a restart, a
 //!   thaw. A message whose guard says that it has to wait has kept its place while the guard looked. (Its guard is asked once more when the
 //!   place is free; one that answers otherwise then has its message wait without a place.)
-//! - *No place is lost.* A record is consumed once, by its thunk, which takes the envelope out of it; then the envelope is run,
-//!   bounced, sent on, or dropped by a panic that unwinds. Each of these drops the place. That records are moved (by thefts,
-//!   adoptions, takeovers, holds) does not concern it: the place lies in the payload.
+//! - *No place is lost.* A record is consumed once, by its thunk. That of a message with a place takes the place out, and then does with
+//!   the message's own record, which lies behind it ([`placed`](crate::placed)), what is to be done: runs it, bounces it, sends it on. A
+//!   guard that panics drops both. That records are moved (by thefts, adoptions, takeovers, holds) does not concern it: the place
+//!   lies in the payload.
 //! - *Who has no bound pays nothing.* That an actor has one is said by a bit beside the number of its system in its address. A
 //!   sender compares that number with its own worker's anyway; with the bit it differs, so the message goes the way of messages
-//!   to other systems, and is looked at there. Delivery does not know of bounds at all: a `Placed` lies in a record like others.
-//!   When it is run, what it holds is run as if it had come without it ([`placed`](crate::placed)): handlers are called from one
-//!   place only, so that they are compiled into it as before (a second caller cost each message of others an instruction).
+//!   to other systems, and is looked at there. Delivery does not know of bounds at all.
+//!   The message's own record is run by its own thunk, as if it had come without a place; so nothing here depends on types of messages,
+//!   and it is compiled once (for each of them, it was a fifth of a small program).
 //!
 //! Rooms are found in a table by address, under a lock that many actors share. A room is there before anybody knows the
 //! address, and goes when the actor ends. Who sends to an actor that has ended finds none, and its message is written, and
@@ -39,13 +40,16 @@
 //! [`MailKind::Request`].
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::address::{Lane, RawAddress};
+use crate::address::{Lane, RawAddress, Spread};
 use crate::locks::lock;
-use crate::resident::{Admission, MailKind};
+use crate::record::{self, CONTINUE, Described, Kept, Outcome, Record};
+use crate::resident::{MailKind, Undelivered};
 
 /// What happens to a message that finds its receiver's mailbox full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +115,7 @@ struct Taken {
     bytes: usize,
     next: u64,
     /// The messages that may be dropped for others, the oldest first. Empty unless [`OnFull::DropOldest`].
-    oldest: BTreeMap<u64, Arc<dyn Discard>>,
+    oldest: BTreeMap<u64, Arc<Shelf>>,
 }
 
 impl Room {
@@ -142,7 +146,7 @@ impl Room {
     }
 
     /// The oldest message that may be dropped, which is not known here any more.
-    fn oldest(&self) -> Option<Arc<dyn Discard>> {
+    fn oldest(&self) -> Option<Arc<Shelf>> {
         lock(&self.taken).oldest.pop_first().map(|(_, shelf)| shelf)
     }
 
@@ -152,7 +156,7 @@ impl Room {
 }
 
 /// A place in a room.
-struct Place {
+pub(crate) struct Place {
     room: Arc<Room>,
     bytes: usize,
 }
@@ -163,89 +167,65 @@ impl Drop for Place {
     }
 }
 
-/// A message that waits for an actor whose mailbox is bounded.
-pub(crate) struct Placed<E>(Waiting<E>);
-
-enum Waiting<E> {
-    Here(E, Place),
+/// The place of a message that waits for an actor whose mailbox is bounded: the payload of a [placed](crate::placed) record.
+pub(crate) enum Placed {
+    /// The message lies behind this.
+    Here(Place),
     /// It may be dropped for another.
-    Shelved(Ticket<E>),
+    Shelved(Arc<Shelf>),
 }
 
-/// A message that may be dropped for another, and how it is bounced then.
-struct Shelf<E> {
-    content: Mutex<Option<E>>,
+/// A message that may be dropped for another.
+pub(crate) struct Shelf {
+    content: Mutex<Option<Kept>>,
     room: Arc<Room>,
-    bytes: usize,
     /// Its number in the room. Relaxed: written by the sender before it gives the message away, through the log or the lock.
     number: AtomicU64,
-    about: (MailKind, &'static str),
-    bounce: fn(E),
+    about: Described,
 }
 
-impl<E> Shelf<E> {
-    /// The message, with its place, if nobody was faster.
-    fn take(&self) -> Option<E> {
+impl Shelf {
+    /// The message, if nobody was faster; its place is free.
+    pub(crate) fn take(&self) -> Option<Kept> {
         let content = lock(&self.content).take()?;
         let mut taken = lock(&self.room.taken);
         taken.messages -= 1;
-        taken.bytes -= self.bytes;
+        taken.bytes -= self.about.bytes;
         let known = taken.oldest.remove(&self.number.load(Ordering::Relaxed));
         drop(taken);
         // Behind the lock: it may be the last to know the shelf.
         drop(known);
         Some(content)
     }
-}
 
-trait Discard: Send + Sync {
     /// Bounces the message, if it still waits. True: it did.
-    fn discard(&self) -> bool;
-}
-
-impl<E: Send> Discard for Shelf<E> {
     fn discard(&self) -> bool {
-        let content = self.take();
-        let found = content.is_some();
+        let Some(mut content) = self.take() else { return false };
         // A panic in here is reported by the panic hook: it is none of the sender's, whose message is let in.
-        let _ = catch_unwind(AssertUnwindSafe(|| content.map(self.bounce)));
-        found
-    }
-}
-
-/// The record's end of a shelf: who has it handles the message.
-struct Ticket<E>(Arc<Shelf<E>>);
-
-impl<E> Drop for Ticket<E> {
-    fn drop(&mut self) {
-        drop(self.0.take());
+        // SAFETY: a whole record, consumed once.
+        let _ = catch_unwind(AssertUnwindSafe(|| unsafe { record::bounce(content.record(), Undelivered::Full) }));
+        true
     }
 }
 
 /// A message off its shelf while its guard looks at it. Its place is kept.
-struct Lifted<'a, E: Send + 'static> {
-    shelf: &'a Arc<Shelf<E>>,
-    content: Option<E>,
+struct Lifted<'a> {
+    shelf: &'a Arc<Shelf>,
+    /// None: its guard has panicked, and it is lost by that.
+    content: Option<Kept>,
 }
 
-impl<E: Send + 'static> Lifted<'_, E> {
-    fn from(shelf: &Arc<Shelf<E>>) -> Option<Lifted<'_, E>> {
-        let content = lock(&shelf.content).take()?;
-        Some(Lifted { shelf, content: Some(content) })
-    }
-}
-
-impl<E: Send + 'static> Drop for Lifted<'_, E> {
-    /// Puts it back, where it may be dropped for others again; who found its shelf empty meanwhile has forgotten it. After a
-    /// panic of the guard too: its record is dropped then.
+impl Drop for Lifted<'_> {
+    /// Puts it back, where it may be dropped for others again; who found its shelf empty meanwhile has forgotten it.
     fn drop(&mut self) {
+        let Some(kept) = self.content.take() else { return self.shelf.room.leave(self.shelf.about.bytes) };
         // Both under the lock: who finds the shelf in the room does not find it empty again.
         let mut content = lock(&self.shelf.content);
         let number = self.shelf.number.load(Ordering::Relaxed);
         if number != NOT_TO_BE_DROPPED {
-            lock(&self.shelf.room.taken).oldest.insert(number, Arc::clone(self.shelf) as Arc<dyn Discard>);
+            lock(&self.shelf.room.taken).oldest.insert(number, Arc::clone(self.shelf));
         }
-        *content = self.content.take();
+        *content = Some(kept);
     }
 }
 
@@ -257,109 +237,100 @@ pub(crate) fn counts(kind: MailKind) -> bool {
     matches!(kind, MailKind::Message | MailKind::Request)
 }
 
-/// A message, and what the two kinds of envelopes say of it.
-pub(crate) struct About<E> {
-    pub(crate) envelope: E,
-    pub(crate) about: (MailKind, &'static str),
-    pub(crate) bytes: usize,
-    pub(crate) bounce: fn(E),
-}
-
-impl<E: Send + 'static> Placed<E> {
-    /// Finds a place, after others have left theirs where the room is one of those. Gives the message back if there is none.
-    pub(crate) fn find(message: About<E>, room: &Arc<Room>, lane: Lane, rooms: &Rooms) -> Result<Placed<E>, E> {
-        let About { envelope, about, bytes, bounce } = message;
+impl Placed {
+    /// Finds a place for the message in `record`, after others have left theirs where the room is one of those. None: there is none,
+    /// and the record was not consumed.
+    ///
+    /// # Safety
+    /// A whole record without a cause that `about` was said of, and that the caller owns; it is moved where it is shelved.
+    pub(crate) unsafe fn find(
+        record: NonNull<Record>,
+        about: Described,
+        room: &Arc<Room>,
+        lane: Lane,
+        rooms: &Rooms,
+    ) -> Option<Placed> {
+        let bytes = about.bytes;
         if room.bound.on_full != OnFull::DropOldest {
-            if !room.enter(bytes) {
-                return Err(envelope);
-            }
-            return Ok(Placed(Waiting::Here(envelope, Place { room: Arc::clone(room), bytes })));
+            return room.enter(bytes).then(|| Placed::Here(Place { room: Arc::clone(room), bytes }));
         }
         if bytes > room.bound.bytes {
-            return Err(envelope);
+            return None;
         }
         let shelf = Arc::new(Shelf {
-            content: Mutex::new(Some(envelope)),
+            content: Mutex::new(None),
             room: Arc::clone(room),
-            bytes,
             number: AtomicU64::new(NOT_TO_BE_DROPPED),
             about,
-            bounce,
         });
         loop {
             let entered = room.enter_and(bytes, |taken| {
+                // Before anybody else can know the shelf.
+                // SAFETY: by the contract; this is done once.
+                *lock(&shelf.content) = Some(unsafe { Kept::of(record) });
                 if lane == Lane::Normal {
                     taken.next += 1;
                     shelf.number.store(taken.next, Ordering::Relaxed);
-                    taken.oldest.insert(taken.next, Arc::clone(&shelf) as Arc<dyn Discard>);
+                    taken.oldest.insert(taken.next, Arc::clone(&shelf));
                 }
             });
             if entered {
-                return Ok(Placed(Waiting::Shelved(Ticket(shelf))));
+                return Some(Placed::Shelved(shelf));
             }
-            let Some(oldest) = room.oldest() else {
-                let envelope = lock(&shelf.content).take();
-                return Err(envelope.expect("nobody else knows the shelf"));
-            };
-            if oldest.discard() {
+            if room.oldest()?.discard() {
                 rooms.count(OnFull::DropOldest);
             }
         }
     }
 
-    /// The message, unless it was dropped for another; its place is free.
-    pub(crate) fn take(self) -> Option<E> {
-        match self.0 {
-            Waiting::Here(envelope, place) => {
-                drop(place);
-                Some(envelope)
+    /// What its guard says, or `CONTINUE` where it was dropped for another; its place is kept meanwhile. If the guard panics, the message
+    /// is lost, and this is to be dropped.
+    ///
+    /// # Safety
+    /// It came in `record`, whose cell is resident and run by this thread.
+    pub(crate) unsafe fn ask(&mut self, record: NonNull<Record>) -> Outcome {
+        match self {
+            // SAFETY: by the contract.
+            Placed::Here(_) => unsafe { record::ask_own(record::carried(record), record) },
+            Placed::Shelved(shelf) => {
+                let Some(mut kept) = lock(&shelf.content).take() else { return CONTINUE };
+                let mut lifted = Lifted { shelf, content: None };
+                // SAFETY: by the contract.
+                let outcome = unsafe { record::ask_own(kept.record(), record) };
+                lifted.content = Some(kept);
+                outcome
             }
-            Waiting::Shelved(ticket) => ticket.0.take(),
         }
     }
 
-    /// What becomes of it, by what `ask` says; its place is kept meanwhile.
-    pub(crate) fn admission(&self, ask: impl FnOnce(&E) -> Admission) -> Admission {
-        match &self.0 {
-            Waiting::Here(envelope, _) => ask(envelope),
-            Waiting::Shelved(Ticket(shelf)) => match Lifted::from(shelf) {
-                Some(lifted) => ask(lifted.content.as_ref().expect("it was just lifted")),
-                // Nothing is done for it.
-                None => Admission::Run,
-            },
-        }
-    }
-
-    /// Whether it was dropped for another.
-    pub(crate) fn is_gone(&self) -> bool {
-        match &self.0 {
-            Waiting::Here(..) => false,
-            Waiting::Shelved(Ticket(shelf)) => lock(&shelf.content).is_none(),
-        }
-    }
-
-    /// What it is, and what it is called in reports.
-    pub(crate) fn about(&self, describe: impl FnOnce(&E) -> (MailKind, &'static str)) -> (MailKind, &'static str) {
-        match &self.0 {
-            Waiting::Here(envelope, _) => describe(envelope),
-            Waiting::Shelved(Ticket(shelf)) => shelf.about,
+    /// What the message is.
+    ///
+    /// # Safety
+    /// It came in `record`.
+    pub(crate) unsafe fn describe(&self, record: NonNull<Record>) -> Described {
+        match self {
+            // SAFETY: a whole record whose payload was not consumed.
+            Placed::Here(_) => unsafe { record::described(record::carried(record)) },
+            Placed::Shelved(shelf) => Described { is_gone: lock(&shelf.content).is_none(), ..shelf.about },
         }
     }
 }
 
 const PARTS: usize = 16;
 
+type ByAddress = HashMap<RawAddress, Arc<Room>, BuildHasherDefault<Spread>>;
+
 /// The rooms of a system, and what was not let in or had to go.
 #[derive(Default)]
 pub(crate) struct Rooms {
-    by_address: [Mutex<HashMap<RawAddress, Arc<Room>>>; PARTS],
+    by_address: [Mutex<ByAddress>; PARTS],
     /// Relaxed, both: counters, read at any time.
     pub(crate) rejected: AtomicU64,
     pub(crate) dropped: AtomicU64,
 }
 
 impl Rooms {
-    fn part(&self, who: RawAddress) -> &Mutex<HashMap<RawAddress, Arc<Room>>> {
+    fn part(&self, who: RawAddress) -> &Mutex<ByAddress> {
         // Behind the bits that many cells have in common.
         &self.by_address[(who.cell.as_ptr() as usize >> 6) % PARTS]
     }

@@ -49,7 +49,7 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     }
     worker.ledger.short_circuits.add(1);
     let mut loose = Loose::new();
-    let (record, _) = loose.write(mail, to.cell, to.identity());
+    let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: this worker runs the receiver's stage, no handler of it is on the stack, and the record is run once.
     let result = catch_unwind(AssertUnwindSafe(|| unsafe { (record.as_ref().thunk)(record, Op::Run) }));
     match result {

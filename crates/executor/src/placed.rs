@@ -1,83 +1,36 @@
 //! Mail that has a place in its receiver's mailbox, as it lies in a record.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
 
-use crate::address::Lane;
-use crate::mailbox::{Placed, Room, Rooms};
-use crate::record::{
-    Deliverable, Described, Loose, Op, Outcome, PASSED, Record, Thunk, WAITS, peek, turn_away, unwrap,
-};
-use crate::resident::Resident;
+use crate::mailbox::Placed;
+use crate::record::{Op, Outcome, PASSED, Record, Thunk, WAITS, carried, or_lose, run_own, unwrap};
 
-/// Mail with its place in the mailbox of its receiver.
-#[repr(transparent)]
-pub(crate) struct PlacedMail<D>(Placed<D>);
+/// The thunk of records with a [`Placed`]; behind it lies the message's own record, unless that is on a shelf.
+pub(crate) const PLACED: Thunk = run_placed;
 
-impl<D> PlacedMail<D> {
-    pub(crate) fn new(placed: Placed<D>) -> PlacedMail<D> {
-        PlacedMail(placed)
-    }
-}
-
-impl<S: Resident, D: Deliverable<S>> Deliverable<S> for PlacedMail<D> {
-    const THUNK: Thunk = run_placed::<S, D>;
-    const IS_CONTROL: bool = false;
-    type Placed = Self;
-
-    fn find_place(self, _: &Arc<Room>, _: Lane, _: &Rooms) -> Result<Self, Self> {
-        Ok(self)
-    }
-}
-
+/// Does with the message what would be done with it in a record of its own.
+///
 /// # Safety
-/// A thunk, for a record with a `PlacedMail<D>`, which is one with a `Placed<D>`.
-unsafe fn run_placed<S: Resident, D: Deliverable<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    /// Does with the mail what would be done with it in a record of its own.
-    ///
-    /// # Safety
-    /// As for the record that it has come out of, but for its payload.
-    #[inline(never)]
-    unsafe fn go_on<S: Resident, D: Deliverable<S>>(record: NonNull<Record>, mail: D, op: Op) -> Outcome {
-        let mut loose = Loose::new();
-        // SAFETY: by the contract; the record in `loose` is consumed by its thunk, or moved to the list of those that wait.
-        unsafe {
-            let (mut own, _) = loose.write(mail, record.as_ref().cell, record.as_ref().resident_tag());
-            own.as_mut().set_lane(record.as_ref().lane());
-            let outcome = D::THUNK(own, op);
-            if outcome != WAITS {
-                return outcome;
-            }
-            // Its guard has changed its mind since it was asked.
-            crate::worker::current().expect("mail is run on a worker").wait_for_guard(own);
-            PASSED
-        }
-    }
+/// A thunk, for a record with a `Placed`, and behind that the message's own record unless that is on a shelf.
+unsafe fn run_placed(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract; the payload is consumed unless it waits.
     unsafe {
-        let cell = record.as_ref().cell;
         match op {
-            Op::Describe => {
-                let placed = peek::<Placed<D>>(record);
-                return Described::note_placed::<S>(placed.about(D::describe), D::MAY_WAIT, placed.is_gone());
-            }
-            Op::Run => {
-                let admission = |placed: &Placed<D>| placed.admission(|mail| mail.admission(cell));
-                let bounce = |placed: Placed<D>, why| {
-                    if let Some(mail) = placed.take() {
-                        go_on::<S, D>(record, mail, Op::Bounce(why));
-                    }
-                };
-                if let Some(outcome) = turn_away(record, admission, bounce) {
-                    return outcome;
-                }
-            }
+            Op::Describe | Op::Weigh => return or_lose(record, |placed: &mut Placed| placed.describe(record)).say(),
+            Op::Run if or_lose(record, |placed: &mut Placed| placed.ask(record)) == WAITS => return WAITS,
             _ => {}
         }
-        match unwrap::<Placed<D>>(record).take() {
-            Some(mail) => go_on::<S, D>(record, mail, op),
-            // It was dropped for another one, and counted as that.
-            None => PASSED,
+        // Its place is free before it is handled.
+        match unwrap::<Placed>(record) {
+            Placed::Here(place) => {
+                drop(place);
+                run_own(carried(record), record, op)
+            }
+            Placed::Shelved(shelf) => match shelf.take() {
+                Some(mut kept) => run_own(kept.record(), record, op),
+                // It was dropped for another one, and counted as that.
+                None => PASSED,
+            },
         }
     }
 }

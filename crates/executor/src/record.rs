@@ -1,18 +1,19 @@
 //! Records: a message in its envelope, as it lies in a segment.
 
+use std::any::Any;
 use std::cell::Cell as StdCell;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 
 use crate::address::Lane;
 use crate::away::AwayCx;
 use crate::cell::{Cell, Cold, Kind, status};
-use crate::mailbox::{About, Placed, Room, Rooms};
-use crate::placed::PlacedMail;
+use crate::mailbox::Placed;
+use crate::placed::PLACED;
 use crate::resident::{Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, MailKind, Resident, Undelivered};
+use crate::segment::Chain;
 use crate::suspend;
 
 /// What a thunk is asked to do with its record.
@@ -29,6 +30,11 @@ pub(crate) enum Op {
     Frozen,
     /// Say what it is ([`described`]); return `WAITS` and consume nothing.
     Describe,
+    /// As `Describe`, with what it takes of a mailbox ([`weighed`]). For messages; consumed by a panic.
+    Weigh,
+    /// As for `Run`, for a message: return `WAITS` if its guard says that it has to wait, else `CONTINUE`, and consume nothing. Consumed by a
+    /// panic.
+    Ask,
 }
 
 thread_local! {
@@ -47,19 +53,13 @@ pub(crate) struct Described {
     pub(crate) may_wait: bool,
     /// It was dropped for another one: its record is still here, and nothing in it.
     pub(crate) is_gone: bool,
+    /// What it takes of a mailbox, if that was asked for.
+    pub(crate) bytes: usize,
 }
 
 impl Described {
-    fn note<S: Resident>(about: (MailKind, &'static str), may_wait: bool) -> Outcome {
-        Described::note_placed::<S>(about, may_wait, false)
-    }
-
-    pub(crate) fn note_placed<S: Resident>(
-        (kind, name): (MailKind, &'static str),
-        may_wait: bool,
-        is_gone: bool,
-    ) -> Outcome {
-        Described { actor: S::name(), kind, name, may_wait, is_gone }.say()
+    fn note<S: Resident>((kind, name): (MailKind, &'static str), may_wait: bool, bytes: usize) -> Outcome {
+        Described { actor: S::name(), kind, name, may_wait, is_gone: false, bytes }.say()
     }
 
     /// The answer of a thunk that is asked.
@@ -75,7 +75,23 @@ impl Described {
 /// A whole record whose payload was not consumed.
 pub(crate) unsafe fn described(record: NonNull<Record>) -> Described {
     // SAFETY: by the contract; nothing is consumed.
-    unsafe { (record.as_ref().thunk)(record, Op::Describe) };
+    unsafe { told(record, Op::Describe) }
+}
+
+/// What `record` is, and what it takes of a mailbox.
+///
+/// # Safety
+/// A whole record whose payload was not consumed. By a panic it is.
+pub(crate) unsafe fn weighed(record: NonNull<Record>) -> Described {
+    // SAFETY: by the contract.
+    unsafe { told(record, Op::Weigh) }
+}
+
+/// # Safety
+/// As for `op`.
+unsafe fn told(record: NonNull<Record>, op: Op) -> Described {
+    // SAFETY: by the contract.
+    unsafe { (record.as_ref().thunk)(record, op) };
     DESCRIBED.take().expect("every record that is not buried says what it is")
 }
 
@@ -156,6 +172,12 @@ impl Record {
             1 => Lane::Urgent,
             _ => Lane::System,
         }
+    }
+
+    /// It is for the cell that `other` is for, and of its lane.
+    fn follow(&mut self, other: &Record) {
+        self.cell = other.cell;
+        self.tag = (self.tag & !(IDENTITY | LANE)) | (other.tag & (IDENTITY | LANE));
     }
 
     pub(crate) fn set_lane(&mut self, lane: Lane) {
@@ -249,10 +271,10 @@ unsafe fn write<E: Send>(target: *mut u8, thunk: Thunk, cell: NonNull<Cell>, ide
 /// The envelope in its record.
 ///
 /// # Safety
-/// As [`unwrap`]; the record is not consumed while the reference is used.
-pub(crate) unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a E {
+/// As [`unwrap`]; the record is not consumed, and not looked at in another way, while the reference is used.
+unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a mut E {
     // SAFETY: by the contract.
-    unsafe { if is_inline::<E>() { &*payload::<E>(record) } else { &*payload::<Box<E>>(record) } }
+    unsafe { if is_inline::<E>() { &mut *payload::<E>(record) } else { &mut *payload::<Box<E>>(record) } }
 }
 
 /// Moves the envelope out of its record.
@@ -269,26 +291,6 @@ pub(crate) unsafe fn unwrap<E>(record: NonNull<Record>) -> E {
 pub(crate) trait Deliverable<S: Resident>: Send + Sized + 'static {
     const THUNK: Thunk;
     const IS_CONTROL: bool;
-    /// Whether its handler may wait.
-    const MAY_WAIT: bool = false;
-    /// The same with a place in its receiver's mailbox.
-    type Placed: Deliverable<S>;
-
-    /// What it is, and what it is called in reports.
-    fn describe(&self) -> (MailKind, &'static str) {
-        (MailKind::Control, "control")
-    }
-
-    /// Whether it is run now.
-    ///
-    /// # Safety
-    /// As for running it on that cell.
-    unsafe fn admission(&self, _cell: NonNull<Cell>) -> Admission {
-        Admission::Run
-    }
-
-    /// Finds a place; gives itself back where there is none.
-    fn find_place(self, room: &Arc<Room>, lane: Lane, rooms: &Rooms) -> Result<Self::Placed, Self>;
 
     /// # Safety
     /// As [`write()`].
@@ -313,56 +315,16 @@ pub(crate) struct ControlMail<C>(pub(crate) C);
 impl<S: Resident, E: Envelope<S>> Deliverable<S> for SyncMail<E> {
     const THUNK: Thunk = run_sync::<S, E>;
     const IS_CONTROL: bool = false;
-    type Placed = PlacedMail<Self>;
-
-    fn describe(&self) -> (MailKind, &'static str) {
-        self.0.describe()
-    }
-
-    unsafe fn admission(&self, cell: NonNull<Cell>) -> Admission {
-        // SAFETY: by the contract.
-        let state = unsafe { Cell::state::<S>(cell) };
-        self.0.admission(state, &mut Cx::new(cell))
-    }
-
-    fn find_place(self, room: &Arc<Room>, lane: Lane, rooms: &Rooms) -> Result<Self::Placed, Self> {
-        let (about, bytes) = (self.0.describe(), self.0.bytes());
-        let message = About { envelope: self, about, bytes, bounce: |mail: Self| mail.0.bounce(Undelivered::Full) };
-        Placed::find(message, room, lane, rooms).map(PlacedMail::new)
-    }
 }
 
 impl<S: Resident, E: AsyncEnvelope<S>> Deliverable<S> for AsyncMail<E> {
     const THUNK: Thunk = run_async::<S, E>;
     const IS_CONTROL: bool = false;
-    const MAY_WAIT: bool = true;
-    type Placed = PlacedMail<Self>;
-
-    fn describe(&self) -> (MailKind, &'static str) {
-        self.0.describe()
-    }
-
-    unsafe fn admission(&self, cell: NonNull<Cell>) -> Admission {
-        // SAFETY: by the contract.
-        let state = unsafe { Cell::state::<S>(cell) };
-        self.0.admission(state, &mut Cx::new(cell))
-    }
-
-    fn find_place(self, room: &Arc<Room>, lane: Lane, rooms: &Rooms) -> Result<Self::Placed, Self> {
-        let (about, bytes) = (self.0.describe(), self.0.bytes());
-        let message = About { envelope: self, about, bytes, bounce: |mail: Self| mail.0.bounce(Undelivered::Full) };
-        Placed::find(message, room, lane, rooms).map(PlacedMail::new)
-    }
 }
 
 impl<S: Resident, C: Control<S>> Deliverable<S> for ControlMail<C> {
     const THUNK: Thunk = run_control::<S, C>;
     const IS_CONTROL: bool = true;
-    type Placed = Self;
-
-    fn find_place(self, _: &Arc<Room>, _: Lane, _: &Rooms) -> Result<Self, Self> {
-        Ok(self)
-    }
 }
 
 /// The first message of an actor with the status NEW.
@@ -372,11 +334,6 @@ pub(crate) struct FirstMail<E>(pub(crate) E);
 impl<S: Resident, E: Envelope<S>> Deliverable<S> for FirstMail<E> {
     const THUNK: Thunk = run_first::<S, E>;
     const IS_CONTROL: bool = true;
-    type Placed = Self;
-
-    fn find_place(self, _: &Arc<Room>, _: Lane, _: &Rooms) -> Result<Self, Self> {
-        Ok(self)
-    }
 }
 
 /// As [`ControlMail`], but it waits its turn behind the messages that were sent before it.
@@ -386,11 +343,6 @@ pub(crate) struct OrderedMail<C>(pub(crate) C);
 impl<S: Resident, C: Control<S>> Deliverable<S> for OrderedMail<C> {
     const THUNK: Thunk = run_control::<S, C>;
     const IS_CONTROL: bool = false;
-    type Placed = Self;
-
-    fn find_place(self, _: &Arc<Room>, _: Lane, _: &Rooms) -> Result<Self, Self> {
-        Ok(self)
-    }
 }
 
 /// # Safety
@@ -404,11 +356,31 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
         }
         let cell = record.as_ref().cell;
         let (state, mut cx) = (Cell::state::<S>(cell), Cx::new(cell));
-        if let Some(outcome) = turn_away(record, |e: &E| e.admission(state, &mut cx), E::bounce) {
+        if let Some(outcome) = turn_away(record, |e: &mut E| e.admission(state, &mut cx), E::bounce) {
             return outcome;
         }
         unwrap::<E>(record).run(state, cx).outcome()
     }
+}
+
+/// What `ask` says of the envelope in `record`, which is dropped while a panic in there goes on.
+///
+/// # Safety
+/// The record holds an `E`, and is not touched again after a panic.
+#[inline(always)]
+pub(crate) unsafe fn or_lose<E, R>(record: NonNull<Record>, ask: impl FnOnce(&mut E) -> R) -> R {
+    struct Lose<E>(NonNull<Record>, std::marker::PhantomData<E>);
+    impl<E> Drop for Lose<E> {
+        fn drop(&mut self) {
+            // SAFETY: the contract of `or_lose`.
+            drop(unsafe { unwrap::<E>(self.0) });
+        }
+    }
+    let lose = Lose::<E>(record, std::marker::PhantomData);
+    // SAFETY: by the contract; nothing is consumed meanwhile.
+    let said = ask(unsafe { peek::<E>(record) });
+    std::mem::forget(lose);
+    said
 }
 
 /// Asks an envelope for its [`Admission`]. Some: it is not to be run now, and the record waits or was consumed. Where all
@@ -417,23 +389,14 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
 /// # Safety
 /// The record holds an `E`.
 #[inline(always)]
-pub(crate) unsafe fn turn_away<E>(
+unsafe fn turn_away<E>(
     record: NonNull<Record>,
-    admission: impl FnOnce(&E) -> Admission,
+    admission: impl FnOnce(&mut E) -> Admission,
     bounce: impl FnOnce(E, Undelivered),
 ) -> Option<Outcome> {
-    /// A guard that panics crashes its actor, and its message is lost by that: it is dropped while the panic goes on.
-    struct Lose<E>(NonNull<Record>, std::marker::PhantomData<E>);
-    impl<E> Drop for Lose<E> {
-        fn drop(&mut self) {
-            // SAFETY: the contract of `turn_away`; a record whose run has panicked is not touched again.
-            drop(unsafe { unwrap::<E>(self.0) });
-        }
-    }
-    let lose = Lose::<E>(record, std::marker::PhantomData);
-    // SAFETY: by the contract; nothing is consumed while the guard looks.
-    let admission = admission(unsafe { peek::<E>(record) });
-    std::mem::forget(lose);
+    // A guard that panics crashes its actor, and its message is lost by that.
+    // SAFETY: by the contract; a record whose run has panicked is not touched again.
+    let admission = unsafe { or_lose(record, admission) };
     match admission {
         Admission::Run => return None,
         Admission::Wait => return Some(WAITS),
@@ -452,21 +415,50 @@ pub(crate) unsafe fn turn_away<E>(
 #[cold]
 #[inline(never)]
 unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    if op == Op::Describe {
-        // SAFETY: by the contract.
-        return Described::note::<S>(unsafe { peek::<E>(record) }.describe(), false);
-    }
     // SAFETY: by the contract.
-    let envelope = unsafe { unwrap::<E>(record) };
-    match op {
-        Op::Bounce(why) => envelope.bounce(why),
-        _ => {
-            let mut cx = AwayCx::<S>::new(record);
-            envelope.send_on(&mut cx);
-            return cx.outcome();
+    unsafe {
+        match op {
+            Op::Describe => Described::note::<S>(peek::<E>(record).describe(), false, 0),
+            Op::Weigh => {
+                Described::note::<S>(peek::<E>(record).describe(), false, or_lose(record, |e: &mut E| e.bytes()))
+            }
+            Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
+            Op::Bounce(why) => {
+                unwrap::<E>(record).bounce(why);
+                CONTINUE
+            }
+            _ => {
+                let mut cx = AwayCx::<S>::new(record);
+                unwrap::<E>(record).send_on(&mut cx);
+                cx.outcome()
+            }
         }
     }
-    CONTINUE
+}
+
+/// Consumes what cannot be delivered.
+///
+/// # Safety
+/// A whole record whose payload was not consumed.
+pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
+    // SAFETY: by the contract.
+    unsafe { (record.as_ref().thunk)(record, Op::Bounce(why)) };
+}
+
+/// What a thunk answers to [`Op::Ask`].
+///
+/// # Safety
+/// As [`run_sync`].
+unsafe fn ask_guard<S: Resident, E>(
+    record: NonNull<Record>,
+    admission: impl FnOnce(&mut E, &mut S, &mut Cx<S>) -> Admission,
+) -> Outcome {
+    // SAFETY: by the contract.
+    let admission = unsafe {
+        let cell = record.as_ref().cell;
+        or_lose(record, |e| admission(e, Cell::state::<S>(cell), &mut Cx::new(cell)))
+    };
+    if matches!(admission, Admission::Wait) { WAITS } else { CONTINUE }
 }
 
 /// # Safety
@@ -474,8 +466,8 @@ unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, 
 unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract.
     unsafe {
-        if op == Op::Describe {
-            return Described::note::<S>((MailKind::Start, peek::<E>(record).describe().1), false);
+        if matches!(op, Op::Describe | Op::Weigh) {
+            return Described::note::<S>((MailKind::Start, peek::<E>(record).describe().1), false, 0);
         }
         let cell = record.as_ref().cell;
         if op == Op::Run {
@@ -503,7 +495,7 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
         match op {
             Op::Run => {
                 let cell = record.as_ref().cell;
-                let admission = |e: &E| e.admission(Cell::state::<S>(cell), &mut Cx::new(cell));
+                let admission = |e: &mut E| e.admission(Cell::state::<S>(cell), &mut Cx::new(cell));
                 match turn_away(record, admission, E::bounce) {
                     Some(outcome) => outcome,
                     None => suspend::start::<S, E>(cell, unwrap::<E>(record)),
@@ -518,7 +510,11 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
                 unwrap::<E>(record).send_on(&mut cx);
                 cx.outcome()
             }
-            Op::Describe => Described::note::<S>(peek::<E>(record).describe(), true),
+            Op::Describe => Described::note::<S>(peek::<E>(record).describe(), true, 0),
+            Op::Weigh => {
+                Described::note::<S>(peek::<E>(record).describe(), true, or_lose(record, |e: &mut E| e.bytes()))
+            }
+            Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
         }
     }
 }
@@ -533,9 +529,9 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
             Op::Frozen if !C::PASSES => return WAITS,
             Op::Frozen if away => Op::Away,
             Op::Frozen => Op::Run,
-            Op::Describe => {
+            Op::Describe | Op::Weigh => {
                 let about = peek::<C>(record).describe();
-                return Described::note::<S>(about, about.0 == MailKind::WakeUp);
+                return Described::note::<S>(about, about.0 == MailKind::WakeUp, 0);
             }
             op => op,
         };
@@ -559,33 +555,110 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
     }
 }
 
+/// The largest record, in one with its place, with a cause.
+const LOOSE_BYTES: usize = record_bytes::<Placed>() + HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES;
+
 /// Room on the stack for one record, for senders that have no log of their own.
 #[repr(C, align(8))]
 pub(crate) struct Loose {
-    bytes: ManuallyDrop<[std::mem::MaybeUninit<u8>; HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES]>,
+    bytes: ManuallyDrop<[MaybeUninit<u8>; LOOSE_BYTES]>,
 }
 
 impl Loose {
     pub(crate) fn new() -> Self {
-        Loose {
-            bytes: ManuallyDrop::new([std::mem::MaybeUninit::uninit(); HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES]),
-        }
+        Loose { bytes: ManuallyDrop::new([MaybeUninit::uninit(); LOOSE_BYTES]) }
     }
 
-    /// Writes `mail` here and returns where it lies and how many bytes it has. The caller moves the bytes on or
-    /// consumes the record: nothing is dropped here.
+    /// Writes `mail` here. The caller moves the bytes on or consumes the record: nothing is dropped here.
     pub(crate) fn write<S: Resident, D: Deliverable<S>>(
         &mut self,
         mail: D,
         cell: NonNull<Cell>,
         identity: u64,
-    ) -> (NonNull<Record>, usize) {
+    ) -> NonNull<Record> {
         let target = self.bytes.as_mut_ptr().cast::<u8>();
         // SAFETY: the room is large enough for any record (payloads above INLINE_BYTES_MAX are boxed), and aligned.
         unsafe {
             mail.write_record(target, cell, identity);
-            (NonNull::new_unchecked(target.cast()), record_bytes::<D>())
+            NonNull::new_unchecked(target.cast())
         }
+    }
+
+    /// As [`Loose::write`]; where the message in `own` is not on a shelf, it is moved behind its place.
+    ///
+    /// # Safety
+    /// `own` is a whole record without a cause for which `placed` was found.
+    pub(crate) unsafe fn write_placed(&mut self, placed: Placed, own: NonNull<Record>) -> NonNull<Record> {
+        let target = self.bytes.as_mut_ptr().cast::<u8>();
+        // SAFETY: the room is large enough for both records, and aligned; the thunk is that of a `Placed`.
+        unsafe {
+            let (cell, tag, is_here) = (own.as_ref().cell, own.as_ref().tag, matches!(placed, Placed::Here(_)));
+            write(target, PLACED, cell, tag, 0, placed);
+            let mut record = NonNull::new_unchecked(target.cast::<Record>());
+            if is_here {
+                let bytes = own.as_ref().bytes();
+                ptr::copy_nonoverlapping(own.as_ptr().cast::<u8>(), carried(record).as_ptr().cast(), bytes);
+                record.as_mut().tag += (bytes / 8) as u64;
+            }
+            record
+        }
+    }
+}
+
+/// The record of a message that lies behind its place in `record`.
+pub(crate) fn carried(record: NonNull<Record>) -> NonNull<Record> {
+    // SAFETY: within the record, or just behind it.
+    unsafe { record.byte_add(record_bytes::<Placed>()) }
+}
+
+/// What the guard of the message in `own` says ([`Op::Ask`]). If it panics, the message is lost.
+///
+/// # Safety
+/// A whole record that came in `record`, whose cell is resident and run by this thread.
+pub(crate) unsafe fn ask_own(mut own: NonNull<Record>, record: NonNull<Record>) -> Outcome {
+    // SAFETY: by the contract.
+    unsafe {
+        own.as_mut().follow(record.as_ref());
+        (own.as_ref().thunk)(own, Op::Ask)
+    }
+}
+
+/// Does with the message in `own` what is to be done with `record`, in which it came.
+///
+/// # Safety
+/// A whole record, and as for its thunk on the cell of `record`.
+pub(crate) unsafe fn run_own(mut own: NonNull<Record>, record: NonNull<Record>, op: Op) -> Outcome {
+    // SAFETY: by the contract; the record is consumed by its thunk, or moved to the list of those that wait.
+    unsafe {
+        own.as_mut().follow(record.as_ref());
+        let outcome = (own.as_ref().thunk)(own, op);
+        if outcome != WAITS {
+            return outcome;
+        }
+        // Its guard has changed its mind since it was asked.
+        crate::worker::current().expect("mail is run on a worker").wait_for_guard(own);
+        PASSED
+    }
+}
+
+/// A record in a place of its own. Not consumed when this is dropped: what is in it is lost then.
+pub(crate) struct Kept(Box<[MaybeUninit<u64>]>);
+
+impl Kept {
+    /// # Safety
+    /// A whole record that the caller owns, and gives up.
+    pub(crate) unsafe fn of(record: NonNull<Record>) -> Kept {
+        // SAFETY: by the contract; records are aligned to 8, and their sizes are multiples of that.
+        unsafe {
+            let words = record.as_ref().bytes() / 8;
+            let mut place = Box::new_uninit_slice(words);
+            ptr::copy_nonoverlapping(record.as_ptr().cast::<MaybeUninit<u64>>(), place.as_mut_ptr(), words);
+            Kept(place)
+        }
+    }
+
+    pub(crate) fn record(&mut self) -> NonNull<Record> {
+        NonNull::from(&mut *self.0).cast()
     }
 }
 
@@ -607,19 +680,10 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
     // SAFETY: by the contract. The future, if any, borrows the state and goes first. The guards make sure that the
     // state is dropped even where a hook panics.
     unsafe {
-        let cold = Cell::cold(cell);
         if cell.as_ref().has_status(status::AWAY) {
-            // Nothing lives here; what was known of the actor's whereabouts goes.
-            if let Some(mut cold) = cold.take() {
-                let deferred = std::mem::replace(&mut cold.deferred, crate::segment::Chain::new());
-                crate::queue::bounce_chain(deferred, Undelivered::Stopped);
-            }
-            return;
+            return forget(cell);
         }
-        if let Some(suspended) = cold.as_mut().and_then(|cold| cold.suspended.take()) {
-            // A panic in here is reported by the panic hook; watchers and askers are told of the end all the same.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(suspended)));
-        }
+        drop_suspended(cell);
         struct DropState<S: Resident>(NonNull<Cell>, std::marker::PhantomData<S>);
         impl<S: Resident> Drop for DropState<S> {
             fn drop(&mut self) {
@@ -635,18 +699,42 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
         let unstarted = cell.as_ref().has_status(status::NEW);
         let ending = if unstarted { crate::resident::Ending::Killed } else { ending };
         let mut cx = Cx::<S>::new(cell);
-        let extra = cold.take().map(|mut cold| {
-            let extra = cold.extra.take();
-            crate::queue::bounce_chain(
-                std::mem::replace(&mut cold.deferred, crate::segment::Chain::new()),
-                Undelivered::Stopped,
-            );
-            extra
-        });
-        let extra =
-            extra.flatten().map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
+        let extra = take_extra(cell);
+        let extra = extra.map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
         Cell::state::<S>(cell).ended(extra, ending, &mut cx);
     }
+}
+
+/// # Safety
+/// As [`stop`], and nothing lives there; what was known of the actor's whereabouts goes.
+#[inline(never)]
+unsafe fn forget(cell: NonNull<Cell>) {
+    // SAFETY: by the contract.
+    if let Some(mut cold) = unsafe { Cell::cold(cell) }.take() {
+        crate::queue::bounce_chain(std::mem::replace(&mut cold.deferred, Chain::new()), Undelivered::Stopped);
+    }
+}
+
+/// # Safety
+/// As [`stop`].
+#[inline(never)]
+unsafe fn drop_suspended(cell: NonNull<Cell>) {
+    // SAFETY: by the contract.
+    if let Some(suspended) = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.suspended.take()) {
+        // A panic in here is reported by the panic hook; watchers and askers are told of the end all the same.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(suspended)));
+    }
+}
+
+/// # Safety
+/// As [`stop`].
+#[inline(never)]
+unsafe fn take_extra(cell: NonNull<Cell>) -> Option<Box<dyn Any + Send>> {
+    // SAFETY: by the contract.
+    let mut cold = unsafe { Cell::cold(cell) }.take()?;
+    let extra = cold.extra.take();
+    crate::queue::bounce_chain(std::mem::replace(&mut cold.deferred, Chain::new()), Undelivered::Stopped);
+    extra
 }
 
 /// # Safety
@@ -668,7 +756,7 @@ impl Cold {
         Box::new(Cold {
             suspended: None,
             waker: None,
-            deferred: crate::segment::Chain::new(),
+            deferred: Chain::new(),
             way: None,
             stop_after: false,
             handled_ns: 0,

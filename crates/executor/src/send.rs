@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::address::{Lane, RawAddress};
 use crate::core::Core;
 use crate::jitter::seam;
-use crate::mailbox::{self, Room};
-use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Op, Record};
+use crate::mailbox::{self, Placed, Room};
+use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Record};
 use crate::resident::{Resident, Undelivered};
 use crate::segment::{Chain, Segment};
 use crate::signal::Signal;
@@ -96,6 +96,16 @@ impl Worker {
         Some(unsafe { *route.get_unchecked(stage as usize) })
     }
 
+    /// The log of `dest`, and where its next record goes, if it is open and has room for so many bytes.
+    #[inline(always)]
+    fn room_for(&self, dest: u16, size: usize) -> Option<(&Log, *mut u8)> {
+        // SAFETY: `route` holds indices of logs.
+        let log = unsafe { self.logs.get_unchecked(dest as usize) };
+        let tail = log.tail.load(Ordering::Relaxed);
+        let room = (log.end.load(Ordering::Relaxed) as isize).wrapping_sub(tail as isize);
+        (room >= size as isize).then_some((log, tail))
+    }
+
     /// Appends the record of `mail` to the log of the receiver's worker.
     #[inline(always)]
     fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
@@ -103,13 +113,8 @@ impl Worker {
             return bounce_unwritten(to, mail, Undelivered::Stopped);
         };
         let size = record::record_bytes::<D>();
-        // SAFETY: `route` holds indices of logs.
-        let log = unsafe { self.logs.get_unchecked(dest as usize) };
-        let tail = log.tail.load(Ordering::Relaxed);
-        let room = (log.end.load(Ordering::Relaxed) as isize).wrapping_sub(tail as isize);
-        if room >= size as isize {
-            // SAFETY: `tail` is in the open segment of the log with room for the record; aligned since all sizes are
-            // multiples of 8.
+        if let Some((log, tail)) = self.room_for(dest, size) {
+            // SAFETY: there is room for the record at `tail`; aligned since all sizes are multiples of 8.
             unsafe {
                 mail.write_record(tail, to.cell, to.identity());
                 seam(10_000);
@@ -138,11 +143,37 @@ impl Worker {
         }
     }
 
+    /// Appends a record that was written elsewhere.
+    ///
+    /// # Safety
+    /// As for [`post_record`].
+    unsafe fn append_record(&self, to: RawAddress, record: NonNull<Record>) {
+        // SAFETY: by the contract.
+        unsafe {
+            let Some(dest) = self.route_of(to.stage()) else { return record::bounce(record, Undelivered::Stopped) };
+            let size = record.as_ref().bytes();
+            if let Some((log, tail)) = self.room_for(dest, size) {
+                ptr::copy_nonoverlapping(record.as_ptr().cast::<u8>(), tail, size);
+                log.tail.store(tail.add(size), Ordering::Release);
+                return;
+            }
+            if dest != self.id && usize::from(self.id) >= self.system.config.workers {
+                post_unbounded(&self.system, to, Lane::Normal, record);
+                return self.posted_from_dedicated(dest, to.stage());
+            }
+            match self.open_log(dest, size) {
+                Ok(open) => {
+                    ptr::copy_nonoverlapping(record.as_ptr().cast::<u8>(), open.tail, size);
+                    self.close_up(dest, to.stage(), open, size);
+                }
+                Err(cause) => post_loose(&self.system, to.stage(), Lane::Normal, record, cause),
+            }
+        }
+    }
+
     /// Opens the log of `dest` for a record of so many bytes, and enters RUNTIME until [`close_up`](Worker::close_up). Err: this
     /// thread has lost the worker; with what has caused the record.
     ///
-    /// What of a send does not depend on the message is apart, here and below: compiled for each type of messages, it was a sixth of
-    /// a small program.
     #[inline(never)]
     fn open_log(&self, dest: u16, size: usize) -> Result<Open, Option<NonZeroU64>> {
         seam(2_000);
@@ -284,87 +315,50 @@ pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: La
 pub(crate) fn post_request<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
     match current() {
         Some(worker) if worker.system_id == to.system_word() => worker.append(to, mail),
-        _ => match SystemCore::by_id(to.system()) {
-            Some(system) if to.is_bounded() => post_bounded(&system, to, Lane::Normal, mail),
-            Some(system) => post_outside(&system, to, Lane::Normal, mail),
-            None => bounce_unwritten(to, mail, Undelivered::Shutdown),
-        },
+        _ => post_request_elsewhere(to, mail),
     }
 }
 
 /// As [`post_request`], where there is room for it; else it is given back.
 pub(crate) fn try_post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
-    match SystemCore::by_id(to.system()) {
-        Some(system) if to.is_bounded() => place(&system, to, Lane::Normal, mail).map_err(|(mail, _)| mail),
-        _ => {
-            post_request(to, mail);
-            Ok(())
-        }
-    }
+    let Some(system) = SystemCore::by_id(to.system()).filter(|_| to.is_bounded()) else {
+        post_request(to, mail);
+        return Ok(());
+    };
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: a whole record in a place with room for its cause; one that found no room was not consumed.
+    unsafe { place(&system, to, Lane::Normal, record).map_err(|_| record::unwrap::<D>(record)) }
 }
 
-/// Sends from a thread that is no worker of the receiver's system, or to an actor whose mailbox is bounded.
+// What of a send does not depend on the message is apart, here and in all below: it is compiled once, and not for each type of
+// messages. None of these is inlined: the record would be on the stack of every handler that sends (12 % of a message in `executor`).
+
 #[cold]
 #[inline(never)]
 fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
-    match system_for(to, lane) {
-        Some(system) if to.is_bounded() => post_bounded(&system, to, lane, mail),
-        Some(system) => post_outside(&system, to, lane, mail),
-        None => bounce_unwritten(to, mail, Undelivered::Shutdown),
-    }
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: a whole record in a place with room for its cause, consumed once.
+    unsafe { post_record(system_for(to, lane), to, lane, record) };
 }
 
-/// The system of `to`, once this thread need not wait any more to send there.
+#[cold]
 #[inline(never)]
-fn system_for(to: RawAddress, lane: Lane) -> Option<Arc<SystemCore>> {
-    let system = SystemCore::by_id(to.system())?;
-    if lane == Lane::Normal && current().is_none() {
-        system.wait_while_overloaded(to.stage());
-    }
-    Some(system)
-}
-
-/// Sends to an actor whose mailbox is bounded: what finds no room is bounced.
-#[inline(never)]
-fn post_bounded<S: Resident, D: Deliverable<S>>(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, mail: D) {
-    if let Err((mail, room)) = place(system, to, lane, mail) {
-        system.rooms.count(room.on_full());
-        system.while_refusing(|| bounce_unwritten(to, mail, Undelivered::Full));
-    }
-}
-
-/// Sends what needs no place, or finds one, in the receiver's mailbox (`mailbox.rs`).
-fn place<S: Resident, D: Deliverable<S>>(
-    system: &Arc<SystemCore>,
-    to: RawAddress,
-    lane: Lane,
-    mail: D,
-) -> Result<(), (D, Arc<Room>)> {
-    let Some(room) = system.rooms.of(to).filter(|_| mailbox::counts(mail.describe().0)) else {
-        post_placed(system, to, lane, mail);
-        return Ok(());
-    };
-    match system.while_refusing(|| mail.find_place(&room, lane, &system.rooms)) {
-        Ok(mail) => post_placed(system, to, lane, mail),
-        Err(mail) => return Err((mail, room)),
-    }
-    Ok(())
-}
-
-/// From a worker of the system through its log, so that it stays in order with what else is sent there.
-#[inline(never)]
-fn post_placed<S: Resident, D: Deliverable<S>>(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, mail: D) {
-    match current() {
-        Some(worker) if worker.system_id == system.id && lane == Lane::Normal => worker.append(to, mail),
-        _ => post_outside(system, to, lane, mail),
-    }
+fn post_request_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: as above.
+    unsafe { post_record(SystemCore::by_id(to.system()), to, Lane::Normal, record) };
 }
 
 /// Puts `mail` right into the inbox of the receiver's worker.
 #[inline(never)]
 fn post_outside<S: Resident, D: Deliverable<S>>(system: &SystemCore, to: RawAddress, lane: Lane, mail: D) {
-    let cause = system.lookout.wants_causes().and_then(|observer| observer.cause());
-    post_caused(system, to, lane, mail, cause);
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: as above.
+    unsafe { post_unbounded(system, to, lane, record) };
 }
 
 fn post_caused<S: Resident, D: Deliverable<S>>(
@@ -375,44 +369,113 @@ fn post_caused<S: Resident, D: Deliverable<S>>(
     cause: Option<NonZeroU64>,
 ) {
     let mut loose = Loose::new();
-    let (record, size) = loose.write(mail, to.cell, to.identity());
-    // SAFETY: a whole record in a place with room for its cause, consumed once.
-    unsafe { post_loose(system, to.stage(), lane, record, size, cause) };
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: as above.
+    unsafe { post_loose(system, to.stage(), lane, record, cause) };
 }
 
-/// # Safety
-/// A whole record of `size` bytes without a cause, which is consumed here, in a place with room for one.
+#[cold]
 #[inline(never)]
-unsafe fn post_loose(
-    system: &SystemCore,
-    stage: u16,
+fn bounce_unwritten<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D, why: Undelivered) {
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: a whole record, consumed once.
+    unsafe { record::bounce(record, why) };
+}
+
+/// The system of `to`, once this thread need not wait any more to send there.
+fn system_for(to: RawAddress, lane: Lane) -> Option<Arc<SystemCore>> {
+    let system = SystemCore::by_id(to.system())?;
+    if lane == Lane::Normal && current().is_none() {
+        system.wait_while_overloaded(to.stage());
+    }
+    Some(system)
+}
+
+/// Sends from a thread that is no worker of the receiver's system, or to an actor whose mailbox is bounded: what finds no room there is
+/// bounced.
+///
+/// # Safety
+/// A whole record for `to` without a cause, which is consumed here, in a place with room for one. So for all below.
+unsafe fn post_record(system: Option<Arc<SystemCore>>, to: RawAddress, lane: Lane, record: NonNull<Record>) {
+    // SAFETY: by the contract; what found no room was not consumed.
+    unsafe {
+        match system {
+            Some(system) if to.is_bounded() => {
+                if let Err(room) = place(&system, to, lane, record) {
+                    system.rooms.count(room.on_full());
+                    system.while_refusing(|| record::bounce(record, Undelivered::Full));
+                }
+            }
+            Some(system) => post_unbounded(&system, to, lane, record),
+            None => record::bounce(record, Undelivered::Shutdown),
+        }
+    }
+}
+
+/// Sends what needs no place, or finds one, in the receiver's mailbox (`mailbox.rs`). Err: it finds none, and is not consumed.
+unsafe fn place(
+    system: &Arc<SystemCore>,
+    to: RawAddress,
     lane: Lane,
     record: NonNull<Record>,
-    mut size: usize,
-    cause: Option<NonZeroU64>,
-) {
+) -> Result<(), Arc<Room>> {
+    // SAFETY: by the contract.
+    unsafe {
+        let Some(room) = system.rooms.of(to) else {
+            post_placed(system, to, lane, record);
+            return Ok(());
+        };
+        let found = system.while_refusing(|| {
+            let about = record::weighed(record);
+            mailbox::counts(about.kind).then(|| Placed::find(record, about, &room, lane, &system.rooms))
+        });
+        match found {
+            None => post_placed(system, to, lane, record),
+            Some(None) => return Err(room),
+            Some(Some(placed)) => {
+                let mut loose = Loose::new();
+                post_placed(system, to, lane, loose.write_placed(placed, record));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// From a worker of the system through its log, so that it stays in order with what else is sent there.
+unsafe fn post_placed(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, record: NonNull<Record>) {
+    // SAFETY: by the contract.
+    unsafe {
+        match current() {
+            Some(worker) if worker.system_id == system.id && lane == Lane::Normal => worker.append_record(to, record),
+            _ => post_unbounded(system, to, lane, record),
+        }
+    }
+}
+
+/// Puts it right into the inbox of the receiver's worker.
+#[inline(never)]
+unsafe fn post_unbounded(system: &SystemCore, to: RawAddress, lane: Lane, record: NonNull<Record>) {
+    let cause = system.lookout.wants_causes().and_then(|observer| observer.cause());
+    // SAFETY: by the contract.
+    unsafe { post_loose(system, to.stage(), lane, record, cause) };
+}
+
+#[inline(never)]
+unsafe fn post_loose(system: &SystemCore, stage: u16, lane: Lane, record: NonNull<Record>, cause: Option<NonZeroU64>) {
     if usize::from(stage) >= system.route.len() {
         // SAFETY: by the contract.
-        unsafe { (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Stopped)) };
+        unsafe { record::bounce(record, Undelivered::Stopped) };
         return;
     }
     if let Some(cause) = cause {
         // SAFETY: by the contract.
         unsafe { record::put_cause(record, cause) };
-        size += CAUSE_BYTES;
     }
+    // SAFETY: by the contract.
+    let size = unsafe { record.as_ref().bytes() };
     if !system.post(stage, lane, record, size) {
         // SAFETY: the record was not taken, so it is consumed here.
-        unsafe { (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Shutdown)) };
+        unsafe { record::bounce(record, Undelivered::Shutdown) };
     }
-}
-
-// Not inlined: its record would be on the stack of every handler that sends (12 % of a message in `executor`).
-#[cold]
-#[inline(never)]
-fn bounce_unwritten<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D, why: Undelivered) {
-    let mut loose = Loose::new();
-    let (record, _) = loose.write(mail, to.cell, to.identity());
-    // SAFETY: a whole record, consumed once.
-    unsafe { (record.as_ref().thunk)(record, Op::Bounce(why)) };
 }

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -10,7 +11,7 @@ use std::task::{Context as PollContext, Poll, Waker};
 use std::time::Duration;
 
 use playhouse::prelude::*;
-use playhouse::{Counters, Simulation, Undelivered};
+use playhouse::{Counters, Guard, Simulation, Undelivered};
 use support::{Dice, Do, Log, Puppet, finishes, lock, on_stage, quiet_panics, simulated, threads};
 
 /// Counts how many messages there are, and how many there were at most.
@@ -604,6 +605,65 @@ fn a_bound_stays_over_restarts_and_counts_what_waits_for_one() {
             assert_eq!(log.take().len(), 1);
             assert_eq!(taken.take(), [true, true, true, false, false], "seed {seed}, round {round}");
             assert_eq!(read.take(), [(0, 0), (0, 1), (0, 2)], "seed {seed}, round {round}");
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Trap {
+    Guard,
+    Weight,
+    Nothing,
+}
+
+/// Where it says so, who looks at it panics.
+struct Brittle(Trap, #[expect(dead_code, reason = "counted when it is dropped")] Note);
+
+impl Message for Brittle {
+    type Reply = ();
+
+    fn bytes(&self) -> usize {
+        assert!(self.0 != Trap::Weight, "meant: a message that cannot be weighed");
+        1
+    }
+}
+
+impl Handler<Brittle> for Fragile {
+    fn handle(&mut self, _: Brittle, _: &mut Context<Self>) {
+        self.read.push((0, 0));
+    }
+
+    fn guard(&self, message: &Brittle) -> Guard {
+        assert!(message.0 != Trap::Guard, "meant: a guard that cannot look");
+        Guard::Holds
+    }
+}
+
+#[test]
+fn a_panic_of_who_looks_at_a_message_costs_that_message_and_no_place() {
+    quiet_panics();
+    for on_full in [OnFull::Reject, OnFull::DropOldest] {
+        let system = simulated(0);
+        let (census, read) = (Census::default(), Log::new());
+        let of_child = read.clone();
+        let child = Supervised::new("fragile", move || Fragile { read: of_child.clone() });
+        let policy = Supervise::one_for_one().max_restarts(9, Duration::from_secs(100));
+        let supervisor = system.spawn(Supervisor::new(policy));
+        let child = child.mailbox(Mailbox::bounded(2).on_full(on_full));
+        let fragile = supervisor.ask(child).wait().unwrap().unwrap();
+        for round in 1..=3 {
+            fragile.tell(Brittle(Trap::Guard, census.note()));
+            let weighed = catch_unwind(AssertUnwindSafe(|| fragile.tell(Brittle(Trap::Weight, census.note()))));
+            assert!(weighed.is_err());
+            // What nobody has weighed is nowhere.
+            assert_eq!(census.now(), 1);
+            system.run_until_idle();
+            assert_eq!((census.now(), system.stats().total.restarts), (0, round));
+            // Urgent ones are not dropped for others, so that each that finds no place is not taken.
+            (0..3).for_each(|_| fragile.tell_urgent(Brittle(Trap::Nothing, census.note())));
+            assert_eq!(census.now(), 2);
+            system.run_until_idle();
+            assert_eq!((census.now(), read.take().len()), (0, 2), "{on_full:?}");
         }
     }
 }
