@@ -498,22 +498,25 @@ impl Drop for Minded {
 impl Minded {
     /// The child crashed: keeps why, and returns how to tell the supervisor.
     pub(crate) fn crashed<A: Actor>(&mut self, crash: Crash, ties: Ties, child: ActorRef<A>) -> impl FnOnce() + use<A> {
-        self.decided();
-        self.crash = Some(crash);
-        self.crashes += 1;
-        self.reminder = with_current_system(|system| {
-            let remind = Box::new(move || {
-                child.address.send_control(Remind);
-                Some(REMIND_EVERY)
-            });
-            system.map(|system| system.start_timer(REMIND_EVERY, remind))
-        });
-        let news = self.news();
+        let remind = move || {
+            child.address.send_control(Remind);
+            Some(REMIND_EVERY)
+        };
+        let news = self.note(crash, Box::new(remind));
         move || {
             if let Some(news) = news {
                 ties.report(news);
             }
         }
+    }
+
+    #[inline(never)]
+    fn note(&mut self, crash: Crash, remind: Box<dyn FnMut() -> Option<Duration> + Send>) -> Option<News> {
+        self.decided();
+        self.crash = Some(crash);
+        self.crashes += 1;
+        self.reminder = with_current_system(|system| system.map(|system| system.start_timer(REMIND_EVERY, remind)));
+        self.news()
     }
 
     /// What the supervisor is to know, if the child is held.
@@ -526,6 +529,7 @@ impl Minded {
     }
 
     /// It is not held any more. Returns why it was.
+    #[inline(never)]
     fn decided(&mut self) -> Option<Crash> {
         if let Some(reminder) = self.reminder.take() {
             with_current_system(|system| {
@@ -546,6 +550,7 @@ impl Minded {
         self.crashes
     }
 
+    #[inline(never)]
     pub(crate) fn ended(ties: Ties) {
         ties.report(News::Ended);
         Minded::unwatch(ties);

@@ -17,7 +17,7 @@ use crate::idle::Idle;
 use crate::mobile::{Luggage, MigrateError};
 use crate::names::Name;
 use crate::supervise::Child;
-use crate::timers::{Timers, cancel_all, go_on_all};
+use crate::timers::{Timers, cancel_all, renew_all};
 
 /// A unit of state that is reached only through messages, one at a time.
 ///
@@ -201,10 +201,7 @@ impl<A: Actor> Extra<A> {
     /// A new state takes the place of the old one, which takes its timers along, but for those that are kept.
     pub(crate) fn renew(&mut self) {
         self.life += 1;
-        let (kept, gone) = std::mem::take(&mut self.timers).into_iter().partition(|(_, timer)| timer.kept);
-        self.timers = kept;
-        cancel_all(gone);
-        go_on_all(&mut self.timers);
+        renew_all(&mut self.timers);
         self.idle.take().into_iter().for_each(Idle::cancel);
     }
 }
@@ -266,10 +263,7 @@ impl<A: Actor> Drop for TellOthers<A> {
     fn drop(&mut self) {
         let Some(extra) = self.extra.take() else { return };
         let Extra { name, watchers, child, timers, idle, .. } = *extra;
-        for (_, watcher) in watchers {
-            let name = name.as_ref().map(|name| name.text().to_owned());
-            watcher.tell(Down { who: self.id, name, reason: self.reason.clone() });
-        }
+        tell_watchers(watchers, self.id, name, &self.reason);
         if let Some(child) = child {
             child.ended();
         }
@@ -278,10 +272,25 @@ impl<A: Actor> Drop for TellOthers<A> {
     }
 }
 
+// Not inlined, and so on: what does not depend on types of actors and messages is compiled once, and not for each of them.
+
+#[inline(never)]
+fn tell_watchers(watchers: Vec<(Watcher, Notify)>, who: ActorId, name: Option<Arc<Name>>, reason: &StopReason) {
+    for (_, watcher) in watchers {
+        let name = name.as_ref().map(|name| name.text().to_owned());
+        watcher.tell(Down { who, name, reason: reason.clone() });
+    }
+}
+
 /// Counts a message that reached nobody.
 pub(crate) fn dead_letter<A, M>(why: Undelivered) {
+    count_dead_letter(type_name::<A>(), type_name::<M>(), why);
+}
+
+#[inline(never)]
+fn count_dead_letter(actor: &'static str, message: &'static str, why: Undelivered) {
     if let Some(system) = SystemCore::of_dead_letter() {
-        system.dead_letter(type_name::<A>(), type_name::<M>(), why);
+        system.dead_letter(actor, message, why);
     }
 }
 
@@ -289,6 +298,16 @@ pub(crate) fn dead_letter<A, M>(why: Undelivered) {
 pub(crate) enum Request {
     Stop,
     Kill,
+}
+
+impl Request {
+    #[inline(never)]
+    fn parcel(self, lane: Lane) -> Parcel<'static> {
+        match self {
+            Request::Stop => Parcel::Stop { drain: lane != Lane::System },
+            Request::Kill => Parcel::Kill,
+        }
+    }
 }
 
 impl<A: Actor> Control<Life<A>> for Request {
@@ -304,12 +323,8 @@ impl<A: Actor> Control<Life<A>> for Request {
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        let parcel = match self {
-            Request::Stop => Parcel::Stop { drain: cx.lane() != Lane::System },
-            Request::Kill => Parcel::Kill,
-        };
         // If it cannot be reached, it is as good as stopped already.
-        let _ = away::carry(parcel, cx);
+        let _ = away::carry(self.parcel(cx.lane()), cx);
     }
 }
 
@@ -350,11 +365,9 @@ impl Watch {
     pub(crate) fn telling(who: ActorId, notify: Notify) -> Box<dyn FnOnce(StopReason) + Send> {
         Box::new(move |reason| notify.tell(Down { who, name: None, reason }))
     }
-}
 
-impl<A: Actor> Control<Life<A>> for Watch {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
-        let watchers = &mut cx.extra().watchers;
+    #[inline(never)]
+    fn note(self, watchers: &mut Vec<(Watcher, Notify)>) {
         match self {
             Watch::Begin { watcher, notify, .. } => {
                 if !watchers.iter().any(|(known, _)| *known == watcher) {
@@ -365,10 +378,29 @@ impl<A: Actor> Control<Life<A>> for Watch {
         }
     }
 
-    fn bounce(self, _: Undelivered) {
+    #[inline(never)]
+    fn refuse(self) {
         if let Watch::Begin { notify, who, .. } = self {
             notify.tell(Down { who, name: None, reason: StopReason::NotAlive });
         }
+    }
+
+    #[inline(never)]
+    fn parcel(self) -> Parcel<'static> {
+        match self {
+            Watch::Begin { watcher, notify, who } => Parcel::Watch { watcher, notify: Watch::telling(who, notify) },
+            Watch::End { watcher } => Parcel::Unwatch { watcher },
+        }
+    }
+}
+
+impl<A: Actor> Control<Life<A>> for Watch {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        self.note(&mut cx.extra().watchers);
+    }
+
+    fn bounce(self, _: Undelivered) {
+        self.refuse();
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -376,12 +408,8 @@ impl<A: Actor> Control<Life<A>> for Watch {
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        let parcel = match self {
-            Watch::Begin { watcher, notify, who } => Parcel::Watch { watcher, notify: Watch::telling(who, notify) },
-            Watch::End { watcher } => Parcel::Unwatch { watcher },
-        };
         // Where it cannot be carried, the watcher is told by the carrier.
-        let _ = away::carry(parcel, cx);
+        let _ = away::carry(self.parcel(), cx);
     }
 }
 

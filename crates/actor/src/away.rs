@@ -169,17 +169,17 @@ pub(crate) fn writer<M: Message>(message: &M) -> impl Fn(Codec, &mut Vec<u8>) ->
 
 /// Sends a message on.
 pub(crate) fn send_on<A: Actor, M: Message>(message: &M, cx: &mut AwayCx<Life<A>>) {
-    let lane = cx.lane();
-    let parcel = Parcel::Tell {
-        actor: TypeId::of::<A>(),
-        message: TypeId::of::<M>(),
-        name: type_name::<M>(),
-        lane,
-        write: &writer(message),
-    };
-    if cx.extra().carrier().and_then(|carrier| carrier.carry(parcel)).is_err() {
+    let (lane, write) = (cx.lane(), &writer(message));
+    let parcel =
+        Parcel::Tell { actor: TypeId::of::<A>(), message: TypeId::of::<M>(), name: type_name::<M>(), lane, write };
+    if carried_by(cx.extra().carrier(), parcel).is_err() {
         dead_letter::<A, M>(Undelivered::Unreachable);
     }
+}
+
+#[inline(never)]
+fn carried_by(carrier: Result<&dyn Carrier, WireError>, parcel: Parcel<'_>) -> Result<(), WireError> {
+    carrier?.carry(parcel)
 }
 
 /// Sends a request on.
@@ -203,12 +203,12 @@ pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>
         answer: Box::new(answer),
     };
     // On an error, the answer says it.
-    let _ = cx.extra().carrier().and_then(|carrier| carrier.carry(parcel));
+    let _ = carried_by(cx.extra().carrier(), parcel);
 }
 
 /// Sends something on that is neither.
 pub(crate) fn carry<A: Actor>(parcel: Parcel<'_>, cx: &mut AwayCx<Life<A>>) -> Result<(), WireError> {
-    cx.extra().carrier()?.carry(parcel)
+    carried_by(cx.extra().carrier(), parcel)
 }
 
 // -- references ---------------------------------------------------------------------------------------------------------

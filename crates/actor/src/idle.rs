@@ -27,6 +27,7 @@ impl Idle {
         Idle { after, number, timer: look_in(address, number, after) }
     }
 
+    #[inline(never)]
     pub(crate) fn cancel(self) {
         with_current_system(|system| {
             if let Some(system) = system {

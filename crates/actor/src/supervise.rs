@@ -601,9 +601,7 @@ impl<A: Actor> Child<A> {
     pub(crate) fn report(&mut self, crash: Crash, child: ActorRef<A>) -> Box<dyn FnOnce()> {
         let (supervisor, key, ties) = (self.supervisor, self.key, self.ties());
         match &mut self.restarts {
-            Restarts::Here { .. } => Box::new(move || {
-                supervisor.address.send_urgent(ChildCrashed { key, crash, child: Box::new(child) });
-            }),
+            Restarts::Here { .. } => ChildCrashed { key, crash, child: Box::new(child) }.report(supervisor),
             Restarts::There(minded) => Box::new(minded.crashed(crash, ties, child)),
         }
     }
@@ -622,7 +620,7 @@ impl<A: Actor> Child<A> {
 
     pub(crate) fn ended(self) {
         match self.restarts {
-            Restarts::Here { .. } => self.supervisor.address.send(ChildEnded { key: self.key }),
+            Restarts::Here { .. } => ChildEnded { key: self.key }.tell(self.supervisor),
             Restarts::There(_) => Minded::ended(self.ties()),
         }
     }
@@ -654,6 +652,13 @@ struct ChildCrashed {
     key: u64,
     crash: Crash,
     child: Box<dyn Supervisable>,
+}
+
+impl ChildCrashed {
+    #[inline(never)]
+    fn report(self, supervisor: ActorRef<Supervisor>) -> Box<dyn FnOnce()> {
+        Box::new(move || supervisor.address.send_urgent(self))
+    }
 }
 
 impl Envelope<Life<Supervisor>> for ChildCrashed {
@@ -702,6 +707,13 @@ impl Envelope<Life<Supervisor>> for ChildLeaves {
 
 struct ChildEnded {
     key: u64,
+}
+
+impl ChildEnded {
+    #[inline(never)]
+    fn tell(self, supervisor: ActorRef<Supervisor>) {
+        supervisor.address.send(self);
+    }
 }
 
 impl Envelope<Life<Supervisor>> for ChildEnded {

@@ -164,6 +164,7 @@ pub(crate) struct Timer {
 /// In an order, in which they are written where their actor moves.
 pub(crate) type Timers = BTreeMap<u64, Timer>;
 
+#[inline(never)]
 pub(crate) fn cancel_all(timers: Timers) {
     with_current_system(|system| {
         if let Some(system) = system {
@@ -233,6 +234,16 @@ impl Timer {
 }
 
 /// After a crash: those whose message was lost with it go on.
+/// Of a new state: those of the old one are kept that are to be.
+#[inline(never)]
+pub(crate) fn renew_all(timers: &mut Timers) {
+    let (kept, gone) = std::mem::take(timers).into_iter().partition(|(_, timer)| timer.kept);
+    *timers = kept;
+    cancel_all(gone);
+    go_on_all(timers);
+}
+
+#[inline(never)]
 pub(crate) fn go_on_all(timers: &mut Timers) {
     timers.values_mut().filter(|timer| !timer.is_under_way()).for_each(Timer::go_on);
 }
