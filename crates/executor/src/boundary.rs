@@ -327,6 +327,7 @@ impl Worker {
     pub(crate) fn empty_inbox(&self, inbox: &mut MutexGuard<'_, Inbox>) -> [Chain; 3] {
         // Under the lock; what comes later raises it again.
         self.office().mail.lower();
+        inbox.restock(&self.pool);
         inbox.take_lanes()
     }
 
@@ -497,6 +498,22 @@ mod tests {
         fn bounce(self, why: Undelivered) {
             panic!("{why:?}");
         }
+    }
+
+    #[test]
+    fn who_brings_records_one_at_a_time_brings_no_segment_with_each() {
+        let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let worker = system.posts[0].lock().unwrap().clone().unwrap();
+        let got = Arc::default();
+        let receiver = system.spawn(Receiver(Arc::clone(&got)), StageChoice::At(0), Number(0)).ok().unwrap();
+        for number in 1..=20 {
+            receiver.send(Number(number));
+            system.run_until_idle();
+        }
+        assert_eq!(*got.lock().unwrap(), (0..=20).collect::<Vec<u8>>());
+        assert!(worker.pool.len() <= 2, "{} segments", worker.pool.len());
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
     }
 
     #[test]

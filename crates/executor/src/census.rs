@@ -65,15 +65,15 @@ impl SystemCore {
         for (stage, worker) in self.route.iter().enumerate() {
             stages[worker.load(Ordering::Relaxed) as usize].push(stage as u16);
         }
-        let states = self.offices.iter().zip(stages).enumerate().map(|(id, (office, stages))| {
+        let states = self.offices.made().map(|(id, office)| {
             let inbox = office.lock();
             let (arrived, parked) = (inbox.sent_bytes() / RECORD_BYTES, inbox.presence == Presence::Parked);
-            let dedicated_and_gone = id >= self.config.workers && inbox.thread.is_none();
+            let dedicated_and_gone = usize::from(id) >= self.config.workers && inbox.thread.is_none();
             drop(inbox);
             let surplus = office.surplus.load(Ordering::Relaxed) as u64;
             (!dedicated_and_gone).then(|| WorkerState {
                 queued: surplus + arrived,
-                stages,
+                stages: std::mem::take(&mut stages[usize::from(id)]),
                 muted_stages: office.muted_stages.load(Ordering::Relaxed),
                 parked,
                 overloaded: office.overloaded.load(Ordering::Relaxed),

@@ -64,7 +64,7 @@ impl SystemCore {
             // SAFETY: a whole record that the caller gives up.
             unsafe {
                 record.as_mut().set_lane(lane);
-                inbox.lane(lane).push_bytes(record.as_ptr().cast(), size, None);
+                inbox.put(lane, record, size);
             }
             if lane != Lane::Normal {
                 inbox.signal.raise(Signal::LANES);
@@ -170,7 +170,7 @@ impl SystemCore {
                 && inbox.presence == Presence::Parked
             {
                 self.call(&mut inbox);
-                self.ledgers[waker as usize].wake_ups.add(1);
+                self.offices[waker as usize].ledger.wake_ups.add(1);
                 return;
             }
         }

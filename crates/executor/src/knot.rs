@@ -21,6 +21,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::locks::lock;
+use crate::office::Office;
 use crate::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::Worker;
@@ -75,14 +76,13 @@ impl SystemCore {
 
     fn knot_among(&self, among: impl Fn(u16) -> bool) -> Vec<u16> {
         // Relaxed, all of it: it is looked at twice.
-        let held_up = |worker: &u16| {
-            let office = &self.offices[*worker as usize];
+        let held_up = |(worker, office): &(u16, &Office)| {
             among(*worker)
                 && office.muted_stages.load(Ordering::Relaxed) > 0
                 && office.overloaded.load(Ordering::Relaxed)
                 && office.held_up.load(Ordering::Relaxed)
         };
-        let mut knot: Vec<u16> = (0..self.offices.len() as u16).filter(held_up).collect();
+        let mut knot: Vec<u16> = self.offices.made().filter(held_up).map(|(worker, _)| worker).collect();
         loop {
             let known = knot.clone();
             let waits_inside =
@@ -108,7 +108,7 @@ mod tests {
     fn waiting(waits_for: &[&[u16]]) -> Arc<SystemCore> {
         let config = Config { workers: waits_for.len(), stages: waits_for.len(), simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
-        for (office, waits_for) in system.offices.iter().zip(waits_for) {
+        for ((_, office), waits_for) in system.offices.made().zip(waits_for) {
             office.overloaded.store(true, Ordering::Relaxed);
             office.held_up.store(!waits_for.is_empty(), Ordering::Relaxed);
             office.muted_stages.store(waits_for.len(), Ordering::Relaxed);

@@ -331,7 +331,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     seen.ticks = 0;
     stuck.push(Arc::clone(worker));
     system.detached.fetch_add(1, Ordering::Relaxed);
-    system.ledgers[worker.id as usize].takeovers.add(1);
+    system.offices[worker.id as usize].ledger.takeovers.add(1);
     let signal = Arc::<Signal>::default();
     {
         // Whoever raises a signal does it under this lock: from here on at the new thread's.

@@ -90,7 +90,7 @@ impl Worker {
         drop(office.lock());
         office.relieved.notify_all();
         if office.muted_on_me.swap(false, Ordering::SeqCst) {
-            for other in 0..self.system.offices.len() as u16 {
+            for (other, _) in self.system.offices.made() {
                 if other != self.id {
                     self.system.rouse(other);
                 }

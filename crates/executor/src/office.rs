@@ -4,19 +4,21 @@
 //! That makes the protocol small: whoever puts something into an inbox sees, under the same lock, whether its worker
 //! sleeps (I3), and a stage changes its worker only under the locks of both (I1, I2). The lock is taken per batch.
 
-use std::ops::Deref;
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::ops::{Deref, Index};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
 use crate::address::Lane;
 use crate::census::Census;
 use crate::core::Reason;
 use crate::locks::{lock, try_lock};
+use crate::record::Record;
 use crate::run::prefetch_for_write;
-use crate::segment::{Chain, Segment};
+use crate::segment::{Chain, Pool, Segment};
 use crate::signal::Signal;
+use crate::stats::Ledger;
 use crate::timers::TimerOp;
 
 /// Whether a worker looks after its mail.
@@ -50,6 +52,9 @@ pub(crate) struct Inbox {
     pub(crate) timer_ops: Vec<TimerOp>,
     /// Stages that may go on, if that is what they were put aside for.
     pub(crate) returned: Vec<(u16, Reason)>,
+    /// A segment for who brings a record that lies in none. The worker leaves one of its own here: its pool would keep each that
+    /// is brought, and who brings one at a time would have to allocate them.
+    stock: Pool,
 }
 
 impl Inbox {
@@ -72,6 +77,27 @@ impl Inbox {
         }
     }
 
+    /// Moves a record into `lane`.
+    ///
+    /// # Safety
+    /// A whole record of `size` bytes that the caller gives up.
+    pub(crate) unsafe fn put(&mut self, lane: Lane, record: NonNull<Record>, size: usize) {
+        let chain = match lane {
+            Lane::Normal => &mut self.normal,
+            lane => &mut self.upper[lane as usize],
+        };
+        // SAFETY: by the contract.
+        unsafe { chain.push_bytes(record.as_ptr().cast(), size, Some(&self.stock)) };
+    }
+
+    /// The worker leaves a segment for who will bring records.
+    pub(crate) fn restock(&self, pool: &Pool) {
+        if self.stock.len() == 0 && pool.len() > 0 {
+            // SAFETY: an empty segment that this thread owns.
+            unsafe { self.stock.put(pool.take()) };
+        }
+    }
+
     /// The first segment of the normal mail, or null.
     pub(crate) fn first_segment(&self) -> *const Segment {
         self.normal.first
@@ -81,6 +107,61 @@ impl Inbox {
     pub(crate) fn take_lanes(&mut self) -> [Chain; 3] {
         self.loot_bytes = 0;
         [Lane::System, Lane::Urgent, Lane::Normal].map(|lane| self.lane(lane).take())
+    }
+}
+
+/// The offices of a system, by the numbers of their workers.
+///
+/// Those of actors with threads of their own are made when they are first asked for: most systems have none, and all together are larger than
+/// the rest of a small system.
+pub(crate) struct Offices {
+    shared: Box<[Office]>,
+    dedicated: Box<[OnceLock<Box<Office>>]>,
+}
+
+impl Offices {
+    pub(crate) fn new(shared: usize, dedicated: usize) -> Offices {
+        Offices {
+            shared: (0..shared).map(|_| Office::new()).collect(),
+            dedicated: (0..dedicated).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// How many there can be.
+    pub(crate) fn len(&self) -> usize {
+        self.shared.len() + self.dedicated.len()
+    }
+
+    /// Those that have been made, with their numbers. Who works in one that is made meanwhile sees all that was written before this.
+    pub(crate) fn made(&self) -> impl Iterator<Item = (u16, &Office)> {
+        fence(Ordering::SeqCst);
+        let dedicated = self.dedicated.iter().map(|office| office.get().map(|office| &**office));
+        (0..).zip(self.shared.iter().map(Some).chain(dedicated)).filter_map(|(id, office)| Some((id, office?)))
+    }
+
+    /// That of a dedicated actor.
+    #[cold]
+    #[inline(never)]
+    fn of_dedicated(&self, at: usize) -> &Office {
+        if let Some(office) = self.dedicated[at].get() {
+            return office;
+        }
+        let office = self.dedicated[at].get_or_init(|| Box::new(Office::new()));
+        // With the one in `made`: who does not find it there has written before what is read behind this.
+        fence(Ordering::SeqCst);
+        office
+    }
+}
+
+impl Index<usize> for Offices {
+    type Output = Office;
+
+    #[inline]
+    fn index(&self, id: usize) -> &Office {
+        match self.shared.get(id) {
+            Some(office) => office,
+            None => self.of_dedicated(id - self.shared.len()),
+        }
     }
 }
 
@@ -163,6 +244,8 @@ pub(crate) struct Office {
     pub(crate) next_theft_ns: AtomicU64,
     /// Threads outside wait here while what they send to is overloaded.
     pub(crate) relieved: Condvar,
+    /// What its worker has done.
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 impl Office {
@@ -180,6 +263,7 @@ impl Office {
                 thieves: Vec::new(),
                 timer_ops: Vec::new(),
                 returned: Vec::new(),
+                stock: Pool::new(),
             })),
             mail: Apart::default(),
             overloaded: AtomicBool::new(false),
@@ -194,6 +278,7 @@ impl Office {
             last_theft_ns: AtomicU64::new(0),
             next_theft_ns: AtomicU64::new(0),
             relieved: Condvar::new(),
+            ledger: Arc::default(),
         }
     }
 
@@ -209,5 +294,20 @@ impl Office {
 
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Inbox>> {
         try_lock(&self.inbox)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Offices;
+
+    #[test]
+    fn an_office_of_a_dedicated_actor_is_made_when_it_is_asked_for() {
+        let offices = Offices::new(2, 3);
+        let made = || offices.made().map(|(id, _)| id).collect::<Vec<u16>>();
+        assert_eq!((offices.len(), made()), (5, vec![0, 1]));
+        assert!(std::ptr::eq(&offices[3], &offices[3]));
+        assert_eq!(made(), [0, 1, 3]);
+        assert!(offices.made().all(|(id, office)| std::ptr::eq(office, &offices[id as usize])));
     }
 }

@@ -150,8 +150,8 @@ impl SystemCore {
     ) -> (u64, usize) {
         self.closed.store(true, Ordering::Release);
         self.ending.store(true, Ordering::Release);
-        for id in 0..self.offices.len() as u16 {
-            self.offices[id as usize].relieved.notify_all();
+        for (id, office) in self.offices.made() {
+            office.relieved.notify_all();
             self.rouse(id);
         }
         *lock(&self.monitor_nap.0) = true;

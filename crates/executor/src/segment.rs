@@ -69,12 +69,19 @@ pub(crate) struct Pool {
     count: Cell<usize>,
 }
 
+// SAFETY: a pool owns its segments, and nothing is in them.
+unsafe impl Send for Pool {}
+
 /// Segments kept by a worker; what is beyond goes back to the allocator.
 const POOL_MAX: usize = 64;
 
 impl Pool {
     pub(crate) const fn new() -> Self {
         Pool { free: Cell::new(ptr::null_mut()), count: Cell::new(0) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count.get()
     }
 
     #[inline]

@@ -15,13 +15,13 @@ use crate::locks::lock;
 use crate::mailbox::{Mailbox, Rooms};
 use crate::monitor;
 use crate::observed::Lookout;
-use crate::office::{Office, Presence};
+use crate::office::{Offices, Presence};
 use crate::reactor::Reactor;
 use crate::record::KindOf;
 use crate::resident::{Envelope, Resident, Undelivered};
 use crate::simulated::Simulation;
 use crate::slab::Nursery;
-use crate::stats::{Counters, Ledger};
+use crate::stats::Counters;
 use crate::timers::{TimerKey, TimerOp, TimerTask};
 use crate::worker::{self, Worker};
 
@@ -62,8 +62,7 @@ pub struct SystemCore {
     // -- rarely changed ------------------------------------------------------------------------------------------------
     pub(crate) id: u16,
     pub(crate) config: Config,
-    pub(crate) offices: Box<[Office]>,
-    pub(crate) ledgers: Box<[Arc<Ledger>]>,
+    pub(crate) offices: Offices,
     /// Which worker runs a stage. Changed under the inbox lock of the worker that runs it.
     pub(crate) route: Box<[AtomicU16]>,
     /// Stages for which too much is put aside.
@@ -213,8 +212,7 @@ impl SystemCore {
         let mut slot = slot;
         let system = Arc::new(SystemCore {
             id: at as u16,
-            offices: (0..workers).map(|_| Office::new()).collect(),
-            ledgers: (0..workers).map(|_| Arc::default()).collect(),
+            offices: Offices::new(config.workers, dedicated),
             route: (0..stages)
                 .map(|stage| {
                     AtomicU16::new(
@@ -582,7 +580,10 @@ impl SystemCore {
 
     /// Counters of each worker, as of its last checkup (at most one tick old while it runs, exact while it rests).
     pub fn counters(&self) -> Vec<Counters> {
-        let mut counters: Vec<Counters> = self.ledgers.iter().map(|ledger| ledger.read()).collect();
+        let mut counters = vec![Counters::default(); self.offices.len()];
+        for (id, office) in self.offices.made() {
+            counters[usize::from(id)] = office.ledger.read();
+        }
         counters[0].spawned += self.outside.spawned.load(Ordering::Relaxed);
         counters[0].dead_letters += self.outside.dead_letters.load(Ordering::Relaxed);
         counters[0].rejected += self.rooms.rejected.load(Ordering::Relaxed);

@@ -186,7 +186,7 @@ impl Worker {
             opened: UnsafeCell::new(Vec::new()),
             pool: Pool::new(),
             nursery: UnsafeCell::new(Nursery::new()),
-            ledger: Arc::clone(&system.ledgers[id as usize]),
+            ledger: Arc::clone(&system.offices[id as usize].ledger),
             system: Arc::clone(system),
             core: StdCell::new(Box::into_raw(core)),
             nest: [const { AtomicPtr::new(ptr::null_mut()) }; NEST_MAX],
