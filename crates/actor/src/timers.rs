@@ -233,8 +233,7 @@ impl Timer {
     }
 }
 
-/// After a crash: those whose message was lost with it go on.
-/// Of a new state: those of the old one are kept that are to be.
+/// Of a new state: those of the old one are kept that are to be, and go on.
 #[inline(never)]
 pub(crate) fn renew_all(timers: &mut Timers) {
     let (kept, gone) = std::mem::take(timers).into_iter().partition(|(_, timer)| timer.kept);
@@ -243,6 +242,7 @@ pub(crate) fn renew_all(timers: &mut Timers) {
     go_on_all(timers);
 }
 
+/// After a crash: those whose message was lost with it go on.
 #[inline(never)]
 pub(crate) fn go_on_all(timers: &mut Timers) {
     timers.values_mut().filter(|timer| !timer.is_under_way()).for_each(Timer::go_on);

@@ -127,7 +127,7 @@ impl Worker {
 /// # Safety
 /// A thunk: the record is a marker.
 unsafe fn marker(record: NonNull<Record>, op: Op) -> Outcome {
-    if op == Op::Describe {
+    if matches!(op, Op::Describe | Op::Weigh) {
         let (actor, kind, name) = ("stage", MailKind::Control, "marker");
         return Described { actor, kind, name, may_wait: false, is_gone: false, bytes: 0 }.say();
     }

@@ -3,7 +3,7 @@
 //! Actors have no queue, so there is none that could be full: what waits for an actor lies in logs, inboxes and queues of
 //! workers among other mail, and on the actor's deferred list. What is counted, therefore, is the messages themselves. A
 //! message to an actor with a bound takes a *place* in the actor's [`Room`] before it is written anywhere, and carries it along
-//! in its envelope ([`Placed`]), which gives the place back when the message is taken out to be handled, or is dropped,
+//! before its own record ([`Placed`]), which gives the place back when the message is taken out to be handled, or is dropped,
 //! whoever does that and wherever. So:
 //!
 //! - *The bound is exact.* Places are taken and given back under the room's lock, and nothing is written without one. At no
@@ -188,6 +188,12 @@ impl Shelf {
     /// The message, if nobody was faster; its place is free.
     pub(crate) fn take(&self) -> Option<Kept> {
         let content = lock(&self.content).take()?;
+        self.leave();
+        Some(content)
+    }
+
+    /// What was on it is not any more: the room forgets it, and its place is free.
+    fn leave(&self) {
         let mut taken = lock(&self.room.taken);
         taken.messages -= 1;
         taken.bytes -= self.about.bytes;
@@ -195,7 +201,6 @@ impl Shelf {
         drop(taken);
         // Behind the lock: it may be the last to know the shelf.
         drop(known);
-        Some(content)
     }
 
     /// Bounces the message, if it still waits. True: it did.
@@ -218,7 +223,7 @@ struct Lifted<'a> {
 impl Drop for Lifted<'_> {
     /// Puts it back, where it may be dropped for others again; who found its shelf empty meanwhile has forgotten it.
     fn drop(&mut self) {
-        let Some(kept) = self.content.take() else { return self.shelf.room.leave(self.shelf.about.bytes) };
+        let Some(kept) = self.content.take() else { return self.shelf.leave() };
         // Both under the lock: who finds the shelf in the room does not find it empty again.
         let mut content = lock(&self.shelf.content);
         let number = self.shelf.number.load(Ordering::Relaxed);
@@ -354,5 +359,107 @@ impl Rooms {
     pub(crate) fn count(&self, on_full: OnFull) {
         let counter = if on_full == OnFull::Reject { &self.rejected } else { &self.dropped };
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::{Mailbox, OnFull};
+    use crate::locks::lock;
+    use crate::*;
+
+    /// Its guard panics once.
+    struct Reader {
+        trap: bool,
+        asked: Arc<()>,
+    }
+
+    impl Resident for Reader {
+        type Extra = ();
+        fn name() -> &'static str {
+            "Reader"
+        }
+        fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+        fn crashed(crash: Crash, cx: &mut ControlCx<Self>) {
+            cx.give_up(crash);
+        }
+    }
+
+    struct Letter;
+
+    impl Envelope<Reader> for Letter {
+        fn run(self, _: &mut Reader, cx: Cx<Reader>) -> Cx<Reader> {
+            cx
+        }
+        fn bounce(self, why: Undelivered) {
+            panic!("{why:?}");
+        }
+        fn admission(&self, reader: &Reader, _: &mut Cx<Reader>) -> Admission {
+            assert!(!reader.trap, "meant: a guard that cannot look");
+            Admission::Run
+        }
+    }
+
+    /// A request that takes itself for a message.
+    struct Odd(Arc<()>);
+
+    impl Control<Reader> for Odd {
+        fn run(self, cx: &mut ControlCx<Reader>) {
+            cx.state().unwrap().asked = self.0;
+        }
+        fn describe(&self) -> (MailKind, &'static str) {
+            (MailKind::Message, "odd")
+        }
+    }
+
+    fn system_and_bound() -> (Arc<SystemCore>, Mailbox) {
+        let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
+        (SystemCore::start(config).unwrap(), Mailbox::bounded(2).on_full(OnFull::DropOldest))
+    }
+
+    #[test]
+    fn a_room_remembers_nothing_of_a_message_whose_guard_has_panicked() {
+        let (system, bound) = system_and_bound();
+        let reader = Reader { trap: false, asked: Arc::default() };
+        let reader = system.spawn_bounded(reader, StageChoice::At(0), Letter, bound).ok().unwrap();
+        system.run_until_idle();
+        let room = system.rooms.of(reader.raw()).unwrap();
+        reader.send_control(Trap);
+        reader.send(Letter);
+        std::panic::set_hook(Box::new(|_| ()));
+        system.run_until_idle();
+        drop(std::panic::take_hook());
+        assert!(system.rooms.of(reader.raw()).is_none());
+        let taken = lock(&room.taken);
+        assert_eq!((taken.messages, taken.oldest.len(), Arc::strong_count(&room)), (0, 0, 1));
+        drop(taken);
+        system.end(Duration::ZERO, &mut |_, _, _| {});
+    }
+
+    struct Trap;
+
+    impl Control<Reader> for Trap {
+        fn run(self, cx: &mut ControlCx<Reader>) {
+            cx.state().unwrap().trap = true;
+        }
+    }
+
+    #[test]
+    fn a_request_needs_no_place_whatever_it_says_that_it_is() {
+        let (system, bound) = system_and_bound();
+        let reader = Reader { trap: false, asked: Arc::default() };
+        let reader = system.spawn_bounded(reader, StageChoice::At(0), Letter, bound).ok().unwrap();
+        let token = Arc::new(());
+        for _ in 0..5 {
+            reader.send_control(Odd(Arc::clone(&token)));
+        }
+        system.run_until_idle();
+        // Each was consumed once.
+        assert_eq!((Arc::strong_count(&token), system.counters()[0].dropped), (2, 0));
+        system.end(Duration::ZERO, &mut |_, _, _| {});
+        drop(system);
     }
 }

@@ -10,7 +10,7 @@
 //! An observer may give each message that is sent a number, its *cause*, and finds it again where the message is handled.
 //! It travels as one more word behind the record's payload; a bit of the record's tag says that it is there. The sending half
 //! of the message path does not know of it either: while causes are wanted, the logs look full to it (`end` is null), as they
-//! do for a worker that has lost its lease, and [`Worker::append_slow`](crate::send) adds the word. A log that was not yet
+//! do for a worker that has lost its lease, and their [slow way](crate::send) adds the word. A log that was not yet
 //! told gives a record without a cause: that is a link less, and nothing worse.
 
 use std::any::Any;

@@ -143,11 +143,9 @@ impl Offices {
     #[cold]
     #[inline(never)]
     fn of_dedicated(&self, at: usize) -> &Office {
-        if let Some(office) = self.dedicated[at].get() {
-            return office;
-        }
         let office = self.dedicated[at].get_or_init(|| Box::new(Office::new()));
-        // With the one in `made`: who does not find it there has written before what is read behind this.
+        // With the one in `made`: what was written before that by who does not find the office is read behind this, also by others
+        // than its maker.
         fence(Ordering::SeqCst);
         office
     }

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::mailbox::Placed;
-use crate::record::{Op, Outcome, PASSED, Record, Thunk, WAITS, carried, or_lose, run_own, unwrap};
+use crate::record::{Op, Outcome, PASSED, Record, Thunk, WAITS, carried, or_lose, peek, run_own, unwrap};
 
 /// The thunk of records with a [`Placed`]; behind it lies the message's own record, unless that is on a shelf.
 pub(crate) const PLACED: Thunk = run_placed;
@@ -16,7 +16,7 @@ unsafe fn run_placed(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract; the payload is consumed unless it waits.
     unsafe {
         match op {
-            Op::Describe | Op::Weigh => return or_lose(record, |placed: &mut Placed| placed.describe(record)).say(),
+            Op::Describe | Op::Weigh => return peek::<Placed>(record).describe(record).say(),
             Op::Run if or_lose(record, |placed: &mut Placed| placed.ask(record)) == WAITS => return WAITS,
             _ => {}
         }

@@ -272,7 +272,7 @@ unsafe fn write<E: Send>(target: *mut u8, thunk: Thunk, cell: NonNull<Cell>, ide
 ///
 /// # Safety
 /// As [`unwrap`]; the record is not consumed, and not looked at in another way, while the reference is used.
-unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a mut E {
+pub(crate) unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a mut E {
     // SAFETY: by the contract.
     unsafe { if is_inline::<E>() { &mut *payload::<E>(record) } else { &mut *payload::<Box<E>>(record) } }
 }
@@ -529,10 +529,13 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
             Op::Frozen if !C::PASSES => return WAITS,
             Op::Frozen if away => Op::Away,
             Op::Frozen => Op::Run,
-            Op::Describe | Op::Weigh => {
+            Op::Describe => {
                 let about = peek::<C>(record).describe();
                 return Described::note::<S>(about, about.0 == MailKind::WakeUp, 0);
             }
+            // Nobody bounds requests, whatever they say that they are.
+            Op::Weigh => return Described::note::<S>((MailKind::Control, "control"), false, 0),
+            Op::Ask => return CONTINUE,
             op => op,
         };
         let control = unwrap::<C>(record);
@@ -606,8 +609,11 @@ impl Loose {
 }
 
 /// The record of a message that lies behind its place in `record`.
-pub(crate) fn carried(record: NonNull<Record>) -> NonNull<Record> {
-    // SAFETY: within the record, or just behind it.
+///
+/// # Safety
+/// A whole record with a [`Placed`].
+pub(crate) unsafe fn carried(record: NonNull<Record>) -> NonNull<Record> {
+    // SAFETY: by the contract, within the record, or just behind it.
     unsafe { record.byte_add(record_bytes::<Placed>()) }
 }
 

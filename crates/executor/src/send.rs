@@ -173,7 +173,6 @@ impl Worker {
 
     /// Opens the log of `dest` for a record of so many bytes, and enters RUNTIME until [`close_up`](Worker::close_up). Err: this
     /// thread has lost the worker; with what has caused the record.
-    ///
     #[inline(never)]
     fn open_log(&self, dest: u16, size: usize) -> Result<Open, Option<NonZeroU64>> {
         seam(2_000);
@@ -325,14 +324,23 @@ pub(crate) fn try_post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
         post_request(to, mail);
         return Ok(());
     };
-    let mut loose = Loose::new();
-    let record = loose.write(mail, to.cell, to.identity());
-    // SAFETY: a whole record in a place with room for its cause; one that found no room was not consumed.
-    unsafe { place(&system, to, Lane::Normal, record).map_err(|_| record::unwrap::<D>(record)) }
+    try_post_bounded(&system, to, mail)
 }
 
 // What of a send does not depend on the message is apart, here and in all below: it is compiled once, and not for each type of
 // messages. None of these is inlined: the record would be on the stack of every handler that sends (12 % of a message in `executor`).
+
+#[inline(never)]
+fn try_post_bounded<S: Resident, D: Deliverable<S>>(
+    system: &Arc<SystemCore>,
+    to: RawAddress,
+    mail: D,
+) -> Result<(), D> {
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: a whole record in a place with room for its cause; one that found no room was not consumed.
+    unsafe { place(system, to, Lane::Normal, record).map_err(|_| record::unwrap::<D>(record)) }
+}
 
 #[cold]
 #[inline(never)]
@@ -361,6 +369,7 @@ fn post_outside<S: Resident, D: Deliverable<S>>(system: &SystemCore, to: RawAddr
     unsafe { post_unbounded(system, to, lane, record) };
 }
 
+#[inline(never)]
 fn post_caused<S: Resident, D: Deliverable<S>>(
     system: &SystemCore,
     to: RawAddress,
@@ -422,22 +431,15 @@ unsafe fn place(
 ) -> Result<(), Arc<Room>> {
     // SAFETY: by the contract.
     unsafe {
-        let Some(room) = system.rooms.of(to) else {
+        let room = system.rooms.of(to).map(|room| (room, record::weighed(record)));
+        let Some((room, about)) = room.filter(|(_, about)| mailbox::counts(about.kind)) else {
             post_placed(system, to, lane, record);
             return Ok(());
         };
-        let found = system.while_refusing(|| {
-            let about = record::weighed(record);
-            mailbox::counts(about.kind).then(|| Placed::find(record, about, &room, lane, &system.rooms))
-        });
-        match found {
-            None => post_placed(system, to, lane, record),
-            Some(None) => return Err(room),
-            Some(Some(placed)) => {
-                let mut loose = Loose::new();
-                post_placed(system, to, lane, loose.write_placed(placed, record));
-            }
-        }
+        let found = system.while_refusing(|| Placed::find(record, about, &room, lane, &system.rooms));
+        let Some(placed) = found else { return Err(room) };
+        let mut loose = Loose::new();
+        post_placed(system, to, lane, loose.write_placed(placed, record));
     }
     Ok(())
 }

@@ -62,7 +62,7 @@ pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
 
 /// One worker as seen by the thread that runs it.
 ///
-/// Owned by that thread; what others touch is marked. INVARIANT: `logs.len()` is the number of offices and `route`
+/// Owned by that thread; what others touch is marked. INVARIANT: `logs.len()` is the number of offices that there can be, and `route`
 /// holds only indices below it.
 #[repr(align(128))]
 pub(crate) struct Worker {
