@@ -180,13 +180,15 @@ impl<S: Resident> Address<S> {
         send::post(self.raw, SyncMail(envelope));
     }
 
-    /// Sends the first message of a new actor: no other message is handled before it, whichever way it comes.
+    /// Sends the first message of a new actor: no other message is handled before it, whichever way it comes. It `may_be_late`
+    /// where it waits in the queue of the worker that the sender runs on (`starts.rs`).
     ///
     /// # Safety
     /// Nobody else knows the address yet.
-    pub(crate) unsafe fn send_first<E: Envelope<S>>(self, envelope: E) {
+    pub(crate) unsafe fn send_first<E: Envelope<S>>(self, envelope: E, may_be_late: bool) {
+        let bits = if may_be_late { status::NEW | status::LATE } else { status::NEW };
         // SAFETY: cells are never freed; by the contract nobody else writes the status.
-        unsafe { self.raw.cell.as_ref() }.set_status(status::NEW, true);
+        unsafe { self.raw.cell.as_ref() }.set_status(bits, true);
         send::post(self.raw, FirstMail(envelope));
     }
 

@@ -112,6 +112,10 @@ impl Worker {
         seam(2_000);
         self.flush();
         self.write_out_in_time();
+        // SAFETY: in RUNTIME; short borrow.
+        if unsafe { !self.core().starts.is_empty() } {
+            self.let_starts_go_on();
+        }
         let signal = match self.tenure.signal.get() {
             0 => 0,
             _ => self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK | Signal::GO_ON),
@@ -133,6 +137,8 @@ impl Worker {
             (due, !core.mute_requests.is_empty() || !core.pauses.is_empty(), core.holds_any())
         };
         if muting {
+            // What is put aside is in the order of the queue.
+            self.let_all_starts_go_on();
             self.mute();
         }
         if holding || muting {
@@ -261,7 +267,7 @@ impl Worker {
     fn adopt(&self, inbox: &Inbox, from: u16, chain: &Chain) -> bool {
         // SAFETY: in RUNTIME; short borrow.
         let average_ns = unsafe { self.core() }.pace.average_ns();
-        let own_bytes = self.backlog_bytes() + chain.bytes as u64;
+        let own_bytes = self.waiting_bytes() + chain.bytes as u64;
         if inbox.has_mail() || !inbox.adoptable || own_bytes / RECORD_BYTES * average_ns > WORTH_WAKING_NS {
             return false;
         }
@@ -353,7 +359,7 @@ impl Worker {
     pub(crate) fn checkup(&self) {
         let now_ns = self.system.now_ns();
         self.publish();
-        let records = self.backlog_bytes() / RECORD_BYTES;
+        let records = self.waiting_bytes() / RECORD_BYTES;
         // SAFETY: in RUNTIME; short borrow.
         let (average_ns, timers) = unsafe {
             let core = self.core();

@@ -34,6 +34,8 @@ pub(crate) mod status {
     pub(crate) const GUARDED: u64 = 64;
     /// It is noted when a message was handled last ([`Cell::note_handled`](super::Cell::note_handled)).
     pub(crate) const NOTED: u64 = 128;
+    /// With NEW: its start may be put off (`starts.rs`).
+    pub(crate) const LATE: u64 = 256;
     /// With these, the actor still takes messages.
     pub(crate) const OPEN: u64 = GUARDED | NOTED;
     pub(crate) const MASK: u64 = 0xffff;

@@ -94,7 +94,7 @@ impl Worker {
         }
         let (mut census, mut actors) = (Census::default(), HashMap::<NonNull<Cell>, (&str, u64)>::new());
         let mut seen = 0;
-        self.for_each_queued(|record| {
+        self.for_each_waiting(|record| {
             // SAFETY: whole records of the own queue, that were not run.
             let head = unsafe { record.as_ref() };
             if head.is_buried() {

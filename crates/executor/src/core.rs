@@ -1,4 +1,4 @@
-//! The part of a worker that moves to another thread when a handler is stuck: timers and what is put aside.
+//! The part of a worker that moves to another thread when a handler is stuck: timers, and what is put aside or off.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
@@ -9,6 +9,7 @@ use crate::fullness::Fullness;
 use crate::muting::OVERLOADED_BYTES;
 use crate::record::Record;
 use crate::segment::{Chain, Pool};
+use crate::starts::Starts;
 use crate::timers::Wheel;
 
 /// Why a stage's messages are put aside.
@@ -100,11 +101,16 @@ impl Mail {
 
     /// The next `bytes` from `run` on were put before all others.
     pub(crate) fn note_first(&mut self, run: u64, bytes: u64) {
+        self.shift(bytes);
+        self.batches.push_front((run + bytes, bytes));
+        self.bytes += bytes;
+    }
+
+    /// So many bytes that nobody has sent were put before all others.
+    pub(crate) fn shift(&mut self, bytes: u64) {
         for (end, _) in &mut self.batches {
             *end += bytes;
         }
-        self.batches.push_front((run + bytes, bytes));
-        self.bytes += bytes;
     }
 
     /// Bytes that wait, when all before `run` were run.
@@ -141,6 +147,7 @@ pub(crate) struct Core {
     pub(crate) random: u32,
     pub(crate) pace: Pace,
     pub(crate) mail: Mail,
+    pub(crate) starts: Starts,
     /// Since then there was something worth sharing in the queue at every look, and nobody was woken.
     pub(crate) loaded_since_ns: Option<u64>,
     pub(crate) checked_ns: u64,
@@ -162,6 +169,7 @@ impl Core {
             random: seed | 1,
             pace: Pace { messages: 1, ns: 50 },
             mail: Mail::default(),
+            starts: Starts::new(),
             loaded_since_ns: None,
             checked_ns: 0,
             checked_handled: 0,
@@ -200,10 +208,9 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        for (_, hold) in std::mem::take(&mut self.holds) {
-            for chain in hold.lanes {
-                crate::queue::bounce_chain(chain, crate::resident::Undelivered::Shutdown);
-            }
+        let holds = std::mem::take(&mut self.holds).into_values().flat_map(|hold| hold.lanes);
+        for chain in holds.chain([self.starts.take(u64::MAX, None)]) {
+            crate::queue::bounce_chain(chain, crate::resident::Undelivered::Shutdown);
         }
     }
 }

@@ -96,6 +96,7 @@ impl Deliveries {
             worker.raise();
             worker.attend();
             worker.take_mail();
+            worker.let_all_starts_go_on();
             while worker.advance() {
                 let at = worker.run_at.get();
                 let record = NonNull::new(at.cast::<Record>()).expect("segments are not null");

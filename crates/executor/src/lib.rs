@@ -46,6 +46,7 @@ mod send;
 mod signal;
 mod simulated;
 mod slab;
+mod starts;
 mod stats;
 mod suspend;
 mod sync;

@@ -47,7 +47,7 @@ impl Worker {
         let mail = core.mail.waiting(self.bytes_run()).min(queued);
         let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());
         let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
-        let own = queued - mail;
+        let own = queued - mail + core.starts.bytes();
         let load = load_of(sent, core.pace.average_ns());
         let at_ease = |load, sent| load == 0 || sent < own / 2;
         let coming = mail + inbox_bytes;

@@ -217,6 +217,12 @@ impl Worker {
         (self.queued_bytes.get() + open - run).max(0) as u64
     }
 
+    /// As [`Worker::backlog_bytes`], with the starts that were put off.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        // SAFETY: in RUNTIME; short borrow.
+        self.backlog_bytes() + unsafe { self.core() }.starts.bytes()
+    }
+
     /// Bytes of records that were run since the queue was opened.
     pub(crate) fn bytes_run(&self) -> u64 {
         let run = self.run_at.get() as usize - Segment::body(self.run_segment.get()) as usize;
@@ -228,7 +234,14 @@ impl Worker {
         self.advance() && self.lane_last.iter().all(|last| last.get().is_null())
     }
 
-    /// Calls `visit` for each record that waits, in order.
+    /// Calls `visit` for each record that waits: the starts that were put off, and then the queue, in order.
+    pub(crate) fn for_each_waiting(&self, mut visit: impl FnMut(NonNull<Record>)) {
+        // SAFETY: in RUNTIME; short borrow.
+        unsafe { self.core() }.starts.for_each(&mut visit);
+        self.for_each_queued(visit);
+    }
+
+    /// Calls `visit` for each record of the queue, in order.
     pub(crate) fn for_each_queued(&self, mut visit: impl FnMut(NonNull<Record>)) {
         let tail = self.logs[self.id as usize].tail.load(Ordering::Relaxed);
         self.for_each_from(self.cursor(), tail, &mut visit);
@@ -310,7 +323,9 @@ impl Worker {
         chains.extend(self.empty_inbox(&mut inbox));
         drop(inbox);
         // SAFETY: the thread has ended, so this one owns the core.
-        chains.extend(std::mem::take(&mut unsafe { self.core() }.holds).into_values().flat_map(|hold| hold.lanes));
+        let core = unsafe { self.core() };
+        chains.extend(std::mem::take(&mut core.holds).into_values().flat_map(|hold| hold.lanes));
+        chains.push(core.starts.take(u64::MAX, Some(&self.pool)));
         for chain in chains {
             bounce_chain(chain, Undelivered::Shutdown);
         }

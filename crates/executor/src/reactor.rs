@@ -109,7 +109,7 @@ impl Worker {
         if !self.unwritten.get() {
             return self.written_at.set(handled);
         }
-        let more = self.office().mail.is_up() || self.backlog_bytes() > 0;
+        let more = self.office().mail.is_up() || self.waiting_bytes() > 0;
         // The count begins anew now and then: then it is time.
         if !more || handled.wrapping_sub(self.written_at.get()) >= GOES_ALONG_MAX {
             self.written_at.set(handled);

@@ -14,6 +14,7 @@ use crate::mailbox::Placed;
 use crate::placed::PLACED;
 use crate::resident::{Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, MailKind, Resident, Undelivered};
 use crate::segment::Chain;
+use crate::starts::Late;
 use crate::suspend;
 
 /// What a thunk is asked to do with its record.
@@ -469,13 +470,22 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
         if matches!(op, Op::Describe | Op::Weigh) {
             return Described::note::<S>((MailKind::Start, peek::<E>(record).describe().1), false, 0);
         }
-        let cell = record.as_ref().cell;
-        if op == Op::Run {
-            cell.as_ref().set_status(status::NEW, false);
+        if op != Op::Run {
+            return run_sync::<S, E>(record, op);
         }
-        let outcome = run_sync::<S, E>(record, op);
+        let cell = record.as_ref().cell;
+        let outcome = if cell.as_ref().has_status(status::LATE) {
+            let Some(late) = Late::of(record) else { return PASSED };
+            cell.as_ref().set_status(status::NEW | status::LATE, false);
+            let outcome = run_sync::<S, E>(record, op);
+            drop(late);
+            outcome
+        } else {
+            cell.as_ref().set_status(status::NEW, false);
+            run_sync::<S, E>(record, op)
+        };
         match Cell::cold(cell) {
-            Some(cold) if op == Op::Run && outcome == CONTINUE => {
+            Some(cold) if outcome == CONTINUE => {
                 if std::mem::take(&mut cold.stop_after) {
                     STOP
                 } else {

@@ -280,6 +280,9 @@ impl Worker {
                 // The state may have changed: the guards of those that wait are looked at again.
                 return if outcome == CONTINUE && cell.as_ref().has_status(status::GUARDED) { RESUME } else { outcome };
             }
+            if cell.as_ref().has_status(status::LATE) {
+                self.hasten_starts();
+            }
             Cell::cold_mut(cell).deferred.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
             // It counts when it is run.
             PASSED

@@ -216,8 +216,8 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     if worker.with_core(|core| core.wheel.next_ns()).flatten().is_some_and(|next| next <= system.now_ns()) {
         worker.fire_timers(system.now_ns());
     }
-    if cfg!(debug_assertions) && worker.backlog_bytes() < 4096 {
-        worker.for_each_queued(|record| {
+    if cfg!(debug_assertions) && worker.waiting_bytes() < 4096 {
+        worker.for_each_waiting(|record| {
             // SAFETY: records of the worker's own queue.
             let record = unsafe { record.as_ref() };
             let runs_it = system.route[record.stage() as usize].load(Ordering::Relaxed);
@@ -228,10 +228,10 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         });
     }
     // A long queue is gone through more rarely.
-    if choices.one_in(2 + worker.backlog_bytes() / 4096) {
+    if choices.one_in(2 + worker.waiting_bytes() / 4096) {
         // Some stage's messages first.
         let mut stages = Vec::new();
-        worker.for_each_queued(|record| {
+        worker.for_each_waiting(|record| {
             // SAFETY: records of the worker's own queue.
             let record = unsafe { record.as_ref() };
             if !record.is_buried() && !stages.contains(&record.stage()) {

@@ -33,6 +33,8 @@ counters! {
     spawned,
     /// Actors ended.
     stopped,
+    /// Starts that stepped aside for what was queued behind them.
+    starts_put_off,
     /// Messages handled.
     received,
     /// Batches of messages taken from a queue.

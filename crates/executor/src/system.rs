@@ -472,7 +472,7 @@ impl SystemCore {
         }
         let address = RawAddress::of(cell).typed();
         // SAFETY: the address has not been given away.
-        unsafe { address.send_first(start) };
+        unsafe { address.send_first(start, false) };
         Ok(address)
     }
 

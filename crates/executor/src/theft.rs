@@ -155,7 +155,7 @@ impl Worker {
     fn choose_stages(&self, thief: u16) -> Option<StageSet> {
         let system = &self.system;
         let mut waiting = vec![0u64; system.route.len()];
-        self.for_each_queued(|record| {
+        self.for_each_waiting(|record| {
             // SAFETY: records of the own queue.
             let record = unsafe { record.as_ref() };
             if !record.is_buried() {
@@ -193,6 +193,8 @@ impl Worker {
     /// Takes the records of some stages out of the queue, in order, by lanes. In RUNTIME.
     pub(crate) fn extract(&self, wanted: impl Fn(u16) -> bool) -> [Chain; 3] {
         let mut loot = [const { Chain::new() }; 3];
+        // First, since whoever is started by one of them is sent to behind it.
+        self.extract_starts(&wanted, &mut loot[Lane::Normal as usize]);
         self.for_each_queued(|mut record| {
             // SAFETY: records of the own queue, which is not run meanwhile; what is copied is buried, so its payload
             // has one owner.

@@ -99,6 +99,10 @@ pub(crate) struct Worker {
     pub(crate) single: StdCell<bool>,
     /// Children started nested below the start that runs.
     pub(crate) family: StdCell<u32>,
+    /// Starts that might have been put off, and were run; and the actors that were spawned within them.
+    pub(crate) late_starts: StdCell<(u64, u64)>,
+    /// One of them is run.
+    pub(crate) in_late_start: StdCell<bool>,
     /// Bytes of records in the queue, by segments.
     pub(crate) queued_bytes: StdCell<isize>,
     /// Bytes of all segments that the cursor has left behind.
@@ -149,6 +153,7 @@ impl Worker {
         // It counts along the queue, which is new.
         core.mail.clear();
         core.exempt = None;
+        core.starts.change_threads();
         let office = ptr::from_ref(&system.offices[id as usize]);
         let worker = Worker {
             tenure: Tenure::new(signal),
@@ -169,6 +174,8 @@ impl Worker {
             nested: StdCell::new(0),
             single: StdCell::new(false),
             family: StdCell::new(0),
+            late_starts: StdCell::new((0, 0)),
+            in_late_start: StdCell::new(false),
             queued_bytes: StdCell::new(0),
             passed_bytes: StdCell::new(0),
             near_next: StdCell::new(0),
