@@ -239,8 +239,8 @@ impl<S: Resident> Address<S> {
         send::post_lane(self.raw, Lane::System, ControlMail(control));
     }
 
-    /// Sends a request to the cell behind what is queued, past what waits for its suspended handler. Does not wait where the receiver's
-    /// worker is overloaded: who sends it may be the one that all wait for.
+    /// Sends a request to the cell behind what is queued (but for a start, which may be put off behind it), past what waits for its
+    /// suspended handler. Does not wait where the receiver's worker is overloaded: who sends it may be the one that all wait for.
     pub fn send_control_behind<C: Control<S>>(self, control: C) {
         send::post_request(self.raw, ControlMail(control));
     }
