@@ -13,7 +13,7 @@
 //!    that lock).
 //! 3. *When T moves* from B to C, B holds both inbox locks: it takes its own mail (so everything that was ever sent to
 //!    T is in its queue), moves T's records, in order, to the end of C's inbox, and then sets the route. What is sent
-//!    to T later goes to C's inbox behind them. An adopted stage has no records: its worker was idle with an empty
+//!    to T later goes to C's inbox behind them. An adopted stage has no records: its worker was idle (so nothing was put off there) with an empty
 //!    inbox, checked under its lock.
 //! 4. *When S moves* from A to C, A has flushed before; m1 is where T's worker will find it. If that is C itself, m1 is
 //!    in C's inbox before S's records are (the same lock), and C takes its whole inbox at once: m1 is in C's queue

@@ -26,8 +26,8 @@
 //!   M may be before c's handler (it claimed c and has not yet looked: then it sees REVOKED, asks for the lock, learns
 //!   that c was left to it, and runs it), in it, or behind it (it claims c', sees REVOKED, and learns that c' was
 //!   taken). In each case c's stage is held by the new worker until M says that it is done with it.
-//! - As before, but *c was put off or put aside*: M has moved it to the core, and will not run it. It goes along with the core, and
-//!   M is behind it.
+//! - As before, but *c was put off* (`starts.rs`): M has moved it to the core, and will not run it. It goes along with the core, and M
+//!   is behind it.
 //! - The logs: M appends without looking at the signal. A record is whole before `tail` is moved over it, so the
 //!   monitor takes what is before `tail` and sets `end` to null; M's next append takes the slow path, enters RUNTIME,
 //!   sees REVOKED, and from then on sends through the inboxes like any outside thread, after posting the one record

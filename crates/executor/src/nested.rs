@@ -74,7 +74,8 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     worker.family.set(family);
     // Any signal: the handler has run for a while, or somebody waits for this worker to look around.
     if depth == NEST_MAX || family > FAMILY_MAX || worker.tenure.signal.get() != 0 || !worker.tenure.is_user() {
-        let in_start = depth > 0 || worker.in_late_start.get();
+        // Where somebody looks on, no handler runs within another.
+        let in_start = (1..NEST_MAX).contains(&depth) || worker.in_late_start.get();
         // SAFETY: the address has not been given away.
         unsafe { raw.typed::<S>().send_first(start, in_start) };
         return Ok(raw.typed());

@@ -93,7 +93,11 @@ impl Worker {
     /// From awake to idle, unless there is mail.
     pub(crate) fn lower(&self) -> bool {
         // SAFETY: in RUNTIME; short borrow.
-        let adoptable = unsafe { !self.core().holds_any() };
+        let (adoptable, starts_wait) = unsafe { (!self.core().holds_any(), !self.core().starts.is_empty()) };
+        debug_assert!(!starts_wait, "at a boundary with an empty queue, starts that were put off go on");
+        if starts_wait {
+            return false;
+        }
         let mut inbox = self.office().lock();
         if inbox.has_mail() {
             // Its sender may not have come to that yet.

@@ -11,12 +11,13 @@
 //! 1. *Order (I2).* Nobody is promised an order of starts, and messages to an actor that has not started wait for its start, as they do
 //!    where they have overtaken it in a higher lane (status NEW).
 //! 2. *One worker (I1).* What is put off is part of the queue: it is counted, goes to a thief with its stage and to a new thread,
-//!    in both cases before all that is queued, and is bounced at the end. Nothing is put off while something is put
+//!    in both cases before all that is queued, and is bounced at the end. No worker rests with something in here: then its stages may
+//!    be adopted. Nothing is put off while something is put
 //!    *aside* for a stage, and before the first is, all starts go on: what is put aside is in the order of the queue.
-//! 3. *No starvation (I4).* Those that were put off go on first in, first out. Where there is always much in the queue, they have about a
+//! 3. *No starvation (I4).* Those that were put off go on first in, first out. Where there is always much in the queue, they have up to a
 //!    fifth of what is done there, by the actors that such starts have brought lately, and at least one goes on within eight ticks of the monitor.
 //!    Of those that have gone on, none is put off again, unless it was taken to another worker or thread by then.
-//! 4. *Not for long where somebody waits.* The first message that meets an actor whose start may have been put off has all of them go
+//! 4. *Not for long where somebody waits.* The first message in the normal lane that meets an actor whose start may have been put off has all of them go
 //!    on, and for a while none is put off: where children are sent to by their parents, each of those messages would wait in a list of
 //!    its own. (Requests such as stop and watch need not wait.)
 //!
@@ -69,7 +70,9 @@ struct Look {
     /// Bytes of the queue that were run.
     run: u64,
     late_starts: (u64, u64),
-    /// There is little in the queue.
+    /// There is nothing in the queue.
+    is_empty: bool,
+    /// There is little in it, and nothing has come.
     is_low: bool,
     is_tick: bool,
 }
@@ -105,6 +108,7 @@ impl Starts {
     /// # Safety
     /// A whole record whose payload the caller gives up.
     unsafe fn push(&mut self, record: NonNull<Record>, pool: &Pool) {
+        self.due &= !self.is_empty();
         // SAFETY: by the contract.
         unsafe { self.chain.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool)) };
     }
@@ -156,7 +160,8 @@ impl Starts {
 
     /// How many go on now, with something in here.
     fn next(&mut self, look: Look) -> u64 {
-        let (starts, actors) = (look.late_starts.0 - self.late_starts.0, look.late_starts.1 - self.late_starts.1);
+        let starts = look.late_starts.0.wrapping_sub(self.late_starts.0);
+        let actors = look.late_starts.1.wrapping_sub(self.late_starts.1);
         if let Some(each) = actors.checked_div(starts) {
             self.actors_each = each.clamp(1, ACTORS_AT_A_TIME);
             self.late_starts = look.late_starts;
@@ -167,7 +172,8 @@ impl Starts {
         };
         let mut count = (actors / self.actors_each).min(2 * self.went_on.max(1)).min(STARTS_AT_A_TIME_MAX);
         self.ticks += u32::from(look.is_tick);
-        if self.ticks == TICKS_MAX {
+        // A worker with an empty queue may be about to rest, whatever has come.
+        if look.is_empty || self.ticks == TICKS_MAX {
             count = count.max(1);
         }
         if count > 0 {
@@ -207,7 +213,8 @@ impl Drop for Late<'_> {
         self.worker.in_late_start.set(false);
         let (starts, actors) = self.worker.late_starts.get();
         let brought = self.worker.ledger.spawned.get().wrapping_sub(self.spawned);
-        self.worker.late_starts.set((starts + 1, actors + brought));
+        // Not exact while a thread that has lost the worker counts there, too.
+        self.worker.late_starts.set((starts + 1, actors.wrapping_add(brought)));
     }
 }
 
@@ -239,7 +246,7 @@ impl Worker {
     #[cold]
     pub(crate) fn let_starts_go_on(&self) {
         // Also passes by what was run, so that `lane_last` is true.
-        self.advance();
+        let is_empty = !self.advance();
         if self.lane_last.iter().any(|last| !last.get().is_null()) {
             // Mail of higher lanes comes first. It ends, or a gulp of the normal lane is due (I4).
             return;
@@ -247,6 +254,7 @@ impl Worker {
         let look = Look {
             run: self.bytes_run(),
             late_starts: self.late_starts.get(),
+            is_empty,
             is_low: self.backlog_bytes() < MUCH_BYTES && !self.office().mail.is_up(),
             is_tick: self.tenure.signal.get() & Signal::TICK != 0,
         };
@@ -271,15 +279,17 @@ impl Worker {
     }
 
     fn let_go_on_first(&self, chain: Chain) {
+        if chain.is_empty() {
+            return;
+        }
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let bytes = chain.bytes as u64;
+        let (bytes, run) = (chain.bytes as u64, self.bytes_run());
         // What is said of the queue by how far it was run, is farther now.
+        core.mail.waiting(run);
         core.mail.shift(bytes);
         core.starts.run += bytes;
-        if let Some((_, until)) = &mut core.exempt {
-            *until += bytes;
-        }
+        core.exempt = core.exempt.filter(|(_, until)| *until > run).map(|(stage, until)| (stage, until + bytes));
         if cfg!(debug_assertions) {
             chain.for_each(|record| {
                 // SAFETY: whole records.
@@ -326,6 +336,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
+    use crate::boundary::Turn;
     use crate::record::{Op, Outcome};
     use crate::*;
 
@@ -390,7 +401,8 @@ mod tests {
     fn so_many_go_on_as_bring_a_few_thousand_actors_or_a_fifth_of_what_is_done() {
         let (mut starts, mut late_starts) = (Starts::new(), (0, 0));
         let mut next = |starts: &mut Starts, each: u64, is_low, is_tick, messages: u64| {
-            let count = starts.next(Look { run: messages * RECORD_BYTES, late_starts, is_low, is_tick });
+            let count =
+                starts.next(Look { run: messages * RECORD_BYTES, late_starts, is_empty: false, is_low, is_tick });
             late_starts = (late_starts.0 + count, late_starts.1 + each * count);
             count
         };
@@ -477,6 +489,23 @@ mod tests {
         let (system, counts) = started_a_thousand(1);
         system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
         assert_eq!(counts.get(), [258, 744]);
+    }
+
+    /// What has come may be nothing that is run, and then the worker would rest.
+    #[test]
+    fn no_worker_rests_with_starts_that_were_put_off() {
+        let (system, counts) = started_a_thousand(1);
+        let worker = worker(&system, 0);
+        // The queue is empty; two go on, and are run.
+        worker.enter(|| (worker.gulp(10_000), worker.turn(1), worker.gulp(10_000)));
+        let before = counts.get()[0];
+        assert!(before < 1_002);
+        system.cancel_timer(TimerKey { worker: 0, id: 99 });
+        worker.enter(|| assert_eq!(worker.turn(1), Turn::Ran));
+        assert_eq!(counts.get(), [before + 1, 0]);
+        system.run_until_idle();
+        assert_eq!(counts.get(), [1_002, 0]);
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
     }
 
     #[test]

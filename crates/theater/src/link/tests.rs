@@ -295,7 +295,9 @@ fn who_watches_no_more_before_a_place_has_heard_of_a_loss_is_not_told() {
     peer.link.lost.store(false, Ordering::Release);
     eventually(|| !lock(&peer.link.out).watches.is_empty());
     guest.stop();
-    assert_eq!(others.recv_timeout(Duration::from_secs(60)), Ok(StopReason::Stopped));
+    // The first watch may have gone out for a moment, and the stop before the second one.
+    let told = others.recv_timeout(Duration::from_secs(60));
+    assert!(matches!(told, Ok(StopReason::Stopped | StopReason::NotAlive)), "{told:?}");
     here.system().run_until_idle();
     assert!(ends.try_recv().is_err());
 }
