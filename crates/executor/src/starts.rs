@@ -4,7 +4,7 @@
 //! rest become messages. In a queue that is first in, first out, all starts of a tree come before the first of those answers: a
 //! million leaves have answered, and all of that lies in the queue. So a start of such a rest that is met with much behind it steps
 //! aside until most of what is behind it was run, and so much that waits at any time is what a few families have sent. (A tree of a
-//! million actors takes 6 MiB instead of 33, and little more than half the time, since what waits fits into the cache.)
+//! million actors takes 6 MiB instead of 33, and about half the time, since what waits fits into the cache.)
 //!
 //! # Why nobody can tell, but by the time it takes
 //!
