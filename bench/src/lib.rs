@@ -13,6 +13,7 @@
 //! - [`steps`]: work with each message, for Savina's programs.
 //! - [`partner`]: the other process of a remote benchmark.
 //! - [`peer`]: other actor runtimes beside it, each a program of `bench/peers`.
+//! - [`alone`]: such a program of Playhouse itself.
 //! - `process`: the processes of both.
 //! - `workloads`: the workloads as actors. Every one checks its own result; a wrong result is a [`Failure`].
 //! - `savina`: the 30 programs of the Savina suite, with its parameters; `bench/SAVINA.md` says what differs.
@@ -25,6 +26,7 @@
 // The parts that it leaves out use some of the others.
 #![cfg_attr(not(feature = "whole"), allow(dead_code))]
 
+pub mod alone;
 pub mod bootstrap;
 #[cfg(feature = "whole")]
 pub mod chatapp;
@@ -33,7 +35,7 @@ pub mod latency;
 pub mod machine;
 pub mod memory;
 pub mod outcome;
-#[cfg(feature = "whole")]
+#[cfg(feature = "remote")]
 pub mod partner;
 pub mod peer;
 pub mod registry;

@@ -24,10 +24,10 @@ pub(crate) const STREAM: u8 = 2;
 /// What is asked for behind [`STREAM`]: bytes until an acknowledgement is due, little-endian.
 pub(crate) type Stream = [u8; 8];
 
-static PROGRAM: OnceLock<fn() -> Command> = OnceLock::new();
+static PROGRAM: OnceLock<fn(usize) -> Command> = OnceLock::new();
 
-/// How this program is started so that it calls [`host`].
-pub fn set_program(program: fn() -> Command) {
+/// How this program is started so that it calls [`host`], with so many workers.
+pub fn set_program(program: fn(usize) -> Command) {
     // The first one counts.
     let _ = PROGRAM.set(program);
 }
@@ -177,7 +177,7 @@ impl Partner {
             let theater = here.theater_address().to_string();
             return Ok(Partner { theater, socket: here.socket, certificates, child: None, here: Some(here) });
         };
-        let mut command = program();
+        let mut command = program(workers);
         let started = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(failure)?;
         let mut certificates_line = serde_json::to_vec(&certificates).map_err(failure)?;

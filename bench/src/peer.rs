@@ -21,7 +21,8 @@ use crate::runner::{Options, measure_in_child};
 
 pub use run::become_peer;
 
-/// The peers' names; `alone` is Playhouse itself, in a program that has only the benchmarks of [`LOCAL`].
+/// The peers' names; `alone` is Playhouse itself, in a program that has only the benchmarks of [`LOCAL`], and in one that has only those
+/// of [`REMOTE`].
 pub const ALL: [&str; 8] = ["actix", "ractor", "kameo", "pekko", "protoactor", "erlang", "caf", "alone"];
 
 /// The benchmarks of one process, which all of them play.
@@ -39,7 +40,7 @@ pub const LOCAL: [&str; registry::SHARED.len()] = {
 pub const REMOTE: [&str; 6] = ["rpingpong", "rthroughput", "rcreate", "rrings-1", "rrings-32", "rrings-320"];
 
 /// The peers that play in several processes.
-pub const REMOTING: [&str; 6] = ["ractor", "kameo", "pekko", "protoactor", "erlang", "caf"];
+pub const REMOTING: [&str; 7] = ["ractor", "kameo", "pekko", "protoactor", "erlang", "caf", "alone"];
 
 /// All benchmarks that there are peers for.
 pub fn workloads() -> impl Iterator<Item = &'static str> {

@@ -112,7 +112,7 @@ impl Target {
     }
 }
 
-/// Those that other actor runtimes play in one process, too. Without the feature `whole` there are no others.
+/// Those that other actor runtimes play in one process, too. Without the feature `remote` there are no others.
 pub(crate) const SHARED: [Benchmark; 11] = [
     workloads::count::COUNT,
     workloads::pingpong::PINGPONG,
@@ -125,6 +125,17 @@ pub(crate) const SHARED: [Benchmark; 11] = [
     workloads::fib::FIB,
     workloads::executor::EXECUTOR,
     workloads::repeat::REPEAT,
+];
+
+/// Those that other actor runtimes play in several processes, too. With `remote` and without `whole` there are no others.
+#[cfg(all(feature = "remote", not(feature = "whole")))]
+const SHARED_REMOTE: &[Benchmark] = &[
+    workloads::remote::RPINGPONG,
+    workloads::remote::RTHROUGHPUT,
+    workloads::remote::RCREATE,
+    workloads::theater_rings::RRINGS_1,
+    workloads::theater_rings::RRINGS_32,
+    workloads::theater_rings::RRINGS_320,
 ];
 
 /// The suite's table, then what the papers add.
@@ -175,13 +186,13 @@ const THEATERS: &[Benchmark] = &[
     workloads::remote::RTHROUGHPUT_TLS,
     workloads::remote::RCREATE,
     workloads::remote::RCREATE_WAITING,
-    workloads::remote::RCREATE_MIGRATED,
+    workloads::create_migrated::RCREATE_MIGRATED,
     workloads::theater_rings::RRINGS_1,
     workloads::theater_rings::RRINGS_32,
     workloads::theater_rings::RRINGS_320,
-    workloads::theater_rings::RRINGS_MOBILE_1,
-    workloads::theater_rings::RRINGS_MOBILE_32,
-    workloads::theater_rings::RRINGS_MOBILE_320,
+    workloads::mobile_rings::RRINGS_MOBILE_1,
+    workloads::mobile_rings::RRINGS_MOBILE_32,
+    workloads::mobile_rings::RRINGS_MOBILE_320,
     workloads::migration::MIGRATION_RINGS_1,
     workloads::migration::MIGRATION_RINGS_32,
     workloads::migration::MIGRATION_RINGS_320,
@@ -228,11 +239,14 @@ const SAVINA: &[Benchmark] = &[
     savina::bitonicsort::BITONICSORT,
 ];
 
-/// Every benchmark, in the order of the reports. Without the feature `whole` only those that the peers play in one process.
+/// Every benchmark, in the order of the reports. Without the feature `whole` only those that the peers play: with `remote` in several
+/// processes, without it in one.
 pub fn all() -> &'static [Benchmark] {
     #[cfg(feature = "whole")]
     const PARTS: [&[Benchmark]; 4] = [TABLE, THEATERS, MEMORY, SAVINA];
-    #[cfg(not(feature = "whole"))]
+    #[cfg(all(feature = "remote", not(feature = "whole")))]
+    const PARTS: [&[Benchmark]; 1] = [SHARED_REMOTE];
+    #[cfg(not(feature = "remote"))]
     const PARTS: [&[Benchmark]; 1] = [&SHARED];
     static ALL: LazyLock<Vec<Benchmark>> = LazyLock::new(|| PARTS.concat());
     &ALL

@@ -19,6 +19,6 @@ pub(crate) mod matrix;
 pub(crate) mod meetings;
 pub(crate) mod messages;
 mod pin;
-#[cfg(feature = "whole")]
+#[cfg(feature = "remote")]
 pub(crate) mod remote;
 pub(crate) mod rings;

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use crate::outcome::{Failure, Outcome, Size};
 use crate::partner::{ECHO, Partner, STREAM};
-use crate::workloads::migration;
 use crate::workloads::remote::Plan;
 
 /// A message of `rpingpong`, with its packet's head.
@@ -73,17 +72,17 @@ pub(crate) fn throughput(size: Size) -> Result<Outcome, Failure> {
 }
 
 /// The floor of `migrate-1mib`: as many bytes, and one back.
-pub(crate) fn large(plan: &migration::Plan) -> Result<Outcome, Failure> {
+pub(crate) fn large(migrations: u64, bytes: usize) -> Result<Outcome, Failure> {
     let partner = Partner::start(1)?;
     let mut stream = TcpStream::connect(partner.socket).map_err(failure)?;
     stream.set_nodelay(true).map_err(failure)?;
     stream.write_all(&[STREAM]).map_err(failure)?;
-    stream.write_all(&(plan.bytes as u64).to_le_bytes()).map_err(failure)?;
-    let bytes = vec![7; plan.bytes];
+    stream.write_all(&(bytes as u64).to_le_bytes()).map_err(failure)?;
+    let bytes = vec![7; bytes];
     let start = Instant::now();
-    for _ in 0..plan.migrations {
+    for _ in 0..migrations {
         stream.write_all(&bytes).map_err(failure)?;
         stream.read_exact(&mut [0]).map_err(failure)?;
     }
-    Ok(Outcome::new(plan.migrations, start.elapsed()))
+    Ok(Outcome::new(migrations, start.elapsed()))
 }

@@ -47,21 +47,24 @@ pub(crate) const MIGRATE_1MIB: Benchmark = Benchmark {
     source: "the suite's own",
     summary: "an actor with 1 MiB of state goes to and fro between two processes, 200 migrations",
     workload: |system, size, _| run(system, &Plan::large(size)),
-    limit: Some(Limit::Hand(|size| limit::remote::large(&Plan::large(size)))),
+    limit: Some(Limit::Hand(|size| {
+        let plan = Plan::large(size);
+        limit::remote::large(plan.migrations, plan.bytes)
+    })),
     target: Target::ratio(3.0),
     ..MIGRATION_RINGS_1
 };
 
 /// How much the workloads do.
-pub(crate) struct Plan {
+struct Plan {
     size: Size,
     actors: u64,
     /// Processes, this one among them.
     processes: usize,
     /// Migrations of each actor: whole rounds.
-    pub(crate) migrations: u64,
+    migrations: u64,
     /// What each actor carries.
-    pub(crate) bytes: usize,
+    bytes: usize,
 }
 
 impl Plan {

@@ -11,6 +11,8 @@ pub(crate) mod balance;
 pub(crate) mod big;
 pub(crate) mod chameneos;
 pub(crate) mod count;
+#[cfg(feature = "whole")]
+pub(crate) mod create_migrated;
 pub(crate) mod creation;
 #[cfg(feature = "whole")]
 pub(crate) mod drain;
@@ -25,15 +27,17 @@ pub(crate) mod kinds;
 pub(crate) mod matrix;
 #[cfg(feature = "whole")]
 pub(crate) mod migration;
+#[cfg(feature = "whole")]
+pub(crate) mod mobile_rings;
 pub(crate) mod pairs;
 pub(crate) mod pingpong;
-#[cfg(feature = "whole")]
+#[cfg(feature = "remote")]
 pub(crate) mod remote;
 pub(crate) mod repeat;
 pub(crate) mod rings;
 pub(crate) mod send;
 pub(crate) mod skynet;
-#[cfg(feature = "whole")]
+#[cfg(feature = "remote")]
 pub(crate) mod theater_rings;
 
 use playhouse::prelude::*;

@@ -1,7 +1,5 @@
 //! Actors in two processes on one machine, over the loopback.
 
-use std::net::SocketAddr;
-
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
 
@@ -65,15 +63,6 @@ pub(crate) const RCREATE_WAITING: Benchmark = Benchmark {
     name: "rcreate-waiting",
     summary: "5,000 actors are started in another process, each when the one before has said that it is there",
     workload: |system, size, _| create_by(system, size, 1),
-    target: None,
-    ..RCREATE
-};
-
-pub(crate) const RCREATE_MIGRATED: Benchmark = Benchmark {
-    name: "rcreate-migrated",
-    source: "SALSA Lite, remote creation (salsa-lite-migration §4.4)",
-    summary: "5,000 actors are started here and move to another process, and each says so there",
-    workload: |system, size, _| create_and_migrate(system, size),
     target: None,
     ..RCREATE
 };
@@ -159,7 +148,7 @@ fn pingpong(partner: &Partner, system: &System, size: Size) -> Result<Outcome, F
     Ok(Outcome::new(2 * plan.round_trips, elapsed))
 }
 
-fn end(theater: Theater) -> Result<(), Failure> {
+pub(super) fn end(theater: Theater) -> Result<(), Failure> {
     theater.shutdown().map(drop).map_err(|error| Failure::new(error.to_string()))
 }
 
@@ -244,12 +233,19 @@ fn throughput(partner: &Partner, system: &System, size: Size) -> Result<Outcome,
 
 // -- rcreate -------------------------------------------------------------------------------------------------------------
 
-struct Master {
+pub(super) struct Master {
     expected: u64,
     here: u64,
     /// Who waits for each of them.
     maker: Option<ActorRef<Maker>>,
     finish: Finish<u64>,
+}
+
+impl Master {
+    /// One of so many actors.
+    pub(super) fn of(expected: u64, finish: Finish<u64>) -> Self {
+        Self { expected, here: 0, maker: None, finish }
+    }
 }
 
 #[actor(remote)]
@@ -260,7 +256,7 @@ impl Master {
     }
 
     #[message]
-    fn created(&mut self) {
+    pub(super) fn created(&mut self) {
         self.here += 1;
         if self.here == self.expected {
             self.finish.reached(self.here);
@@ -270,7 +266,7 @@ impl Master {
     }
 
     #[message]
-    fn stayed_behind(&mut self, why: String) {
+    pub(super) fn stayed_behind(&mut self, why: String) {
         self.finish.missed(format!("an actor does not move: {why}"));
     }
 }
@@ -326,7 +322,7 @@ fn create_by(system: &System, size: Size, at_one_time: u64) -> Result<Outcome, F
     let partner = Partner::start(system.workers())?;
     let (here, peer) = partner.meet(system.workers())?;
     let (finish, finished) = finish(size);
-    let master = here.system().spawn(Master { expected: plan.actors, here: 0, maker: None, finish });
+    let master = here.system().spawn(Master::of(plan.actors, finish));
     let made = Vec::with_capacity(plan.actors as usize);
     let maker = here.system().spawn(Maker { theater: here.clone(), peer, master, made });
     let first = plan.actors.min(at_one_time);
@@ -338,78 +334,6 @@ fn create_by(system: &System, size: Size, at_one_time: u64) -> Result<Outcome, F
     check("the actors created", plan.actors, created)?;
     let last = maker.ask(Last).wait().ok().flatten().ok_or_else(|| Failure::new("none was made"))?;
     check("that the last one answers", Ok(true), last.ask(IsThere).wait())?;
-    end(here)?;
-    Ok(Outcome::new(plan.actors, elapsed))
-}
-
-// -- rcreate-migrated ----------------------------------------------------------------------------------------------------
-
-#[derive(Serialize, Deserialize)]
-#[serde(crate = "playhouse::serde")]
-struct Emigrant {
-    master: ActorRef<Master>,
-    to: SocketAddr,
-    moved: bool,
-}
-
-#[actor(remote, mobile)]
-impl Emigrant {
-    #[started]
-    fn leave(&mut self, ctx: &mut Context<Self>) {
-        ctx.migrate_to(self.to);
-    }
-
-    #[arrived]
-    fn say_so(&mut self) {
-        self.moved = true;
-        self.master.tell(Created);
-    }
-
-    #[stayed]
-    fn say_why(&mut self, why: MigrateError, _: &mut Context<Self>) {
-        self.master.tell(StayedBehind(why.to_string()));
-    }
-
-    #[message]
-    fn has_moved(&self) -> bool {
-        self.moved
-    }
-}
-
-/// Starts those that move.
-struct Port {
-    master: ActorRef<Master>,
-    to: SocketAddr,
-    last: Option<ActorRef<Emigrant>>,
-}
-
-#[actor]
-impl Port {
-    #[message]
-    fn ship(&mut self, actors: u64, ctx: &mut Context<Self>) {
-        for _ in 0..actors {
-            self.last = Some(ctx.spawn(Emigrant { master: self.master, to: self.to, moved: false }));
-        }
-    }
-
-    #[message]
-    fn last_shipped(&self) -> Option<ActorRef<Emigrant>> {
-        self.last
-    }
-}
-
-fn create_and_migrate(system: &System, size: Size) -> Result<Outcome, Failure> {
-    let plan = Plan::of(size);
-    let partner = Partner::start(system.workers())?;
-    let (here, peer) = partner.meet(system.workers())?;
-    let to = peer.address().ok_or_else(|| Failure::new("the partner has no address"))?;
-    let (finish, finished) = finish(size);
-    let master = here.system().spawn(Master { expected: plan.actors, here: 0, maker: None, finish });
-    let port = here.system().spawn(Port { master, to, last: None });
-    let (elapsed, moved) = finished.time(|| port.tell(Ship(plan.actors)))?;
-    check("the actors that moved", plan.actors, moved)?;
-    let last = port.ask(LastShipped).wait().ok().flatten().ok_or_else(|| Failure::new("none was made"))?;
-    check("that the last one answers from there", Ok(true), last.ask(HasMoved).wait())?;
     end(here)?;
     Ok(Outcome::new(plan.actors, elapsed))
 }

@@ -1,4 +1,4 @@
-//! Rings of actors over four processes: SALSA Lite's TheaterRings, with remote and with mobile actors.
+//! Rings of actors over four processes: SALSA Lite's TheaterRings, with remote actors; with mobile ones they are in `mobile_rings`.
 
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use playhouse::serde::{Deserialize, Serialize};
 use super::finish::{Finish, finish};
 use crate::outcome::{Failure, Outcome, Size, check};
 use crate::partner::Partner;
-use crate::registry::{Benchmark, Family, Limit, Target};
+use crate::registry::{Benchmark, Family, Target};
 
 /// Processes, this one among them: members of a ring.
 const PROCESSES: u64 = 4;
@@ -40,32 +40,7 @@ pub(crate) const RRINGS_320: Benchmark = Benchmark {
     ..RRINGS_1
 };
 
-pub(crate) const RRINGS_MOBILE_1: Benchmark = Benchmark {
-    name: "rrings-mobile-1",
-    summary: "rrings-1 with actors that could move, and do not; limit: rrings-1",
-    workload: |system, size, _| run(system, size, 1, mobile::build),
-    limit: Some(Limit::Benchmark("rrings-1")),
-    target: Target::ratio(1.03),
-    ..RRINGS_1
-};
-
-pub(crate) const RRINGS_MOBILE_32: Benchmark = Benchmark {
-    name: "rrings-mobile-32",
-    summary: "rrings-32 with actors that could move, and do not; limit: rrings-32",
-    workload: |system, size, _| run(system, size, 32, mobile::build),
-    limit: Some(Limit::Benchmark("rrings-32")),
-    ..RRINGS_MOBILE_1
-};
-
-pub(crate) const RRINGS_MOBILE_320: Benchmark = Benchmark {
-    name: "rrings-mobile-320",
-    summary: "rrings-320 with actors that could move, and do not; limit: rrings-320",
-    workload: |system, size, _| run(system, size, 320, mobile::build),
-    limit: Some(Limit::Benchmark("rrings-320")),
-    ..RRINGS_MOBILE_1
-};
-
-struct Judge {
+pub(super) struct Judge {
     expected: u64,
     finish: Finish<()>,
 }
@@ -73,7 +48,7 @@ struct Judge {
 #[actor(remote = "bench.rings.Judge")]
 impl Judge {
     #[message]
-    fn arrived(&mut self) {
+    pub(super) fn arrived(&mut self) {
         self.expected -= 1;
         if self.expected == 0 {
             self.finish.reached(());
@@ -169,21 +144,23 @@ macro_rules! actors {
     };
 }
 
+#[cfg(feature = "whole")]
+pub(super) use actors;
+
 actors!(remote, [remote = "bench.rings.Head"], [remote = "bench.rings.Member", spawn]);
-actors!(mobile, [remote = "bench.rings.MobileHead", mobile], [remote = "bench.rings.MobileMember", mobile]);
 
 /// A ring, whatever its actors are.
-struct Ring {
+pub(super) struct Ring {
     /// Has a token hop so often.
-    start: Box<dyn Fn(u64)>,
+    pub(super) start: Box<dyn Fn(u64)>,
     /// How often a token has come to each of the members in other processes.
-    hops: Box<dyn Fn() -> Result<Vec<u64>, AskError>>,
+    pub(super) hops: Box<dyn Fn() -> Result<Vec<u64>, AskError>>,
 }
 
 /// Builds one ring.
-type Build = fn(&Theater, &[Peer], ActorRef<Judge>) -> Result<Ring, Failure>;
+pub(super) type Build = fn(&Theater, &[Peer], ActorRef<Judge>) -> Result<Ring, Failure>;
 
-fn run(system: &System, size: Size, rings: u64, build: Build) -> Result<Outcome, Failure> {
+pub(super) fn run(system: &System, size: Size, rings: u64, build: Build) -> Result<Outcome, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
     let (rings, rounds) = (size.pick(rings.min(4), rings, rings), size.pick(20, 1_000, 1_000));
     let partners: Vec<Partner> =

@@ -125,9 +125,9 @@ pub fn run(args: &Args) -> ExitCode {
             Err(failure) => fail(FAILED, &failure.to_string()),
         };
     }
-    partner::set_program(|| {
+    partner::set_program(|workers| {
         let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "playhouse".into()));
-        command.args(["bench", "--partner"]);
+        command.args(["bench", "--partner", "--workers"]).arg(workers.to_string());
         command
     });
     if args.child {

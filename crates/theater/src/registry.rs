@@ -15,6 +15,7 @@ use crate::frame::Kind;
 pub(crate) struct Registry {
     messages: Vec<&'static Handles>,
     spawns: Vec<&'static Spawns>,
+    /// Those of the messages, and behind them those of the spawns.
     kinds: Vec<Kind>,
     controls: FxHashMap<TypeId, Controls>,
     moves: FxHashMap<TypeId, (Moves, &'static Spawns)>,
@@ -123,8 +124,8 @@ impl Registry {
 
     /// How to say what to the theater that takes `kinds`.
     pub(crate) fn table(&self, kinds: &[Kind]) -> Table {
-        let codec = |kind: &Kind, schema: Option<u64>| {
-            if kind.schema.is_some() && kind.schema == schema { Codec::Positional } else { Codec::Named }
+        let codec = |theirs: &Kind, ours: &Kind| {
+            if theirs.schema.is_some() && theirs.schema == ours.schema { Codec::Positional } else { Codec::Named }
         };
         let numbers: HashMap<(&str, Option<&str>), u32> =
             kinds.iter().zip(0..).map(|(kind, number)| ((&*kind.actor, kind.message.as_deref()), number)).collect();
@@ -134,17 +135,17 @@ impl Registry {
             spawns: FxHashMap::default(),
             names: vec![("?", "?"); kinds.len()],
         };
-        for entry in &self.messages {
+        let (messages, spawns) = self.kinds.split_at(self.messages.len());
+        for (entry, ours) in self.messages.iter().zip(messages) {
             let names = ((entry.actor_name)(), (entry.message_name)());
             let kind = number(names.0, Some(names.1)).map(|number| {
                 table.names[number as usize] = names;
-                (number, codec(&kinds[number as usize], (entry.schema)()))
+                (number, codec(&kinds[number as usize], ours))
             });
             table.messages.insert(((entry.actor)(), (entry.message)()), kind);
         }
-        for entry in &self.spawns {
-            let kind = number((entry.actor_name)(), None)
-                .map(|number| (number, codec(&kinds[number as usize], (entry.schema)())));
+        for (entry, ours) in self.spawns.iter().zip(spawns) {
+            let kind = number((entry.actor_name)(), None).map(|number| (number, codec(&kinds[number as usize], ours)));
             table.spawns.insert((entry.actor)(), kind);
         }
         table
