@@ -27,7 +27,7 @@ pub struct System {
 #[must_use]
 pub struct SystemBuilder {
     config: Config,
-    workers_set: bool,
+    workers: Option<usize>,
     stages: Option<usize>,
     observed: Observed,
 }
@@ -59,8 +59,7 @@ const SIMULATED_WORKERS: usize = 4;
 impl SystemBuilder {
     /// Threads that run actors. Default: one per core; 4 in simulation.
     pub fn workers(mut self, workers: usize) -> Self {
-        self.config.workers = workers;
-        self.workers_set = true;
+        self.workers = Some(workers);
         self
     }
 
@@ -135,10 +134,11 @@ impl SystemBuilder {
     /// All wrong settings at once, or that a thread could not be started.
     pub fn start(self) -> Result<System, BuildError> {
         let mut config = self.config;
-        // The same seed is to give the same run on every machine.
-        if config.simulated.is_some() && !self.workers_set {
-            config.workers = SIMULATED_WORKERS;
-        }
+        config.workers = self.workers.unwrap_or_else(|| match config.simulated {
+            // The same seed is to give the same run on every machine.
+            Some(_) => SIMULATED_WORKERS,
+            None => Config::one_per_core(),
+        });
         config.stages = self.stages.unwrap_or(config.workers.max(1) * playhouse_executor::limits::STAGES_PER_WORKER);
         let core = SystemCore::start(config).map_err(|wrong| BuildError { wrong })?;
         self.observed.begin(&core);
@@ -157,7 +157,7 @@ impl System {
 
     /// A system with other settings.
     pub fn builder() -> SystemBuilder {
-        SystemBuilder { config: Config::new(), workers_set: false, stages: None, observed: Observed::default() }
+        SystemBuilder { config: Config::of(0), workers: None, stages: None, observed: Observed::default() }
     }
 
     pub(crate) fn of(core: &Arc<SystemCore>) -> System {

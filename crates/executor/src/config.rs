@@ -64,7 +64,16 @@ pub struct Config {
 impl Config {
     /// One worker per core.
     pub fn new() -> Config {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(limits::WORKERS_MAX);
+        Config::of(Config::one_per_core())
+    }
+
+    /// As many workers as there are cores: what Linux says in some ten files.
+    pub fn one_per_core() -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from).min(limits::WORKERS_MAX)
+    }
+
+    /// So many workers.
+    pub fn of(workers: usize) -> Config {
         Config {
             workers,
             stages: workers * limits::STAGES_PER_WORKER,

@@ -119,3 +119,20 @@ fn a_stage_that_does_not_exist_is_refused_in_words() {
     let error = system.try_spawn_with(support::on_stage(4), Adder).unwrap_err();
     assert!(error.to_string().contains("stage 4"), "{error}");
 }
+
+#[test]
+fn what_nobody_sets_has_a_default_that_follows_from_the_rest() {
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let size = |builder: playhouse::SystemBuilder| {
+        let system = builder.start().unwrap();
+        let size = (system.workers(), system.stages());
+        system.shutdown().unwrap();
+        size
+    };
+    assert_eq!(size(System::builder()), (cores, 16 * cores));
+    assert_eq!(size(System::builder().workers(3)), (3, 48));
+    assert_eq!(size(System::builder().stages(5).workers(3)), (3, 5));
+    // On whatever machine, or a seed would be another run on another one.
+    assert_eq!(size(System::builder().simulated(7)), (4, 64));
+    assert_eq!(size(System::builder().workers(2).simulated(7)), (2, 32));
+}
