@@ -223,7 +223,10 @@ impl Cipher {
                 if count > 0 {
                     return Ok(count);
                 }
-                buffer.resize(READ_BYTES, 0);
+                if buffer.is_empty() {
+                    // As in `Link::read`.
+                    *buffer = vec![0; READ_BYTES];
+                }
                 match stream.read(buffer)? {
                     // That it did not take leave is no matter: the session knows what is missing.
                     0 => return Ok(0),

@@ -1,4 +1,4 @@
-//! What theaters leave behind. In a process of its own: it counts what that has open.
+//! What theaters leave behind, and what they take. In a process of its own: it counts what that has.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -9,6 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use playhouse_actor::Actor;
+use playhouse_theater::FindError;
 use playhouse_theater::transport::{Listener, Tcp, Transport, Wire};
 use support::{builder, theater};
 
@@ -54,6 +56,39 @@ fn theaters_that_have_ended_keep_no_connections() {
         || open_descriptors() <= before + 4,
         || format!("{} descriptors, and {before} before", open_descriptors()),
     );
+}
+
+/// Bytes in memory that are no file's.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    kib.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
+}
+
+struct Sought;
+
+impl Actor for Sought {}
+
+playhouse_actor::remote!(Sought:);
+
+#[test]
+fn what_links_read_into_is_in_memory_as_far_as_they_read_at_once() {
+    const LINKS: usize = 24;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let here = theater();
+    let others: Vec<_> = (0..LINKS).map(|_| theater()).collect();
+    let before = resident();
+    for other in &others {
+        // Both ends have read, then.
+        let found = here.find::<Sought>(&format!("playhouse://{}/nobody", other.address().unwrap())).wait();
+        assert!(matches!(found, Err(FindError::Unknown(_))), "{found:?}");
+    }
+    let taken = resident().saturating_sub(before);
+    // Each end could read 256 KiB at once.
+    assert!(taken < LINKS * 2 * 64 * 1024, "{LINKS} links take {taken} bytes");
+    for other in others.into_iter().chain([here]) {
+        other.shutdown().unwrap();
+    }
 }
 
 /// TCP that does not say where it listens.

@@ -14,7 +14,10 @@ impl Link {
         if connection.number != inn.connection {
             return Progress::Done;
         }
-        inn.buffer.resize(READ_BYTES, 0);
+        if inn.buffer.is_empty() {
+            // As the system gives it, zeroed: in memory as far as so much comes at once, and not before, as what `resize` writes.
+            inn.buffer = vec![0; READ_BYTES];
+        }
         let mut turn = 0;
         loop {
             let room = &mut inn.buffer[inn.filled..];
