@@ -3,7 +3,7 @@
 use std::any::{TypeId, type_name};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -202,7 +202,14 @@ impl TheaterBuilder {
 
 fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     let io_error = |error| TheaterError::Io { address: address.to_owned(), error };
-    let mut found = address.to_socket_addrs().map_err(io_error)?;
+    let mut found = address.to_socket_addrs().map_err(|error| match error.kind() {
+        // It says no more than that.
+        ErrorKind::InvalidInput => io_error(io::Error::new(
+            ErrorKind::InvalidInput,
+            "it should be HOST:PORT, with a port up to 65,535, such as 127.0.0.1:7000",
+        )),
+        _ => io_error(error),
+    })?;
     found.next().ok_or_else(|| io_error(io::Error::other("the name has no address")))
 }
 

@@ -362,3 +362,16 @@ fn recipients_travel_and_come_home() {
     here.shutdown().unwrap();
     there.shutdown().unwrap();
 }
+
+#[test]
+fn what_is_no_address_is_answered_with_what_would_be_one() {
+    let here = theater();
+    for wrong in ["nonsense", "127.0.0.1", "127.0.0.1:70000", ""] {
+        let connected = here.connect(wrong).unwrap_err().to_string();
+        let listening = Theater::builder().listen(wrong).start().unwrap_err().to_string();
+        for words in [connected, listening] {
+            assert!(words.starts_with(wrong) && words.contains("HOST:PORT") && words.contains("65,535"), "{words}");
+        }
+    }
+    here.shutdown().unwrap();
+}
