@@ -157,6 +157,7 @@ impl System {
 
     /// A system with other settings.
     pub fn builder() -> SystemBuilder {
+        // How many workers and stages is settled at the start.
         SystemBuilder { config: Config::of(0), workers: None, stages: None, observed: Observed::default() }
     }
 
