@@ -8,7 +8,8 @@
 //! - [`bootstrap`]: how sure a median is.
 //! - [`fit`]: lines through the times of benchmarks that differ in their number of rings.
 //! - [`sweep`]: the same for ever more stages per worker.
-//! - [`scaling`]: the same on ever more workers, as many as the [`topology`] of the machine suggests.
+//! - [`worker_sweep`]: the same on ever more workers, as many as the [`topology`] of the machine suggests.
+//! - [`scaling`]: patterns with work per message on ever more workers, beside tokio and threads written by hand.
 //! - [`machine`]: what a figure was measured on.
 //! - [`steps`]: work with each message, for Savina's programs.
 //! - [`partner`]: the other process of a remote benchmark.
@@ -41,10 +42,12 @@ pub mod peer;
 pub mod registry;
 pub mod report;
 pub mod runner;
+#[cfg(feature = "whole")]
 pub mod scaling;
 pub mod steps;
 pub mod sweep;
 pub mod topology;
+pub mod worker_sweep;
 
 mod limit;
 mod process;

@@ -147,7 +147,7 @@ fn parse_list(text: &str) -> Option<BTreeSet<usize>> {
 }
 
 /// The CPUs that the calling thread may run on; `None` where the operating system does not say.
-fn allowed() -> Option<BTreeSet<usize>> {
+pub(crate) fn allowed() -> Option<BTreeSet<usize>> {
     #[cfg(target_os = "linux")]
     {
         use rustix::thread::{CpuSet, sched_getaffinity};

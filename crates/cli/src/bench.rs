@@ -1,8 +1,10 @@
 //! `playhouse bench`: the benchmarks, each beside its floor.
 
+mod chosen;
 mod measure;
 mod peers;
 mod report;
+mod scaling;
 mod sweep;
 
 use std::ffi::OsString;
@@ -13,25 +15,28 @@ use std::process::{Command, ExitCode};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use playhouse_bench::partner;
 use playhouse_bench::peer::become_peer;
-use playhouse_bench::registry::{self, Benchmark, Family};
+use playhouse_bench::registry::{self, Family};
 use playhouse_bench::runner::{self, Options, answer_parent};
+use playhouse_bench::scaling::pattern::{GROUP, Pattern};
 use playhouse_bench::sweep::STAGES_PER_WORKER;
 use playhouse_bench::topology::Topology;
 use playhouse_bench::{Failure, Size, Steps};
 
+use self::chosen::Chosen;
 use crate::interrupt;
 use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
 
 /// Arguments of `playhouse bench`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The benchmarks to run (see --list), or `local`, `remote`, `savina` for all of a family; all without
+    /// The benchmarks to run (see --list), or `local`, `remote`, `savina`, `scaling` for all of a family; all without
     #[arg(value_name = "NAME", value_parser = names(), hide_possible_values = true)]
     names: Vec<String>,
     /// List the benchmarks instead of running them
     #[arg(long)]
     list: bool,
-    /// Worker threads, from 1 to 1024; without, 2, or 1 on a machine with one core
+    /// Worker threads, from 1 to 1024; without, 2, or 1 on a machine with one core. The patterns of `scaling` run on 1 and N workers;
+    /// without, as --sweep-workers does
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
     /// Stages per worker, up to 65,536 over all workers; the runtime chooses without
@@ -46,6 +51,8 @@ pub struct Args {
     /// Steps of busy work with each message, about a nanosecond each; for the programs of `savina`
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
     work: u32,
+    #[command(flatten)]
+    scaling: scaling::Args,
     /// Print one JSON object per benchmark
     #[arg(long)]
     json: bool,
@@ -75,9 +82,8 @@ pub struct Args {
 }
 
 fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        registry::all().iter().map(|benchmark| benchmark.name).chain(Family::ALL.map(Family::name)),
-    )
+    let benchmarks = registry::all().iter().map(|benchmark| benchmark.name).chain(Family::ALL.map(Family::name));
+    PossibleValuesParser::new(benchmarks.chain(Pattern::all().iter().map(|pattern| pattern.name)).chain([GROUP]))
 }
 
 fn sizes() -> impl TypedValueParser<Value = Size> {
@@ -98,17 +104,16 @@ pub fn run(args: &Args) -> ExitCode {
         work: Steps(args.work),
     };
     let with_peers = args.peers.asked();
-    let chosen = if with_peers { peers::choose(&args.names, &options) } else { choose(&args.names, &options) };
-    let chosen = match chosen {
+    let chosen = match Chosen::of(args, &options) {
         Ok(chosen) => chosen,
         Err(failure) => return fail(BAD_INPUT, &failure.to_string()),
     };
     if args.list {
-        list(&chosen);
+        chosen.list();
         return ExitCode::SUCCESS;
     }
     let topology = Topology::detect();
-    let workers = if args.sweep_workers || args.report.is_some() {
+    let workers = if args.sweep_workers || args.report.is_some() || !chosen.patterns.is_empty() {
         topology.usable().max(options.workers)
     } else {
         options.workers
@@ -134,13 +139,14 @@ pub fn run(args: &Args) -> ExitCode {
         runner::end_with_parent();
         // A terminal interrupts the parent and this child: the parent says so, and its end is the end of this one.
         interrupt::ignore();
-        for benchmark in &chosen {
+        for benchmark in &chosen.benchmarks {
             print(&answer_parent(benchmark, &options));
         }
         return ExitCode::SUCCESS;
     }
     interrupt::exit_on_interrupt();
     let mut failures = Vec::new();
+    let benchmarks = &chosen.benchmarks;
     if let Some(folder) = &args.report {
         return match report::run(folder, &chosen, &options, args, &mut failures) {
             Ok(()) => end(&failures),
@@ -148,17 +154,20 @@ pub fn run(args: &Args) -> ExitCode {
         };
     }
     if with_peers {
-        return match peers::compare(&chosen, &options, args, &mut failures) {
+        return match peers::compare(benchmarks, &options, args, &mut failures) {
             Ok(_) => end(&failures),
             Err(failure) => fail(BAD_INPUT, &failure.to_string()),
         };
     }
     if args.sweep_stages {
-        failures = sweep::stages(&chosen, &options, args.json);
+        failures = sweep::stages(benchmarks, &options, args.json);
     } else if args.sweep_workers {
-        sweep::workers(&chosen, &options, &topology.counts(), args.json, &mut failures);
+        sweep::workers(benchmarks, &options, &topology.counts(), args.json, &mut failures);
     } else {
-        measure::measure(&chosen, &options, args, &mut failures);
+        if !benchmarks.is_empty() {
+            measure::measure(benchmarks, &options, args, &mut failures);
+        }
+        scaling::measure(&chosen, &options, args, &mut failures);
     }
     end(&failures)
 }
@@ -176,40 +185,6 @@ fn check_stages(per_worker: Option<usize>, workers: usize) -> Result<(), Failure
             STAGES_MAX / workers
         ))),
         _ => Ok(()),
-    }
-}
-
-/// The benchmarks called `names`; without names all, but those that need more workers or cannot work. `count` comes first: its floor is
-/// the scale of the others' targets.
-fn choose(names: &[String], options: &Options) -> Result<Vec<&'static Benchmark>, Failure> {
-    if names.is_empty() {
-        let fits = |b: &&Benchmark| runner::check_workers(b, options).and(runner::check_work(b, options)).is_ok();
-        return Ok(registry::all().iter().filter(fits).collect());
-    }
-    let mut chosen: Vec<&Benchmark> = Vec::new();
-    for name in names {
-        for benchmark in registry::find_all(name)? {
-            // Once, even if it is called by two names.
-            if !chosen.iter().any(|known| known.name == benchmark.name) {
-                chosen.push(benchmark);
-            }
-        }
-    }
-    for benchmark in &chosen {
-        runner::check_workers(benchmark, options)?;
-        runner::check_work(benchmark, options)?;
-    }
-    chosen.sort_by_key(|benchmark| benchmark.name != "count");
-    Ok(chosen)
-}
-
-fn list(benchmarks: &[&Benchmark]) {
-    for family in Family::ALL {
-        let mut head = Some(format!("{}:", family.name()));
-        for Benchmark { name, op, summary, source, .. } in benchmarks.iter().filter(|b| b.family == family) {
-            head.take().inspect(|head| print(head));
-            print(&format!("{name} (operation: {op})\n    {summary}\n    [{source}]"));
-        }
     }
 }
 

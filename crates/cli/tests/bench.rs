@@ -103,6 +103,81 @@ fn benchmarks_are_listed() {
     assert_eq!(savina.matches("savina-").count(), 30, "{list}");
 }
 
+/// Standard error may say that the machine was busy.
+fn scaling(arguments: &[&str]) -> String {
+    let (code, out, errors) = run(&[&SMOKE, arguments].concat());
+    let notes = errors.lines().all(|line| line.starts_with("note: other programs took "));
+    assert!(code == 0 && notes, "{errors}\n{out}");
+    out
+}
+
+const PATTERNS: [&str; 9] =
+    ["gossip-10000", "gossip-100", "scatter", "tree", "pipeline", "clients", "independent", "skewed", "bursty"];
+
+#[test]
+fn patterns_have_a_row_per_work_and_number_of_workers() {
+    let table = scaling(&["scaling", "--workers", "2"]);
+    assert!(table.lines().all(|line| line.chars().count() <= 110), "{table}");
+    let rows: Vec<Vec<_>> = table.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+    let rows: Vec<_> = rows.iter().take_while(|row| !row.is_empty()).collect();
+    assert_eq!(rows.len(), PATTERNS.len() * 5 * 2, "{table}");
+    for (rows, pattern) in rows.chunks(10).zip(PATTERNS) {
+        assert!(rows.iter().all(|row| row[0] == pattern), "{table}");
+    }
+    assert!(rows[2][1..4] == ["0.1", "µs", "1"] && rows[3][1..4] == ["0.1", "µs", "2"], "{table}");
+    assert!(table.contains("medians; runs: 1, in turns") && table.contains("a speed-up of 1.8"), "{table}");
+}
+
+#[test]
+fn a_pattern_and_amounts_of_work_are_selected() {
+    let lines = |arguments: &[&str]| {
+        let out = scaling(&[&["--json"], arguments].concat());
+        out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    let selected =
+        lines(&["scaling-tree", "scaling-gossip-100", "scaling-tree", "--work-ns", "1000,0,0", "--workers", "3"]);
+    let keys = |row: &Value| (row["bench"].to_string(), number(&row["work_ns"]), number(&row["workers"]));
+    let expected = ["scaling-tree", "scaling-gossip-100"].map(|name| {
+        [(0.0, 1.0), (0.0, 3.0), (1_000.0, 1.0), (1_000.0, 3.0)].map(|(work, on)| (format!("{name:?}"), work, on))
+    });
+    assert_eq!(selected.iter().map(keys).collect::<Vec<_>>(), expected.concat());
+    let [one, two] = &lines(&["scaling-skewed", "--work-ns", "1000", "--workers", "2"])[..] else { panic!("not two") };
+    assert!(one["target"]["speedup"].is_null() && number(&one["speedup"]) == 1.0, "{one}");
+    assert_eq!(number(&two["target"]["speedup"]), 1.8);
+    for key in ["ns_per_op", "tokio_ns_per_op", "threads_ns_per_op", "tokio_ratio", "speedup", "ops"] {
+        assert!(number(&two[key]) > 0.0, "{key}: {two}");
+    }
+    for key in ["parked", "mutes", "wake_ups", "steals"] {
+        assert!(number(&two[key]) >= 0.0, "{key}: {two}");
+    }
+    assert!(["yes", "no", "speed-up", "tokio"].contains(&two["reached"].as_str().unwrap()), "{two}");
+}
+
+#[test]
+fn patterns_stand_below_benchmarks() {
+    let table = scaling(&["scaling-pipeline", "fib", "--work-ns", "0", "--workers", "1"]);
+    let (before, after) = table.split_once("\nscaling ").unwrap_or_else(|| panic!("{table}"));
+    assert!(before.contains("\nfib ") && after.contains("\npipeline "), "{table}");
+    let (_, list, _) = run(&["bench", "--list", "scaling"]);
+    assert!(list.starts_with("scaling:\nscaling-gossip-10000 (operation: message)"), "{list}");
+    assert_eq!(list.matches("(operation: ").count(), PATTERNS.len(), "{list}");
+    let (_, list, _) = run(&["bench", "--list"]);
+    assert!(list.contains("\nscaling:\n") && list.starts_with("local:\n"), "{list}");
+    let (_, list, _) = run(&["bench", "--list", "--work", "5"]);
+    assert!(!list.contains("scaling"), "{list}");
+}
+
+#[test]
+fn patterns_refuse_what_is_for_benchmarks() {
+    refused(&["bench", "scaling-tree", "--work", "5"], &["`scaling-tree`", "--work-ns"]);
+    refused(&["bench", "scaling", "--sweep-workers"], &["`scaling` chooses its workers itself"]);
+    refused(&["bench", "scaling", "--sweep-stages"], &["`scaling` chooses its workers itself"]);
+    refused(&["bench", "scaling", "--peers"], &["`scaling` runs beside tokio and threads"]);
+    refused(&["bench", "fib", "--work-ns", "5"], &["--work-ns is for the patterns of `scaling`"]);
+    refused(&["bench", "scaling", "--work-ns", "1000001"], &["1000001", "--work-ns", "0..=1000000"]);
+    refused(&["bench", "scaling-tre"], &["'scaling-tre'", "a similar value exists: 'scaling-tree'"]);
+}
+
 #[test]
 fn bad_input_is_refused_with_what_is_allowed() {
     refused(&["bench", "cuont"], &["'cuont'", "NAME", "pingpong-cross", "a similar value exists: 'count'"]);

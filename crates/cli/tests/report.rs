@@ -109,6 +109,45 @@ fn a_report_has_a_page_plots_and_all_figures() {
     }
 }
 
+#[test]
+fn patterns_are_in_a_report_also_alone() {
+    let options = ["bench", "--size", "smoke", "--runs", "2", "--workers", "2", "--work-ns", "0,1000", "--report"];
+    for (names, files) in [
+        (&["scaling-tree", "scaling-bursty"][..], vec!["index.html"]),
+        (&["scaling-tree", "fib", "scaling-bursty"], vec!["bars.png", "bars.svg", "index.html", "memory.png"]),
+    ] {
+        let folder = Folder::new(&format!("patterns-{}", names.len()));
+        let (code, out, errors) = run(&[&options[..], &[folder.name()], names].concat());
+        assert_eq!(code, 0, "{errors}\n{out}");
+        let written = folder.files();
+        let own = ["scaling-patterns.csv", "scaling-patterns.png", "scaling-patterns.svg"];
+        assert!(files.iter().chain(&own).all(|file| written.iter().any(|known| known == file)), "{written:?}");
+        assert_eq!(written.iter().any(|file| file == "raw.csv"), names.contains(&"fib"), "{written:?}");
+
+        let csv = folder.text("scaling-patterns.csv");
+        let lines: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        // Two patterns, works, numbers of workers and runs; three implementations.
+        assert_eq!(lines.len(), 1 + 2 * 2 * 2 * 2 * 3, "{csv}");
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{csv}");
+        for line in &lines[1..] {
+            assert!(line[8].parse::<f64>().unwrap() > 0.0, "{csv}");
+            assert_eq!(line[9..].iter().all(|cell| !cell.is_empty()), line[5] == "playhouse", "{csv}");
+        }
+        let page = folder.text("index.html");
+        roxmltree::Document::parse_with_options(
+            &page.replacen("<!doctype html>\n", "", 1),
+            roxmltree::ParsingOptions::default(),
+        )
+        .unwrap();
+        let words =
+            ["<td>scaling-bursty</td>", "id=\"scaling-patterns\"", "href=\"scaling-patterns.csv\"", "Targets, on two"];
+        assert!(words.iter().all(|words| page.contains(words)), "{page}");
+        assert_eq!(page.contains("raw.csv"), names.contains(&"fib"));
+        let svg = folder.text("scaling-patterns.svg");
+        assert!(svg.contains("scaling-tree, 1 µs") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn peers_are_in_a_report_beside_ours() {

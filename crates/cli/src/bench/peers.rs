@@ -42,9 +42,8 @@ impl Args {
 }
 
 /// The benchmarks called `names`, or all that peers play.
-pub fn choose(names: &[String], options: &Options) -> Result<Vec<&'static Benchmark>, playhouse_bench::Failure> {
-    let named: Vec<&str> =
-        if names.is_empty() { peer::workloads().collect() } else { names.iter().map(String::as_str).collect() };
+pub fn choose(names: &[&str], options: &Options) -> Result<Vec<&'static Benchmark>, playhouse_bench::Failure> {
+    let named: Vec<&str> = if names.is_empty() { peer::workloads().collect() } else { names.to_vec() };
     let mut chosen: Vec<&Benchmark> = Vec::new();
     for name in named {
         let found = registry::find_all(name)?;

@@ -2,9 +2,9 @@
 
 use playhouse_bench::Benchmark;
 use playhouse_bench::runner::{Options, check_workers, measure_workload};
-use playhouse_bench::scaling::{Scaling, ScalingTable};
 use playhouse_bench::sweep::{self, STAGES_PER_WORKER, Sweep, SweepTable};
 use playhouse_bench::topology::Count;
+use playhouse_bench::worker_sweep::{WorkerSweep, WorkerSweepTable};
 
 use super::Progress;
 use crate::output::print;
@@ -44,9 +44,9 @@ pub fn workers(
     counts: &[Count],
     json: bool,
     failures: &mut Vec<String>,
-) -> Vec<Scaling> {
+) -> Vec<WorkerSweep> {
     let numbers: Vec<_> = counts.iter().map(|count| count.workers).collect();
-    let table = ScalingTable::of(benchmarks.iter().copied(), numbers.clone());
+    let table = WorkerSweepTable::of(benchmarks.iter().copied(), numbers.clone());
     if !json {
         print(&table.head());
     }
@@ -61,7 +61,7 @@ pub fn workers(
         let mut runs = in_turns(benchmark, (number, benchmarks.len()), &ways, options.runs, failures);
         // Runs are compared turn by turn.
         runs.iter_mut().filter(|of| of.len() < options.runs).for_each(Vec::clear);
-        let scaling = Scaling::new(benchmark, numbers.clone(), runs);
+        let scaling = WorkerSweep::new(benchmark, numbers.clone(), runs);
         print(&if json { scaling.to_json() } else { table.row(&scaling) });
         scalings.push(scaling);
     }

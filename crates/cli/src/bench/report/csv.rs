@@ -3,7 +3,9 @@
 use playhouse_bench::latency::PER_MILLE;
 use playhouse_bench::peer::{OURS, Row};
 use playhouse_bench::runner::{Measured, Options};
-use playhouse_bench::scaling::Scaling;
+use playhouse_bench::scaling::activity::Activity;
+use playhouse_bench::scaling::measured;
+use playhouse_bench::worker_sweep::WorkerSweep;
 
 /// Of benchmarks beside their floors.
 pub fn runs(measured: &[Measured], options: &Options) -> String {
@@ -25,14 +27,33 @@ pub fn peers(rows: &[Row]) -> String {
 }
 
 /// Of benchmarks on ever more workers.
-pub fn scaling(scalings: &[Scaling], options: &Options) -> String {
-    let lines = scalings.iter().flat_map(|scaling| {
-        scaling.workers.iter().zip(&scaling.runs).flat_map(move |(workers, runs)| {
-            let before = format!("{},{},{},{workers}", scaling.bench, scaling.op, options.size.name());
+pub fn sweeps(sweeps: &[WorkerSweep], options: &Options) -> String {
+    let lines = sweeps.iter().flat_map(|sweep| {
+        sweep.workers.iter().zip(&sweep.runs).flat_map(move |(workers, runs)| {
+            let before = format!("{},{},{},{workers}", sweep.bench, sweep.op, options.size.name());
             runs.iter().zip(1..).map(move |(ns_per_op, run)| format!("{before},{run},{ns_per_op:.3}"))
         })
     });
     table("bench,op,size,workers,run,ns_per_op", lines)
+}
+
+/// Of the patterns of `scaling`; the last four columns are those of Playhouse.
+pub fn patterns(measured: &[measured::Measured], options: &Options) -> String {
+    let lines = measured.iter().flat_map(|measured| {
+        let (pattern, work_ns, size) = (measured.pattern, measured.work_ns, options.size.name());
+        measured.contenders.iter().flat_map(move |contender| {
+            let (workers, who) = (contender.workers, contender.implementation.name());
+            let before = format!("{},{},{size},{work_ns},{workers},{who}", pattern.name, pattern.op);
+            contender.runs.iter().zip(1..).map(move |(run, number)| {
+                let activity = run.activity.map_or_else(
+                    || ",,,".to_owned(),
+                    |Activity { parked, mutes, wake_ups, steals }| format!("{parked:.4},{mutes},{wake_ups},{steals}"),
+                );
+                format!("{before},{number},{},{:.3},{activity}", run.ops, run.ns_per_op())
+            })
+        })
+    });
+    table("bench,op,size,work_ns,workers,who,run,ops,ns_per_op,parked,mutes,wake_ups,steals", lines)
 }
 
 /// Of how long asks waited.

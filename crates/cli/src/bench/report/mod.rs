@@ -4,6 +4,7 @@ mod csv;
 mod folder;
 mod origin;
 mod page;
+mod patterns;
 mod plot;
 mod plots;
 
@@ -13,12 +14,14 @@ use std::time::SystemTime;
 use playhouse_bench::Failure;
 use playhouse_bench::machine::Machine;
 use playhouse_bench::peer::Row;
-use playhouse_bench::registry::{Benchmark, Family};
+use playhouse_bench::registry::Family;
 use playhouse_bench::runner::{Measured, Options};
-use playhouse_bench::scaling::Scaling;
+use playhouse_bench::scaling;
+use playhouse_bench::worker_sweep::WorkerSweep;
 
 use self::folder::Folder;
 use self::plots::Plot;
+use super::chosen::Chosen;
 use super::{Args, measure, peers, sweep};
 use crate::output::print;
 
@@ -32,11 +35,13 @@ struct Report<'a> {
     measured: Vec<Measured>,
     /// beside peers.
     rows: Vec<Row>,
-    scalings: Vec<Scaling>,
+    sweeps: Vec<WorkerSweep>,
+    /// Of the patterns of `scaling`.
+    patterns: Vec<scaling::measured::Measured>,
     failures: Vec<String>,
 }
 
-/// Runs the benchmarks, beside their floors or beside peers, and on ever more workers; writes a report of it into `folder`. Adds to what
+/// Runs the benchmarks, beside their floors or beside peers, and on ever more workers, and the patterns of `scaling`; writes a report of it into `folder`. Adds to what
 /// failed.
 ///
 /// # Errors
@@ -44,14 +49,17 @@ struct Report<'a> {
 /// If nothing can be written there, or the peers are not found: nothing has run then.
 pub fn run(
     folder: &Path,
-    benchmarks: &[&Benchmark],
+    chosen: &Chosen,
     options: &Options,
     args: &Args,
     failures: &mut Vec<String>,
 ) -> Result<(), Failure> {
     let folder = Folder::check(folder)?;
     let (machine, began) = (Machine::look(), SystemTime::now());
-    let (measured, rows) = if args.peers.asked() {
+    let benchmarks = &chosen.benchmarks;
+    let (measured, rows) = if benchmarks.is_empty() {
+        (Vec::new(), Vec::new())
+    } else if args.peers.asked() {
         (Vec::new(), peers::compare(benchmarks, options, args, failures)?)
     } else {
         (measure::measure(benchmarks, options, args, failures), Vec::new())
@@ -60,17 +68,19 @@ pub fn run(
         eprintln!("note: {unrest}");
     }
     let local: Vec<_> = benchmarks.iter().copied().filter(|benchmark| benchmark.family != Family::Remote).collect();
-    let scalings = if local.is_empty() {
+    let sweeps = if local.is_empty() {
         Vec::new()
     } else {
         print("");
         sweep::workers(&local, options, &machine.topology.counts(), false, failures)
     };
-    if measured.is_empty() && rows.iter().all(|row| row.ns_per_op.is_none()) {
+    let patterns = super::scaling::measure(chosen, options, args, failures);
+    let no_patterns = patterns.iter().all(|of| of.contenders.iter().all(|contender| contender.runs.is_empty()));
+    if measured.is_empty() && rows.iter().all(|row| row.ns_per_op.is_none()) && no_patterns {
         failures.push("there are no figures: no report was written".to_owned());
         return Ok(());
     }
-    let report = Report { options, machine, began, measured, rows, scalings, failures: failures.clone() };
+    let report = Report { options, machine, began, measured, rows, sweeps, patterns, failures: failures.clone() };
     match report.files().and_then(|files| folder.write(&files)) {
         Ok(()) => print(&format!("\nthe report: {}", folder.path().join("index.html").display())),
         Err(failure) => failures.push(failure.to_string()),
@@ -83,10 +93,16 @@ impl Report<'_> {
     fn files(&self) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         let mut files = Vec::new();
         let mut text = |name: &str, text: String| files.push((name.to_owned(), text.into_bytes()));
-        let runs = if self.rows.is_empty() { csv::runs(&self.measured, self.options) } else { csv::peers(&self.rows) };
-        text("raw.csv", runs);
-        if !self.scalings.is_empty() {
-            text("scaling.csv", csv::scaling(&self.scalings, self.options));
+        if !self.rows.is_empty() {
+            text("raw.csv", csv::peers(&self.rows));
+        } else if !self.measured.is_empty() {
+            text("raw.csv", csv::runs(&self.measured, self.options));
+        }
+        if !self.sweeps.is_empty() {
+            text("scaling.csv", csv::sweeps(&self.sweeps, self.options));
+        }
+        if !self.patterns.is_empty() {
+            text(patterns::CSV, csv::patterns(&self.patterns, self.options));
         }
         let plots = plots::of(self);
         if plots.iter().any(|plot| plot.name == plots::LATENCY) {

@@ -7,11 +7,12 @@ use playhouse_bench::peer::Row;
 use playhouse_bench::registry;
 use playhouse_bench::report::figure;
 use playhouse_bench::runner::Measured;
+use playhouse_bench::scaling::measured::unrest;
 
 use super::origin;
 use super::plot::svg::{self, escaped};
 use super::plots::{Plot, mebibytes, plain_figure, ratio, times};
-use super::{Report, origin::utc};
+use super::{Report, origin::utc, patterns};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -37,8 +38,12 @@ pub fn of(report: &Report, plots: &[Plot]) -> String {
             svg::inline(drawing)
         );
     }
-    page += if report.rows.is_empty() { beside_floors(&report.measured) } else { beside_peers(&report.rows) }.as_str();
-    page += &scaling(report);
+    if !report.rows.is_empty() || !report.measured.is_empty() {
+        page +=
+            if report.rows.is_empty() { beside_floors(&report.measured) } else { beside_peers(&report.rows) }.as_str();
+        page += &over_workers(report);
+    }
+    page += &patterns::table(&report.patterns);
     page += &origins(report);
     page + "</body>\n</html>\n"
 }
@@ -48,6 +53,7 @@ fn head(page: &mut String, report: &Report) {
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let mut names: Vec<&str> = report.measured.iter().map(|measured| &*measured.report.bench).collect();
     names.extend(report.rows.iter().map(|row| &*row.bench));
+    names.extend(report.patterns.iter().map(|measured| measured.pattern.name));
     names.dedup();
     let _ = write!(
         page,
@@ -82,6 +88,7 @@ fn notices(page: &mut String, report: &Report) {
     }
     notices
         .extend(report.measured.iter().filter_map(|measured| Some(format!("Spread: {}.", measured.report.unrest()?))));
+    notices.extend(unrest(&report.patterns).into_iter().map(|unrest| format!("Not quiet: {unrest}.")));
     if !notices.is_empty() {
         let items: String = notices.iter().map(|notice| format!("<li>{}</li>\n", escaped(notice))).collect();
         let _ = write!(page, "<ul class=\"notices\">\n{items}</ul>\n");
@@ -89,7 +96,7 @@ fn notices(page: &mut String, report: &Report) {
 }
 
 /// A table below a heading; the first `words` columns are text.
-fn table(name: &str, heading: &str, words: usize, heads: &[String], rows: &[Vec<String>]) -> String {
+pub fn table(name: &str, heading: &str, words: usize, heads: &[String], rows: &[Vec<String>]) -> String {
     let cells = |tag: &str, cells: &[String]| {
         let cell = |(at, cell): (usize, &String)| {
             let class = if at < words { "" } else { " class=\"number\"" };
@@ -110,11 +117,11 @@ fn interval(estimate: Option<Estimate>, unit: fn(f64) -> String) -> String {
     interval.map_or_else(|| "–".to_owned(), |(low, high)| format!("{} – {}", unit(low), unit(high)))
 }
 
-fn or_dash<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+pub fn or_dash<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), text)
 }
 
-fn heads(heads: &[&str]) -> Vec<String> {
+pub fn heads(heads: &[&str]) -> Vec<String> {
     heads.iter().map(|&head| head.to_owned()).collect()
 }
 
@@ -190,17 +197,17 @@ fn beside_peers(rows: &[Row]) -> String {
     table("figures", "Figures", 4, &heads, &rows.iter().map(row).collect::<Vec<_>>())
 }
 
-fn scaling(report: &Report) -> String {
-    let Some(first) = report.scalings.first() else {
+fn over_workers(report: &Report) -> String {
+    let Some(first) = report.sweeps.first() else {
         return "<p>None of these benchmarks is of one process, so none was run on other numbers of workers.</p>\n"
             .to_owned();
     };
     let workers =
         first.workers.iter().map(|workers| format!("{workers} worker{}", if *workers == 1 { "" } else { "s" }));
     let heads: Vec<_> = ["benchmark".to_owned()].into_iter().chain(workers).collect();
-    let rows = report.scalings.iter().map(|scaling| {
-        let times = scaling.ns_per_op.iter().map(|&ns| or_dash(ns, plain_figure));
-        [scaling.bench.clone()].into_iter().chain(times).collect()
+    let rows = report.sweeps.iter().map(|sweep| {
+        let times = sweep.ns_per_op.iter().map(|&ns| or_dash(ns, plain_figure));
+        [sweep.bench.clone()].into_iter().chain(times).collect()
     });
     table("workers", "Time per operation over workers", 1, &heads, &rows.collect::<Vec<_>>())
 }
@@ -233,12 +240,18 @@ fn origins(report: &Report) -> String {
     }
     let facts: String =
         facts.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(value))).collect();
-    let mut files = vec!["<a href=\"raw.csv\">raw.csv</a>"];
-    if !report.scalings.is_empty() {
+    let mut files = Vec::new();
+    if !report.rows.is_empty() || !report.measured.is_empty() {
+        files.push("<a href=\"raw.csv\">raw.csv</a>");
+    }
+    if !report.sweeps.is_empty() {
         files.push("<a href=\"scaling.csv\">scaling.csv</a>");
     }
     if report.measured.iter().any(|measured| measured.runs.iter().any(|run| run.cdf.is_some())) {
         files.push("<a href=\"latency.csv\">latency.csv</a>");
+    }
+    if !report.patterns.is_empty() {
+        files.push("<a href=\"scaling-patterns.csv\">scaling-patterns.csv</a>");
     }
     format!(
         "<h2 id=\"how\">How it was measured</h2>\n\

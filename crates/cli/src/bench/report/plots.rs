@@ -5,11 +5,11 @@ use playhouse_bench::latency::Cdf;
 use playhouse_bench::peer::{OURS, Row};
 use playhouse_bench::runner::{Measured, Run};
 
-use super::Report;
 use super::plot::cdf::{self, plain};
 use super::plot::dots::{self, About, Line};
 use super::plot::drawing::Drawing;
 use super::plot::speed;
+use super::{Report, patterns};
 
 /// The name of the plot of latencies.
 pub const LATENCY: &str = "latency";
@@ -24,12 +24,15 @@ pub struct Plot {
 
 /// Those that there are figures for.
 pub fn of(report: &Report) -> Vec<Plot> {
-    let mut plots = if report.rows.is_empty() { beside_floors(report) } else { beside_peers(report) };
-    let at = plots.len() - 1;
-    if !report.scalings.is_empty() {
-        plots.insert(at, Plot {
+    let mut plots = match (report.rows.is_empty(), report.measured.is_empty()) {
+        (false, _) => beside_peers(report),
+        (true, false) => beside_floors(report),
+        (true, true) => Vec::new(),
+    };
+    if !report.sweeps.is_empty() {
+        plots.insert(plots.len().saturating_sub(1), Plot {
             name: "scaling",
-            drawing: speed::draw(&report.scalings, &report.machine.topology.counts()),
+            drawing: speed::draw(&report.sweeps, &report.machine.topology.counts()),
             caption: "The same workload on more and more workers, without floors. What happens one thing after the other, such as \
                 one message that two actors send back and forth, cannot become faster.",
         });
@@ -44,6 +47,7 @@ pub fn of(report: &Report) -> Vec<Plot> {
         };
         plots.insert(plots.len() - 1, latency);
     }
+    plots.extend(patterns::plot(&report.patterns));
     plots
 }
 

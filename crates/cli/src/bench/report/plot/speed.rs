@@ -1,8 +1,8 @@
 //! How benchmarks scale: a small plot for each, all with the same axes.
 
 use playhouse_bench::report::figure;
-use playhouse_bench::scaling::Scaling;
 use playhouse_bench::topology::Count;
+use playhouse_bench::worker_sweep::WorkerSweep;
 
 use super::axis::Axis;
 use super::dots::with_interval;
@@ -15,7 +15,7 @@ const CELL: (f64, f64) = (232.0, 186.0);
 const MARGIN: f64 = 16.0;
 
 /// Draws them; `counts` are the numbers of workers.
-pub fn draw(scalings: &[Scaling], counts: &[Count]) -> Drawing {
+pub fn draw(scalings: &[WorkerSweep], counts: &[Count]) -> Drawing {
     let mut drawing = Drawing::new("Speed over workers", WIDTH);
     drawing.text(
         (MARGIN, 52.0),
@@ -34,7 +34,7 @@ pub fn draw(scalings: &[Scaling], counts: &[Count]) -> Drawing {
     drawing.text((MARGIN, 92.0), Anchor::Start, Tone::Muted, &special.join(" · "));
 
     let most = counts.iter().map(|count| count.workers).max().unwrap_or(1) as f64;
-    let bounds = scalings.iter().flat_map(Scaling::speedups).flatten().flat_map(|speedup| {
+    let bounds = scalings.iter().flat_map(WorkerSweep::speedups).flatten().flat_map(|speedup| {
         let (low, high) = speedup.interval.unwrap_or((speedup.median, speedup.median));
         [low, high]
     });
@@ -47,7 +47,7 @@ pub fn draw(scalings: &[Scaling], counts: &[Count]) -> Drawing {
     drawing
 }
 
-fn cell(drawing: &mut Drawing, scaling: &Scaling, (left, top): (f64, f64), most: f64, (low, high): (f64, f64)) {
+fn cell(drawing: &mut Drawing, scaling: &WorkerSweep, (left, top): (f64, f64), most: f64, (low, high): (f64, f64)) {
     let (left, right, top, bottom) = (left + 36.0, left + CELL.0 - 20.0, top + 24.0, top + CELL.1 - 34.0);
     let across = Axis::of_twos(1.0, most, (left + 8.0, right - 8.0));
     let up = Axis::of_twos(low, high, (bottom, top));

@@ -10,7 +10,7 @@ use crate::report::{figure, rounded};
 ///
 /// The workload is the same with all of them.
 #[derive(Clone, Debug, Serialize)]
-pub struct Scaling {
+pub struct WorkerSweep {
     /// The benchmark's name.
     pub bench: String,
     /// What one operation is.
@@ -26,7 +26,7 @@ pub struct Scaling {
     pub speedup: Vec<Option<f64>>,
 }
 
-impl Scaling {
+impl WorkerSweep {
     /// Of the runs with each number of workers, in nanoseconds per operation.
     pub fn new(benchmark: &Benchmark, workers: Vec<usize>, runs: Vec<Vec<f64>>) -> Self {
         let ns_per_op = runs.iter().map(|runs| Some(rounded(Estimate::of(runs)?.median))).collect();
@@ -67,12 +67,12 @@ impl Scaling {
 }
 
 /// The rows of a table that is printed while it is measured.
-pub struct ScalingTable {
+pub struct WorkerSweepTable {
     name_width: usize,
     workers: Vec<usize>,
 }
 
-impl ScalingTable {
+impl WorkerSweepTable {
     /// A table of these benchmarks with these numbers of workers.
     pub fn of<'a>(benchmarks: impl IntoIterator<Item = &'a Benchmark>, workers: Vec<usize>) -> Self {
         let widths = benchmarks.into_iter().map(|benchmark| benchmark.name.len());
@@ -87,7 +87,7 @@ impl ScalingTable {
     }
 
     /// The row of one benchmark.
-    pub fn row(&self, scaling: &Scaling) -> String {
+    pub fn row(&self, scaling: &WorkerSweep) -> String {
         let or_dash = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
         let cells: Vec<_> = scaling.speedup.iter().copied().map(or_dash).collect();
         let base = scaling.ns_per_op.iter().flatten().next().copied();
@@ -105,8 +105,8 @@ mod tests {
     use super::*;
     use crate::registry;
 
-    fn scaling(runs: [&[f64]; 3]) -> Scaling {
-        Scaling::new(registry::find("fib").unwrap(), vec![1, 2, 3], runs.map(<[f64]>::to_vec).to_vec())
+    fn scaling(runs: [&[f64]; 3]) -> WorkerSweep {
+        WorkerSweep::new(registry::find("fib").unwrap(), vec![1, 2, 3], runs.map(<[f64]>::to_vec).to_vec())
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn rows_stand_below_their_heads() {
-        let table = ScalingTable::of(registry::all(), vec![1, 2, 128]);
+        let table = WorkerSweepTable::of(registry::all(), vec![1, 2, 128]);
         let (head, row) = (table.head(), table.row(&scaling([&[2_500.0], &[1_250.0], &[]])));
         let head = head.lines().last().unwrap();
         assert_eq!(head.chars().count(), row.chars().count(), "\n{head}\n{row}");
