@@ -217,6 +217,9 @@ impl<R> Slot<R> {
     }
 
     /// Keeps the note that an actor waits until the answer is here. False: that would close a cycle, which is the answer.
+    ///
+    /// The edge is noted before the request is sent, because the answer may be in the slot before the asker's poll has returned. The
+    /// answer's sender may also ask the asker before that.
     fn wait(&self, edge: Result<Waiting, Vec<String>>) -> bool {
         match edge {
             Ok(edge) => {
@@ -468,7 +471,7 @@ impl<A: Actor, M: Message> IntoFuture for Ask<A, M> {
     type IntoFuture = AskFuture<A, M>;
 
     fn into_future(self) -> AskFuture<A, M> {
-        AskFuture { request: Some(self), slot: Slot::new(), timer: None }
+        AskFuture { request: Some(self), slot: Some(Slot::new()), timer: None }
     }
 }
 
@@ -476,7 +479,8 @@ impl<A: Actor, M: Message> IntoFuture for Ask<A, M> {
 pub struct AskFuture<A: Actor, M: Message> {
     /// Not sent yet.
     request: Option<Ask<A, M>>,
-    slot: Arc<Slot<M::Reply>>,
+    /// None: the answer was taken.
+    slot: Option<Arc<Slot<M::Reply>>>,
     timer: Option<Deadline>,
 }
 
@@ -484,10 +488,10 @@ pub struct AskFuture<A: Actor, M: Message> {
 impl<A: Actor, M: Message> Unpin for AskFuture<A, M> {}
 
 impl<A: Actor, M: Message> AskFuture<A, M> {
-    /// Sends the request; answers at once if the short cut could be taken, or if waiting would close a cycle.
-    fn send(&mut self, request: Ask<A, M>) -> Option<Result<M::Reply, AskError>> {
+    /// Sends the request. The slot holds the answer at once if the short cut could be taken, or if waiting would close a cycle. Returns the
+    /// ask's deadline, with the system that keeps the time.
+    fn send(request: Ask<A, M>, slot: &Arc<Slot<M::Reply>>) -> Option<(Duration, Arc<SystemCore>)> {
         let Ask { to, message, within, post } = request;
-        let slot = &self.slot;
         let timed =
             cap(polled(), within).and_then(|within| Some((within, SystemCore::by_id(to.address.raw().system())?)));
         if let Some((within, system)) = &timed {
@@ -512,14 +516,7 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
             // The handler was begun on this stack, and waits.
             slot.wait(attempt.note(unanswered(slot)));
         }
-        drop(attempt);
-        if let Some(answer) = slot.take() {
-            return Some(answer);
-        }
-        if let Some((within, system)) = timed {
-            self.timer = Some(Deadline::start(&system, within, &self.slot));
-        }
-        None
+        timed
     }
 }
 
@@ -527,18 +524,22 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
     type Output = Result<M::Reply, AskError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
-        if let Some(request) = self.request.take()
-            && let Some(answer) = self.send(request)
-        {
-            return Poll::Ready(answer);
-        }
-        let mut state = self.slot.lock();
+        let request = self.request.take();
+        let Some(slot) = &self.slot else { panic!("an ask was polled again after its answer was there") };
+        let timed = request.and_then(|request| Self::send(request, slot));
+        let mut state = slot.lock();
         if let Some(answer) = state.progress.take() {
+            drop(state);
+            self.slot = None;
             return Poll::Ready(answer);
         }
         match &mut state.waker {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
+        }
+        drop(state);
+        if let Some((within, system)) = timed {
+            self.timer = Some(Deadline::start(&system, within, slot));
         }
         Poll::Pending
     }
@@ -547,6 +548,8 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
 impl<A: Actor, M: Message> Drop for AskFuture<A, M> {
     /// Takes the request back if it waits still.
     fn drop(&mut self) {
-        self.slot.abandon();
+        if let Some(slot) = &self.slot {
+            slot.abandon();
+        }
     }
 }

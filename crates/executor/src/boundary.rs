@@ -4,23 +4,35 @@
 //!
 //! Let X on stage S send m1 and then m2 to Y on stage T. A *tenure* is a time in which one worker runs S.
 //!
-//! 1. *Within a tenure of worker A.* A's private route of T is constant between two flushes, so m1 and m2 go to the
-//!    same log if no flush lies between, in order. A flush hands all logs over; m1 is then in the inbox or the queue
+//! 1. *Within a tenure of worker A.* A's private route of T ([`crate::route`]) is constant between two flushes. If no flush lies between
+//!    m1 and m2, they therefore go to the same log, in order. A flush hands all logs over; m1 is then in the inbox or the queue
 //!    of T's worker before m2 is written anywhere.
-//! 2. *At a flush*, the log for worker B is appended under B's inbox lock. A stage leaves B only under that lock and
-//!    raises the epoch under it; so if the epoch is the one of A's route, every record in the log is for a stage that
-//!    B runs. If not, each record is posted by itself under the lock of the worker that runs its stage (checked under
-//!    that lock).
+//! 2. *At a flush*, A appends the log for worker B under B's inbox lock. A stage leaves B only under that lock, and B's inbox counts the
+//!    departure under it. If the departures of B are those of A's route, every record in the log is therefore for a stage that B runs.
+//!    If not, and if B does not run the stages of all records, A posts each record by itself. It does so under the lock of the worker that
+//!    runs the record's stage (checked under that lock).
 //! 3. *When T moves* from B to C, B holds both inbox locks: it takes its own mail (so everything that was ever sent to
 //!    T is in its queue), moves T's records, in order, to the end of C's inbox, and then sets the route. What is sent
-//!    to T later goes to C's inbox behind them. An adopted stage has no records: its worker was idle (so nothing was put off there) with an empty
-//!    inbox, checked under its lock.
+//!    to T later goes to C's inbox behind them. An adopted stage has no records: its worker was idle (so it had put nothing off) with an
+//!    empty inbox, checked under the inbox's lock.
 //! 4. *When S moves* from A to C, A has flushed before; m1 is where T's worker will find it. If that is C itself, m1 is
 //!    in C's inbox before S's records are (the same lock), and C takes its whole inbox at once: m1 is in C's queue
 //!    before X runs there and sends m2. Where S is adopted, its records come into C's queue without having been in C's
-//!    inbox; so C takes that, too, before it runs anything. Where it is T that comes to the worker of S, m1 and T's records
-//!    are in the inbox when the route is set, or its giver still holds the inbox's lock; so a worker that takes the route of
-//!    now takes its inbox with it, before it runs anything ([`Worker::flush`]).
+//!    inbox; so C takes that, too, before it runs anything.
+//!
+//!    *When T moves to A*, m1 may still be on its way to A through the inbox, while A would write m2 into its queue at once if A's private
+//!    route said so. It says so in two cases:
+//!
+//!    - *T is among the arrivals of the inbox.* A reads these under the lock together with all mail, so all that A has handed over before
+//!      is in the queue. If A's logs hold anything, the entry changes only at the end of the next flush.
+//!    - *A reads T's entry again at the end of a flush*, and T turns out to have come. m1 and T's records are in the inbox when the route
+//!      is set, or T's giver still holds the inbox's lock. A therefore takes its inbox after that, before it runs anything
+//!      ([`Worker::flush`]).
+//!
+//!    Other workers may adopt the stages of a worker that rests. That worker learns this from its own departures when it is awake again,
+//!    and flushes before it does anything else.
+//!
+//!    The tests of `route.rs` explore all interleavings of 3 workers and 3 stages with up to 2 moves of stages.
 //! 5. Records put aside for a stage go to the front of the queue again before any later one of that stage is run.
 //!
 //! Mutual exclusion (I1): records of S are only in the queue of the worker that the route names, and change hands under
@@ -41,20 +53,15 @@ use crate::address::Lane;
 use crate::config::Stealing;
 use crate::jitter::seam;
 use crate::office::{Inbox, Presence};
+use crate::record::{HEAD_BYTES, Record};
 use crate::run::Stop;
+use crate::scheduler::policy::{self, Backlog, Idle};
 use crate::segment::{COPY_BYTES_MAX, Chain, Segment};
 use crate::signal::Signal;
 use crate::timers::TimerOp;
 use crate::worker::Worker;
 
-/// A backlog that takes longer than this is worth a second worker: a wake-up costs about a tenth of it.
-pub(crate) const WORTH_WAKING_NS: u64 = 50_000;
-/// So is a backlog that takes longer than this, a hand-over between two cores there and back, ...
-const WORTH_SHARING_NS: u64 = 200;
-/// ... where it is there at every look for so long: a hundred tokens that go round for ever are little at any moment. (With
-/// less in the queue, two workers may be slower than one: what goes to and fro between them costs more than they save.)
-const LASTING_NS: u64 = 1_000_000;
-/// Boundaries between two looks at the clock ...
+/// Boundaries between two checkups ...
 const CHECKUP_EVERY: u32 = 64;
 /// ... or messages, if that is sooner.
 const CHECKUP_EVERY_MESSAGES: u64 = 2048;
@@ -72,9 +79,8 @@ impl Worker {
     /// The life of a worker thread.
     pub(crate) fn work(&self) {
         self.office().lock().thread = Some(std::thread::current());
-        let bound = self.system.config.throughput;
         loop {
-            match self.turn(bound) {
+            match self.turn(self.gulp_bound()) {
                 // Whatever still waits then had its time in the drain.
                 Turn::Ran if self.system.ending.load(Ordering::Relaxed) => break,
                 Turn::Ran => {}
@@ -91,6 +97,7 @@ impl Worker {
         }
         self.write_out();
         self.publish();
+        self.system.wake_called(usize::MAX);
     }
 
     /// One boundary and one gulp.
@@ -99,18 +106,48 @@ impl Worker {
         if !self.advance() {
             return Turn::Nothing;
         }
-        match self.gulp(bound) {
-            Stop::Detached => Turn::Detached,
-            Stop::Bound | Stop::Signal => Turn::Ran,
+        let beat = self.beat.load(Ordering::Relaxed);
+        let stop = if policy::times_message(self.next_ns.get(), beat) && self.system.config.workers > 1 {
+            self.gulp_timed(bound)
+        } else {
+            self.gulp(bound)
+        };
+        if stop == Stop::Detached { Turn::Detached } else { Turn::Ran }
+    }
+
+    /// Runs a gulp and times its first message.
+    fn gulp_timed(&self, bound: u64) -> Stop {
+        // SAFETY: the queue is not empty, as `advance` has told `turn`: there is a whole record.
+        let kind = unsafe { self.next_record() }.thunk as usize;
+        let start_ns = self.system.now_ns();
+        let stop = self.gulp(1);
+        if stop == Stop::Detached {
+            return stop;
         }
+        let ns = self.system.now_ns() - start_ns;
+        // SAFETY: in RUNTIME; short borrow.
+        unsafe { self.core() }.kinds.note(kind, ns);
+        // The first message may have taken longer than was expected of all messages.
+        let left = (bound - 1).min(policy::gulp_messages(ns, false, bound));
+        if left > 0 && self.advance() { self.gulp(left) } else { stop }
+    }
+
+    /// # Safety
+    /// The queue is not empty, as [`advance`](Worker::advance) has told the caller.
+    unsafe fn next_record(&self) -> &Record {
+        // SAFETY: by the contract: a whole record.
+        unsafe { &*self.run_at.get().cast::<Record>() }
     }
 
     /// Everything that is due between two gulps. In RUNTIME.
     pub(crate) fn attend(&self) {
         self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.near_burst.set(0);
+        self.nested_since_ns.set(0);
+        self.newborns.forget();
         seam(2_000);
         self.flush();
+        self.system.wake_called(policy::WAKES);
         self.write_out_in_time();
         // SAFETY: in RUNTIME; short borrow.
         if unsafe { !self.core().starts.is_empty() } {
@@ -134,7 +171,8 @@ impl Worker {
             let due = core.until_checkup == 0
                 || signal & Signal::TICK != 0
                 || self.handled.get() as i64 >= CHECKUP_EVERY_MESSAGES as i64;
-            (due, !core.mute_requests.is_empty() || !core.pauses.is_empty(), core.holds_any())
+            let muting = !core.mute_requests.is_empty() || !core.pauses.is_empty() || core.accounts.are_wanted();
+            (due, muting, core.holds_any())
         };
         if muting {
             // What is put aside is in the order of the queue.
@@ -146,10 +184,22 @@ impl Worker {
         }
         if due {
             self.checkup();
+        } else if self.handled.get().wrapping_sub(self.looked.get()) as i64 >= self.look_messages.get() as i64 {
+            self.look_at_clock();
         }
+        self.look_at_next();
         if signal & Signal::THIEF != 0 {
             self.give_to_thief();
         }
+        if let Some(idle) = self.system.idle.any() {
+            self.share_with(idle);
+        }
+    }
+
+    /// Most messages of the next gulp.
+    fn gulp_bound(&self) -> u64 {
+        let some_idle = self.system.idle.any().is_some();
+        policy::gulp_messages(self.next_ns.get(), some_idle, self.system.config.throughput)
     }
 
     // -- handing over -------------------------------------------------------------------------------------------------
@@ -169,11 +219,11 @@ impl Worker {
             // SAFETY: as above.
             unsafe { *self.opened.get() = opened };
         }
-        if self.system.epoch.load(Ordering::Acquire) != self.route_epoch.get() {
+        if self.stale.get() {
             // A stage that is found to be this worker's may have its records, and what was just sent to it from here, in
             // the inbox still (its giver holds the lock until they are): they come into the queue before anything is run
             // that could send to it directly (point 4 of the proof).
-            self.refresh_route();
+            self.update_route();
             seam(100);
             self.take_mail();
         } else if adopted {
@@ -182,27 +232,95 @@ impl Worker {
         }
     }
 
-    /// Copies the route of now. Only when all logs to others are flushed.
-    pub(crate) fn refresh_route(&self) {
-        let epoch = self.system.epoch.load(Ordering::Acquire);
+    /// Brings the route up to date. The caller has flushed all logs to other workers.
+    #[cold]
+    fn update_route(&self) {
+        self.stale.set(false);
         // SAFETY: used by this thread only, in short borrows.
-        let (route, near) = unsafe { (&mut *self.route.get(), &mut *self.near.get()) };
+        let route = unsafe { &mut *self.route.get() };
+        // Acquire: pairs with the Release of the worker that moved the stage.
+        route.update(|stage| self.system.route[usize::from(stage)].load(Ordering::Acquire));
+        self.note_own_stages();
+    }
+
+    /// Notes the stages that this worker runs, because children go to these. In RUNTIME.
+    pub(crate) fn note_own_stages(&self) {
+        // SAFETY: used by this thread only, in short borrows; in RUNTIME.
+        let (route, near, core) = unsafe { (&*self.route.get(), &mut *self.near.get(), self.core()) };
         near.clear();
-        for (stage, worker) in self.system.route.iter().enumerate() {
-            // Acquire: pairs with the Release of the worker that moved the stage.
-            let worker = worker.load(Ordering::Acquire);
-            route[stage] = worker;
-            // SAFETY: in RUNTIME; short borrow.
-            if worker == self.id && stage < self.system.config.stages && !unsafe { self.core() }.is_held(stage as u16) {
-                near.push(stage as u16);
-            }
+        near.extend(route.own(self.system.config.stages).filter(|stage| !core.is_held(*stage)));
+    }
+
+    /// Notes the departures in the own inbox, which is locked, because other workers may have adopted stages while this worker rested.
+    pub(crate) fn note_departures(&self, inbox: &Inbox) {
+        // SAFETY: used by this thread only, in short borrows.
+        let route = unsafe { &mut *self.route.get() };
+        if !route.is_current(self.id, inbox.departures) {
+            route.note_departures(self.id, inbox.departures);
+            self.stale.set(true);
         }
-        self.route_epoch.set(epoch);
+    }
+
+    /// Notes stages that have come. All records that came with them are in the queue, or will be before anything is run.
+    pub(crate) fn note_arrivals(&self, arrivals: &[u16]) {
+        if arrivals.is_empty() {
+            return;
+        }
+        // SAFETY: used by this thread only, in short borrows.
+        let route = unsafe { &mut *self.route.get() };
+        if self.dirty.get() {
+            // Logs may still hold messages for these stages. Such messages come to this worker through the inbox.
+            route.note_arrivals(arrivals);
+            self.stale.set(true);
+        } else {
+            route.arrive(arrivals);
+            self.note_own_stages();
+        }
     }
 
     /// Hands `chain` to worker `dest`. In RUNTIME, also from within a handler.
     pub(crate) fn deliver(&self, dest: u16, chain: Chain) {
         self.deliver_with(dest, chain, false);
+    }
+
+    /// Hands over the log of `dest` from within a handler that has sent a lot to it. Does so only if worker `dest` is idle and this worker
+    /// would not adopt its stages. Worker `dest` thus works on a fan-out while the handler still makes it.
+    pub(crate) fn hand_over_to_idle(&self, dest: u16) {
+        let Some(idle) = self.system.idle.kind_of(dest) else { return };
+        let log = &self.logs[usize::from(dest)];
+        // SAFETY: the log is open and holds a burst: there is a whole record at its start.
+        let first = unsafe { &*Segment::body(log.first.get()).cast::<Record>() };
+        if !self.would_adopt(dest, idle, first) {
+            self.deliver(dest, log.seal());
+        }
+    }
+
+    /// Returns whether this worker has little enough to do to take over the stages that it has sent to, rather than wake their worker.
+    fn would_adopt(&self, dest: u16, idle: Idle, sent: &Record) -> bool {
+        // A kind that this worker has never timed takes as long as the messages of worker `dest`, by estimate.
+        let of_dest = || self.system.offices[usize::from(dest)].average_ns.load(Ordering::Relaxed);
+        let sent_ns = self.expected_ns(sent).unwrap_or_else(of_dest);
+        let own = Backlog { average_ns: sent_ns, ..self.backlog() };
+        let gulps = self.beat.load(Ordering::Relaxed) - self.handed_over.get();
+        let messages = self.handled_in_all().wrapping_sub(self.rested.get());
+        let takes_turns = policy::takes_turns(gulps, messages);
+        policy::adopts(own, idle, self.system.wake_ns, self.are_cores_busy(), takes_turns)
+    }
+
+    /// Returns the number of workers that are not parked.
+    fn running(&self) -> usize {
+        let workers = self.system.config.workers;
+        workers - self.system.idle.parked().min(workers)
+    }
+
+    /// Returns whether at least as many workers run as there are cores.
+    fn are_cores_busy(&self) -> bool {
+        self.running() >= self.system.cores
+    }
+
+    /// Returns whether more workers run than there are cores.
+    pub(crate) fn runs_beyond_cores(&self) -> bool {
+        self.system.config.workers > self.system.cores && self.running() > self.system.cores
     }
 
     /// True: the receivers' stages were adopted, and the mail has to be taken before anything is run.
@@ -218,21 +336,31 @@ impl Worker {
         }
         let office = &self.system.offices[dest as usize];
         let mut inbox = office.lock();
-        if self.system.epoch.load(Ordering::Acquire) != self.route_epoch.get() {
-            drop(inbox);
-            self.reroute(chain);
-            return false;
+        // SAFETY: used by this thread only, in short borrows.
+        let route = unsafe { &mut *self.route.get() };
+        if !route.is_current(dest, inbox.departures) {
+            route.note_departures(dest, inbox.departures);
+            self.stale.set(true);
+            if !self.is_for(dest, &chain) {
+                drop(inbox);
+                self.reroute(chain);
+                return false;
+            }
         }
         if may_adopt
             && inbox.presence != Presence::Awake
             && self.system.config.stealing != Stealing::None
-            && self.adopt(&inbox, dest, &chain)
+            && self.adopt(&mut inbox, dest, &chain)
         {
             drop(inbox);
             self.enqueue(chain);
             return true;
         }
+        if inbox.presence == Presence::Idle {
+            self.handed_over.set(self.beat.load(Ordering::Relaxed));
+        }
         self.ledger.flushes.add(1);
+        self.crossed_bytes.set(self.crossed_bytes.get() + chain.bytes as u64);
         let lane = inbox.lane(Lane::Normal);
         let mut chain = chain;
         // A few records are copied where there is room; else the segment goes over as it is, warm in this core's cache.
@@ -244,13 +372,29 @@ impl Worker {
         } else {
             lane.append(chain.take());
         }
-        self.system.arrived(office, inbox, dest);
+        // This worker wakes 1 receiver per gulp itself. Workers that are awake wake the others.
+        let wakes = inbox.presence == Presence::Parked && !inbox.polls;
+        let others_wake =
+            wakes && self.woke_at.replace(self.beat.load(Ordering::Relaxed)) == self.beat.load(Ordering::Relaxed);
+        self.system.arrived_for(office, inbox, dest, others_wake);
         // SAFETY: as above: copied or taken.
         unsafe { chain.recycle(Some(&self.pool)) };
         false
     }
 
-    /// The route has changed: each record goes where its stage is now.
+    /// Returns whether `worker`, whose inbox is locked, runs the stages of all records.
+    fn is_for(&self, worker: u16, chain: &Chain) -> bool {
+        let mut all = true;
+        chain.for_each(|record| {
+            // SAFETY: whole records.
+            let stage = unsafe { record.as_ref().stage() };
+            // Relaxed, because a stage leaves `worker` only under the lock, which the caller holds.
+            all &= self.system.route[usize::from(stage)].load(Ordering::Relaxed) == worker;
+        });
+        all
+    }
+
+    /// Posts each record to the present worker of its stage, because stages have moved.
     #[cold]
     fn reroute(&self, mut chain: Chain) {
         // SAFETY: the chain owns whole records; each is handed over or bounced once.
@@ -264,11 +408,11 @@ impl Worker {
 
     /// Takes over the stages of `chain` from their idle worker instead of waking it, if this worker has little to do:
     /// so actors that take turns end up on one worker. The caller holds the idle worker's inbox.
-    fn adopt(&self, inbox: &Inbox, from: u16, chain: &Chain) -> bool {
-        // SAFETY: in RUNTIME; short borrow.
-        let average_ns = unsafe { self.core() }.pace.average_ns();
-        let own_bytes = self.waiting_bytes() + chain.bytes as u64;
-        if inbox.has_mail() || !inbox.adoptable || own_bytes / RECORD_BYTES * average_ns > WORTH_WAKING_NS {
+    fn adopt(&self, inbox: &mut Inbox, from: u16, chain: &Chain) -> bool {
+        let idle = if inbox.presence == Presence::Parked { Idle::Parked } else { Idle::Watching };
+        // SAFETY: the chain is not empty: there is a whole record at its start.
+        let first = unsafe { &*Segment::body(chain.first).cast::<Record>() };
+        if inbox.has_mail() || !inbox.adoptable || !self.would_adopt(from, idle, first) {
             return false;
         }
         let mut pinned = false;
@@ -277,23 +421,21 @@ impl Worker {
         if pinned {
             return false;
         }
-        let epoch = self.system.epoch.load(Ordering::Relaxed);
+        inbox.departures += 1;
         // SAFETY: used by this thread only, in short borrows.
         let (route, near) = unsafe { (&mut *self.route.get(), &mut *self.near.get()) };
         chain.for_each(|record| {
             // SAFETY: whole records.
             let stage = unsafe { record.as_ref().stage() };
-            if route[stage as usize] == from {
-                route[stage as usize] = self.id;
+            // SAFETY: the record is for a stage of the system.
+            if unsafe { route.worker_of(stage) } == from {
+                route.adopt(stage, from, inbox.departures);
                 near.push(stage);
+                // Release: pairs with the Acquire of a worker that reads the route.
                 self.system.route[stage as usize].store(self.id, Ordering::Release);
                 self.ledger.adoptions.add(1);
             }
         });
-        // Other routes may have changed under other locks meanwhile: then the next flush finds the epoch changed.
-        if self.system.epoch.fetch_add(1, Ordering::AcqRel) == epoch && epoch == self.route_epoch.get() {
-            self.route_epoch.set(epoch + 1);
-        }
         true
     }
 
@@ -305,6 +447,7 @@ impl Worker {
         office.mail.fetch();
         let mut inbox = office.lock();
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
+            self.system.idle.remove(self.id, Idle::Parked);
             self.system.active_more();
         }
         let found = inbox.has_mail();
@@ -312,7 +455,10 @@ impl Worker {
         let lanes = self.empty_inbox(&mut inbox);
         let timer_ops = std::mem::take(&mut inbox.timer_ops);
         let returned = std::mem::take(&mut inbox.returned);
+        let arrivals = std::mem::take(&mut inbox.arrivals);
+        self.note_departures(&inbox);
         drop(inbox);
+        self.note_arrivals(&arrivals);
         if !found {
             self.ledger.missed_gulps.add(1);
         }
@@ -354,56 +500,128 @@ impl Worker {
 
     // -- looking around -------------------------------------------------------------------------------------------------
 
-    /// Now and then: clock, timers, counters, overload, and whether a second worker is worth waking.
+    /// Now and then: clock, timers, counters, overload.
     #[cold]
     pub(crate) fn checkup(&self) {
-        let now_ns = self.system.now_ns();
+        let now_ns = self.look_at_clock();
         self.publish();
-        let records = self.waiting_bytes() / RECORD_BYTES;
         // SAFETY: in RUNTIME; short borrow.
-        let (average_ns, timers) = unsafe {
+        let (slow_average_ns, timers) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
-            let handled = (core.handled_total.wrapping_sub(core.checked_handled) as i64).max(0) as u64;
-            if handled > 0 && core.checked_ns > 0 {
-                core.pace.note(handled, now_ns.saturating_sub(core.checked_ns));
-                self.ledger.busy_ns.add(now_ns.saturating_sub(core.checked_ns));
-            }
-            core.checked_ns = now_ns;
-            core.checked_handled = core.handled_total;
-            (core.pace.average_ns(), !core.wheel.is_empty())
+            core.accounts.close_unused();
+            self.note_holds(core);
+            (core.slow_pace.average_ns(), !core.wheel.is_empty())
         };
         if timers {
             self.fire_timers(now_ns);
         }
         self.poll_now_and_then(now_ns);
+        self.end_trial(now_ns);
         self.note_sample();
         self.count_queue();
         let office = self.office();
-        office.surplus.store(records as usize, Ordering::Relaxed);
-        office.average_ns.store(average_ns, Ordering::Relaxed);
+        office.average_ns.store(slow_average_ns, Ordering::Relaxed);
         self.weigh();
-        let gives = now_ns >= office.next_theft_ns.load(Ordering::Relaxed);
-        if self.is_worth_waking(records, average_ns, now_ns) && gives && self.system.config.stealing != Stealing::None {
-            self.system.wake_a_thief(self.id);
+    }
+
+    /// Reads the clock: how long messages take. Returns the time.
+    pub(crate) fn look_at_clock(&self) -> u64 {
+        let now_ns = self.system.now_ns();
+        let handled = (self.handled.get().wrapping_sub(self.looked.replace(self.handled.get())) as i64).max(0) as u64;
+        let waits = self.waiting_bytes() > RECORD_BYTES;
+        let bytes_run = self.bytes_run();
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let ns = now_ns.saturating_sub(core.checked_ns);
+        let bytes = bytes_run.saturating_sub(std::mem::replace(&mut core.checked_bytes, bytes_run));
+        if handled > 0 && core.checked_ns > 0 {
+            // The former estimate counts half, because the size changes with the kinds of messages that wait.
+            self.record_bytes.set(((self.record_bytes.get() + bytes / handled) / 2).max(HEAD_BYTES as u64));
+            core.pace.note(handled, ns);
+            core.slow_pace.note(handled, ns);
+            self.ledger.busy_ns.add(ns);
+        }
+        core.checked_ns = now_ns;
+        core.loaded_since_ns = if waits { core.loaded_since_ns.or(Some(now_ns)) } else { None };
+        let average_ns = core.pace.average_ns();
+        self.average_ns.set(average_ns);
+        // After a rest it is not known how long the next messages take: the looks come at growing distances.
+        self.look_messages.set(policy::look_messages(average_ns).min(self.look_messages.get() * 4));
+        now_ns
+    }
+
+    /// Work that waits here.
+    pub(crate) fn backlog(&self) -> Backlog {
+        Backlog::of(self.waiting_messages(), self.next_ns.get())
+    }
+
+    /// Estimates the number of messages that wait.
+    fn waiting_messages(&self) -> u64 {
+        self.waiting_bytes() / self.record_bytes.get()
+    }
+
+    /// Estimates the nanoseconds of a message like this, by its kind and by the average of messages lately. None: the kind is not known.
+    fn expected_ns(&self, record: &Record) -> Option<u64> {
+        // SAFETY: in RUNTIME; short borrow.
+        let weight = unsafe { self.core() }.kinds.weight(record.thunk as usize)?;
+        Some((weight * self.average_ns.get() as f64) as u64)
+    }
+
+    /// Estimates the time of the next messages after the mail was taken, because they may take longer than those before. Shows what waits.
+    fn look_at_next(&self) {
+        let average_ns = self.average_ns.get();
+        let shares = self.system.config.workers > 1;
+        let next_ns = if shares && self.advance() {
+            // SAFETY: `advance` returned true, so the queue is not empty.
+            self.expected_ns(unsafe { self.next_record() })
+        } else {
+            None
+        };
+        self.next_ns.set(next_ns.unwrap_or(0).max(average_ns));
+        let shown = &self.office().shown;
+        shown.surplus.store(self.waiting_messages(), Ordering::Relaxed);
+        // A worker that keeps its work shows none.
+        let average_ns = if self.keeps_fine_work(self.backlog()) { 0 } else { self.next_ns.get() };
+        shown.average_ns.store(average_ns, Ordering::Relaxed);
+    }
+
+    /// Returns whether the work that waits is fine, and the last trial on a second worker was in vain not long ago.
+    pub(crate) fn keeps_fine_work(&self, waiting: Backlog) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        waiting.is_fine() && core.checked_ns < core.fine_after_ns
+    }
+
+    /// Gives about half of what waits to an idle worker, if that is worth the hand-over. In RUNTIME, at a boundary.
+    fn share_with(&self, idle: Idle) {
+        let system = &self.system;
+        let waiting = self.backlog();
+        if self.keeps_fine_work(waiting) {
+            return;
+        }
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let lasts_ns = core.loaded_since_ns.map_or(0, |since_ns| core.checked_ns.saturating_sub(since_ns));
+        // After a trial on a second worker in vain, fine work has to last longer.
+        let lasts_ns = if waiting.is_fine() && lasts_ns < core.trial_ns { 0 } else { lasts_ns };
+        if !policy::is_worth_sharing(waiting, lasts_ns, idle, system.wake_ns)
+            || usize::from(self.id) >= system.config.workers
+            || system.config.stealing == Stealing::None
+            || (idle == Idle::Parked && self.are_cores_busy())
+        {
+            return;
+        }
+        let now_ns = system.now_ns();
+        if now_ns >= self.office().shown.next_theft_ns.load(Ordering::Relaxed) {
+            core.loaded_since_ns = None;
+            self.offer(idle, now_ns, lasts_ns);
         }
     }
 
-    /// Whether a second worker should help with the queue of this one.
-    fn is_worth_waking(&self, records: u64, average_ns: u64, now_ns: u64) -> bool {
-        // SAFETY: in RUNTIME; short borrow.
-        let core = unsafe { self.core() };
-        let backlog_ns = if records > 1 { records * average_ns } else { 0 };
-        if backlog_ns <= WORTH_SHARING_NS {
-            core.loaded_since_ns = None;
-            return false;
-        }
-        let since_ns = *core.loaded_since_ns.get_or_insert(now_ns);
-        let lasts = now_ns.saturating_sub(since_ns) > LASTING_NS;
-        if lasts {
-            core.loaded_since_ns = Some(now_ns);
-        }
-        lasts || backlog_ns > WORTH_WAKING_NS
+    /// Returns the number of messages that this worker has handled since the system began.
+    pub(crate) fn handled_in_all(&self) -> u64 {
+        self.ledger.received.get().wrapping_add(self.handled.get())
     }
 
     /// Adds what was handled to the counters.
@@ -411,9 +629,7 @@ impl Worker {
         // May be negative for a while: records that were moved away are counted when the loop passes by their place.
         let handled = self.handled.replace(0);
         self.ledger.received.add(handled);
-        // SAFETY: in RUNTIME; short borrow.
-        let core = unsafe { self.core() };
-        core.handled_total = core.handled_total.wrapping_add(handled);
+        self.looked.set(self.looked.get().wrapping_sub(handled));
         let beat = self.beat.load(Ordering::Relaxed);
         let counted = self.beat_counted.replace(beat);
         self.ledger.gulps.add(beat - counted);

@@ -70,13 +70,13 @@ impl SystemCore {
             let (arrived, parked) = (inbox.sent_bytes() / RECORD_BYTES, inbox.presence == Presence::Parked);
             let dedicated_and_gone = usize::from(id) >= self.config.workers && inbox.thread.is_none();
             drop(inbox);
-            let surplus = office.surplus.load(Ordering::Relaxed) as u64;
+            let surplus = office.shown.surplus.load(Ordering::Relaxed);
             (!dedicated_and_gone).then(|| WorkerState {
                 queued: surplus + arrived,
                 stages: std::mem::take(&mut stages[usize::from(id)]),
                 muted_stages: office.muted_stages.load(Ordering::Relaxed),
                 parked,
-                overloaded: office.overloaded.load(Ordering::Relaxed),
+                overloaded: office.overloaded.load(Ordering::Relaxed) || office.pressed.load(Ordering::Relaxed),
                 // A worker that rests has counted nothing since.
                 census: if surplus == 0 { Census::default() } else { lock(&office.census).clone() },
             })

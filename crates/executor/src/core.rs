@@ -5,9 +5,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::away::Gate;
+use crate::backpressure::accounts::Accounts;
 use crate::fullness::Fullness;
 use crate::muting::OVERLOADED_BYTES;
 use crate::record::Record;
+use crate::scheduler::kinds::Kinds;
+use crate::scheduler::policy::LASTING_NS;
 use crate::segment::{Chain, Pool};
 use crate::starts::Starts;
 use crate::timers::Wheel;
@@ -19,9 +22,21 @@ pub(crate) enum Reason {
     Detached,
     /// The stage sent to one (`target`) whose worker (`receiver`) is overloaded, or which is full itself since a stuck
     /// handler of it still runs.
-    Muted { receiver: u16, target: u16, stuck: bool },
+    /// `source`: it has sent more than it handled, and waits as long as that worker is pressed, too.
+    Muted { receiver: u16, target: u16, stuck: bool, source: bool },
     /// What the stage sends on has to wait: see `away.rs`.
     Paused,
+}
+
+/// A stage that has sent to something overloaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MuteRequest {
+    pub(crate) sender: u16,
+    /// The overloaded worker, and the stage of it that was sent to.
+    pub(crate) receiver: u16,
+    pub(crate) target: u16,
+    /// As in [`Reason::Muted`].
+    pub(crate) source: bool,
 }
 
 /// What is put aside for a stage.
@@ -55,22 +70,40 @@ impl Hold {
     }
 }
 
-/// How long a message takes here, on average; what is long ago counts less.
+/// The average time of a message, over the latest `window_ns` of work and a number of looks at the clock.
+///
+/// A window of time, not of messages: after a thousand short messages the first long ones count at once. And each look forgets a part
+/// of what was before it: one long message among short ones is forgotten soon.
 pub(crate) struct Pace {
-    messages: u64,
-    ns: u64,
+    window_ns: f64,
+    /// Of what was known before a look, at most this part counts behind it.
+    kept_max: f64,
+    messages: f64,
+    ns: f64,
 }
 
 impl Pace {
+    /// What decides about gulps and sharing: a fifth of a millisecond, some 8 looks.
+    pub(crate) fn fast() -> Pace {
+        Pace { window_ns: 2e5, kept_max: 7.0 / 8.0, ..Pace::slow() }
+    }
+
+    /// What decides about overload: 20 ms, some 64 looks. A message takes 50 ns until something is known.
+    pub(crate) fn slow() -> Pace {
+        Pace { window_ns: 2e7, kept_max: 63.0 / 64.0, messages: 1.0, ns: 50.0 }
+    }
+
     /// So many messages took so long.
     pub(crate) fn note(&mut self, messages: u64, ns: u64) {
-        self.messages = self.messages - self.messages / 8 + messages;
-        self.ns = self.ns - self.ns / 8 + ns;
+        let (messages, ns) = (messages as f64, ns as f64);
+        let kept = ((self.window_ns - ns) / self.ns.max(1.0)).clamp(0.0, self.kept_max);
+        self.messages = self.messages * kept + messages;
+        self.ns = self.ns * kept + ns;
     }
 
     /// At least 1.
     pub(crate) fn average_ns(&self) -> u64 {
-        (self.ns / self.messages).max(1)
+        ((self.ns / self.messages.max(1e-3)) as u64).max(1)
     }
 }
 
@@ -130,6 +163,20 @@ impl Mail {
     }
 }
 
+/// A trial: fine work was given to another worker, to see whether that helps.
+pub(crate) struct Trial {
+    pub(crate) worker: u16,
+    pub(crate) since_ns: u64,
+    /// Messages that this worker had handled when the trial began, and bytes that it had handed over to other workers.
+    pub(crate) handled: u64,
+    pub(crate) crossed_bytes: u64,
+    /// Nanoseconds that a message took before, and the worker's busy time so far.
+    pub(crate) average_ns: u64,
+    pub(crate) busy_ns: u64,
+    /// Adoptions of the two workers so far.
+    pub(crate) adoptions: u64,
+}
+
 /// Used by the worker's thread in phase RUNTIME, or by the monitor that took it.
 pub(crate) struct Core {
     pub(crate) wheel: Wheel,
@@ -138,22 +185,31 @@ pub(crate) struct Core {
     pub(crate) holds: BTreeMap<u16, Hold>,
     /// What its muted stages wait for, as it stands in the office: see `knot.rs`.
     pub(crate) waits_for: Vec<u16>,
-    /// Stages that sent to something overloaded in this gulp, with its worker and its stage.
-    pub(crate) mute_requests: Vec<(u16, u16, u16)>,
+    /// Stages to be muted at the next boundary.
+    pub(crate) mute_requests: Vec<MuteRequest>,
+    /// What stages have sent to pressed workers, and handled.
+    pub(crate) accounts: Accounts,
     /// Stages to be put aside as long as a gate is closed.
     pub(crate) pauses: Vec<(u16, Arc<Gate>)>,
     /// This stage is not muted before so many bytes of the queue were run: all slept, and it was the one that went on.
     pub(crate) exempt: Option<(u16, u64)>,
     pub(crate) random: u32,
     pub(crate) pace: Pace,
+    pub(crate) slow_pace: Pace,
+    pub(crate) kinds: Kinds,
     pub(crate) mail: Mail,
     pub(crate) starts: Starts,
-    /// Since then there was something worth sharing in the queue at every look, and nobody was woken.
+    /// Since then work was waiting at every look at the clock, and none was given away.
     pub(crate) loaded_since_ns: Option<u64>,
+    /// Nanoseconds that fine work lasts until it is tried on a second worker.
+    pub(crate) trial_ns: u64,
+    pub(crate) trial: Option<Trial>,
+    /// Fine work is not given away before (nanoseconds of the system's clock), because the last trial was in vain.
+    pub(crate) fine_after_ns: u64,
     pub(crate) checked_ns: u64,
-    pub(crate) checked_handled: u64,
+    /// Bytes of records that were run until `checked_ns`.
+    pub(crate) checked_bytes: u64,
     pub(crate) until_checkup: u32,
-    pub(crate) handled_total: u64,
 }
 
 impl Core {
@@ -164,22 +220,32 @@ impl Core {
             holds: BTreeMap::new(),
             waits_for: Vec::new(),
             mute_requests: Vec::new(),
+            accounts: Accounts::default(),
             pauses: Vec::new(),
             exempt: None,
             random: seed | 1,
-            pace: Pace { messages: 1, ns: 50 },
+            pace: Pace::fast(),
+            slow_pace: Pace::slow(),
+            kinds: Kinds::default(),
             mail: Mail::default(),
             starts: Starts::new(),
             loaded_since_ns: None,
+            trial_ns: LASTING_NS,
+            trial: None,
+            fine_after_ns: 0,
             checked_ns: 0,
-            checked_handled: 0,
+            checked_bytes: 0,
             until_checkup: 1,
-            handled_total: 0,
         })
     }
 
     pub(crate) fn holds_any(&self) -> bool {
         !self.holds.is_empty()
+    }
+
+    /// Whether gulps have to look at the stage of each record.
+    pub(crate) fn looks_at_stages(&self) -> bool {
+        self.holds_any() || self.accounts.are_kept()
     }
 
     pub(crate) fn is_held(&self, stage: u16) -> bool {
@@ -190,7 +256,10 @@ impl Core {
     pub(crate) fn hold_record(&mut self, record: NonNull<Record>, pool: &Pool) -> bool {
         // SAFETY: the caller owns the record, which is whole.
         unsafe {
-            let Some(hold) = self.holds.get_mut(&record.as_ref().stage()) else { return false };
+            let Some(hold) = self.holds.get_mut(&record.as_ref().stage()) else {
+                self.accounts.pay(record.as_ref().stage(), record.as_ref().bytes());
+                return false;
+            };
             let lane = record.as_ref().lane() as usize;
             hold.lanes[lane].push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
         }
@@ -212,5 +281,29 @@ impl Drop for Core {
         for chain in holds.chain([self.starts.take(u64::MAX, None)]) {
             crate::queue::bounce_chain(chain, crate::resident::Undelivered::Shutdown);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pace;
+
+    #[test]
+    fn long_messages_count_at_once_and_one_of_them_is_forgotten_soon() {
+        let mut pace = Pace::fast();
+        (0..1_000).for_each(|_| pace.note(2_048, 10_240));
+        assert!(pace.average_ns() <= 5);
+        pace.note(1, 1_000_000);
+        assert!(pace.average_ns() > 500_000, "{}", pace.average_ns());
+        (0..100).for_each(|_| pace.note(1, 5));
+        assert!(pace.average_ns() < 20, "{}", pace.average_ns());
+    }
+
+    #[test]
+    fn what_decides_about_overload_changes_slowly() {
+        let mut pace = Pace::slow();
+        (0..1_000).for_each(|_| pace.note(1_000, 10_000));
+        pace.note(1, 100_000);
+        assert!(pace.average_ns() < 20, "{}", pace.average_ns());
     }
 }

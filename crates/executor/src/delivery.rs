@@ -8,20 +8,36 @@ use std::time::Duration;
 use crate::address::{Lane, RawAddress};
 use crate::core::Reason;
 use crate::jitter::seam;
-use crate::muting::load_of;
+use crate::muting::{load_of, pressure_of};
 use crate::office::{Inbox, Office, Presence};
 use crate::record::{Op, Record};
 use crate::resident::Undelivered;
+use crate::scheduler::policy::Idle;
 use crate::signal::Signal;
 use crate::system::SystemCore;
 
 impl SystemCore {
     /// Something was put into the inbox: raises the flag and wakes the worker if it rests.
-    pub(crate) fn arrived(&self, office: &Office, mut inbox: MutexGuard<'_, Inbox>, _worker: u16) {
-        if load_of(inbox.sent_bytes(), office.average_ns.load(Ordering::Relaxed)) >= 2 {
-            office.overloaded.store(true, Ordering::SeqCst);
+    pub(crate) fn arrived(&self, office: &Office, inbox: MutexGuard<'_, Inbox>, worker: u16) {
+        self.arrived_for(office, inbox, worker, false);
+    }
+
+    /// Does the same as [`arrived`](SystemCore::arrived). `others_wake`: if the worker's thread sleeps, any worker that comes by wakes it.
+    pub(crate) fn arrived_for(
+        &self,
+        office: &Office,
+        mut inbox: MutexGuard<'_, Inbox>,
+        worker: u16,
+        others_wake: bool,
+    ) {
+        let bytes = inbox.sent_bytes();
+        if pressure_of(bytes, office.average_ns.load(Ordering::Relaxed)) >= 2 {
+            office.pressed.store(true, Ordering::SeqCst);
+            if load_of(bytes) >= 2 {
+                office.overloaded.store(true, Ordering::SeqCst);
+            }
         }
-        self.call(&mut inbox);
+        self.call(worker, &mut inbox, others_wake);
         let first = inbox.first_segment();
         drop(inbox);
         seam(1_000);
@@ -30,12 +46,15 @@ impl SystemCore {
     }
 
     /// Makes the worker of `inbox` awake.
-    fn call(&self, inbox: &mut Inbox) {
+    fn call(&self, worker: u16, inbox: &mut Inbox, others_wake: bool) {
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
+            self.idle.remove(worker, Idle::Parked);
             self.active_more();
             if inbox.polls {
                 self.reactor.get().expect("a worker polls it").wake();
-            } else if let Some(thread) = &inbox.thread {
+            } else if let Some(thread) = &inbox.thread
+                && !(others_wake && self.idle.call(worker))
+            {
                 thread.unpark();
             }
         }
@@ -93,7 +112,10 @@ impl SystemCore {
     /// Whether what is sent to `stage` of `worker` piles up: the worker's queue is too long, or too much is put aside for
     /// the stage.
     pub(crate) fn is_full(&self, worker: u16, stage: u16) -> bool {
-        self.offices[worker as usize].overloaded.load(Ordering::SeqCst) || self.full[stage as usize].is_full()
+        let office = &self.offices[worker as usize];
+        office.pressed.load(Ordering::SeqCst)
+            || office.overloaded.load(Ordering::SeqCst)
+            || self.full[stage as usize].is_full()
     }
 
     /// A thread that is no worker waits here while what it sends to is overloaded: overload slows senders.
@@ -155,23 +177,17 @@ impl SystemCore {
         // A dedicated worker that was never started has no thread: nobody would lower its presence again.
         if inbox.thread.is_some() || self.simulation.is_some() {
             inbox.signal.raise(bits);
-            self.call(&mut inbox);
+            self.call(other, &mut inbox, false);
         }
     }
 
-    /// Wakes one parked worker to steal, if one is parked.
-    pub(crate) fn wake_a_thief(&self, waker: u16) {
-        if self.parked.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        for id in 1..=self.config.workers {
-            let other = (waker as usize + id) % self.config.workers;
-            if let Some(mut inbox) = self.offices[other].try_lock()
-                && inbox.presence == Presence::Parked
-            {
-                self.call(&mut inbox);
-                self.offices[waker as usize].ledger.wake_ups.add(1);
-                return;
+    /// Wakes up to `at_most` called workers: they have mail, and any worker that comes by may wake them.
+    pub(crate) fn wake_called(&self, at_most: usize) {
+        for _ in 0..at_most {
+            let Some(worker) = self.idle.take_called() else { return };
+            let thread = self.offices[usize::from(worker)].lock().thread.clone();
+            if let Some(thread) = thread {
+                thread.unpark();
             }
         }
     }

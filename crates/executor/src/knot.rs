@@ -79,7 +79,7 @@ impl SystemCore {
         let held_up = |(worker, office): &(u16, &Office)| {
             among(*worker)
                 && office.muted_stages.load(Ordering::Relaxed) > 0
-                && office.overloaded.load(Ordering::Relaxed)
+                && (office.overloaded.load(Ordering::Relaxed) || office.pressed.load(Ordering::Relaxed))
                 && office.held_up.load(Ordering::Relaxed)
         };
         let mut knot: Vec<u16> = self.offices.made().filter(held_up).map(|(worker, _)| worker).collect();

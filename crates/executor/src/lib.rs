@@ -11,6 +11,7 @@
 
 mod address;
 mod away;
+mod backpressure;
 mod barrier;
 mod boundary;
 mod cell;
@@ -39,8 +40,10 @@ mod reactor;
 mod record;
 mod resident;
 mod rest;
+mod route;
 mod run;
 mod sampling;
+mod scheduler;
 mod segment;
 mod send;
 mod signal;

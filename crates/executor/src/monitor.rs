@@ -309,6 +309,8 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
                 !lease.stages.is_empty()
             });
             knots.look(&system);
+            // The worker that was to wake the called workers may be in a handler that does not return.
+            system.wake_called(usize::MAX);
             system.rest_of_monitor(TICK, stuck.is_empty());
         }
     }

@@ -1,4 +1,8 @@
-//! Overload: who sends to a worker that has too much before itself is slowed (Pony's muting, by stages).
+//! Overload: senders to a worker that has too much before itself are slowed (Pony's muting, by stages).
+//!
+//! There are two levels. A worker is *pressed* when the mail of others takes it longer than 2 ms: then sources are slowed, which are
+//! threads outside and stages that send more than they handle ([`crate::backpressure::accounts`]). A worker is *overloaded* when that mail is more
+//! than 2 MiB: then all senders are. Time alone slows nobody who passes on what it handles, because a standing backlog is no overload.
 //!
 //! What counts is what is queued, and what is put aside for stages that are muted: a worker gets through that when those do whom
 //! its stages are muted for. Where they are muted for each other, one goes on: [`crate::knot`]. Mail on deferred lists does not
@@ -8,31 +12,37 @@
 //! go now and then all the same would be slowed, and no bound come of it. So for such mail there is a declared bound, which
 //! counts it: [`crate::mailbox`].
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::away::Gate;
 use crate::boundary::RECORD_BYTES;
-use crate::core::{Core, Hold, Reason};
+use crate::core::{Core, Hold, MuteRequest, Reason};
 use crate::knot::OUTSIDE;
 use crate::locks::lock;
 use crate::office::Office;
 use crate::worker::Worker;
 
-/// A worker with more bytes than this in its queue and inbox is overloaded ...
+/// A worker with more bytes than this in its queue and inbox is overloaded: all stages that send to it are muted.
 pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
-/// ... or one whose backlog takes longer than this, if it is at least `OVERLOADED_RECORDS_MIN` long.
-pub(crate) const OVERLOADED_NS: u64 = 2_000_000;
-const OVERLOADED_RECORDS_MIN: u64 = 256;
+/// A worker whose backlog takes longer than this is pressed, if it is at least `PRESSED_RECORDS_MIN` long: the stages that send more
+/// than they handle are muted ([`crate::backpressure::accounts`]).
+const PRESSED_NS: u64 = 2_000_000;
+const PRESSED_RECORDS_MIN: u64 = 256;
 
 /// How full a worker with so many bytes of records is: 0 is below the low-water mark, 2 and more above the high one.
-pub(crate) fn load_of(bytes: u64, average_ns: u64) -> u64 {
+pub(crate) fn load_of(bytes: u64) -> u64 {
+    bytes * 2 / OVERLOADED_BYTES as u64
+}
+
+/// As [`load_of`], by the time that those records take.
+pub(crate) fn pressure_of(bytes: u64, average_ns: u64) -> u64 {
     let records = bytes / RECORD_BYTES;
-    let by_time = if records >= OVERLOADED_RECORDS_MIN { records * average_ns * 2 / OVERLOADED_NS } else { 0 };
-    by_time.max(bytes * 2 / OVERLOADED_BYTES as u64)
+    let by_time = if records >= PRESSED_RECORDS_MIN { records * average_ns * 2 / PRESSED_NS } else { 0 };
+    by_time.max(load_of(bytes))
 }
 
 impl Worker {
-    /// Raises or lowers the overload flag.
+    /// Raises or lowers the two flags of overload.
     ///
     /// What counts is what others have sent here and what is put aside for muted stages; and only where that is more
     /// than what this worker's own actors have put before themselves. To slow others down would not help against the
@@ -48,16 +58,25 @@ impl Worker {
         let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());
         let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
         let own = queued - mail + core.starts.bytes();
-        let load = load_of(sent, core.pace.average_ns());
         let at_ease = |load, sent| load == 0 || sent < own / 2;
         let coming = mail + inbox_bytes;
         // Relaxed: who looks at it looks again.
-        office.held_up.store(at_ease(load_of(coming, core.pace.average_ns()), coming), Ordering::Relaxed);
-        if load >= 2 && sent >= own {
-            office.overloaded.store(true, Ordering::Relaxed);
-        } else if at_ease(load, sent) && office.overloaded.load(Ordering::Relaxed) {
+        let average_ns = core.slow_pace.average_ns();
+        let held_up = at_ease(pressure_of(coming, average_ns), coming);
+        // The flag is read before it is written, because senders to this worker read the flags in the same cache line.
+        if office.held_up.load(Ordering::Relaxed) != held_up {
+            office.held_up.store(held_up, Ordering::Relaxed);
+        }
+        let raise = |flag: &AtomicBool, load, sent| {
+            if load >= 2 && sent >= own {
+                flag.store(true, Ordering::Relaxed);
+                return false;
+            }
             // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
-            office.overloaded.store(false, Ordering::SeqCst);
+            at_ease(load, sent) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
+        };
+        if raise(&office.overloaded, load_of(sent), sent) | raise(&office.pressed, pressure_of(sent, average_ns), sent)
+        {
             self.relieve(office);
         }
     }
@@ -117,16 +136,16 @@ impl Worker {
         if core.exempt.is_some_and(|(_, until)| until <= self.bytes_run()) {
             core.exempt = None;
         }
-        for (stage, receiver, target) in std::mem::take(&mut core.mute_requests) {
+        for MuteRequest { sender: stage, receiver, target, source } in std::mem::take(&mut core.mute_requests) {
             if core.holds.contains_key(&stage)
                 || self.route_of(stage) != Some(self.id)
                 || !self.may_be_muted(core, stage)
-                || !self.stays_muted(receiver, target)
+                || !self.stays_muted(receiver, target, source)
             {
                 continue;
             }
             let stuck = self.system.full[target as usize].is_full();
-            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck }, None));
+            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck, source }, None));
             if !stuck {
                 self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
             }
@@ -134,7 +153,10 @@ impl Worker {
             self.ledger.mutes.add(1);
         }
         let pauses = std::mem::take(&mut core.pauses);
-        self.holding.set(core.holds_any());
+        if core.accounts.are_wanted() {
+            core.accounts.open(self.system.route.len());
+        }
+        self.note_holds(core);
         for (stage, gate) in pauses {
             self.pause(stage, &gate);
         }
@@ -153,7 +175,7 @@ impl Worker {
             return;
         }
         core.holds.insert(stage, Hold::new(Reason::Paused, Some(gate.bytes_max())));
-        self.holding.set(true);
+        self.note_holds(core);
         self.system.open_more();
         if !gate.wait(stage) {
             self.release(stage);
@@ -162,11 +184,12 @@ impl Worker {
 
     /// Leaves word with the receiver, then looks whether it is full: either it is seen relieved, or it will say so. Word
     /// is left anew each time, since the receiver may have been relieved and be full again.
-    fn stays_muted(&self, receiver: u16, target: u16) -> bool {
+    fn stays_muted(&self, receiver: u16, target: u16, source: bool) -> bool {
         let office = &self.system.offices[receiver as usize];
         office.muted_on_me.store(true, Ordering::SeqCst);
         // Nobody is muted for the worker that runs it: that would help nobody.
-        self.system.full[target as usize].is_full() || receiver != self.id && office.overloaded.load(Ordering::SeqCst)
+        let overloads = || office.overloaded.load(Ordering::SeqCst) || source && office.pressed.load(Ordering::SeqCst);
+        self.system.full[target as usize].is_full() || receiver != self.id && overloads()
     }
 
     /// Lets the stages go on whose receivers are no longer overloaded.
@@ -174,8 +197,8 @@ impl Worker {
         let mut ready = Vec::new();
         // SAFETY: in RUNTIME; short borrow, no call back.
         for (stage, hold) in unsafe { &mut self.core().holds } {
-            let Reason::Muted { receiver, target, stuck } = &mut hold.reason else { continue };
-            if !self.stays_muted(*receiver, *target) {
+            let Reason::Muted { receiver, target, stuck, source } = &mut hold.reason else { continue };
+            if !self.stays_muted(*receiver, *target, *source) {
                 ready.push(*stage);
                 continue;
             }
@@ -211,16 +234,20 @@ impl Worker {
         }
     }
 
+    /// Updates `holding` and `holds` after a stage was put aside, or goes on.
+    pub(crate) fn note_holds(&self, core: &Core) {
+        self.holding.set(core.looks_at_stages());
+        self.holds.set(core.holds_any());
+    }
+
     /// A stage goes on; what was put aside for it comes first. In RUNTIME.
     pub(crate) fn release(&self, stage: u16) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let Some(mut hold) = core.holds.remove(&stage) else { return };
-        self.holding.set(core.holds_any());
-        if hold.reason == Reason::Detached && !self.system.is_pinned(stage) {
-            // SAFETY: used by this thread only, in short borrows.
-            unsafe { (*self.near.get()).push(stage) };
-        }
+        self.note_holds(core);
+        // Children may go to this stage again.
+        self.note_own_stages();
         if let Reason::Muted { stuck: false, .. } = hold.reason {
             self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
         }

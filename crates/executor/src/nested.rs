@@ -1,5 +1,6 @@
 //! Handlers that run on another handler's stack: short-circuit asks, and the start of near children.
 
+use std::cell::Cell as StdCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
@@ -12,7 +13,7 @@ use crate::signal::Signal;
 use crate::worker::{Worker, current};
 
 /// Handlers that run nested on one stack (short-circuit asks).
-pub(crate) const NEST_MAX: usize = 16;
+pub(crate) const NEST_MAX: usize = 64;
 
 /// Children whose starts run nested below one start: with more, the starts of the rest become messages, so that a tree of
 /// any size is not built by a single handler while other workers find nothing to steal.
@@ -34,7 +35,9 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
         || header.tag() != to.identity()
         || depth == NEST_MAX
         || !worker.tenure.is_user()
-        || worker.holding.get()
+        || worker.tenure.signal.get() & Signal::REVOKED != 0
+        || worker.holds.get()
+        || worker.should_offer_calls()
         // SAFETY: the claimed record stays readable until the next one is claimed.
         || unsafe { claimed.as_ref() }.cell == to.cell
         || worker.nest[..depth].iter().any(|cell| cell.load(Ordering::Relaxed) == to.cell.as_ptr())
@@ -62,6 +65,67 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     Ok(())
 }
 
+/// Actors that were spawned last: since the worker's last boundary, and since its log began with its last segment. Each entry has the
+/// place where the log ended, so messages that wait for the actor stand behind that place. A tree that is asked while it is spawned
+/// finds its leaves by this, without a look through all that its other branches have put into the queue.
+#[derive(Default)]
+pub(crate) struct Newborns {
+    spawned: StdCell<usize>,
+    last: [StdCell<(*mut Cell, *mut u8)>; NEWBORNS_MAX],
+}
+
+const NEWBORNS_MAX: usize = 8;
+
+impl Newborns {
+    fn note(&self, cell: NonNull<Cell>, tail: *mut u8) {
+        let spawned = self.spawned.get();
+        self.last[spawned % NEWBORNS_MAX].set((cell.as_ptr(), tail));
+        self.spawned.set(spawned + 1);
+    }
+
+    pub(crate) fn forget(&self) {
+        self.spawned.set(0);
+    }
+
+    /// Returns the place in the log's last segment behind which all messages to this actor stand, if it is one of these actors.
+    pub(crate) fn sent_to_from(&self, cell: NonNull<Cell>) -> Option<*mut u8> {
+        let mut last = self.last[..self.spawned.get().min(NEWBORNS_MAX)].iter().map(StdCell::get);
+        last.find(|(newborn, _)| *newborn == cell.as_ptr()).map(|(_, from)| from)
+    }
+}
+
+/// Nested calls between 2 looks at the clock ...
+const LOOK_CALLS: u64 = 64;
+/// ... and how long handlers run nested at a time while some worker is idle, at most.
+const NESTED_NS_MAX: u64 = 20_000;
+
+impl Worker {
+    /// Returns whether calls become messages from now on. They do if a worker is idle and this one has run nested handlers for so long that
+    /// it may have work for the idle one. A tree of asks that runs on one stack thus offers its branches. The handlers are suspended, the
+    /// stack unwinds, and the worker shares the messages at its boundary.
+    #[inline]
+    fn should_offer_calls(&self) -> bool {
+        if self.system.idle.any().is_none() {
+            return false;
+        }
+        if self.tenure.signal.get() != 0 {
+            return true;
+        }
+        self.ledger.short_circuits.get().is_multiple_of(LOOK_CALLS) && self.has_nested_long()
+    }
+
+    #[cold]
+    fn has_nested_long(&self) -> bool {
+        let now_ns = self.system.now_ns();
+        match self.nested_since_ns.get() {
+            0 => self.nested_since_ns.set(now_ns),
+            since_ns if now_ns - since_ns > NESTED_NS_MAX => self.tenure.signal.raise(Signal::TICK),
+            _ => {}
+        }
+        self.tenure.signal.get() != 0
+    }
+}
+
 /// Spawns on a stage of the running worker and runs `start` at once: nobody else knows the new actor, so nobody can
 /// tell that from sending it. Gives both back where this thread runs no worker with stages for children.
 #[inline]
@@ -69,6 +133,9 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     let Some(worker) = current() else { return Err((state, start)) };
     let Some(stage) = worker.near_stage() else { return Err((state, start)) };
     let raw = worker.occupy(state, stage);
+    if worker.tenure.is_user() {
+        worker.newborns.note(raw.cell, worker.logs[usize::from(worker.id)].tail.load(Ordering::Relaxed));
+    }
     let depth = worker.nested.get();
     let family = if depth == 0 { 0 } else { worker.family.get() + 1 };
     worker.family.set(family);

@@ -1,12 +1,12 @@
 //! What a worker shows to others: its inbox, its presence and a few figures.
 //!
 //! All hand-overs between threads go through the inbox lock: mail, theft requests, adoption, parking and wake-ups.
-//! That makes the protocol small: whoever puts something into an inbox sees, under the same lock, whether its worker
-//! sleeps (I3), and a stage changes its worker only under the locks of both (I1, I2). The lock is taken per batch.
+//! That makes the protocol small: a thread that puts something into an inbox sees, under the same lock, whether its worker
+//! sleeps (I3). A stage leaves its worker only under the lock of that worker's inbox (I1, I2). The lock is taken per batch.
 
 use std::ops::{Deref, Index};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
@@ -40,6 +40,8 @@ pub(crate) struct Inbox {
     pub(crate) adoptable: bool,
     /// While parked: it waits in the reactor.
     pub(crate) polls: bool,
+    /// The number of times that stages have left this worker: see [`crate::route`].
+    pub(crate) departures: u64,
     normal: Chain,
     /// Bytes of the normal lane that came by theft: nobody has sent them here.
     pub(crate) loot_bytes: usize,
@@ -49,6 +51,10 @@ pub(crate) struct Inbox {
     pub(crate) thread: Option<Thread>,
     /// Workers that wait for stages.
     pub(crate) thieves: Vec<u16>,
+    /// The worker that all stages of this worker go to, because they and its own stages are faster on one worker.
+    pub(crate) gathers: Option<u16>,
+    /// Stages that have come. All of their records are in this inbox.
+    pub(crate) arrivals: Vec<u16>,
     pub(crate) timer_ops: Vec<TimerOp>,
     /// Stages that may go on, if that is what they were put aside for.
     pub(crate) returned: Vec<(u16, Reason)>,
@@ -63,6 +69,7 @@ impl Inbox {
             || self.upper.iter().any(|lane| !lane.is_empty())
             || !self.timer_ops.is_empty()
             || !self.returned.is_empty()
+            || !self.arrivals.is_empty()
     }
 
     /// Bytes of normal mail that others have sent.
@@ -213,16 +220,33 @@ impl MailFlag {
     }
 }
 
+/// The figures that a worker shows to thieves, as of its last boundary.
+#[derive(Default)]
+pub(crate) struct Shown {
+    /// Messages that wait, by estimate.
+    pub(crate) surplus: AtomicU64,
+    /// Nanoseconds that a message takes lately; 0 while the worker rests.
+    pub(crate) average_ns: AtomicU64,
+    /// Nanoseconds (system clock) of this worker's last theft attempt: the longest-victim heuristic.
+    pub(crate) last_theft_ns: AtomicU64,
+    /// The worker gives no stages away before this time (nanoseconds of the system's clock).
+    pub(crate) next_theft_ns: AtomicU64,
+}
+
 /// A worker's shared face.
 pub(crate) struct Office {
     inbox: Apart<Mutex<Inbox>>,
     /// Apart, since an idle worker watches it.
     pub(crate) mail: Apart<MailFlag>,
-    /// Its queue is above the high-water mark: who sends to it is muted.
+    /// Timers, suspended handlers and muted stages that it has begun, less those that it has ended: see `SystemCore::open_more`.
+    pub(crate) open: Apart<AtomicIsize>,
+    /// More waits here than it handles in a few milliseconds: the stages that send more than they handle are muted, threads outside wait.
+    pub(crate) pressed: AtomicBool,
+    /// Its queue is above the high-water mark in bytes: all that send to it are muted.
     pub(crate) overloaded: AtomicBool,
     /// It would not be, but for what is put aside for stages that are muted.
     pub(crate) held_up: AtomicBool,
-    /// Average nanoseconds that a message takes here, as of the last checkup.
+    /// Average nanoseconds that a message took here over the last 20 ms, as of the last checkup.
     pub(crate) average_ns: AtomicU64,
     /// Stages of it for which more is put aside than the high-water mark: who sends to one is muted.
     pub(crate) full_stages: AtomicUsize,
@@ -234,12 +258,8 @@ pub(crate) struct Office {
     pub(crate) waits_for: Mutex<Vec<u16>>,
     /// What waited here when somebody asked.
     pub(crate) census: Mutex<Census>,
-    /// Estimated messages that wait here; what thieves look at.
-    pub(crate) surplus: AtomicUsize,
-    /// Nanoseconds (system clock) of this worker's last theft attempt: the longest-victim heuristic.
-    pub(crate) last_theft_ns: AtomicU64,
-    /// It gives no stages away before (nanoseconds of the system's clock).
-    pub(crate) next_theft_ns: AtomicU64,
+    /// The figures that thieves look at. Apart, because the worker writes them at each boundary.
+    pub(crate) shown: Apart<Shown>,
     /// Threads outside wait here while what they send to is overloaded.
     pub(crate) relieved: Condvar,
     /// What its worker has done.
@@ -253,17 +273,22 @@ impl Office {
                 presence: Presence::Parked,
                 adoptable: true,
                 polls: false,
+                departures: 0,
                 normal: Chain::new(),
                 loot_bytes: 0,
                 signal: Arc::default(),
                 upper: [const { Chain::new() }; 2],
                 thread: None,
                 thieves: Vec::new(),
+                gathers: None,
+                arrivals: Vec::new(),
                 timer_ops: Vec::new(),
                 returned: Vec::new(),
                 stock: Pool::new(),
             })),
             mail: Apart::default(),
+            open: Apart::default(),
+            pressed: AtomicBool::new(false),
             overloaded: AtomicBool::new(false),
             held_up: AtomicBool::new(false),
             average_ns: AtomicU64::new(0),
@@ -272,9 +297,7 @@ impl Office {
             muted_stages: AtomicUsize::new(0),
             waits_for: Mutex::default(),
             census: Mutex::default(),
-            surplus: AtomicUsize::new(0),
-            last_theft_ns: AtomicU64::new(0),
-            next_theft_ns: AtomicU64::new(0),
+            shown: Apart::default(),
             relieved: Condvar::new(),
             ledger: Arc::default(),
         }

@@ -89,6 +89,7 @@ impl Worker {
             log.tail.store(body, Ordering::Relaxed);
             self.run_at.set(body);
             self.run_end.set(body);
+            self.newborns.forget();
             return false;
         }
         self.next_segment();
@@ -202,6 +203,7 @@ impl Worker {
             let queued = (*last).used + chain.bytes - (*chain.last).used;
             self.queued_bytes.set(self.queued_bytes.get() + queued as isize);
             log.last.set(chain.last);
+            self.newborns.forget();
             log.tail.store(Segment::body(chain.last).add((*chain.last).used), Ordering::Release);
             log.end.store(self.own_end(chain.last), Ordering::Relaxed);
             chain.forget();
@@ -278,11 +280,22 @@ impl Worker {
         const LOOKED_AT_BYTES_MAX: usize = 1024;
         let log = &self.logs[self.id as usize];
         let tail = log.tail.load(Ordering::Relaxed);
+        if let Some(from) = self.newborns.sent_to_from(cell) {
+            let from = if position.segment == log.last.get() { from.max(position.at) } else { from };
+            // The log of a detached thread is closed, so its tail is null.
+            if (tail as usize).wrapping_sub(from as usize) > LOOKED_AT_BYTES_MAX {
+                return false;
+            }
+            let mut clear = true;
+            // SAFETY: as for the call at the end of this function.
+            unsafe { for_each_between(from, tail, &mut |record| clear &= record.as_ref().cell != cell) };
+            return clear;
+        }
         // SAFETY: read by the owner.
         let nothing_later = unsafe { (*self.later.get()).is_empty() };
         if !nothing_later
             || position.segment != log.last.get()
-            || tail as usize - position.at as usize > LOOKED_AT_BYTES_MAX
+            || (tail as usize).wrapping_sub(position.at as usize) > LOOKED_AT_BYTES_MAX
         {
             return false;
         }

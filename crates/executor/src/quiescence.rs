@@ -1,7 +1,7 @@
 //! When a system has nothing to do, and how it ends.
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,46 +14,74 @@ use crate::slab;
 use crate::system::{SLOTS, SystemCore};
 use crate::worker::{self, Worker};
 
+/// The part of `active` that each worker adds when it wakes. Two readings thus tell whether a worker woke between them.
+const WOKEN: u64 = 1 << 32;
+
 /// Steps of a simulated system that is shut down, at most.
 const DRAIN_STEPS_MAX: u64 = 1_000_000;
 
 impl SystemCore {
     pub(crate) fn active_more(&self) {
-        self.active.fetch_add(1, Ordering::AcqRel);
+        self.active.fetch_add(WOKEN + 1, Ordering::AcqRel);
     }
 
     /// True: no worker is awake any more.
     pub(crate) fn active_less(&self) -> bool {
         // AcqRel: what this worker did is seen by whoever finds the system idle.
-        let last = self.active.fetch_sub(1, Ordering::AcqRel) == 1;
+        let last = self.active.fetch_sub(1, Ordering::AcqRel) % WOKEN == 1;
         if last {
             self.tell_quiet();
         }
         last
     }
 
+    /// Returns the number of workers that are awake.
+    pub(crate) fn active(&self) -> u64 {
+        self.active.load(Ordering::Acquire) % WOKEN
+    }
+
     /// Something is under way that no worker knows of: a timer, a suspended handler, a muted stage.
     pub(crate) fn open_more(&self) {
-        self.open.fetch_add(1, Ordering::AcqRel);
+        self.open_here().fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn open_less(&self) {
-        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+        self.open_here().fetch_sub(1, Ordering::AcqRel);
+        // Where a worker is awake, as on a worker, the last worker that goes to sleep will tell.
+        if self.active() == 0 {
             self.tell_quiet();
+        }
+    }
+
+    /// Returns the counter of this thread. Each worker has its own, so workers that await many answers do not wait for each other's cache
+    /// lines.
+    fn open_here(&self) -> &AtomicIsize {
+        match worker::current().filter(|worker| worker.system_id == self.id) {
+            Some(worker) => &worker.office().open,
+            None => &self.open,
         }
     }
 
     /// Whether all workers sleep but the calling one, and no handler is stuck: no message is being handled.
     pub fn others_sleep(&self) -> bool {
-        self.active.load(Ordering::Acquire) <= 1 && self.detached.load(Ordering::Acquire) == 0
+        self.active() <= 1 && self.detached.load(Ordering::Acquire) == 0
     }
 
     fn is_quiet(&self) -> bool {
-        // `open` first: what is under way ends on a worker that is awake at that time.
-        self.open.load(Ordering::Acquire) == 0
-            && self.active.load(Ordering::Acquire) == 0
-            && self.open.load(Ordering::Acquire) == 0
+        // Each counter may be below 0. Their sum is what is under way, if no counter changed while they were added up.
+        // Workers change theirs while they are awake or detached, and then wake another worker or end something. The count of wake-ups in
+        // `active` shows that no worker was awake. Threads outside change the system's counter, which is read first: what they have begun
+        // ends on a worker.
+        let active = self.active.load(Ordering::Acquire);
+        if !active.is_multiple_of(WOKEN) || self.detached.load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        let outside = self.open.load(Ordering::Acquire);
+        let inside: isize = self.offices.made().map(|(_, office)| office.open.load(Ordering::Acquire)).sum();
+        outside + inside == 0
             && self.detached.load(Ordering::Acquire) == 0
+            && self.active.load(Ordering::Acquire) == active
+            && self.open.load(Ordering::Acquire) == outside
     }
 
     fn tell_quiet(&self) {
@@ -118,7 +146,7 @@ impl SystemCore {
             let mut steps = 0;
             simulation.run(self, &mut || {
                 steps += 1;
-                steps > DRAIN_STEPS_MAX || self.active.load(Ordering::Acquire) == 0
+                steps > DRAIN_STEPS_MAX || self.active() == 0
             });
             return true;
         }
@@ -129,7 +157,7 @@ impl SystemCore {
         let deadline = Instant::now() + limit;
         let mut quiet = lock(&self.quiet);
         loop {
-            if self.active.load(Ordering::Acquire) == 0 && self.detached.load(Ordering::Acquire) == 0 {
+            if self.active() == 0 && self.detached.load(Ordering::Acquire) == 0 {
                 return true;
             }
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
@@ -218,7 +246,7 @@ impl SystemCore {
     /// Waits for a tick, or for work if none is under way. Called by the monitor.
     pub(crate) fn rest_of_monitor(&self, tick: Duration, nothing_stuck: bool) {
         let (ended, wake) = &self.monitor_nap;
-        let asleep = nothing_stuck && self.active.load(Ordering::Relaxed) == 0;
+        let asleep = nothing_stuck && self.active() == 0;
         let nap = if asleep { tick * 5 } else { tick };
         let guard = lock(ended);
         if *guard {

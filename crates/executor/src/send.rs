@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::address::{Lane, RawAddress};
-use crate::core::Core;
+use crate::core::{Core, MuteRequest};
 use crate::jitter::seam;
 use crate::mailbox::{self, Placed, Room};
 use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Record};
@@ -43,6 +43,11 @@ impl Log {
         self.first.get().is_null()
     }
 
+    /// Returns the bytes of records in the last segment of an open log.
+    fn bytes_in_last(&self) -> usize {
+        (self.tail.load(Ordering::Relaxed) as usize).wrapping_sub(Segment::body(self.last.get()) as usize)
+    }
+
     /// Takes the records out and leaves the log closed.
     pub(crate) fn seal(&self) -> Chain {
         let (first, last) = (self.first.get(), self.last.get());
@@ -73,6 +78,9 @@ impl Log {
     }
 }
 
+/// Bytes between 2 looks of a handler that sends a lot: while some worker is idle, it looks whether the receivers' worker is.
+const BURST_BYTES: usize = 512;
+
 /// A log with room for a record, in RUNTIME.
 struct Open {
     /// Where the record goes.
@@ -91,9 +99,7 @@ impl Worker {
             return None;
         }
         // SAFETY: `route` has `stages` entries and is changed only between calls, by this thread.
-        let route: &[u16] = unsafe { &*self.route.get() };
-        // SAFETY: as above.
-        Some(unsafe { *route.get_unchecked(stage as usize) })
+        Some(unsafe { (*self.route.get()).worker_of(stage) })
     }
 
     /// The log of `dest`, and where its next record goes, if it is open and has room for so many bytes.
@@ -130,7 +136,7 @@ impl Worker {
     fn append_slow<S: Resident, D: Deliverable<S>>(&self, dest: u16, to: RawAddress, mail: D) {
         if dest != self.id && usize::from(self.id) >= self.system.config.workers {
             post_outside(&self.system, to, Lane::Normal, mail);
-            return self.posted_from_dedicated(dest, to.stage());
+            return self.posted_from_dedicated(to.stage());
         }
         let size = record::record_bytes::<D>();
         match self.open_log(dest, size) {
@@ -159,7 +165,7 @@ impl Worker {
             }
             if dest != self.id && usize::from(self.id) >= self.system.config.workers {
                 post_unbounded(&self.system, to, Lane::Normal, record);
-                return self.posted_from_dedicated(dest, to.stage());
+                return self.posted_from_dedicated(to.stage());
             }
             match self.open_log(dest, size) {
                 Ok(open) => {
@@ -213,13 +219,26 @@ impl Worker {
         let claimed = self.tenure.claimed();
         if (queue_full || stage_full) && open.in_handler && !claimed.is_null() {
             // SAFETY: in RUNTIME, and the claimed record stays readable until the next one is claimed.
-            unsafe { self.ask_to_mute(self.core(), (*claimed).stage(), (dest, stage), stage_full) };
+            let (core, sender) = unsafe { (self.core(), (*claimed).stage()) };
+            self.ask_to_mute(core, MuteRequest { sender, receiver: dest, target: stage, source: false }, stage_full);
         }
-        if queue_full || some_stage_full || open.wants_causes {
+        let pressed = dest != self.id && receiver.pressed.load(Ordering::Relaxed);
+        if pressed && open.in_handler && !claimed.is_null() {
+            // SAFETY: as above.
+            let (core, sender) = unsafe { (self.core(), (*claimed).stage()) };
+            if core.accounts.charge(sender, size) {
+                self.ask_to_mute(core, MuteRequest { sender, receiver: dest, target: stage, source: true }, false);
+            }
+        }
+        if pressed || queue_full || some_stage_full || open.wants_causes {
             // Every send to this worker comes this way, so the sender is found that is to be muted, and the cause is put down.
             log.end.store(ptr::null_mut(), Ordering::Relaxed);
         } else {
-            log.end.store(Segment::limit(log.last.get()), Ordering::Relaxed);
+            let limit = Segment::limit(log.last.get());
+            let some_idle = dest != self.id && self.system.idle.any().is_some();
+            let end =
+                if some_idle { limit.min(log.tail.load(Ordering::Relaxed).wrapping_add(BURST_BYTES)) } else { limit };
+            log.end.store(end, Ordering::Relaxed);
             // If the monitor revoked the lease after it set `end` to null, this store undid that: look again.
             self.light_fence();
             if self.tenure.signal.get() & Signal::REVOKED != 0 {
@@ -228,26 +247,32 @@ impl Worker {
         }
         seam(2_000);
         if open.in_handler {
+            if dest != self.id && log.bytes_in_last() > BURST_BYTES {
+                self.hand_over_to_idle(dest);
+            }
             self.leave_runtime();
         }
     }
 
     /// A dedicated worker opens no logs to others: its handlers may block for as long as they like, the monitor takes
     /// nothing over from it, and so what they have sent would wait in a log for their end. It has sent to an actor of `stage`.
-    fn posted_from_dedicated(&self, dest: u16, stage: u16) {
+    fn posted_from_dedicated(&self, stage: u16) {
         let claimed = self.tenure.claimed();
+        // The private route of a dedicated worker is that of its start, because it hands no log over and so learns of no departures.
+        let dest = self.system.route[usize::from(stage)].load(Ordering::Relaxed);
         if self.tenure.is_user() && !claimed.is_null() && self.system.is_full(dest, stage) {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
             let stage_full = self.system.full[stage as usize].is_full();
-            self.with_core(|core| self.ask_to_mute(core, sender, (dest, stage), stage_full));
+            let request = MuteRequest { sender, receiver: dest, target: stage, source: true };
+            self.with_core(|core| self.ask_to_mute(core, request, stage_full));
         }
     }
 
-    /// `sender` has sent to a worker that is overloaded, or to a stage that is full. In RUNTIME.
-    fn ask_to_mute(&self, core: &mut Core, sender: u16, (dest, target): (u16, u16), stage_full: bool) {
-        core.mute_requests.push((sender, dest, target));
-        if stage_full && self.may_be_muted(core, sender) {
+    /// A stage has sent to a worker that is overloaded, or to a stage that is full. In RUNTIME.
+    fn ask_to_mute(&self, core: &mut Core, request: MuteRequest, stage_full: bool) {
+        core.mute_requests.push(request);
+        if stage_full && self.may_be_muted(core, request.sender) {
             // Ends the gulp: what waits for that stage may be large.
             self.tenure.signal.raise(Signal::TICK);
         }
@@ -276,6 +301,7 @@ impl Worker {
                 self.queued_bytes.set(self.queued_bytes.get() + (*full).used as isize);
             }
             log.last.set(segment);
+            self.newborns.forget();
         } else {
             // A whole segment for another worker: hand it over now, so a long handler's messages do not wait for its
             // end and do not pile up here.

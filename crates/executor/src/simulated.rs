@@ -143,8 +143,7 @@ impl Steps {
 
     /// Whether nobody has anything to do before the next timer.
     pub fn rests(&self) -> bool {
-        self.system.active.load(Ordering::Acquire) == 0
-            && !self.workers.iter().any(|worker| worker.office().mail.is_up())
+        self.system.active() == 0 && !self.workers.iter().any(|worker| worker.office().mail.is_up())
     }
 
     /// When the next timer is due, in the system's time.

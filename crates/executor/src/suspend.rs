@@ -1,12 +1,12 @@
 //! Suspended handlers: the futures of `async` handlers that were not ready at once.
 //!
-//! The handler's future is built in a block that belongs to the worker and is polled there. If it is ready (most
-//! are), it is dropped in place: nothing was allocated. If it is not, the block becomes the actor's and the worker
-//! gets a new one at the next need; the actor is *suspended*: its state is borrowed by the future, so ordinary
-//! messages are put on its deferred list until the future is done. Wake-ups arrive as control mail.
+//! The handler's future is built and polled in a block that belongs to the thread. If it is ready (most
+//! are), it is dropped in place: nothing was allocated. If it is not, the block becomes the actor's until the handler has ended. The actor
+//! is *suspended*: the future borrows its state, so ordinary messages are put on its deferred list until the future is done. Wake-ups
+//! arrive as control mail.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::cell::Cell as StdCell;
+use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -20,9 +20,14 @@ use crate::record::{CONTINUE, Outcome, RESUME, STOP};
 use crate::resident::{AsyncEnvelope, Cx, Poll, Resident};
 use crate::worker;
 
-/// Block for a future: alignment and size.
+/// The alignment and the least size of a block for a future. Sizes are powers of 2.
 const BLOCK_ALIGN: usize = 16;
-const BLOCK_BYTES: usize = 1024;
+const BLOCK_BYTES_MIN: usize = 128;
+/// The size of the largest blocks that are kept.
+const BLOCK_BYTES_KEPT: usize = 4096;
+const SIZES: usize = (BLOCK_BYTES_KEPT / BLOCK_BYTES_MIN).ilog2() as usize + 1;
+/// Blocks of one size that a thread keeps, at most.
+const KEPT_MAX: usize = 64;
 
 /// A block of memory for one future.
 pub(crate) struct Block {
@@ -31,10 +36,38 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    fn new(layout: Layout) -> Block {
-        // SAFETY: the size is not zero (at least BLOCK_BYTES).
+    /// Returns a block that has room for `needed`.
+    fn with_room_for(needed: Layout) -> Block {
+        let size = needed.size().next_power_of_two().max(BLOCK_BYTES_MIN);
+        let align = needed.align().max(BLOCK_ALIGN);
+        if let Some(kept) = Block::place(size, align)
+            && let Ok(Some(block)) = KEPT.try_with(|spare| spare.borrow_mut()[kept].pop())
+        {
+            return block;
+        }
+        let layout = Layout::from_size_align(size, align).expect("the layout of a future, rounded up");
+        // SAFETY: the size is not zero.
         let at = NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
         Block { at, layout }
+    }
+
+    /// Returns the place where blocks of this kind are kept, if they are.
+    fn place(size: usize, align: usize) -> Option<usize> {
+        (size <= BLOCK_BYTES_KEPT && align == BLOCK_ALIGN).then(|| (size / BLOCK_BYTES_MIN).ilog2() as usize)
+    }
+
+    /// Keeps the block for the next handler of this thread.
+    fn keep(self) {
+        // At thread exit there is no next handler, and the block is freed.
+        if let Some(kept) = Block::place(self.layout.size(), self.layout.align()) {
+            let mut block = Some(self);
+            let _ = KEPT.try_with(|spare| {
+                let blocks = &mut spare.borrow_mut()[kept];
+                if blocks.len() < KEPT_MAX {
+                    blocks.extend(block.take());
+                }
+            });
+        }
     }
 }
 
@@ -46,8 +79,8 @@ impl Drop for Block {
 }
 
 thread_local! {
-    /// The block that the next async handler of this thread is tried in.
-    static SPARE: StdCell<Option<Block>> = const { StdCell::new(None) };
+    /// Blocks for the next async handlers of this thread, by size.
+    static KEPT: RefCell<[Vec<Block>; SIZES]> = const { RefCell::new([const { Vec::new() }; SIZES]) };
 }
 
 /// A pinned future in its block.
@@ -61,7 +94,7 @@ pub(crate) struct Suspended {
 unsafe impl Send for Suspended {}
 
 impl Suspended {
-    /// Builds the future that `make` returns, in the spare block of this thread.
+    /// Builds the future that `make` returns, in a block.
     ///
     /// # Safety
     /// What the future borrows must live until the Suspended is dropped.
@@ -77,14 +110,7 @@ impl Suspended {
             // SAFETY: `at` holds an F that is not used afterwards.
             unsafe { at.cast::<F>().drop_in_place() };
         }
-        let needed = Layout::new::<F>();
-        let block = match SPARE.take() {
-            Some(block) if block.layout.size() >= needed.size() && block.layout.align() >= needed.align() => block,
-            _ => {
-                let size = needed.size().max(BLOCK_BYTES);
-                Block::new(Layout::from_size_align(size, needed.align().max(BLOCK_ALIGN)).expect("layout of a future"))
-            }
-        };
+        let block = Block::with_room_for(Layout::new::<F>());
         // SAFETY: the block is large enough and aligned for an F.
         unsafe { block.at.cast::<F>().write(make()) };
         Suspended { block: ManuallyDrop::new(block), poll: poll::<S, F>, drop: drop::<F> }
@@ -102,9 +128,7 @@ impl Drop for Suspended {
         impl Drop for Recycle<'_> {
             fn drop(&mut self) {
                 // SAFETY: the Suspended is being dropped, so its block is taken once.
-                let block = unsafe { ManuallyDrop::take(self.0) };
-                // At thread exit the spare is gone already; then the block is just freed.
-                let _ = SPARE.try_with(|spare| spare.set(Some(block)));
+                unsafe { ManuallyDrop::take(self.0) }.keep();
             }
         }
         let at = self.block.at;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,9 @@ use crate::office::{Offices, Presence};
 use crate::reactor::Reactor;
 use crate::record::KindOf;
 use crate::resident::{Envelope, Resident, Undelivered};
+use crate::route::Route;
+use crate::scheduler::costs;
+use crate::scheduler::idle::IdleWorkers;
 use crate::simulated::Simulation;
 use crate::slab::Nursery;
 use crate::stats::Counters;
@@ -63,22 +66,27 @@ pub struct SystemCore {
     pub(crate) id: u16,
     pub(crate) config: Config,
     pub(crate) offices: Offices,
-    /// Which worker runs a stage. Changed under the inbox lock of the worker that runs it.
+    /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage. That worker then counts a
+    /// departure.
     pub(crate) route: Box<[AtomicU16]>,
     /// Stages for which too much is put aside.
     pub(crate) full: Box<[Fullness]>,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
     pub(crate) lookout: Lookout,
-    // -- changed by theft and adoption ---------------------------------------------------------------------------------
-    /// Raised with every change of the route.
-    pub(crate) epoch: AtomicU64,
     // -- changed when workers rest and wake ------------------------------------------------------------------------------
-    /// Workers that are awake.
-    pub(crate) active: AtomicUsize,
+    /// The number of workers that are awake in the lower 32 bits, and the number of wake-ups above them.
+    pub(crate) active: AtomicU64,
     pub(crate) parked: AtomicUsize,
-    /// Timers, suspended handlers, muted stages: what keeps a system from being idle while no worker is awake.
-    pub(crate) open: AtomicUsize,
+    /// Workers that have nothing to do.
+    pub(crate) idle: IdleWorkers,
+    /// Nanoseconds that a wake-up takes.
+    pub(crate) wake_ns: u64,
+    /// Threads that run at one time.
+    pub(crate) cores: usize,
+    /// Timers, suspended handlers and muted stages: they keep a system from being idle while no worker is awake. This counter is for
+    /// threads that are not workers, because each worker has its own.
+    pub(crate) open: AtomicIsize,
     pub(crate) quiet: Mutex<()>,
     pub(crate) became_quiet: Condvar,
     // -- the rest ------------------------------------------------------------------------------------------------------
@@ -228,10 +236,13 @@ impl SystemCore {
             },
             simulation: config.simulated.map(Simulation::new),
             lookout: Lookout::default(),
-            epoch: AtomicU64::new(0),
-            active: AtomicUsize::new(0),
+            active: AtomicU64::new(0),
             parked: AtomicUsize::new(0),
-            open: AtomicUsize::new(0),
+            idle: IdleWorkers::of(config.workers),
+            // Nobody is woken in a system of one worker, or in simulation.
+            wake_ns: if config.workers > 1 && config.simulated.is_none() { costs::wake_ns() } else { 10_000 },
+            cores: if config.workers > 1 && config.simulated.is_none() { costs::cores() } else { config.workers },
+            open: AtomicIsize::new(0),
             quiet: Mutex::new(()),
             became_quiet: Condvar::new(),
             next_spread: AtomicUsize::new(0),
@@ -286,6 +297,15 @@ impl SystemCore {
             }
         }
         Ok(system)
+    }
+
+    /// Returns the present route, for a worker that begins.
+    pub(crate) fn route_for(&self, worker: u16) -> Route {
+        // Workers with actors of their own keep their stages for ever.
+        let departures = |id: usize| if id < self.config.workers { self.offices[id].lock().departures } else { 0 };
+        let departures = (0..self.offices.len()).map(departures).collect();
+        // Acquire: pairs with the Release of the worker that moved the stage.
+        Route::new(worker, departures, self.route.iter().map(|runs_it| runs_it.load(Ordering::Acquire)).collect())
     }
 
     fn new_worker(self: &Arc<Self>, id: u16) -> Arc<Worker> {

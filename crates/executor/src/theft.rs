@@ -6,19 +6,26 @@
 //! appends the thief's part to the thief's inbox under both locks. No pointer is swapped that somebody may be using,
 //! and the victim's message path pays nothing. (A victim that is stuck in a handler cannot answer: then the monitor
 //! gives its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
+//!
+//! A busy worker does not wait to be asked: at each boundary it offers about half of its work to an idle worker, if that is worth the
+//! hand-over ([`crate::scheduler::policy`]). The stages move in the same way.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::{self, Relaxed};
 
 use crate::address::Lane;
 use crate::config::Stealing;
+use crate::core::Trial;
 use crate::jitter::seam;
-use crate::office::Inbox;
+use crate::office::{Inbox, Presence};
+use crate::scheduler::policy::{self, Backlog, Idle};
 use crate::segment::Chain;
 use crate::signal::Signal;
 use crate::worker::Worker;
 
-/// A victim spends at most about one part in so many of its time on looking through its queue for thieves.
+/// A victim's pause after a look through its queue that was in vain, or that moved fine messages, as a multiple of the look's time.
 const SHARE_OF_TIME: u64 = 8;
+/// Other workers that a thief looks at each time it has nothing to do, at most. Each look is a cache miss.
+const LOOKED_AT_MAX: usize = 16;
 /// How often the victim tries for the thief's lock before it keeps its stages.
 const LOCK_ATTEMPTS_MAX: u32 = 64;
 
@@ -30,19 +37,24 @@ impl Worker {
             return;
         }
         let now_ns = system.now_ns();
-        // One that would give nothing now is not asked: it would leave its gulp for that.
+        let (workers, others) = (system.config.workers, system.config.workers - 1);
+        // SAFETY: in RUNTIME; short borrow.
+        let first = if others > LOOKED_AT_MAX { unsafe { self.core() }.random() as usize } else { 0 };
         let candidates = || {
-            (0..system.config.workers as u16).filter(|other| {
-                let office = &system.offices[*other as usize];
-                *other != self.id
-                    && office.surplus.load(Ordering::Relaxed) > 1
-                    && office.next_theft_ns.load(Ordering::Relaxed) <= now_ns
-            })
+            (0..others.min(LOOKED_AT_MAX))
+                .map(|turn| ((usize::from(self.id) + 1 + (first + turn) % others) % workers) as u16)
+                .filter(|other| {
+                    let shown = &system.offices[usize::from(*other)].shown;
+                    let (surplus, average_ns) = (shown.surplus.load(Relaxed), shown.average_ns.load(Relaxed));
+                    let backlog = Backlog::of(surplus, average_ns);
+                    // A victim of fine messages that pauses would leave its gulp in vain.
+                    policy::asks(backlog) && (!backlog.is_fine() || shown.next_theft_ns.load(Relaxed) <= now_ns)
+                })
         };
         let victim = match system.config.stealing {
             // cforall-actors, "Victim Selection": whose last attempt is longest ago has been busy longest.
             Stealing::LongestVictim => {
-                candidates().min_by_key(|other| system.offices[*other as usize].last_theft_ns.load(Ordering::Relaxed))
+                candidates().min_by_key(|other| system.offices[*other as usize].shown.last_theft_ns.load(Relaxed))
             }
             Stealing::Random => {
                 let count = candidates().count();
@@ -53,7 +65,7 @@ impl Worker {
             }
             Stealing::None => None,
         };
-        self.office().last_theft_ns.store(now_ns, Ordering::Relaxed);
+        self.office().shown.last_theft_ns.store(now_ns, Relaxed);
         if let Some(victim) = victim {
             self.ask_for_stages(victim);
         }
@@ -71,24 +83,118 @@ impl Worker {
     /// Answers the first thief that waits. In RUNTIME.
     #[cold]
     pub(crate) fn give_to_thief(&self) {
-        let thieves = std::mem::take(&mut self.office().lock().thieves);
+        let (thieves, gathers) = {
+            let mut inbox = self.office().lock();
+            (std::mem::take(&mut inbox.thieves), inbox.gathers.take())
+        };
+        let system = &self.system;
+        if let Some(gathers) = gathers {
+            // SAFETY: used by this thread only, in short borrows; in RUNTIME.
+            let (route, core) = unsafe { (&*self.route.get(), self.core()) };
+            let may_go = |stage: &u16| !core.is_held(*stage) && !system.full[usize::from(*stage)].is_full();
+            let all: Vec<u16> = route.own(system.config.stages).filter(may_go).collect();
+            self.give(StageSet::of(&all, system.route.len(), gathers));
+            return;
+        }
         let Some(&thief) = thieves.first() else { return };
-        self.flush();
-        let start_ns = self.system.now_ns();
-        if start_ns < self.office().next_theft_ns.load(Ordering::Relaxed) {
-            return self.ledger.steal_no_candidate.add(1);
+        let start_ns = system.now_ns();
+        // In simulation nothing costs anything, so the victim tries every request.
+        let simulated = system.simulation.is_some();
+        let may = simulated
+            || start_ns >= self.office().shown.next_theft_ns.load(Relaxed) && !self.keeps_fine_work(self.backlog());
+        let is_worth_it = |waiting| simulated || policy::is_worth_sharing(waiting, 0, Idle::Watching, system.wake_ns);
+        // Another worker may have reached the thief first.
+        let still_idle = || simulated || system.idle.remove(thief, Idle::Watching);
+        if !may || !self.give_half(start_ns, is_worth_it, || still_idle().then_some(thief)) {
+            self.ledger.steal_no_candidate.add(1);
         }
-        match self.choose_stages(thief) {
-            Some(given) => self.give(given),
-            None => self.ledger.steal_no_candidate.add(1),
+    }
+
+    /// Gives about half of what waits to an idle worker. In RUNTIME, at a boundary.
+    #[cold]
+    pub(crate) fn offer(&self, idle: Idle, start_ns: u64, lasts_ns: u64) {
+        let is_worth_it = |waiting| policy::is_worth_sharing(waiting, lasts_ns, idle, self.system.wake_ns);
+        self.give_half(start_ns, is_worth_it, || {
+            let worker = self.system.idle.take(self.id, idle).filter(|worker| *worker != self.id)?;
+            if idle == Idle::Parked {
+                self.ledger.wake_ups.add(1);
+            }
+            Some(worker)
+        });
+    }
+
+    /// Begins a trial: this worker gives fine work to `worker`, to see whether that helps.
+    fn begin_trial(&self, worker: u16, since_ns: u64) {
+        let (handled, crossed_bytes) = (self.handled_in_all(), self.crossed_bytes.get());
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let (average_ns, busy_ns) = (core.pace.average_ns(), self.ledger.busy_ns.get());
+        let adoptions = self.adoptions_with(worker);
+        core.trial = Some(Trial { worker, since_ns, handled, crossed_bytes, average_ns, busy_ns, adoptions });
+    }
+
+    /// Returns the number of adoptions of this worker and of another one.
+    fn adoptions_with(&self, worker: u16) -> u64 {
+        self.ledger.adoptions.get() + self.system.offices[usize::from(worker)].ledger.adoptions.get()
+    }
+
+    /// Ends a trial, at a checkup. After a trial in vain, the other worker gives all that it has back, and the next trial comes later.
+    pub(crate) fn end_trial(&self, now_ns: u64) {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let Some(trial) = core.trial.take_if(|trial| now_ns - trial.since_ns > policy::TRIAL_TAKES_NS) else { return };
+        let crossed = (self.crossed_bytes.get() - trial.crossed_bytes) / self.record_bytes.get();
+        let handled = self.handled_in_all().wrapping_sub(trial.handled).max(1);
+        let average_ns = (self.ledger.busy_ns.get() - trial.busy_ns) / handled;
+        // A stage that was adopted again came back by itself.
+        let came_back = self.adoptions_with(trial.worker) > trial.adoptions;
+        let in_vain = came_back || policy::was_in_vain(handled, crossed, trial.average_ns, average_ns);
+        core.trial_ns = policy::trial_ns(core.trial_ns, in_vain);
+        if in_vain {
+            core.fine_after_ns = now_ns + core.trial_ns;
+            let mut inbox = self.system.offices[usize::from(trial.worker)].lock();
+            // A worker that rests is not asked, because its stages are adopted.
+            if inbox.presence == Presence::Awake {
+                inbox.gathers = Some(self.id);
+                inbox.signal.raise(Signal::THIEF);
+            }
         }
-        let end_ns = self.system.now_ns();
-        self.office().next_theft_ns.store(end_ns + (end_ns - start_ns) * SHARE_OF_TIME, Ordering::Relaxed);
+    }
+
+    /// Gives about half of what waits. Returns false if less waits than it seemed, if all of it is of 1 stage, or if no worker can take it.
+    fn give_half(
+        &self,
+        start_ns: u64,
+        is_worth_it: impl FnOnce(Backlog) -> bool,
+        to: impl FnOnce() -> Option<u16>,
+    ) -> bool {
+        let (waiting, stages) = self.choose_stages();
+        let thief = if stages.is_empty() || !is_worth_it(waiting) { None } else { to() };
+        let mut gave = false;
+        if let Some(thief) = thief {
+            if waiting.is_fine() && self.system.simulation.is_none() {
+                self.begin_trial(thief, start_ns);
+            }
+            gave = self.give(StageSet::of(&stages, self.system.route.len(), thief));
+            // `to` has taken the thief out of the set of idle workers. No worker would find it again before it was woken.
+            if !gave && self.system.offices[usize::from(thief)].lock().presence == Presence::Parked {
+                self.system.idle.insert(thief, Idle::Parked);
+            }
+        }
+        if !gave || waiting.is_fine() {
+            // The look was in vain, or cost about as much as the messages that moved: the next look comes after a pause.
+            let end_ns = self.system.now_ns();
+            self.office().shown.next_theft_ns.store(end_ns + (end_ns - start_ns) * SHARE_OF_TIME, Relaxed);
+        }
+        gave
     }
 
     /// Moves stages with their records to the thief.
-    fn give(&self, given: StageSet) {
+    /// Returns false if the thief's inbox was locked all the time. Nothing has moved then.
+    fn give(&self, given: StageSet) -> bool {
         let thief = given.thief;
+        // What was sent before goes before the stages (I2).
+        self.flush();
         let mut loot = self.extract(|stage| given.contains(stage));
         let mut attempts = 0;
         let (mut mine, mut theirs) = loop {
@@ -102,7 +208,7 @@ impl Worker {
                 // The records taken out are older than all others of their stages: back to the front with them.
                 self.ledger.steal_failed.add(1);
                 self.put_back(loot);
-                return;
+                return false;
             }
             std::thread::yield_now();
         };
@@ -118,17 +224,22 @@ impl Worker {
             self.office().mail.raise(std::ptr::null());
         }
         seam(10);
-        self.hand_over(&given, loot, &mut theirs);
+        // Arrivals are noted before stages are given away, because those stages may be among the arrivals.
+        let arrivals = std::mem::take(&mut mine.arrivals);
+        self.note_arrivals(&arrivals);
+        mine.departures += 1;
+        self.hand_over(&given, loot, &mut theirs, mine.departures);
         drop(mine);
         self.system.arrived(&self.system.offices[thief as usize], theirs, thief);
         let sent = sent.min(kept[Lane::Normal as usize].bytes as u64);
         self.admit(kept);
         self.note_mail(sent);
         self.flush();
+        true
     }
 
     /// Moves the stages and their records to the thief, whose inbox and the own one are locked.
-    fn hand_over(&self, given: &StageSet, loot: [Chain; 3], theirs: &mut Inbox) {
+    fn hand_over(&self, given: &StageSet, loot: [Chain; 3], theirs: &mut Inbox, departures: u64) {
         let mut records = 0;
         for chain in &loot {
             chain.for_each(|_| records += 1);
@@ -144,50 +255,45 @@ impl Worker {
             }
             theirs.lane(lane).append(chain);
         }
+        // SAFETY: used by this thread only, in short borrows; all logs are flushed.
+        let route = unsafe { &mut *self.route.get() };
         for stage in given.iter() {
-            // Release: pairs with the Acquire of whoever reads the route.
+            // Release: pairs with the Acquire of a worker that reads the route.
             self.system.route[stage as usize].store(thief, Ordering::Release);
+            route.give(stage, thief, departures);
+            theirs.arrivals.push(stage);
         }
-        self.system.epoch.fetch_add(1, Ordering::AcqRel);
+        self.note_own_stages();
     }
 
-    /// About half of what waits, in whole stages; none if all of it is of one stage.
-    fn choose_stages(&self, thief: u16) -> Option<StageSet> {
+    /// Returns the work that waits, estimated by the kinds of the messages. Also returns whole stages with about half of it: none if all of
+    /// it is of 1 stage.
+    fn choose_stages(&self) -> (Backlog, Vec<u16>) {
         let system = &self.system;
-        let mut waiting = vec![0u64; system.route.len()];
+        let average_ns = self.average_ns.get() as f64;
+        let (mut messages, mut ns) = (0, 0.0);
+        // Stages of actors with threads of their own have no entry, because their numbers come behind all others.
+        let mut waiting = vec![0.0; system.config.stages + system.config.links];
         self.for_each_waiting(|record| {
             // SAFETY: records of the own queue.
             let record = unsafe { record.as_ref() };
-            if !record.is_buried() {
-                waiting[record.stage() as usize] += 1;
+            if !record.is_buried()
+                && let Some(waiting) = waiting.get_mut(usize::from(record.stage()))
+            {
+                // SAFETY: in RUNTIME; short borrow of this part alone.
+                let kinds = unsafe { &(*self.core.get()).kinds };
+                let record_ns = kinds.weight(record.thunk as usize).unwrap_or(1.0) * average_ns;
+                *waiting += record_ns;
+                ns += record_ns;
+                messages += 1;
             }
         });
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let mut stages: Vec<(u64, u16)> = (0..system.route.len() as u16)
-            .filter(|stage| {
-                waiting[*stage as usize] > 0
-                    && !system.is_pinned(*stage)
-                    && !core.holds.contains_key(stage)
-                    && !system.full[*stage as usize].is_full()
-            })
-            .map(|stage| (waiting[stage as usize], stage))
-            .collect();
-        if stages.len() < 2 {
-            return None;
-        }
-        stages.sort_unstable_by(|a, b| b.cmp(a));
-        let mut given = StageSet::new(system.route.len(), thief);
-        let (mut keep, mut give) = (0, 0);
-        for (count, stage) in stages {
-            if keep <= give {
-                keep += count;
-            } else {
-                give += count;
-                given.insert(stage);
-            }
-        }
-        Some(given)
+        let may_go = |stage: u16| !core.is_held(stage) && !system.full[usize::from(stage)].is_full();
+        let waiting = waiting.into_iter().map(|ns| ns as u64).zip(0..);
+        let mut stages: Vec<(u64, u16)> = waiting.filter(|(ns, stage)| *ns > 0 && may_go(*stage)).collect();
+        (Backlog { ns: ns as u64, average_ns: ns as u64 / u64::max(messages, 1) }, policy::split(&mut stages))
     }
 
     /// Takes the records of some stages out of the queue, in order, by lanes. In RUNTIME.
@@ -228,12 +334,13 @@ struct StageSet {
 }
 
 impl StageSet {
-    fn new(stages: usize, thief: u16) -> Self {
-        StageSet { thief, words: vec![0; stages.div_ceil(64)] }
-    }
-
-    fn insert(&mut self, stage: u16) {
-        self.words[stage as usize / 64] |= 1 << (stage % 64);
+    /// These of a system with so many stages.
+    fn of(given: &[u16], stages: usize, thief: u16) -> Self {
+        let mut words = vec![0; stages.div_ceil(64)];
+        for stage in given {
+            words[usize::from(*stage) / 64] |= 1 << (stage % 64);
+        }
+        StageSet { thief, words }
     }
 
     fn contains(&self, stage: u16) -> bool {
@@ -246,5 +353,33 @@ impl StageSet {
 
     fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         (0..self.words.len() as u16 * 64).filter(|stage| self.contains(*stage))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::core::{Core, Trial};
+    use crate::worker::Worker;
+    use crate::*;
+
+    #[test]
+    fn a_trial_ends_with_the_thread_that_began_it() {
+        let system = SystemCore::start(Config { workers: 2, simulated: Some(0), ..Config::new() }).unwrap();
+        let mut core = Core::new(1);
+        let counters = Trial {
+            worker: 1,
+            since_ns: 0,
+            handled: 1_000,
+            crossed_bytes: 1_000,
+            average_ns: 50,
+            busy_ns: 50_000,
+            adoptions: 1,
+        };
+        core.trial = Some(counters);
+        let successor = Worker::new(&system, 0, Arc::default(), core);
+        successor.enter(|| successor.end_trial(u64::MAX));
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
     }
 }

@@ -22,12 +22,13 @@ use crate::barrier;
 use crate::cell::Cell;
 use crate::core::Core;
 use crate::monitor::Lease;
-use crate::nested::NEST_MAX;
+use crate::nested::{NEST_MAX, Newborns};
 use crate::observed::Running;
 use crate::office::Office;
 use crate::queue::Cursor;
 use crate::record::{self, Record};
 use crate::resident::Resident;
+use crate::route::Route;
 use crate::segment::{Pool, Segment};
 use crate::send::Log;
 use crate::signal::Signal;
@@ -63,7 +64,7 @@ pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
 /// One worker as seen by the thread that runs it.
 ///
 /// Owned by that thread; what others touch is marked. INVARIANT: `logs.len()` is the number of offices that there can be, and `route`
-/// holds only indices below it.
+/// holds only indices below it. `route` has `stages` entries.
 #[repr(align(128))]
 pub(crate) struct Worker {
     // -- the message path: written for each message or gulp by the owner --------------------------------------------
@@ -83,8 +84,10 @@ pub(crate) struct Worker {
     pub(crate) unwritten: StdCell<bool>,
     /// How much was handled when there was nothing to be written.
     pub(crate) written_at: StdCell<u64>,
-    /// Records are put aside for some stage: gulps look at the stage of each record.
+    /// Records are put aside for some stage, or accounts are kept: gulps look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
+    /// Records are put aside for some stage.
+    pub(crate) holds: StdCell<bool>,
     /// The last thing taken in was mail of the system or urgent lane.
     pub(crate) lanes_ran: StdCell<bool>,
     /// How long it watches its mail flag before it parks.
@@ -92,9 +95,29 @@ pub(crate) struct Worker {
     /// Messages handled since the counters were last written.
     pub(crate) handled: StdCell<u64>,
     pub(crate) beat_counted: StdCell<u64>,
+    /// `handled` at the last look at the clock, and how many more messages until the next one.
+    pub(crate) looked: StdCell<u64>,
+    pub(crate) look_messages: StdCell<u64>,
+    /// Nanoseconds that a message takes, as of the last look.
+    pub(crate) average_ns: StdCell<u64>,
+    /// Nanoseconds that the next messages take each, at least: by the kind of the next message.
+    pub(crate) next_ns: StdCell<u64>,
+    /// Bytes of a record, as of the last look.
+    pub(crate) record_bytes: StdCell<u64>,
     /// How often it was asked what waits for it when it said so.
     pub(crate) census_given: StdCell<u64>,
     pub(crate) nested: StdCell<usize>,
+    /// The time (nanoseconds) of the first look at the clock for nested calls since the last boundary; 0: there was none yet.
+    pub(crate) nested_since_ns: StdCell<u64>,
+    pub(crate) newborns: Newborns,
+    /// Its `beat` when it last handed mail to a watching worker.
+    pub(crate) handed_over: StdCell<u64>,
+    /// Bytes of records that it has handed over to other workers.
+    pub(crate) crossed_bytes: StdCell<u64>,
+    /// Its `beat` when it last woke another worker.
+    pub(crate) woke_at: StdCell<u64>,
+    /// The number of messages that it had handled in all when it rested last.
+    pub(crate) rested: StdCell<u64>,
     /// It delivers one message at a time: see `deliveries.rs`.
     pub(crate) single: StdCell<bool>,
     /// Children started nested below the start that runs.
@@ -120,8 +143,9 @@ pub(crate) struct Worker {
     pub(crate) office: *const Office,
     /// Which worker runs a stage, as of the last boundary: constant between two flushes, which keeps the order of
     /// messages (I2, proof in `boundary.rs`).
-    pub(crate) route: UnsafeCell<Box<[u16]>>,
-    pub(crate) route_epoch: StdCell<u64>,
+    pub(crate) route: UnsafeCell<Route>,
+    /// The next flush brings the route up to date and takes the inbox with it.
+    pub(crate) stale: StdCell<bool>,
     /// Stages that children are put on.
     pub(crate) near: UnsafeCell<Vec<u16>>,
     pub(crate) logs: Box<[Log]>,
@@ -152,6 +176,9 @@ impl Worker {
     pub(crate) fn new(system: &Arc<SystemCore>, id: u16, signal: Arc<Signal>, mut core: Box<Core>) -> Worker {
         // It counts along the queue, which is new.
         core.mail.clear();
+        core.checked_bytes = 0;
+        // A trial compares counters of the thread that began it.
+        core.trial = None;
         core.exempt = None;
         core.starts.change_threads();
         let office = ptr::from_ref(&system.offices[id as usize]);
@@ -165,13 +192,25 @@ impl Worker {
             dirty: StdCell::new(false),
             unwritten: StdCell::new(false),
             written_at: StdCell::new(0),
-            holding: StdCell::new(core.holds_any()),
+            holding: StdCell::new(core.looks_at_stages()),
+            holds: StdCell::new(core.holds_any()),
             lanes_ran: StdCell::new(false),
             watch_ns: StdCell::new(crate::rest::WATCH_NS_MAX),
             handled: StdCell::new(0),
             beat_counted: StdCell::new(0),
+            looked: StdCell::new(0),
+            look_messages: StdCell::new(1),
+            average_ns: StdCell::new(core.pace.average_ns()),
+            next_ns: StdCell::new(core.pace.average_ns()),
+            record_bytes: StdCell::new(crate::boundary::RECORD_BYTES),
             census_given: StdCell::new(0),
             nested: StdCell::new(0),
+            nested_since_ns: StdCell::new(0),
+            newborns: Newborns::default(),
+            handed_over: StdCell::new(0),
+            crossed_bytes: StdCell::new(0),
+            woke_at: StdCell::new(u64::MAX),
+            rested: StdCell::new(0),
             single: StdCell::new(false),
             family: StdCell::new(0),
             late_starts: StdCell::new((0, 0)),
@@ -186,8 +225,9 @@ impl Worker {
             stages: system.route.len() as u16,
             full_fence: !barrier::asymmetric(),
             office,
-            route: UnsafeCell::new(vec![0; system.route.len()].into()),
-            route_epoch: StdCell::new(u64::MAX),
+            route: UnsafeCell::new(system.route_for(id)),
+            // The first flush takes the inbox, as after every change of the route.
+            stale: StdCell::new(true),
             near: UnsafeCell::new(Vec::new()),
             logs: (0..system.offices.len()).map(|_| Log::closed()).collect(),
             opened: UnsafeCell::new(Vec::new()),
@@ -202,9 +242,6 @@ impl Worker {
             running: Running::default(),
         };
         worker.open_queue();
-        worker.refresh_route();
-        // The first flush takes the inbox with the route, as after every change.
-        worker.route_epoch.set(u64::MAX);
         worker
     }
 

@@ -202,7 +202,7 @@ fn three_theaters_see_the_order_of_each_publisher_though_connections_break_under
         for ((theater, topic), name) in theaters.iter().zip(&topics).zip(["first", "second", "third"]) {
             topic.subscribe(reader(theater, name, &log), SlowPublisher);
         }
-        net.break_by_chance(Duration::from_millis(20));
+        net.break_by_chance(Duration::from_millis(15));
         for ((theater, topic), by) in theaters.iter().zip(&topics).zip(0..) {
             for by in [2 * by, 2 * by + 1] {
                 press(theater, topic, News, (by, NUMBERS));

@@ -1,0 +1,181 @@
+//! The set of workers that have nothing to do.
+//!
+//! Two bits for each worker that actors share: it watches, or it is parked. A hint: the truth is the presence under the inbox lock. A
+//! bit that is wrong costs a hand-over to a busy worker or an idle worker that is found later, never a message.
+//!
+//! A third bit does not mean idle: a *called* worker has mail and is awake by its presence, but its thread still sleeps. The thread that
+//! takes this bit wakes the sleeping one. A worker that has mail for many parked workers wakes one itself and leaves the others to workers
+//! that are awake. The number of awake workers therefore doubles.
+//!
+//! Busy workers read one cache line for 64 workers at each boundary. Workers write it when they begin and stop watching, park and wake up.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::scheduler::policy::Idle;
+
+/// Two cache lines for itself.
+#[repr(align(128))]
+struct Words {
+    watching: AtomicU64,
+    parked: AtomicU64,
+    called: AtomicU64,
+}
+
+/// The idle workers of a system.
+pub(crate) struct IdleWorkers {
+    /// For 64 workers each.
+    words: Box<[Words]>,
+    /// Workers that actors share. Those with an actor of their own are never in the set.
+    workers: u16,
+}
+
+impl IdleWorkers {
+    pub(crate) fn of(workers: usize) -> IdleWorkers {
+        let words = || Words { watching: AtomicU64::new(0), parked: AtomicU64::new(0), called: AtomicU64::new(0) };
+        IdleWorkers { words: (0..workers.div_ceil(64)).map(|_| words()).collect(), workers: workers as u16 }
+    }
+
+    fn bits(&self, worker: u16, idle: Idle) -> Option<(&AtomicU64, u64)> {
+        if worker >= self.workers {
+            return None;
+        }
+        let words = &self.words[usize::from(worker) / 64];
+        let word = if idle == Idle::Watching { &words.watching } else { &words.parked };
+        Some((word, 1 << (worker % 64)))
+    }
+
+    /// Relaxed, here and in all below: a hint.
+    pub(crate) fn insert(&self, worker: u16, idle: Idle) {
+        if let Some((word, bit)) = self.bits(worker, idle) {
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    /// True: it was in the set.
+    pub(crate) fn remove(&self, worker: u16, idle: Idle) -> bool {
+        let Some((word, bit)) = self.bits(worker, idle) else { return false };
+        word.load(Ordering::Relaxed) & bit != 0 && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0
+    }
+
+    /// Which kind of idle worker there is: a watching one if there is any.
+    #[inline]
+    pub(crate) fn any(&self) -> Option<Idle> {
+        let mut found = None;
+        for words in &self.words {
+            if words.watching.load(Ordering::Relaxed) != 0 {
+                return Some(Idle::Watching);
+            }
+            if words.parked.load(Ordering::Relaxed) != 0 {
+                found = Some(Idle::Parked);
+            }
+        }
+        found
+    }
+
+    /// Marks a worker as called: any worker that comes by may wake it. Returns false if actors do not share it.
+    pub(crate) fn call(&self, worker: u16) -> bool {
+        if worker >= self.workers {
+            return false;
+        }
+        // Release: pairs with the Acquire in `take_called`.
+        self.words[usize::from(worker) / 64].called.fetch_or(1 << (worker % 64), Ordering::Release);
+        true
+    }
+
+    /// Takes a called worker out of the set. The caller wakes it.
+    #[inline]
+    pub(crate) fn take_called(&self) -> Option<u16> {
+        (0..).zip(&self.words).find_map(|(at, words)| {
+            let mut called = words.called.load(Ordering::Relaxed);
+            while called != 0 {
+                let bit = called & called.wrapping_neg();
+                called = words.called.fetch_and(!bit, Ordering::Acquire);
+                // Without the bit, another thread was faster.
+                if called & bit != 0 {
+                    return Some(at * 64 + bit.trailing_zeros() as u16);
+                }
+            }
+            None
+        })
+    }
+
+    /// Returns in which way this worker is idle, if it is.
+    pub(crate) fn kind_of(&self, worker: u16) -> Option<Idle> {
+        let is = |idle| self.bits(worker, idle).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0);
+        [Idle::Watching, Idle::Parked].into_iter().find(|idle| is(*idle))
+    }
+
+    /// Parked workers.
+    pub(crate) fn parked(&self) -> usize {
+        self.words.iter().map(|words| words.parked.load(Ordering::Relaxed).count_ones() as usize).sum()
+    }
+
+    /// Takes the next worker of this kind behind `from` out of the set.
+    pub(crate) fn take(&self, from: u16, idle: Idle) -> Option<u16> {
+        let count = self.words.len();
+        (0..=count).find_map(|turn| {
+            let at = (usize::from(from) / 64 + turn) % count;
+            let words = &self.words[at];
+            let word = if idle == Idle::Watching { &words.watching } else { &words.parked };
+            let mut left = word.load(Ordering::Relaxed);
+            if turn == 0 {
+                // Those behind `from` first; those before it come with the last turn.
+                left &= u64::MAX << (from % 64);
+            }
+            while left != 0 {
+                let bit = left & left.wrapping_neg();
+                if word.fetch_and(!bit, Ordering::Relaxed) & bit != 0 {
+                    return Some((at * 64) as u16 + bit.trailing_zeros() as u16);
+                }
+                left &= !bit;
+            }
+            None
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_worker_is_taken_once_and_a_watching_one_is_preferred() {
+        let idle = IdleWorkers::of(130);
+        assert_eq!(idle.any(), None);
+        idle.insert(129, Idle::Parked);
+        assert_eq!((idle.any(), idle.parked()), (Some(Idle::Parked), 1));
+        assert_eq!((idle.kind_of(129), idle.kind_of(128)), (Some(Idle::Parked), None));
+        idle.insert(3, Idle::Watching);
+        assert_eq!(idle.any(), Some(Idle::Watching));
+        assert_eq!((idle.take(70, Idle::Watching), idle.take(70, Idle::Watching)), (Some(3), None));
+        assert_eq!((idle.take(0, Idle::Parked), idle.parked()), (Some(129), 0));
+        assert!(!idle.remove(129, Idle::Parked));
+    }
+
+    #[test]
+    fn workers_behind_the_taker_come_first() {
+        let idle = IdleWorkers::of(64);
+        for worker in [1, 5, 9] {
+            idle.insert(worker, Idle::Parked);
+        }
+        let taken = [4, 4, 4, 4].map(|from| idle.take(from, Idle::Parked));
+        assert_eq!(taken, [Some(5), Some(9), Some(1), None]);
+    }
+
+    #[test]
+    fn one_that_is_called_is_woken_by_one() {
+        let idle = IdleWorkers::of(100);
+        assert!(idle.call(99) && idle.call(2) && !idle.call(100));
+        assert_eq!(idle.any(), None, "they have mail");
+        assert_eq!([(); 3].map(|()| idle.take_called()), [Some(2), Some(99), None]);
+    }
+
+    #[test]
+    fn workers_with_threads_of_their_own_are_not_in_the_set() {
+        let idle = IdleWorkers::of(2);
+        for dedicated in [2, 63, 64] {
+            idle.insert(dedicated, Idle::Parked);
+            assert_eq!((idle.any(), idle.remove(dedicated, Idle::Parked)), (None, false));
+        }
+    }
+}

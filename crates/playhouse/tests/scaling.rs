@@ -1,0 +1,212 @@
+//! Work comes to every worker, and a standing backlog slows nobody down.
+
+mod support;
+
+use std::future::poll_fn;
+use std::hint::black_box;
+use std::pin::Pin;
+use std::task::Poll;
+
+use playhouse::prelude::*;
+use support::finishes;
+
+/// About a nanosecond each.
+fn work(steps: u64) {
+    let mut x = steps;
+    for step in 0..steps {
+        x = black_box(x.wrapping_mul(31).wrapping_add(step));
+    }
+}
+
+/// Passes tokens on along a fixed pseudo-random walk.
+struct Walker {
+    others: Vec<ActorRef<Walker>>,
+    next: usize,
+    handled: u64,
+}
+
+#[actor]
+impl Walker {
+    #[message]
+    fn meet(&mut self, others: Vec<ActorRef<Walker>>) {
+        self.others = others;
+    }
+
+    #[message]
+    fn token(&mut self, hops_left: u32) {
+        self.handled += 1;
+        work(2_000);
+        if hops_left > 0 {
+            self.next = (self.next * 5 + 3) % self.others.len();
+            self.others[self.next].tell(Token(hops_left - 1));
+        }
+    }
+
+    #[message]
+    fn handled(&self) -> u64 {
+        self.handled
+    }
+}
+
+#[test]
+fn a_program_with_a_fixed_number_of_messages_is_never_muted() {
+    const TOKENS: usize = 3_000;
+    const HOPS: u32 = 20;
+    finishes(|| {
+        // Without stealing, so that half of the messages go from worker to worker to the end.
+        let system = System::builder().workers(2).stealing(Stealing::None).start().unwrap();
+        let walker = |number| Walker { others: Vec::new(), next: number, handled: 0 };
+        let walkers: Vec<_> = (0..512).map(|number| system.spawn(walker(number))).collect();
+        for walker in &walkers {
+            walker.tell(Meet(walkers.clone()));
+        }
+        system.run_until_idle();
+        for token in 0..TOKENS {
+            walkers[token % walkers.len()].tell(Token(HOPS));
+        }
+        system.run_until_idle();
+        let handled: u64 = walkers.iter().map(|walker| walker.ask(Handled).wait().unwrap()).sum();
+        assert_eq!(handled, TOKENS as u64 * u64::from(HOPS + 1));
+        assert_eq!(system.stats().total.mutes, 0);
+        system.shutdown().unwrap();
+    });
+}
+
+struct Servant;
+
+#[actor]
+impl Servant {
+    #[message]
+    fn job(&mut self) -> u64 {
+        work(20_000);
+        1
+    }
+}
+
+/// Asks all servants, and again when all have answered.
+struct Master {
+    servants: Vec<ActorRef<Servant>>,
+    rounds_left: u64,
+    open: usize,
+    answers: u64,
+}
+
+#[actor]
+impl Master {
+    #[message]
+    fn begin(&mut self, rounds: u64, ctx: &mut Context<Self>) {
+        self.rounds_left = rounds;
+        self.round(ctx);
+    }
+
+    #[message]
+    fn answers(&self) -> u64 {
+        self.answers
+    }
+}
+
+impl Master {
+    fn round(&mut self, ctx: &mut Context<Self>) {
+        if self.rounds_left == 0 {
+            return;
+        }
+        self.rounds_left -= 1;
+        self.open = self.servants.len();
+        for servant in self.servants.clone() {
+            ctx.ask(servant, Job).then(|master: &mut Master, answer, ctx| {
+                master.answers += answer.unwrap();
+                master.open -= 1;
+                if master.open == 0 {
+                    master.round(ctx);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn rounds_of_a_few_hundred_microseconds_are_shared_by_two_workers() {
+    const ROUNDS: u64 = 100;
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        // No second core: a second worker would only displace the first.
+        return;
+    }
+    finishes(|| {
+        let system = System::builder().workers(2).start().unwrap();
+        // All of them on stages of one worker, at first.
+        let spawn = |number: u16| system.spawn_with(support::on_stage(2 * (number % 16)), Servant);
+        let servants: Vec<_> = (0..64).map(spawn).collect();
+        let master = Master { servants, rounds_left: 0, open: 0, answers: 0 };
+        let master = system.spawn_with(support::on_stage(0), master);
+        master.tell(Begin(ROUNDS));
+        system.run_until_idle();
+        assert_eq!(master.ask(Answers).wait(), Ok(ROUNDS * 64));
+        let handled: Vec<u64> = system.stats().per_worker.iter().map(|counters| counters.received).collect();
+        assert!(handled.iter().all(|&messages| messages > ROUNDS * 64 / 10), "{handled:?}");
+        system.shutdown().unwrap();
+    });
+}
+
+struct Node;
+
+#[actor]
+impl Node {
+    /// Counts the leaves below it. Asks both children at one time.
+    #[message]
+    async fn leaves(&mut self, depth: u32, ctx: &mut Context<Self>) -> u64 {
+        work(20_000);
+        ctx.stop();
+        if depth == 0 {
+            return 1;
+        }
+        let mut asks = [(), ()].map(|()| ctx.spawn(Node).ask(Leaves(depth - 1)).into_future());
+        let mut counts = [None, None];
+        poll_fn(|cx| {
+            for (ask, count) in asks.iter_mut().zip(&mut counts) {
+                if count.is_none()
+                    && let Poll::Ready(answer) = Pin::new(ask).poll(cx)
+                {
+                    *count = Some(answer.unwrap());
+                }
+            }
+            if counts.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        counts.into_iter().flatten().sum()
+    }
+}
+
+#[test]
+fn a_tree_of_asks_is_shared_by_two_workers() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    finishes(|| {
+        let system = System::builder().workers(2).start().unwrap();
+        assert_eq!(system.spawn(Node).ask(Leaves(11)).wait(), Ok(2_048));
+        system.run_until_idle();
+        let spawned: Vec<u64> = system.stats().per_worker.iter().map(|counters| counters.spawned).collect();
+        assert!(spawned.iter().all(|&actors| actors > 4_096 / 10), "{spawned:?}");
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn bursts_for_sixty_four_workers_that_sleep_reach_all_of_them() {
+    const WORKERS: u64 = 64;
+    const BURSTS: u64 = 50;
+    finishes(|| {
+        let system = System::builder().workers(WORKERS as usize).start().unwrap();
+        let servants: Vec<_> =
+            (0..10 * WORKERS).map(|number| system.spawn_with(support::on_stage(number as u16), Servant)).collect();
+        let master = Master { servants, rounds_left: 0, open: 0, answers: 0 };
+        let master = system.spawn_with(support::on_stage(0), master);
+        for burst in 1..=BURSTS {
+            master.tell(Begin(1));
+            system.run_until_idle();
+            assert_eq!(master.ask(Answers).wait(), Ok(burst * 10 * WORKERS));
+            system.run_until_idle();
+        }
+        system.shutdown().unwrap();
+    });
+}
