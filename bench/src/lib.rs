@@ -8,8 +8,8 @@
 //! - [`bootstrap`]: how sure a median is.
 //! - [`fit`]: lines through the times of benchmarks that differ in their number of rings.
 //! - [`sweep`]: the same for ever more stages per worker.
-//! - [`worker_sweep`]: the same on ever more workers, as many as the [`topology`] of the machine suggests.
-//! - [`scaling`]: patterns with work per message on ever more workers, beside tokio and threads written by hand.
+//! - [`worker_sweep`]: one benchmark on more and more workers, up to the number that the [`topology`] of the machine suggests.
+//! - [`scaling`]: patterns with work per message on more and more workers, beside tokio tasks and hand-written threads.
 //! - [`machine`]: what a figure was measured on.
 //! - [`steps`]: work with each message, for Savina's programs.
 //! - [`partner`]: the other process of a remote benchmark.

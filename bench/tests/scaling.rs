@@ -1,4 +1,4 @@
-//! The group `scaling`, in small.
+//! The group `scaling` at smoke size.
 
 use playhouse_bench::Size;
 use playhouse_bench::scaling::implementation::Implementation;
@@ -19,7 +19,7 @@ fn each_pattern_has_the_right_result_in_each_implementation() {
                 })
             });
             let [playhouse, tokio, threads] = runs;
-            // The same program.
+            // All implementations run the same number of operations.
             assert_eq!((playhouse.ops, playhouse.ops), (tokio.ops, threads.ops), "{}", pattern.name);
             assert!(runs.iter().all(|run| run.ns_per_op() > 0.0), "{}: {runs:?}", pattern.name);
             let activity = playhouse.activity.unwrap();

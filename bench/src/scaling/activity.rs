@@ -1,4 +1,4 @@
-//! The activity of a system's workers beside handling messages.
+//! The activity of a system's workers apart from handling messages.
 
 use std::time::{Duration, Instant};
 
@@ -48,15 +48,15 @@ impl Activity {
 struct Parked {
     before: u64,
     after: u64,
-    /// Read after the shutdown, which ends every park.
+    /// The value after the shutdown, which ends every park.
     last: u64,
 }
 
 impl Parked {
     /// Parked nanoseconds in sections of `elapsed` with pauses of `paused`. The counters `after` were read `tail` before the shutdown.
     ///
-    /// A park that was open at the end of the sections is counted in `last`, up to the shutdown: the tail is taken off. During a pause
-    /// the workers are taken to be parked.
+    /// `last` counts a park that was open at the end of the sections up to the shutdown. The tail is therefore subtracted. During a pause,
+    /// the workers count as parked, and the pause is subtracted, too.
     fn during(&self, elapsed: Duration, paused: Duration, tail: Duration) -> u64 {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let open = self.last.saturating_sub(self.after).saturating_sub(ns(tail));
@@ -72,21 +72,21 @@ mod tests {
     const NS: fn(u64) -> Duration = Duration::from_nanos;
 
     #[test]
-    fn parks_are_those_of_the_sections() {
+    fn only_parks_within_the_sections_count() {
         let parked = Parked { before: 100, after: 400, last: 400 };
         assert_eq!(parked.during(NS(1_000), NS(0), NS(50)), 300);
-        // 200 of them in pauses.
+        // The worker was parked for 200 in pauses.
         assert_eq!(parked.during(NS(1_000), NS(200), NS(50)), 100);
         assert_eq!(parked.during(NS(1_000), NS(500), NS(50)), 0);
     }
 
     #[test]
-    fn a_park_that_is_open_at_the_end_counts_up_to_there() {
-        // Parked from 300 before the end to the shutdown, 50 after it.
+    fn a_park_that_is_open_at_the_end_counts_up_to_the_end() {
+        // The worker was parked from 300 before the end to the shutdown, which was 50 after the end.
         assert_eq!(Parked { before: 100, after: 100, last: 450 }.during(NS(1_000), NS(0), NS(50)), 300);
-        // Awake at the end, parked 20 later.
+        // The worker was awake at the end and parked 20 later.
         assert_eq!(Parked { before: 100, after: 100, last: 130 }.during(NS(1_000), NS(0), NS(50)), 0);
-        // Parked since long before the start: no more than the section.
+        // The worker was parked since long before the start. Its park counts as no more than the section.
         assert_eq!(Parked { before: 0, after: 0, last: 9_000 }.during(NS(1_000), NS(0), NS(50)), 1_000);
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a measured section: the last of its parts takes the time.
+//! The end of a measured section: the time at which its last part is done.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::outcome::Failure;
 
-/// A count of parts that are not done. All implementations of a pattern end with it, at the same cost.
+/// A count of parts that are not done. All implementations of a pattern use it, at the same cost.
 #[derive(Clone)]
 pub(crate) struct Goal(Arc<State>);
 
@@ -17,7 +17,7 @@ struct State {
 }
 
 impl Goal {
-    /// A goal without parts: [`Goal::set`] gives it some.
+    /// Creates a goal without parts. [`Goal::set`] gives it parts.
     pub(crate) fn new() -> Self {
         Self(Arc::new(State { left: AtomicU64::new(0), ended: Mutex::new(None), reached: Condvar::new() }))
     }
@@ -36,11 +36,11 @@ impl Goal {
         }
     }
 
-    /// Waits until all parts are done, and returns when the last one was.
+    /// Waits until all parts are done, and returns the time at which the last one was done.
     ///
     /// # Errors
     ///
-    /// If that takes longer than `deadline`.
+    /// Fails if that takes longer than `deadline`.
     pub(crate) fn wait(&self, deadline: Duration) -> Result<Instant, Failure> {
         let ended = self.0.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.0.reached.wait_timeout_while(ended, deadline, |ended| ended.is_none());

@@ -8,20 +8,20 @@ pub(crate) const DEGREE: usize = 8;
 /// The neighbours of all nodes, by their numbers. A node is not its own neighbour.
 pub(crate) struct Graph(pub(crate) Vec<[u32; DEGREE]>);
 
-/// The dice of the node with this number, or of a graph.
+/// Returns the dice of the node with this number. The dice that draw a graph have the number `u32::MAX`.
 pub(crate) fn dice(number: u32) -> Dice {
     Dice::of_client(0x5CA1_1464, number)
 }
 
 impl Graph {
-    /// A graph in which all nodes are equally popular.
+    /// Draws a graph in which all nodes are equally popular.
     pub(crate) fn uniform(nodes: usize) -> Self {
         Self::drawn(nodes, |dice| dice.pick(nodes))
     }
 
-    /// A graph whose in-degrees follow a power law: the popularity of the node of rank `r` is `r` to the power of −3/4.
+    /// Draws a graph whose in-degrees follow a power law: the popularity of the node of rank `r` is `r` to the power of −3/4.
     pub(crate) fn power_law(nodes: usize) -> Self {
-        // Square roots are the same on every platform.
+        // Unlike powers, square roots are the same on every platform.
         let popularity = |rank: usize| 1.0 / ((rank as f64) * (rank as f64).sqrt()).sqrt();
         let mut bounds: Vec<f64> = Vec::with_capacity(nodes);
         for rank in 1..=nodes {
@@ -38,7 +38,7 @@ impl Graph {
     ///
     /// # Panics
     ///
-    /// If the graph has too few nodes for that.
+    /// Panics if the graph has too few nodes for that.
     fn drawn(nodes: usize, mut draw: impl FnMut(&mut Dice) -> usize) -> Self {
         assert!(nodes > DEGREE, "{nodes} nodes cannot have {DEGREE} neighbours each");
         let mut dice = dice(u32::MAX);
@@ -56,7 +56,7 @@ impl Graph {
         Self(neighbours.collect())
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub(crate) fn nodes(&self) -> usize {
         self.0.len()
     }

@@ -11,30 +11,30 @@ use super::stopwatch::Stopwatch;
 use crate::memory;
 use crate::outcome::Failure;
 
-/// One of the programs that are compared.
+/// One of the compared programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Implementation {
     /// Actors of this runtime.
     Playhouse,
     /// Tokio tasks with channels.
     Tokio,
-    /// Threads with queues of their own, written by hand.
+    /// Hand-written threads with queues of their own.
     Threads,
 }
 
-/// One run.
+/// The figures of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Operations.
+    /// The number of operations.
     pub ops: u64,
     /// The time of the measured sections.
     pub elapsed: Duration,
-    /// The activity of the workers; only of Playhouse.
+    /// The activity of the workers. `None` for tokio and for threads.
     pub activity: Option<Activity>,
 }
 
 impl Run {
-    /// Nanoseconds per operation.
+    /// Returns the nanoseconds per operation.
     pub fn ns_per_op(&self) -> f64 {
         self.elapsed.as_nanos() as f64 / self.ops.max(1) as f64
     }
@@ -44,7 +44,7 @@ impl Implementation {
     /// All implementations.
     pub const ALL: [Self; 3] = [Self::Playhouse, Self::Tokio, Self::Threads];
 
-    /// The name used in reports.
+    /// Returns the name used in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Playhouse => "playhouse",
@@ -57,7 +57,7 @@ impl Implementation {
     ///
     /// # Errors
     ///
-    /// If the result is wrong, the run stalls, or the threads cannot be started.
+    /// Fails if the result is wrong, if the run stalls, or if the threads cannot be started.
     pub fn run(self, pattern: &Pattern, load: &Load, workers: usize, stages: Option<usize>) -> Result<Run, Failure> {
         memory::give_back();
         match self {
@@ -79,7 +79,7 @@ fn playhouse(pattern: &Pattern, load: &Load, workers: usize, stages: Option<usiz
     }
     let system = builder.start().map_err(|error| Failure::new(error.to_string()))?;
     let mut watch = Stopwatch::new(load.size, Some(&system));
-    // After a failure the system is left to the end of the process: a stalled system may never shut down.
+    // A failure leaves the system running until the process ends, because a stalled system may never shut down.
     let ops = (pattern.playhouse)(&system, &mut watch, load)?;
     let times = watch.times()?;
     let ended = Instant::now();
@@ -93,7 +93,7 @@ fn tokio(pattern: &Pattern, load: &Load, workers: usize) -> Result<Run, Failure>
     let runtime = runtime.map_err(|error| Failure::new(format!("tokio's threads could not be started: {error}")))?;
     let mut watch = Stopwatch::new(load.size, None);
     let ops = (pattern.tokio)(&runtime, &mut watch, load);
-    // Does not wait for tasks that stalled.
+    // This does not wait for stalled tasks.
     runtime.shutdown_background();
     Ok(Run { ops: ops?, elapsed: watch.times()?.elapsed, activity: None })
 }

@@ -7,14 +7,14 @@ use super::work::Work;
 /// The work per message, and the size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Work with each message.
+    /// The work with each message.
     pub work: Work,
     /// The size of a run.
     pub size: Size,
 }
 
 impl Load {
-    /// The number of operations that take the size's time on one worker, if each takes `overhead_ns` beside its work.
+    /// Returns the number of operations that take the size's time on one worker, if each takes `overhead_ns` besides its work.
     pub(crate) fn ops(&self, overhead_ns: u64) -> u64 {
         let run_ns = self.size.pick(500_000, 400_000_000, 400_000_000);
         run_ns / (overhead_ns + u64::from(self.work.ns()))

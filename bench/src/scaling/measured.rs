@@ -13,7 +13,7 @@ use crate::outcome::Size;
 pub struct Options {
     /// The numbers of workers, from few to many.
     pub workers: Vec<usize>,
-    /// Stages per worker; the runtime's default without.
+    /// The number of stages per worker. `None` for the runtime's default.
     pub stages_per_worker: Option<usize>,
     /// The number of runs of each implementation on each number of workers.
     pub runs: usize,
@@ -22,7 +22,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// One worker, and the given number of workers if that is another one.
+    /// Returns 1, and `workers` if that is more.
     pub fn one_and(workers: usize) -> Vec<usize> {
         if workers > 1 { vec![1, workers] } else { vec![1] }
     }
@@ -33,14 +33,14 @@ impl Options {
 pub struct Contender {
     /// The implementation.
     pub implementation: Implementation,
-    /// Its workers or threads.
+    /// The number of its workers or threads.
     pub workers: usize,
-    /// Its runs, in their order; none after a failure.
+    /// Its runs in their order. Empty after a failure.
     pub runs: Vec<Run>,
 }
 
 impl Contender {
-    /// Nanoseconds per operation of each run.
+    /// Returns the nanoseconds per operation of each run.
     pub fn times(&self) -> Vec<f64> {
         self.runs.iter().map(Run::ns_per_op).collect()
     }
@@ -50,7 +50,7 @@ impl Contender {
 pub struct Measured {
     /// The pattern.
     pub pattern: &'static Pattern,
-    /// Nanoseconds of work with each message.
+    /// The nanoseconds of work with each message.
     pub work_ns: u32,
     /// All implementations on all numbers of workers.
     pub contenders: Vec<Contender>,
@@ -61,7 +61,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Runs all contenders once per round. Every other round goes backwards, because neighbours in time may disturb each other.
+    /// Runs all contenders once per round. Every other round has the reverse order, because neighbours in time may disturb each other.
     /// Calls `on_run` with the name of each run before it.
     pub fn measure(pattern: &'static Pattern, work_ns: u32, options: &Options, mut on_run: impl FnMut(&str)) -> Self {
         let load = Load { work: Work::of_ns(work_ns), size: options.size };
@@ -94,30 +94,30 @@ impl Measured {
         Self { pattern, work_ns, contenders, others, failures }
     }
 
-    /// The runs of an implementation on a number of workers; none if they failed or were not asked for.
+    /// Returns the runs of an implementation on a number of workers. Returns no runs after a failure, or if `workers` was not measured.
     pub fn runs(&self, implementation: Implementation, workers: usize) -> &[Run] {
         let is_it = |of: &&Contender| of.implementation == implementation && of.workers == workers;
         self.contenders.iter().find(is_it).map_or(&[], |contender| &contender.runs)
     }
 
-    /// The numbers of workers, from few to many.
+    /// Returns the numbers of workers, from few to many.
     pub fn workers(&self) -> Vec<usize> {
         let ours = self.contenders.iter().filter(|contender| contender.implementation == Implementation::Playhouse);
         ours.map(|contender| contender.workers).collect()
     }
 
-    /// The speed-up of an implementation on this number of workers against one worker.
+    /// Returns the speed-up of an implementation on this number of workers against one worker.
     pub fn speedup(&self, implementation: Implementation, workers: usize) -> Option<Estimate> {
         ratio(self.runs(implementation, 1), self.runs(implementation, workers))
     }
 
-    /// The time of Playhouse over that of tokio, on this number of workers.
+    /// Returns the time of Playhouse divided by that of tokio, on this number of workers.
     pub fn tokio_ratio(&self, workers: usize) -> Option<Estimate> {
         ratio(self.runs(Implementation::Playhouse, workers), self.runs(Implementation::Tokio, workers))
     }
 }
 
-/// Warnings about the patterns during which other programs took part.
+/// Returns a warning for each pattern during which other programs took too much of the CPU time.
 pub fn unrest(measured: &[Measured]) -> Vec<String> {
     let patterns = measured.chunk_by(|one, next| one.pattern.name == next.pattern.name);
     let unrest = patterns.filter_map(|of| {
@@ -128,18 +128,18 @@ pub fn unrest(measured: &[Measured]) -> Vec<String> {
     unrest.collect()
 }
 
-/// The name of a run: `scaling-tree: tokio, 1 µs, 2 workers`.
+/// Returns the name of a run: `scaling-tree: tokio, 1 µs, 2 workers`.
 fn run_name(pattern: &Pattern, implementation: Implementation, work_ns: u32, workers: usize) -> String {
     let plural = if workers == 1 { "" } else { "s" };
     format!("{}: {}, {}, {workers} worker{plural}", pattern.name, implementation.name(), work_text(work_ns))
 }
 
-/// An amount of work for people: `0`, `0.1 µs`.
+/// Formats an amount of work: `0`, `0.1 µs`.
 pub fn work_text(work_ns: u32) -> String {
     if work_ns == 0 { "0".to_owned() } else { format!("{} µs", f64::from(work_ns) / 1_000.0) }
 }
 
-/// The ratio of two median times, of runs in the same turns; `None` of no runs.
+/// Returns the ratio of the median times of runs in the same turns. Returns `None` without runs, or if one has fewer runs than the other.
 fn ratio(runs: &[Run], others: &[Run]) -> Option<Estimate> {
     let times = |runs: &[Run]| runs.iter().map(Run::ns_per_op).collect::<Vec<_>>();
     (runs.len() == others.len()).then(|| Estimate::of_ratio(&times(runs), &times(others))).flatten()
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_have_names_for_people() {
+    fn runs_have_readable_names() {
         assert_eq!([0, 100, 1_000, 1_500].map(work_text), ["0", "0.1 µs", "1 µs", "1.5 µs"]);
         let pattern = Pattern::find("scaling-tree")[0];
         assert_eq!(run_name(pattern, Implementation::Tokio, 1_000, 2), "scaling-tree: tokio, 1 µs, 2 workers");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_of_the_same_turns() {
+    fn ratios_compare_runs_of_the_same_turns() {
         let run = |ns| Run { ops: 1, elapsed: Duration::from_nanos(ns), activity: None };
         let (slow, fast) = ([run(20), run(40), run(30)], [run(10), run(20), run(15)]);
         assert_eq!(ratio(&slow, &fast), Some(Estimate { median: 2.0, interval: Some((2.0, 2.0)) }));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn contenders_take_turns_and_the_next_round_goes_backwards() {
+    fn contenders_take_turns_and_the_next_round_has_the_reverse_order() {
         let pattern = Pattern::find("scaling-independent")[0];
         let options = Options { workers: vec![1, 2], stages_per_worker: Some(2), runs: 2, size: Size::Smoke };
         let mut names = Vec::new();

@@ -1,7 +1,7 @@
 //! The group `scaling`: the speed-up of programs with more workers.
 //!
-//! A pattern is a program whose handlers do a stated amount of work with each message. Each pattern is implemented on Playhouse, as tokio
-//! tasks with channels, and by hand with threads. All three run in turns, on 1, 2, … workers.
+//! A pattern is a program whose handlers do a stated amount of work with each message. Each pattern has 3 implementations: as actors of
+//! Playhouse, as tokio tasks with channels, and as hand-written threads. All 3 run in turns, on 1, 2, … workers.
 //!
 //! - [`pattern`]: the list of patterns; `patterns` has one file for each.
 //! - [`work`]: a calibrated loop.
@@ -13,7 +13,7 @@
 //! - [`others`]: the CPU time of other programs.
 //! - `goal`, `stopwatch`: the measured sections of a run.
 //! - `graph`: random neighbours.
-//! - `threads`: the harness of the programs that are written by hand.
+//! - `threads`: the harness of the hand-written programs.
 
 pub mod activity;
 pub mod implementation;

@@ -13,23 +13,23 @@ pub const SHARE_MAX: f64 = 0.02;
 pub struct CpuTimes {
     /// The CPUs that this process may run on.
     cpus: u64,
-    /// Their ticks, idle ones included.
+    /// The ticks of these CPUs, idle ones included.
     total: u64,
-    /// Their ticks in programs, in the kernel and in other virtual machines.
+    /// The ticks of these CPUs in programs, in the kernel and in other virtual machines.
     busy: u64,
     /// The ticks of this process.
     own: u64,
 }
 
 impl CpuTimes {
-    /// Reads the times; `None` where the operating system has no `/proc/stat`.
+    /// Reads the times. Returns `None` if the operating system has no `/proc/stat`.
     pub fn now() -> Option<Self> {
         let (system, process) = (fs::read_to_string("/proc/stat").ok()?, fs::read_to_string("/proc/self/stat").ok()?);
         let allowed = allowed();
         Self::parse(&system, &process, |cpu| allowed.as_ref().is_none_or(|allowed| allowed.contains(&cpu)))
     }
 
-    /// The times in the texts of `/proc/stat` and `/proc/self/stat`, of the CPUs that this process `may` run on.
+    /// Parses the texts of `/proc/stat` and `/proc/self/stat`. Counts the CPUs that this process `may` run on.
     fn parse(system: &str, process: &str, may: impl Fn(usize) -> bool) -> Option<Self> {
         let mut times = Self { cpus: 0, total: 0, busy: 0, own: 0 };
         for line in system.lines() {
@@ -38,7 +38,7 @@ impl CpuTimes {
             if !number.is_some_and(&may) {
                 continue;
             }
-            // user, nice, system, idle, iowait, irq, softirq, steal; guests are in the first two.
+            // The fields are user, nice, system, idle, iowait, irq, softirq and steal. The first two include guests.
             let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
             times.cpus += 1;
             times.total += ticks.iter().sum::<u64>();
@@ -62,7 +62,7 @@ pub struct Others {
 }
 
 impl Others {
-    /// The times between two moments; nothing if they are not known.
+    /// Returns the times between two readings, or zeros if one of them is missing.
     pub fn between(before: Option<CpuTimes>, after: Option<CpuTimes>) -> Self {
         let (Some(before), Some(after)) = (before, after) else { return Self::default() };
         let own = after.own.saturating_sub(before.own);
@@ -73,16 +73,20 @@ impl Others {
         }
     }
 
-    /// The share of the CPU time, from 0 to 1. `None` if it is not known. Ticks are too coarse for less than one second.
+    /// Returns the share of the CPU time, from 0 to 1. Returns `None` if the times are unknown or cover less than 100 ticks per CPU (mostly
+    /// 1 second), because ticks are coarse.
     pub fn share(self) -> Option<f64> {
         const TICKS_MIN: u64 = 100;
         (self.cpus > 0 && self.total >= TICKS_MIN * self.cpus).then(|| self.others as f64 / self.total as f64)
     }
 
-    /// A warning about the figures of `what`, if other programs took part.
+    /// Returns a warning about the figures of `what`, if other programs took more than [`SHARE_MAX`].
     pub fn unrest(self, what: &str) -> Option<String> {
         let share = self.share().filter(|&share| share > SHARE_MAX)?;
-        Some(format!("other programs took {:.0} % of the CPU time during {what}; its figures say less", 100.0 * share))
+        Some(format!(
+            "other programs took {:.0} % of the CPU time during {what}; its figures are uncertain",
+            100.0 * share
+        ))
     }
 }
 
@@ -109,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_without_times_are_none() {
+    fn texts_without_times_are_refused() {
         assert_eq!(CpuTimes::parse("intr 1\n", PROCESS, |_| true), None);
         assert_eq!(CpuTimes::parse("cpu0 1 2 3 4\n", "", |_| true), None);
         assert_eq!(CpuTimes::parse("cpu0 1 2 3 4\n", "7 (a) R 1 2", |_| true), None);
@@ -122,9 +126,9 @@ mod tests {
     }
 
     #[test]
-    fn the_share_is_what_neither_idles_nor_is_this_process() {
+    fn the_share_leaves_out_idle_time_and_this_process() {
         assert_eq!(others(1_000, 620, 500).share(), Some(0.12));
-        let words = "other programs took 12 % of the CPU time during gossip-10000; its figures say less";
+        let words = "other programs took 12 % of the CPU time during gossip-10000; its figures are uncertain";
         assert_eq!(others(1_000, 620, 500).unrest("gossip-10000").as_deref(), Some(words));
         assert_eq!(others(1_000, 520, 500).unrest("x"), None);
         // The process's clock is finer than that of the system.
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_time_says_nothing_and_several_add_up() {
+    fn a_short_time_has_no_share_and_times_add_up() {
         let mut sum = others(150, 150, 50);
         assert_eq!((sum.share(), Others::default().share()), (None, None));
         assert_eq!(Others::between(None, None), Others::default());

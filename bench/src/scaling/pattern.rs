@@ -11,9 +11,9 @@ use crate::outcome::Failure;
 /// The name of all patterns together.
 pub const GROUP: &str = "scaling";
 
-/// One pattern of concurrent programs, implemented three times.
+/// One pattern of concurrent programs, with 3 implementations.
 ///
-/// Each implementation runs once, checks its result, and returns its number of operations.
+/// A call of an implementation runs the program once, checks its result, and returns its number of operations.
 pub struct Pattern {
     /// The name used on the command line and in reports; unique.
     pub name: &'static str,
@@ -25,7 +25,7 @@ pub struct Pattern {
     pub(crate) playhouse: fn(&System, &mut Stopwatch, &Load) -> Result<u64, Failure>,
     /// The pattern as tokio tasks with channels, on a fresh runtime.
     pub(crate) tokio: fn(&Runtime, &mut Stopwatch, &Load) -> Result<u64, Failure>,
-    /// The pattern written by hand, on this number of threads.
+    /// The pattern as hand-written threads, on this number of them.
     pub(crate) threads: fn(usize, &mut Stopwatch, &Load) -> Result<u64, Failure>,
 }
 
@@ -43,12 +43,12 @@ static PATTERNS: [Pattern; 9] = [
 ];
 
 impl Pattern {
-    /// The patterns called `name`: one, or all of them under the name of the group. None has any other name.
+    /// Returns the pattern called `name`, or all patterns for the name of the group. Returns nothing for other names.
     pub fn find(name: &str) -> Vec<&'static Pattern> {
         PATTERNS.iter().filter(|pattern| name == GROUP || pattern.name == name).collect()
     }
 
-    /// All patterns.
+    /// Returns all patterns.
     pub fn all() -> &'static [Pattern] {
         &PATTERNS
     }

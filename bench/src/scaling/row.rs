@@ -9,20 +9,20 @@ use super::target::Target;
 use crate::bootstrap::Estimate;
 use crate::report::{Spread, rounded};
 
-/// The figures of one row. Its JSON form has these keys, in this order; `null` is a figure that is missing.
+/// The figures of one row. Its JSON form has these keys, in this order. A missing figure is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The pattern's name.
     pub bench: String,
     /// The unit of the operations.
     pub op: String,
-    /// Nanoseconds of work with each operation.
+    /// The nanoseconds of work with each operation.
     pub work_ns: u32,
-    /// Workers, or threads.
+    /// The number of workers or threads.
     pub workers: usize,
-    /// Operations per run.
+    /// The number of operations per run.
     pub ops: Option<u64>,
-    /// Nanoseconds per operation: the median of the runs.
+    /// The nanoseconds per operation: the median of the runs.
     pub ns_per_op: Option<f64>,
     /// The fastest run, in nanoseconds per operation.
     pub min: Option<f64>,
@@ -32,21 +32,21 @@ pub struct Row {
     pub speedup: Option<f64>,
     /// The share of the workers' time in which they were parked: the median of the runs.
     pub parked: Option<f64>,
-    /// Mutes per run: the median, as the next two.
+    /// The mutes per run: the median of the runs.
     pub mutes: Option<f64>,
-    /// Wake-ups per run.
+    /// The wake-ups per run: the median of the runs.
     pub wake_ups: Option<f64>,
-    /// Successful steals per run.
+    /// The successful steals per run: the median of the runs.
     pub steals: Option<f64>,
-    /// Nanoseconds per operation of the tokio tasks.
+    /// The nanoseconds per operation of the tokio tasks.
     pub tokio_ns_per_op: Option<f64>,
     /// The speed-up of the tokio tasks against one worker.
     pub tokio_speedup: Option<f64>,
-    /// `ns_per_op` over `tokio_ns_per_op`.
+    /// `ns_per_op` divided by `tokio_ns_per_op`.
     pub tokio_ratio: Option<f64>,
-    /// Nanoseconds per operation of the threads written by hand.
+    /// The nanoseconds per operation of the hand-written threads.
     pub threads_ns_per_op: Option<f64>,
-    /// The speed-up of the threads written by hand against one thread.
+    /// The speed-up of the hand-written threads against one thread.
     pub threads_speedup: Option<f64>,
     /// The share of the CPU time that other programs took during the runs.
     pub others_cpu: Option<f64>,
@@ -57,7 +57,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The rows of what was measured, by number of workers.
+    /// Returns the rows of a measurement, one for each number of workers.
     pub fn all(measured: &Measured) -> Vec<Self> {
         measured.workers().into_iter().map(|workers| Self::of(measured, workers)).collect()
     }
@@ -96,19 +96,19 @@ impl Row {
         }
     }
 
-    /// One line of JSON.
+    /// Returns one line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings have a JSON form")
     }
 }
 
-/// The median and extremes of the times; `None` of no runs.
+/// Returns the median and the extremes of the times, or `None` without runs.
 fn spread(runs: &[Run]) -> Option<Spread> {
     let times: Vec<_> = runs.iter().map(Run::ns_per_op).collect();
     (!times.is_empty()).then(|| Spread::of(&times))
 }
 
-/// The median of what the workers did; `None` of no runs.
+/// Returns the median of one figure of the workers' activity, or `None` without runs.
 fn median(runs: &[Run], of: impl Fn(&Activity) -> f64) -> Option<f64> {
     let values: Vec<_> = runs.iter().filter_map(|run| run.activity.as_ref()).map(of).collect();
     (!values.is_empty()).then(|| rounded(Spread::of(&values).median))
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_medians_and_ratios_of_them() {
+    fn figures_are_medians_and_ratios_of_medians() {
         let rows = Row::all(&measured([
             [1_000, 3_000, 2_000],
             [1_500, 1_500, 1_500],

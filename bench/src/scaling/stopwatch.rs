@@ -10,10 +10,10 @@ use crate::outcome::{Failure, Size};
 
 /// Times one or more sections of a run. A run with pauses between its sections has several.
 pub(crate) struct Stopwatch<'a> {
-    /// The system whose counters are read; `None` for other implementations.
+    /// The system whose counters the stopwatch reads. `None` for tokio and for threads.
     system: Option<&'a System>,
     deadline: Duration,
-    /// The start of the run, and the counters then.
+    /// The start of the run, and the counters at that time.
     prepared: Option<(Instant, Stats)>,
     times: Option<Times>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Stopwatch<'a> {
 pub(crate) struct Times {
     /// The start of the first section, or of the pause before it.
     started: Instant,
-    /// The moment at which the counters were read after the last section.
+    /// The time at which the stopwatch read the counters after the last section.
     pub(crate) read: Instant,
     /// The time of all sections.
     pub(crate) elapsed: Duration,
@@ -33,14 +33,14 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// The time of all pauses.
+    /// Returns the time of all pauses.
     pub(crate) fn paused(&self) -> Duration {
         (self.read - self.started).saturating_sub(self.elapsed)
     }
 }
 
 impl<'a> Stopwatch<'a> {
-    /// A stopwatch for a run of `size`, which reads the counters of `system`.
+    /// Creates a stopwatch for a run of `size`. It reads the counters of `system`.
     pub(crate) fn new(size: Size, system: Option<&'a System>) -> Self {
         Self { system, deadline: size.deadline(), prepared: None, times: None }
     }
@@ -58,7 +58,7 @@ impl<'a> Stopwatch<'a> {
     ///
     /// # Errors
     ///
-    /// If they are not done within the size's deadline.
+    /// Fails if they are not done within the size's deadline.
     pub(crate) fn time(&mut self, goal: &Goal, parts: u64, start: impl FnOnce()) -> Result<(), Failure> {
         goal.set(parts);
         if self.times.is_none() && self.prepared.is_none() {
@@ -81,11 +81,11 @@ impl<'a> Stopwatch<'a> {
         Ok(())
     }
 
-    /// The times.
+    /// Returns the times.
     ///
     /// # Errors
     ///
-    /// If no section was timed.
+    /// Fails if no section was timed.
     pub(crate) fn times(self) -> Result<Times, Failure> {
         self.times.ok_or_else(|| Failure::new("the run has no measured section"))
     }

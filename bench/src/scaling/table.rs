@@ -1,4 +1,4 @@
-//! The table of the group `scaling`, printed while it is measured.
+//! The table of the group `scaling`. The program prints each row as soon as it is measured.
 
 use super::measured::work_text;
 use super::pattern::GROUP;
@@ -8,19 +8,19 @@ use crate::report::figure;
 /// The widths of the columns of numbers.
 const WIDTHS: [usize; 13] = [6, 3, 7, 5, 6, 6, 6, 6, 7, 5, 5, 7, 5];
 
-/// The rows of a table that is no wider than 110 characters.
+/// A table that is no wider than 110 characters.
 pub struct ScalingTable {
     name_width: usize,
 }
 
 impl ScalingTable {
-    /// A table of patterns with these names.
+    /// Creates a table of patterns with these names.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let widths = names.into_iter().map(|name| short(name).chars().count());
         Self { name_width: widths.chain([GROUP.len()]).max().unwrap_or(0) }
     }
 
-    /// The two lines at the head.
+    /// Returns the two lines of the head.
     pub fn head(&self) -> String {
         let above = ["", "", "", "speed", "%", "", "wake", "", "tokio", "speed", "× of", "threads", "speed", ""];
         let below = [
@@ -30,7 +30,7 @@ impl ScalingTable {
         format!("{}\n{}", self.line("", above.map(str::to_owned)), self.line(GROUP, below.map(str::to_owned)))
     }
 
-    /// One row.
+    /// Formats one row.
     pub fn row(&self, row: &Row) -> String {
         let or_dash = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
         let count = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}"));
@@ -53,12 +53,12 @@ impl ScalingTable {
         self.line(short(&row.bench), cells)
     }
 
-    /// An explanation of the columns.
+    /// Returns an explanation of the columns.
     pub fn legend() -> &'static str {
-        "work: with each operation. on: workers. parked: share of the workers' time in a park.\n\
-         speed-up: against one worker. tokio: the same as tasks with channels. threads: the same by hand.\n\
-         Targets, on two workers: a speed-up of 1.8 with 1 µs of work and more, 1.3 with 0.1 µs, 0.95 without;\n\
-         on any number of workers: less time than tokio. reached: both (yes), one of them, or none (no)."
+        "work: the work with each operation. on: the number of workers. parked: the share of their time in a park.\n\
+         speed-up: against one worker. tokio: the same program as tasks with channels. threads: by hand.\n\
+         Targets, on two workers: a speed-up of 1.8 from 1 µs of work on, 1.3 from 0.1 µs on, 0.95 below;\n\
+         on any number of workers: less time than tokio. reached: all targets (yes), the named one, or none (no)."
     }
 
     fn line(&self, name: &str, cells: [String; 14]) -> String {
@@ -68,7 +68,7 @@ impl ScalingTable {
     }
 }
 
-/// A pattern's name without that of the group.
+/// Returns a pattern's name without the name of the group.
 fn short(name: &str) -> &str {
     name.strip_prefix(GROUP).map_or(name, |rest| rest.trim_start_matches('-'))
 }

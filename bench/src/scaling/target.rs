@@ -5,14 +5,14 @@ use serde::Serialize;
 /// The targets of one row: a speed-up, and a time below that of tokio.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Target {
-    /// The least speed-up against one worker; `null` where none is set.
+    /// The least speed-up against one worker. `null` if none is set.
     pub speedup: Option<f64>,
-    /// The ratio to tokio's time, which the ratio must be below.
+    /// The bound of the ratio to tokio's time. The ratio must be below it.
     pub tokio_ratio: f64,
 }
 
 impl Target {
-    /// The targets with this much work on this number of workers. Speed-ups are set for two workers.
+    /// Returns the targets with this work on this number of workers. Only 2 workers have a target for the speed-up.
     pub fn of(work_ns: u32, workers: usize) -> Self {
         let speedup = match work_ns {
             1_000.. => 1.8,
@@ -22,7 +22,7 @@ impl Target {
         Self { speedup: (workers == 2).then_some(speedup), tokio_ratio: 1.0 }
     }
 
-    /// Names the targets that are reached: `yes` for all, `no` for none, or one of them. A missing figure reaches no target.
+    /// Names the reached targets: `yes` for all, `no` for none, or the name of the only one. A missing figure reaches no target.
     pub fn verdict(&self, speedup: Option<f64>, tokio_ratio: Option<f64>) -> &'static str {
         let fast = self.speedup.map(|least| speedup.is_some_and(|speedup| speedup >= least));
         let ahead = tokio_ratio.is_some_and(|ratio| ratio < self.tokio_ratio);
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn speedups_are_for_two_workers_and_by_work() {
+    fn two_workers_have_a_target_for_the_speedup_by_work() {
         let speedups = [0, 99, 100, 999, 1_000, 100_000].map(|work_ns| Target::of(work_ns, 2).speedup);
         assert_eq!(speedups, [0.95, 0.95, 1.3, 1.3, 1.8, 1.8].map(Some));
         assert_eq!([1, 4].map(|workers| Target::of(1_000, workers).speedup), [None, None]);

@@ -1,7 +1,7 @@
-//! Patterns written by hand: threads with nodes of their own, and messages between them in batches.
+//! The harness of hand-written patterns: each thread has nodes of its own, and sends messages to other threads in batches.
 //!
 //! Each thread handles the messages for its nodes from a local queue. A message for another thread waits in a buffer. A buffer goes
-//! into the other thread's inbox when it is full, when the other thread waits, or when the own queue is empty.
+//! into the other thread's inbox when it is full, when the other thread waits, or when the sender's queue is empty.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::outcome::Failure;
 
-/// Messages in a full buffer, and between two looks at the inbox.
+/// The number of messages in a full buffer, and between two looks at the inbox.
 const BATCH: usize = 64;
 
 /// A node of a pattern: its state and its handler.
@@ -44,7 +44,7 @@ impl Layout {
         Self { partition, threads, block: nodes.div_ceil(threads).max(1) }
     }
 
-    /// The thread of a node, and the node's number among those of its thread.
+    /// Returns the thread of a node, and the node's number among the nodes of that thread.
     #[inline]
     fn place(self, node: u32) -> (usize, usize) {
         let node = node as usize;
@@ -91,7 +91,7 @@ impl<M> Shared<M> {
         }
     }
 
-    /// Notes that a thread is no longer idle; true if it was.
+    /// Notes that a thread is no longer idle. Returns whether it was idle.
     fn clear_idle(&self, thread: usize) -> bool {
         let inbox = &self.inboxes[thread];
         let was_idle = inbox.idle.load(Ordering::SeqCst) && inbox.idle.swap(false, Ordering::SeqCst);
@@ -106,7 +106,7 @@ impl<M> Shared<M> {
         queue.extend(self.lock(thread).drain(..));
     }
 
-    /// Waits for messages, and moves them into the queue; false if the threads are stopped and nothing is left.
+    /// Waits for messages, and moves them into the queue. Returns false if the threads are stopped and no message is left.
     fn wait(&self, thread: usize, queue: &mut VecDeque<(u32, M)>) -> bool {
         let inbox = &self.inboxes[thread];
         let mut messages = self.lock(thread);
@@ -153,7 +153,7 @@ impl<M> Outbox<'_, M> {
         self.shared.fill(thread, &mut self.buffers[thread]);
     }
 
-    /// Sends all buffers that are not empty, or those for idle threads only.
+    /// Sends all buffers that are not empty. With `only_idle`, sends only those for idle threads.
     fn flush(&mut self, only_idle: bool) {
         for thread in 0..self.buffers.len() {
             let is_due = !only_idle || self.shared.inboxes[thread].idle.load(Ordering::Relaxed);
@@ -163,7 +163,7 @@ impl<M> Outbox<'_, M> {
         }
     }
 
-    /// Sends messages for idle threads.
+    /// Sends the buffers for idle threads.
     #[inline]
     fn share(&mut self) {
         if self.buffered > 0 && self.shared.idle.load(Ordering::Relaxed) > 0 {
@@ -172,14 +172,14 @@ impl<M> Outbox<'_, M> {
     }
 }
 
-/// Sends messages to the nodes from outside of their threads.
+/// A sender of messages to the nodes from a thread without nodes.
 pub(crate) struct Injector<'a, M> {
     layout: Layout,
     shared: &'a Shared<M>,
 }
 
 impl<M> Injector<'_, M> {
-    /// Sends all these messages, each with the number of its node: one batch per thread.
+    /// Sends these messages, each with the number of its node, in one batch per thread.
     pub(crate) fn send(&self, messages: impl IntoIterator<Item = (u32, M)>) {
         let mut batches: Vec<_> = (0..self.layout.threads).map(|_| Vec::new()).collect();
         for (to, message) in messages {
@@ -193,14 +193,14 @@ impl<M> Injector<'_, M> {
     }
 }
 
-/// Ends the threads when the body is left, also by an error or a panic.
+/// A guard that ends the threads when the body ends, also by an error or a panic.
 struct StopGuard<'a, M>(&'a Shared<M>);
 
 impl<M> Drop for StopGuard<'_, M> {
     fn drop(&mut self) {
         self.0.stopped.store(true, Ordering::SeqCst);
         for (thread, inbox) in self.0.inboxes.iter().enumerate() {
-            // Under the lock, the thread has either not looked at `stopped` yet, or it waits and is notified.
+            // Under the lock, the thread either reads `stopped` later, or it waits and gets the notification.
             let _messages = self.0.lock(thread);
             inbox.filled.notify_one();
         }
@@ -211,7 +211,7 @@ impl<M> Drop for StopGuard<'_, M> {
 ///
 /// # Errors
 ///
-/// If `body` fails, or a thread panicked.
+/// Fails if `body` fails, or if a thread has panicked.
 pub(crate) fn with_threads<N: Node>(
     threads: usize,
     partition: Partition,
@@ -239,7 +239,7 @@ pub(crate) fn with_threads<N: Node>(
     nodes.ok_or_else(|| Failure::new("a thread has lost a node"))
 }
 
-/// One thread, until it is stopped; returns its nodes.
+/// Runs one thread until it is stopped, and returns its nodes.
 fn run<N: Node>(thread: usize, mut nodes: Vec<N>, layout: Layout, shared: &Shared<N::Message>) -> Vec<N> {
     let buffers = (0..layout.threads).map(|_| Vec::new()).collect();
     let mut out = Outbox { layout, thread, queue: VecDeque::new(), buffers, buffered: 0, shared };

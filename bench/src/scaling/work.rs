@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Work of this many nanoseconds, calibrated against the clock once per process.
+/// Work of a stated time, calibrated against the clock once per process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     ns: u32,
@@ -18,12 +18,12 @@ impl Work {
     /// The largest amount of work, in nanoseconds.
     pub const MAX_NS: u32 = 1_000_000;
 
-    /// Work of `ns` nanoseconds.
+    /// Returns work of `ns` nanoseconds.
     pub fn of_ns(ns: u32) -> Self {
         Self { ns, steps: steps(ns, ns_per_step()) }
     }
 
-    /// The stated time in nanoseconds.
+    /// Returns the stated time in nanoseconds.
     pub fn ns(self) -> u32 {
         self.ns
     }
@@ -35,7 +35,7 @@ impl Work {
     }
 }
 
-/// A chain of steps in which each needs the result of the step before.
+/// Runs a chain of steps in which each step needs the result of the step before.
 #[inline(never)]
 fn spin(steps: u64) {
     let mut x = steps;
@@ -44,12 +44,12 @@ fn spin(steps: u64) {
     }
 }
 
-/// The number of steps that take `ns` nanoseconds.
+/// Returns the number of steps that take `ns` nanoseconds.
 fn steps(ns: u32, ns_per_step: f64) -> u64 {
     (f64::from(ns) / ns_per_step).round() as u64
 }
 
-/// Nanoseconds per step: the fastest of several tries, because other programs only ever slow a try down.
+/// Measures the nanoseconds per step. The fastest of several tries counts, because other programs can only slow a try down.
 fn ns_per_step() -> f64 {
     const TRIES: usize = 32;
     const STEPS: u64 = 20_000;
@@ -60,7 +60,7 @@ fn ns_per_step() -> f64 {
             spin(STEPS);
             started.elapsed().as_nanos() as f64 / STEPS as f64
         });
-        // A coarse clock must not make a step free.
+        // A coarse clock may measure 0, but a step takes some time.
         tries.fold(f64::INFINITY, f64::min).max(0.01)
     })
 }
@@ -70,12 +70,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_the_time_over_that_of_one() {
+    fn the_number_of_steps_is_the_time_divided_by_that_of_one_step() {
         assert_eq!([0, 100, 1_000].map(|ns| steps(ns, 0.8)), [0, 125, 1_250]);
         assert_eq!(steps(1, 10.0), 0);
     }
 
-    /// A try is never faster than the calibration by much, and other programs can make it slower.
+    /// A run is never much faster than the calibration. Other programs can make it slower.
     #[test]
     fn work_takes_at_least_its_time() {
         let work = Work::of_ns(1_000_000);

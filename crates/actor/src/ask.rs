@@ -216,10 +216,12 @@ impl<R> Slot<R> {
         matches!(self.lock().progress, Progress::Answered(_))
     }
 
-    /// Keeps the note that an actor waits until the answer is here. False: that would close a cycle, which is the answer.
+    /// Keeps the edge of the actor that waits, until the slot has an answer. Returns false if the edge would close a cycle. The error is
+    /// then the answer.
     ///
-    /// The edge is noted before the request is sent, because the answer may be in the slot before the asker's poll has returned. The
-    /// answer's sender may also ask the asker before that.
+    /// The edge of a request that becomes a message is noted before the message is sent. Another thread may otherwise answer it, or ask the
+    /// asker, before the asker's poll has returned. If the request's handler runs on the asker's stack, the edge is noted when that handler
+    /// has to wait, or a handler above it on the stack.
     fn wait(&self, edge: Result<Waiting, Vec<String>>) -> bool {
         match edge {
             Ok(edge) => {
@@ -479,7 +481,7 @@ impl<A: Actor, M: Message> IntoFuture for Ask<A, M> {
 pub struct AskFuture<A: Actor, M: Message> {
     /// Not sent yet.
     request: Option<Ask<A, M>>,
-    /// None: the answer was taken.
+    /// The slot for the answer. `None` after the future has returned the answer.
     slot: Option<Arc<Slot<M::Reply>>>,
     timer: Option<Deadline>,
 }
@@ -488,8 +490,8 @@ pub struct AskFuture<A: Actor, M: Message> {
 impl<A: Actor, M: Message> Unpin for AskFuture<A, M> {}
 
 impl<A: Actor, M: Message> AskFuture<A, M> {
-    /// Sends the request. The slot holds the answer at once if the short cut could be taken, or if waiting would close a cycle. Returns the
-    /// ask's deadline, with the system that keeps the time.
+    /// Sends the request, or runs its handler on this stack. The slot holds the answer at once if that handler has ended, or if the wait
+    /// would close a cycle. Returns the ask's deadline, with the system that keeps the time.
     fn send(request: Ask<A, M>, slot: &Arc<Slot<M::Reply>>) -> Option<(Duration, Arc<SystemCore>)> {
         let Ask { to, message, within, post } = request;
         let timed =
@@ -525,7 +527,7 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
         let request = self.request.take();
-        let Some(slot) = &self.slot else { panic!("an ask was polled again after its answer was there") };
+        let Some(slot) = &self.slot else { panic!("an ask was polled again after it had returned the answer") };
         let timed = request.and_then(|request| Self::send(request, slot));
         let mut state = slot.lock();
         if let Some(answer) = state.progress.take() {

@@ -134,10 +134,11 @@ struct Part {
     next_token: u64,
 }
 
-/// The number of parts, a power of 2. With more parts, 2 workers meet in one part less often. A search for a cycle locks all of them.
+/// The number of parts, a power of 2. With more parts, two workers use one part at the same time less often. A search for a cycle locks all
+/// parts.
 const PARTS: usize = 64;
 
-/// A part with its lock, in cache lines of its own.
+/// A part and its lock, in cache lines of their own.
 #[repr(align(128))]
 struct Locked(Mutex<Part>);
 

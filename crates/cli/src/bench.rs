@@ -29,14 +29,14 @@ use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
 /// Arguments of `playhouse bench`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The benchmarks to run (see --list), or `local`, `remote`, `savina`, `scaling` for all of a family; all without
+    /// The benchmarks to run (see --list), or `local`, `remote`, `savina`, `scaling` for all of a family; without names, all
     #[arg(value_name = "NAME", value_parser = names(), hide_possible_values = true)]
     names: Vec<String>,
     /// List the benchmarks instead of running them
     #[arg(long)]
     list: bool,
-    /// Worker threads, from 1 to 1024; without, 2, or 1 on a machine with one core. The patterns of `scaling` run on 1 and N workers;
-    /// without, as --sweep-workers does
+    /// Worker threads, from 1 to 1024 [default: 2, or 1 on a machine with one core]. The patterns of `scaling` run on 1 and N workers
+    /// [default: the numbers of workers of --sweep-workers]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
     /// Stages per worker, up to 65,536 over all workers; the runtime chooses without

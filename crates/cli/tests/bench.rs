@@ -103,7 +103,7 @@ fn benchmarks_are_listed() {
     assert_eq!(savina.matches("savina-").count(), 30, "{list}");
 }
 
-/// Standard error may say that the machine was busy.
+/// Runs patterns, and returns the output. Notes that other programs took CPU time are allowed on standard error.
 fn scaling(arguments: &[&str]) -> String {
     let (code, out, errors) = run(&[&SMOKE, arguments].concat());
     let notes = errors.lines().all(|line| line.starts_with("note: other programs took "));
@@ -168,7 +168,7 @@ fn patterns_stand_below_benchmarks() {
 }
 
 #[test]
-fn patterns_refuse_what_is_for_benchmarks() {
+fn patterns_refuse_the_options_of_benchmarks() {
     refused(&["bench", "scaling-tree", "--work", "5"], &["`scaling-tree`", "--work-ns"]);
     refused(&["bench", "scaling", "--sweep-workers"], &["`scaling` chooses its workers itself"]);
     refused(&["bench", "scaling", "--sweep-stages"], &["`scaling` chooses its workers itself"]);

@@ -110,7 +110,7 @@ fn a_report_has_a_page_plots_and_all_figures() {
 }
 
 #[test]
-fn patterns_are_in_a_report_also_alone() {
+fn a_report_shows_patterns_with_and_without_benchmarks() {
     let options = ["bench", "--size", "smoke", "--runs", "2", "--workers", "2", "--work-ns", "0,1000", "--report"];
     for (names, files) in [
         (&["scaling-tree", "scaling-bursty"][..], vec!["index.html"]),
@@ -126,7 +126,7 @@ fn patterns_are_in_a_report_also_alone() {
 
         let csv = folder.text("scaling-patterns.csv");
         let lines: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
-        // Two patterns, works, numbers of workers and runs; three implementations.
+        // There are 2 patterns, amounts of work, numbers of workers and runs, and 3 implementations.
         assert_eq!(lines.len(), 1 + 2 * 2 * 2 * 2 * 3, "{csv}");
         assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{csv}");
         for line in &lines[1..] {

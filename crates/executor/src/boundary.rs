@@ -4,9 +4,9 @@
 //!
 //! Let X on stage S send m1 and then m2 to Y on stage T. A *tenure* is a time in which one worker runs S.
 //!
-//! 1. *Within a tenure of worker A.* A's private route of T ([`crate::route`]) is constant between two flushes. If no flush lies between
-//!    m1 and m2, they therefore go to the same log, in order. A flush hands all logs over; m1 is then in the inbox or the queue
-//!    of T's worker before m2 is written anywhere.
+//! 1. *Within a tenure of worker A.* Between two flushes, A's private route of T ([`crate::route`]) changes only if T comes to A while all
+//!    of A's logs are closed (see 4). If no flush lies between m1 and m2, they therefore go to the same log, in order. A flush hands all
+//!    logs over. m1 is then in the inbox or the queue of T's worker before m2 is written anywhere.
 //! 2. *At a flush*, A appends the log for worker B under B's inbox lock. A stage leaves B only under that lock, and B's inbox counts the
 //!    departure under it. If the departures of B are those of A's route, every record in the log is therefore for a stage that B runs.
 //!    If not, and if B does not run the stages of all records, A posts each record by itself. It does so under the lock of the worker that
@@ -20,17 +20,17 @@
 //!    before X runs there and sends m2. Where S is adopted, its records come into C's queue without having been in C's
 //!    inbox; so C takes that, too, before it runs anything.
 //!
-//!    *When T moves to A*, m1 may still be on its way to A through the inbox, while A would write m2 into its queue at once if A's private
-//!    route said so. It says so in two cases:
+//!    *When T moves to A*, m1 may still be in A's inbox. A writes m2 directly into its queue as soon as A's private route names A for T.
+//!    A's route comes to name A in two cases:
 //!
-//!    - *T is among the arrivals of the inbox.* A reads these under the lock together with all mail, so all that A has handed over before
-//!      is in the queue. If A's logs hold anything, the entry changes only at the end of the next flush.
+//!    - *T is among the arrivals of the inbox.* A takes them under the lock together with all mail. All that A has handed over before is
+//!      therefore in the queue. If A's logs hold records, the entry changes only at the end of the next flush.
 //!    - *A reads T's entry again at the end of a flush*, and T turns out to have come. m1 and T's records are in the inbox when the route
 //!      is set, or T's giver still holds the inbox's lock. A therefore takes its inbox after that, before it runs anything
 //!      ([`Worker::flush`]).
 //!
-//!    Other workers may adopt the stages of a worker that rests. That worker learns this from its own departures when it is awake again,
-//!    and flushes before it does anything else.
+//!    Other workers may adopt the stages of an idle worker. That worker learns this from its own departures when it is awake again, and
+//!    flushes before it does anything else.
 //!
 //!    The tests of `route.rs` explore all interleavings of 3 workers and 3 stages with up to 2 moves of stages.
 //! 5. Records put aside for a stage go to the front of the queue again before any later one of that stage is run.
@@ -61,9 +61,9 @@ use crate::signal::Signal;
 use crate::timers::TimerOp;
 use crate::worker::Worker;
 
-/// Boundaries between two checkups ...
+/// The number of gulps between two checkups.
 const CHECKUP_EVERY: u32 = 64;
-/// ... or messages, if that is sooner.
+/// The number of messages between two checkups, if that is sooner.
 const CHECKUP_EVERY_MESSAGES: u64 = 2048;
 /// A typical record, for estimates.
 pub(crate) const RECORD_BYTES: u64 = 32;
@@ -117,7 +117,7 @@ impl Worker {
 
     /// Runs a gulp and times its first message.
     fn gulp_timed(&self, bound: u64) -> Stop {
-        // SAFETY: the queue is not empty, as `advance` has told `turn`: there is a whole record.
+        // SAFETY: `turn` calls this only after `advance` has returned true, and the queue then holds a whole record.
         let kind = unsafe { self.next_record() }.thunk as usize;
         let start_ns = self.system.now_ns();
         let stop = self.gulp(1);
@@ -127,15 +127,17 @@ impl Worker {
         let ns = self.system.now_ns() - start_ns;
         // SAFETY: in RUNTIME; short borrow.
         unsafe { self.core() }.kinds.note(kind, ns);
-        // The first message may have taken longer than was expected of all messages.
+        // The first message may have taken longer than the estimate for all messages of this gulp.
         let left = (bound - 1).min(policy::gulp_messages(ns, false, bound));
         if left > 0 && self.advance() { self.gulp(left) } else { stop }
     }
 
+    /// Returns the next record of the queue.
+    ///
     /// # Safety
-    /// The queue is not empty, as [`advance`](Worker::advance) has told the caller.
+    /// [`advance`](Worker::advance) has returned true, and no record was run or taken since.
     unsafe fn next_record(&self) -> &Record {
-        // SAFETY: by the contract: a whole record.
+        // SAFETY: the queue is not empty, and `run_at` is then at a whole record.
         unsafe { &*self.run_at.get().cast::<Record>() }
     }
 
@@ -196,7 +198,7 @@ impl Worker {
         }
     }
 
-    /// Most messages of the next gulp.
+    /// Returns the largest number of messages in the next gulp.
     fn gulp_bound(&self) -> u64 {
         let some_idle = self.system.idle.any().is_some();
         policy::gulp_messages(self.next_ns.get(), some_idle, self.system.config.throughput)
@@ -232,7 +234,7 @@ impl Worker {
         }
     }
 
-    /// Brings the route up to date. The caller has flushed all logs to other workers.
+    /// Updates the private route. The caller has flushed all logs to other workers.
     #[cold]
     fn update_route(&self) {
         self.stale.set(false);
@@ -249,9 +251,14 @@ impl Worker {
         let (route, near, core) = unsafe { (&*self.route.get(), &mut *self.near.get(), self.core()) };
         near.clear();
         near.extend(route.own(self.system.config.stages).filter(|stage| !core.is_held(*stage)));
+        if core.accounts.are_kept() {
+            // SAFETY: the stages of the system.
+            let left = |stage: &u16| unsafe { route.worker_of(*stage) } != self.id;
+            (0..self.stages).filter(left).for_each(|stage| core.accounts.forget(stage));
+        }
     }
 
-    /// Notes the departures in the own inbox, which is locked, because other workers may have adopted stages while this worker rested.
+    /// Notes the departures in this worker's inbox, which is locked. Other workers may have adopted stages while this worker was idle.
     pub(crate) fn note_departures(&self, inbox: &Inbox) {
         // SAFETY: used by this thread only, in short borrows.
         let route = unsafe { &mut *self.route.get() };
@@ -261,7 +268,8 @@ impl Worker {
         }
     }
 
-    /// Notes stages that have come. All records that came with them are in the queue, or will be before anything is run.
+    /// Notes stages that have come. All records that came with them are in the queue, or the caller puts them there before it runs a
+    /// record.
     pub(crate) fn note_arrivals(&self, arrivals: &[u16]) {
         if arrivals.is_empty() {
             return;
@@ -283,8 +291,8 @@ impl Worker {
         self.deliver_with(dest, chain, false);
     }
 
-    /// Hands over the log of `dest` from within a handler that has sent a lot to it. Does so only if worker `dest` is idle and this worker
-    /// would not adopt its stages. Worker `dest` thus works on a fan-out while the handler still makes it.
+    /// Hands over the log of `dest` from within a handler that has sent many messages to it. Does so only if worker `dest` is idle and this
+    /// worker would not adopt its stages. Worker `dest` can then handle the first messages while the handler sends more.
     pub(crate) fn hand_over_to_idle(&self, dest: u16) {
         let Some(idle) = self.system.idle.kind_of(dest) else { return };
         let log = &self.logs[usize::from(dest)];
@@ -295,9 +303,10 @@ impl Worker {
         }
     }
 
-    /// Returns whether this worker has little enough to do to take over the stages that it has sent to, rather than wake their worker.
+    /// Returns whether this worker has so little to do that it adopts the stages that it has sent to, and does not wake their worker.
+    /// `sent` is the first record that was sent.
     fn would_adopt(&self, dest: u16, idle: Idle, sent: &Record) -> bool {
-        // A kind that this worker has never timed takes as long as the messages of worker `dest`, by estimate.
+        // For a kind that this worker has never timed, the average of worker `dest` is the estimate.
         let of_dest = || self.system.offices[usize::from(dest)].average_ns.load(Ordering::Relaxed);
         let sent_ns = self.expected_ns(sent).unwrap_or_else(of_dest);
         let own = Backlog { average_ns: sent_ns, ..self.backlog() };
@@ -500,7 +509,7 @@ impl Worker {
 
     // -- looking around -------------------------------------------------------------------------------------------------
 
-    /// Now and then: clock, timers, counters, overload.
+    /// Makes a checkup: reads the clock, fires timers, publishes counters, ends a trial, and measures the overload.
     #[cold]
     pub(crate) fn checkup(&self) {
         let now_ns = self.look_at_clock();
@@ -523,9 +532,10 @@ impl Worker {
         let office = self.office();
         office.average_ns.store(slow_average_ns, Ordering::Relaxed);
         self.weigh();
+        self.call_sources();
     }
 
-    /// Reads the clock: how long messages take. Returns the time.
+    /// Reads the clock and measures how long messages take. Returns the time.
     pub(crate) fn look_at_clock(&self) -> u64 {
         let now_ns = self.system.now_ns();
         let handled = (self.handled.get().wrapping_sub(self.looked.replace(self.handled.get())) as i64).max(0) as u64;
@@ -546,12 +556,12 @@ impl Worker {
         core.loaded_since_ns = if waits { core.loaded_since_ns.or(Some(now_ns)) } else { None };
         let average_ns = core.pace.average_ns();
         self.average_ns.set(average_ns);
-        // After a rest it is not known how long the next messages take: the looks come at growing distances.
+        // After an idle time, the time of the next messages is unknown. The distance between looks therefore grows from a small number.
         self.look_messages.set(policy::look_messages(average_ns).min(self.look_messages.get() * 4));
         now_ns
     }
 
-    /// Work that waits here.
+    /// Estimates the work that waits.
     pub(crate) fn backlog(&self) -> Backlog {
         Backlog::of(self.waiting_messages(), self.next_ns.get())
     }
@@ -561,14 +571,14 @@ impl Worker {
         self.waiting_bytes() / self.record_bytes.get()
     }
 
-    /// Estimates the nanoseconds of a message like this, by its kind and by the average of messages lately. None: the kind is not known.
+    /// Estimates the nanoseconds of a message, by its kind and by the average of all messages. Returns `None` for an unknown kind.
     fn expected_ns(&self, record: &Record) -> Option<u64> {
         // SAFETY: in RUNTIME; short borrow.
         let weight = unsafe { self.core() }.kinds.weight(record.thunk as usize)?;
         Some((weight * self.average_ns.get() as f64) as u64)
     }
 
-    /// Estimates the time of the next messages after the mail was taken, because they may take longer than those before. Shows what waits.
+    /// Estimates the time of the next messages, which may take longer than the earlier ones. Shows the backlog to thieves.
     fn look_at_next(&self) {
         let average_ns = self.average_ns.get();
         let shares = self.system.config.workers > 1;
@@ -581,19 +591,19 @@ impl Worker {
         self.next_ns.set(next_ns.unwrap_or(0).max(average_ns));
         let shown = &self.office().shown;
         shown.surplus.store(self.waiting_messages(), Ordering::Relaxed);
-        // A worker that keeps its work shows none.
+        // A worker that keeps its work to itself shows 0.
         let average_ns = if self.keeps_fine_work(self.backlog()) { 0 } else { self.next_ns.get() };
         shown.average_ns.store(average_ns, Ordering::Relaxed);
     }
 
-    /// Returns whether the work that waits is fine, and the last trial on a second worker was in vain not long ago.
+    /// Returns whether the worker keeps its work to itself, because the work is fine and a recent trial on a second worker was in vain.
     pub(crate) fn keeps_fine_work(&self, waiting: Backlog) -> bool {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         waiting.is_fine() && core.checked_ns < core.fine_after_ns
     }
 
-    /// Gives about half of what waits to an idle worker, if that is worth the hand-over. In RUNTIME, at a boundary.
+    /// Gives about half of what waits to an idle worker, if that is worth the hand-over. In RUNTIME, between two gulps.
     fn share_with(&self, idle: Idle) {
         let system = &self.system;
         let waiting = self.backlog();
@@ -603,7 +613,7 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let lasts_ns = core.loaded_since_ns.map_or(0, |since_ns| core.checked_ns.saturating_sub(since_ns));
-        // After a trial on a second worker in vain, fine work has to last longer.
+        // After a trial in vain, fine work has to last longer.
         let lasts_ns = if waiting.is_fine() && lasts_ns < core.trial_ns { 0 } else { lasts_ns };
         if !policy::is_worth_sharing(waiting, lasts_ns, idle, system.wake_ns)
             || usize::from(self.id) >= system.config.workers
@@ -656,7 +666,10 @@ impl Worker {
         let due = unsafe { self.core() }.wheel.advance(now_ns);
         for (id, mut task) in due {
             self.ledger.timers_fired.add(1);
-            match task() {
+            self.firing.set(true);
+            let again = task();
+            self.firing.set(false);
+            match again {
                 Some(again) => {
                     let at_ns = self.system.now_ns() + again.as_nanos() as u64;
                     self.apply_timer(TimerOp::Start { id, at_ns, task });

@@ -20,23 +20,24 @@ use crate::timers::Wheel;
 pub(crate) enum Reason {
     /// A stuck handler of the stage is still running in a thread that lost the worker.
     Detached,
-    /// The stage sent to one (`target`) whose worker (`receiver`) is overloaded, or which is full itself since a stuck
-    /// handler of it still runs.
-    /// `source`: it has sent more than it handled, and waits as long as that worker is pressed, too.
-    Muted { receiver: u16, target: u16, stuck: bool, source: bool },
+    /// The stage is muted, because it has sent to stage `target`. Either `target` is full (`stuck`), or the stage has sent more than it
+    /// handled (`source`) and worker `receiver` is pressed or overloaded.
+    Muted { receiver: u16, target: u16, stuck: bool, source: Option<u32> },
     /// What the stage sends on has to wait: see `away.rs`.
     Paused,
 }
 
-/// A stage that has sent to something overloaded.
+/// A request to mute a stage, for the reasons in [`Reason::Muted`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MuteRequest {
+    /// The stage to be muted.
     pub(crate) sender: u16,
-    /// The overloaded worker, and the stage of it that was sent to.
+    /// The worker that `sender` is muted for.
     pub(crate) receiver: u16,
+    /// The stage that `sender` has sent to.
     pub(crate) target: u16,
-    /// As in [`Reason::Muted`].
-    pub(crate) source: bool,
+    /// `Some` if `sender` has sent more than it handled: the bytes that it owes. It is muted until `receiver` is relieved or admits these.
+    pub(crate) source: Option<u32>,
 }
 
 /// What is put aside for a stage.
@@ -70,30 +71,30 @@ impl Hold {
     }
 }
 
-/// The average time of a message, over the latest `window_ns` of work and a number of looks at the clock.
+/// The average time of a message, over about the latest `window_ns` of work and a limited number of looks at the clock.
 ///
-/// A window of time, not of messages: after a thousand short messages the first long ones count at once. And each look forgets a part
-/// of what was before it: one long message among short ones is forgotten soon.
+/// The window is measured in time, and not in messages. The first long message after 1,000 short ones therefore counts at once. Each look
+/// also reduces the weight of all earlier looks. A single long message among short ones therefore loses its weight soon.
 pub(crate) struct Pace {
     window_ns: f64,
-    /// Of what was known before a look, at most this part counts behind it.
+    /// The part of the weight of all earlier looks that remains after a new look, at most.
     kept_max: f64,
     messages: f64,
     ns: f64,
 }
 
 impl Pace {
-    /// What decides about gulps and sharing: a fifth of a millisecond, some 8 looks.
+    /// Creates the average that decides about gulps and sharing. It covers 0.2 ms and about 8 looks.
     pub(crate) fn fast() -> Pace {
         Pace { window_ns: 2e5, kept_max: 7.0 / 8.0, ..Pace::slow() }
     }
 
-    /// What decides about overload: 20 ms, some 64 looks. A message takes 50 ns until something is known.
+    /// Creates the average that decides about overload. It covers 20 ms and about 64 looks. It begins with 50 ns per message.
     pub(crate) fn slow() -> Pace {
         Pace { window_ns: 2e7, kept_max: 63.0 / 64.0, messages: 1.0, ns: 50.0 }
     }
 
-    /// So many messages took so long.
+    /// Notes that `messages` messages took `ns` nanoseconds.
     pub(crate) fn note(&mut self, messages: u64, ns: u64) {
         let (messages, ns) = (messages as f64, ns as f64);
         let kept = ((self.window_ns - ns) / self.ns.max(1.0)).clamp(0.0, self.kept_max);
@@ -101,7 +102,7 @@ impl Pace {
         self.ns = self.ns * kept + ns;
     }
 
-    /// At least 1.
+    /// Returns the average in nanoseconds, at least 1.
     pub(crate) fn average_ns(&self) -> u64 {
         ((self.ns / self.messages.max(1e-3)) as u64).max(1)
     }
@@ -113,6 +114,8 @@ pub(crate) struct Mail {
     /// For each batch: where in the sequence of all bytes of the queue it ends, and its bytes.
     batches: VecDeque<(u64, u64)>,
     bytes: u64,
+    /// The bytes of all batches that were ever noted.
+    noted: u64,
 }
 
 impl Mail {
@@ -123,6 +126,7 @@ impl Mail {
             return;
         }
         self.bytes += bytes;
+        self.noted += bytes;
         match self.batches.back_mut() {
             Some((last_end, last)) if end < *last_end + GRAIN && *last < GRAIN => {
                 *last_end = end;
@@ -157,23 +161,34 @@ impl Mail {
         self.bytes
     }
 
+    /// Returns the bytes that were ever noted and wait no more, as of the last call of [`Mail::waiting`].
+    pub(crate) fn run(&self) -> u64 {
+        self.noted.saturating_sub(self.bytes)
+    }
+
+    /// Forgets what waits. It is noted again by the thread that goes on with it.
     pub(crate) fn clear(&mut self) {
         self.batches.clear();
+        self.noted = self.run();
         self.bytes = 0;
     }
 }
 
-/// A trial: fine work was given to another worker, to see whether that helps.
+/// A trial: this worker has given fine work to another worker, and measures whether that helps. All counts are those at its start.
 pub(crate) struct Trial {
+    /// The worker that was given the work.
     pub(crate) worker: u16,
+    /// The start of the trial (nanoseconds of the system's clock).
     pub(crate) since_ns: u64,
-    /// Messages that this worker had handled when the trial began, and bytes that it had handed over to other workers.
+    /// The number of messages that this worker had handled.
     pub(crate) handled: u64,
+    /// The bytes of records that this worker had handed over to other workers.
     pub(crate) crossed_bytes: u64,
-    /// Nanoseconds that a message took before, and the worker's busy time so far.
+    /// The average time of a message in nanoseconds.
     pub(crate) average_ns: u64,
+    /// The busy time of this worker in nanoseconds.
     pub(crate) busy_ns: u64,
-    /// Adoptions of the two workers so far.
+    /// The number of adoptions of both workers.
     pub(crate) adoptions: u64,
 }
 
@@ -185,9 +200,9 @@ pub(crate) struct Core {
     pub(crate) holds: BTreeMap<u16, Hold>,
     /// What its muted stages wait for, as it stands in the office: see `knot.rs`.
     pub(crate) waits_for: Vec<u16>,
-    /// Stages to be muted at the next boundary.
+    /// Stages to be muted before the next gulp.
     pub(crate) mute_requests: Vec<MuteRequest>,
-    /// What stages have sent to pressed workers, and handled.
+    /// An account for each stage of the messages that it has sent and handled.
     pub(crate) accounts: Accounts,
     /// Stages to be put aside as long as a gate is closed.
     pub(crate) pauses: Vec<(u16, Arc<Gate>)>,
@@ -199,15 +214,16 @@ pub(crate) struct Core {
     pub(crate) kinds: Kinds,
     pub(crate) mail: Mail,
     pub(crate) starts: Starts,
-    /// Since then work was waiting at every look at the clock, and none was given away.
+    /// The time since which work has waited at every look at the clock. An offer of work to an idle worker resets it, and so does an idle
+    /// time.
     pub(crate) loaded_since_ns: Option<u64>,
-    /// Nanoseconds that fine work lasts until it is tried on a second worker.
+    /// Nanoseconds that fine work has to last until the worker tries it on a second worker.
     pub(crate) trial_ns: u64,
     pub(crate) trial: Option<Trial>,
-    /// Fine work is not given away before (nanoseconds of the system's clock), because the last trial was in vain.
+    /// The worker gives no fine work away before this time (nanoseconds of the system's clock), because its last trial was in vain.
     pub(crate) fine_after_ns: u64,
     pub(crate) checked_ns: u64,
-    /// Bytes of records that were run until `checked_ns`.
+    /// The bytes of records that the worker had run by `checked_ns`.
     pub(crate) checked_bytes: u64,
     pub(crate) until_checkup: u32,
 }
@@ -243,7 +259,7 @@ impl Core {
         !self.holds.is_empty()
     }
 
-    /// Whether gulps have to look at the stage of each record.
+    /// Returns whether gulps have to look at the stage of each record.
     pub(crate) fn looks_at_stages(&self) -> bool {
         self.holds_any() || self.accounts.are_kept()
     }
@@ -256,8 +272,11 @@ impl Core {
     pub(crate) fn hold_record(&mut self, record: NonNull<Record>, pool: &Pool) -> bool {
         // SAFETY: the caller owns the record, which is whole.
         unsafe {
+            if record.as_ref().is_buried() {
+                return false;
+            }
             let Some(hold) = self.holds.get_mut(&record.as_ref().stage()) else {
-                self.accounts.pay(record.as_ref().stage(), record.as_ref().bytes());
+                self.accounts.pay(record.as_ref().stage());
                 return false;
             };
             let lane = record.as_ref().lane() as usize;
@@ -289,7 +308,7 @@ mod tests {
     use super::Pace;
 
     #[test]
-    fn long_messages_count_at_once_and_one_of_them_is_forgotten_soon() {
+    fn long_messages_count_at_once_and_a_single_one_loses_its_weight_soon() {
         let mut pace = Pace::fast();
         (0..1_000).for_each(|_| pace.note(2_048, 10_240));
         assert!(pace.average_ns() <= 5);
@@ -300,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_about_overload_changes_slowly() {
+    fn the_average_for_overload_changes_slowly() {
         let mut pace = Pace::slow();
         (0..1_000).for_each(|_| pace.note(1_000, 10_000));
         pace.note(1, 100_000);

@@ -22,7 +22,8 @@ impl SystemCore {
         self.arrived_for(office, inbox, worker, false);
     }
 
-    /// Does the same as [`arrived`](SystemCore::arrived). `others_wake`: if the worker's thread sleeps, any worker that comes by wakes it.
+    /// Does the same as [`arrived`](SystemCore::arrived). With `others_wake`, a sleeping worker is only marked as called, and another
+    /// worker wakes its thread.
     pub(crate) fn arrived_for(
         &self,
         office: &Office,
@@ -32,7 +33,7 @@ impl SystemCore {
     ) {
         let bytes = inbox.sent_bytes();
         if pressure_of(bytes, office.average_ns.load(Ordering::Relaxed)) >= 2 {
-            office.pressed.store(true, Ordering::SeqCst);
+            office.press();
             if load_of(bytes) >= 2 {
                 office.overloaded.store(true, Ordering::SeqCst);
             }
@@ -109,48 +110,57 @@ impl SystemCore {
         }
     }
 
-    /// Whether what is sent to `stage` of `worker` piles up: the worker's queue is too long, or too much is put aside for
-    /// the stage.
-    pub(crate) fn is_full(&self, worker: u16, stage: u16) -> bool {
-        let office = &self.offices[worker as usize];
-        office.pressed.load(Ordering::SeqCst)
-            || office.overloaded.load(Ordering::SeqCst)
-            || self.full[stage as usize].is_full()
+    /// Returns the pressed worker that gets the messages to `stage` of `worker`: that worker, or the one that the stage passes messages on
+    /// to.
+    pub(crate) fn pressed_by(&self, worker: u16, stage: u16) -> Option<u16> {
+        if self.offices[worker as usize].is_pressed() { Some(worker) } else { self.passes_on_to(stage) }
     }
 
-    /// A thread that is no worker waits here while what it sends to is overloaded: overload slows senders.
-    pub(crate) fn wait_while_overloaded(&self, stage: u16) {
+    /// Returns the overloaded worker to which `stage` passes messages on.
+    pub(crate) fn passes_on_to(&self, stage: u16) -> Option<u16> {
+        let is_overloaded = |worker: u16| self.offices[worker as usize].overloaded.load(Ordering::SeqCst);
+        self.relays.passes_on_to(stage, is_overloaded)
+    }
+
+    /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while `stage` is full.
+    /// Returns for 1 message when that worker admits it ([`crate::backpressure::admission`]).
+    pub(crate) fn wait_while_overloaded(&self, stage: u16, bytes: u64) {
         if self.simulation.is_some() || stage as usize >= self.route.len() {
             return;
         }
-        let worker = self.route[stage as usize].load(Ordering::Acquire);
-        if !self.is_full(worker, stage) {
-            return;
-        }
-        let office = &self.offices[worker as usize];
-        let mut inbox = office.lock();
-        while self.is_full(worker, stage)
-            && !self.closed.load(Ordering::Relaxed)
-            && self.route[stage as usize].load(Ordering::Relaxed) == worker
-        {
-            inbox = office
-                .relieved
-                .wait_timeout(inbox, Duration::from_millis(10))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+        while !self.closed.load(Ordering::Relaxed) {
+            let worker = self.route[stage as usize].load(Ordering::Acquire);
+            let full = || self.full[stage as usize].is_full();
+            let slows = if full() { Some(worker) } else { self.pressed_by(worker, stage) };
+            let Some(slows) = slows else { return };
+            let office = &self.offices[slows as usize];
+            let inbox = office.lock();
+            if full() {
+                if slows != worker {
+                    continue;
+                }
+            } else if !office.is_pressed() || office.admits(bytes) {
+                return;
+            }
+            // The wait is bounded, because the stage may move to another worker.
+            drop(
+                office.relieved.wait_timeout(inbox, Duration::from_millis(10)).unwrap_or_else(PoisonError::into_inner),
+            );
         }
     }
 
     /// Whether messages to `stage` pile up.
     pub fn is_stage_overloaded(&self, stage: u16) -> bool {
-        self.route.get(stage as usize).is_some_and(|worker| self.is_full(worker.load(Ordering::Relaxed), stage))
+        let Some(worker) = self.route.get(stage as usize) else { return false };
+        self.full[stage as usize].is_full() || self.pressed_by(worker.load(Ordering::Relaxed), stage).is_some()
     }
 
     /// Whether messages to `stage` pile up only since it waits for a gate, or since stages of its worker are muted: it may be what
     /// those wait for that they come.
     pub fn is_stage_held_up(&self, stage: u16) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return false };
-        let office = &self.offices[worker.load(Ordering::Relaxed) as usize];
+        let worker = worker.load(Ordering::Relaxed);
+        let office = &self.offices[self.pressed_by(worker, stage).unwrap_or(worker) as usize];
         // Relaxed: who asks decides how long to wait, and asks again.
         let fullness = &self.full[stage as usize];
         (fullness.is_full() || office.held_up.load(Ordering::Relaxed)) && !fullness.is_stuck()
@@ -181,7 +191,7 @@ impl SystemCore {
         }
     }
 
-    /// Wakes up to `at_most` called workers: they have mail, and any worker that comes by may wake them.
+    /// Wakes up to `at_most` called workers ([`crate::scheduler::idle`]).
     pub(crate) fn wake_called(&self, at_most: usize) {
         for _ in 0..at_most {
             let Some(worker) = self.idle.take_called() else { return };

@@ -309,7 +309,7 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
                 !lease.stages.is_empty()
             });
             knots.look(&system);
-            // The worker that was to wake the called workers may be in a handler that does not return.
+            // All workers that should wake the called workers may be in handlers that do not return.
             system.wake_called(usize::MAX);
             system.rest_of_monitor(TICK, stuck.is_empty());
         }

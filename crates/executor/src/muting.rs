@@ -1,8 +1,9 @@
-//! Overload: senders to a worker that has too much before itself are slowed (Pony's muting, by stages).
+//! Overload: senders to a worker with a large backlog are slowed down (Pony's muting, by stages).
 //!
-//! There are two levels. A worker is *pressed* when the mail of others takes it longer than 2 ms: then sources are slowed, which are
-//! threads outside and stages that send more than they handle ([`crate::backpressure::accounts`]). A worker is *overloaded* when that mail is more
-//! than 2 MiB: then all senders are. Time alone slows nobody who passes on what it handles, because a standing backlog is no overload.
+//! There are two levels. A worker is *pressed* if the mail from others takes it longer than 2 ms, and *overloaded* if that mail exceeds
+//! 2 MiB. Both slow down sources: threads outside, and stages that send more than they handle ([`crate::backpressure::accounts`]). A stage
+//! that sends no more than it handles is not muted, because a standing backlog is not overload. If it sends to an overloaded worker, the
+//! overload counts for its own senders ([`crate::backpressure::relays`]).
 //!
 //! What counts is what is queued, and what is put aside for stages that are muted: a worker gets through that when those do whom
 //! its stages are muted for. Where they are muted for each other, one goes on: [`crate::knot`]. Mail on deferred lists does not
@@ -12,6 +13,7 @@
 //! go now and then all the same would be slowed, and no bound come of it. So for such mail there is a declared bound, which
 //! counts it: [`crate::mailbox`].
 
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::away::Gate;
@@ -20,21 +22,21 @@ use crate::core::{Core, Hold, MuteRequest, Reason};
 use crate::knot::OUTSIDE;
 use crate::locks::lock;
 use crate::office::Office;
+use crate::signal::Signal;
 use crate::worker::Worker;
 
-/// A worker with more bytes than this in its queue and inbox is overloaded: all stages that send to it are muted.
+/// A worker with more bytes of mail from others than this is overloaded.
 pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
-/// A worker whose backlog takes longer than this is pressed, if it is at least `PRESSED_RECORDS_MIN` long: the stages that send more
-/// than they handle are muted ([`crate::backpressure::accounts`]).
+/// A worker whose mail from others takes longer than this is pressed, if that mail has at least `PRESSED_RECORDS_MIN` records.
 const PRESSED_NS: u64 = 2_000_000;
 const PRESSED_RECORDS_MIN: u64 = 256;
 
-/// How full a worker with so many bytes of records is: 0 is below the low-water mark, 2 and more above the high one.
+/// Returns the load of a worker with `bytes` bytes of records: 0 is below the low-water mark, and 2 or more is above the high one.
 pub(crate) fn load_of(bytes: u64) -> u64 {
     bytes * 2 / OVERLOADED_BYTES as u64
 }
 
-/// As [`load_of`], by the time that those records take.
+/// Returns the same as [`load_of`], or the load by the time of those records if that is larger: 2 or more is above [`PRESSED_NS`].
 pub(crate) fn pressure_of(bytes: u64, average_ns: u64) -> u64 {
     let records = bytes / RECORD_BYTES;
     let by_time = if records >= PRESSED_RECORDS_MIN { records * average_ns * 2 / PRESSED_NS } else { 0 };
@@ -58,6 +60,9 @@ impl Worker {
         let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());
         let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
         let own = queued - mail + core.starts.bytes();
+        let held: u64 = core.holds.values().map(|hold| hold.bytes() as u64).sum();
+        // Mail that was put aside is not run yet.
+        office.mail_run.store(core.mail.run().saturating_sub(held), Ordering::Relaxed);
         let at_ease = |load, sent| load == 0 || sent < own / 2;
         let coming = mail + inbox_bytes;
         // Relaxed: who looks at it looks again.
@@ -69,6 +74,7 @@ impl Worker {
         }
         let raise = |flag: &AtomicBool, load, sent| {
             if load >= 2 && sent >= own {
+                office.press();
                 flag.store(true, Ordering::Relaxed);
                 return false;
             }
@@ -109,8 +115,28 @@ impl Worker {
         drop(office.lock());
         office.relieved.notify_all();
         if office.muted_on_me.swap(false, Ordering::SeqCst) {
+            if self.holds.get() {
+                // A stage may be muted for its own worker, over a relay: the worker does not become idle before it has looked again.
+                self.tenure.signal.raise(Signal::TICK);
+            }
             for (other, _) in self.system.offices.made() {
                 if other != self.id {
+                    self.system.rouse(other);
+                }
+            }
+        }
+    }
+
+    /// Wakes the sources that wait for this worker, because it has handled more messages and may admit them. It does so at each checkup.
+    pub(crate) fn call_sources(&self) {
+        let office = self.office();
+        if !office.is_pressed() {
+            return;
+        }
+        office.relieved.notify_all();
+        if office.muted_on_me.load(Ordering::Relaxed) {
+            for (other, others) in self.system.offices.made() {
+                if other != self.id && others.muted_stages.load(Ordering::Relaxed) > 0 {
                     self.system.rouse(other);
                 }
             }
@@ -137,10 +163,16 @@ impl Worker {
             core.exempt = None;
         }
         for MuteRequest { sender: stage, receiver, target, source } in std::mem::take(&mut core.mute_requests) {
-            if core.holds.contains_key(&stage)
-                || self.route_of(stage) != Some(self.id)
+            if let Some(hold) = core.holds.get_mut(&stage) {
+                // The stage has sent more in the same gulp.
+                if let (Reason::Muted { source: owed_bytes, .. }, Some(more)) = (&mut hold.reason, source) {
+                    *owed_bytes = Some(owed_bytes.unwrap_or(0).saturating_add(more));
+                }
+                continue;
+            }
+            if self.route_of(stage) != Some(self.id)
                 || !self.may_be_muted(core, stage)
-                || !self.stays_muted(receiver, target, source)
+                || !self.stays_muted(receiver, target, source.is_some())
             {
                 continue;
             }
@@ -155,6 +187,8 @@ impl Worker {
         let pauses = std::mem::take(&mut core.pauses);
         if core.accounts.are_wanted() {
             core.accounts.open(self.system.route.len());
+            // This worker's own actors otherwise append to the log without any check while it has room.
+            self.logs[self.id as usize].end.store(ptr::null_mut(), Ordering::Relaxed);
         }
         self.note_holds(core);
         for (stage, gate) in pauses {
@@ -187,9 +221,7 @@ impl Worker {
     fn stays_muted(&self, receiver: u16, target: u16, source: bool) -> bool {
         let office = &self.system.offices[receiver as usize];
         office.muted_on_me.store(true, Ordering::SeqCst);
-        // Nobody is muted for the worker that runs it: that would help nobody.
-        let overloads = || office.overloaded.load(Ordering::SeqCst) || source && office.pressed.load(Ordering::SeqCst);
-        self.system.full[target as usize].is_full() || receiver != self.id && overloads()
+        self.system.full[target as usize].is_full() || source && office.is_pressed()
     }
 
     /// Lets the stages go on whose receivers are no longer overloaded.
@@ -198,12 +230,18 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow, no call back.
         for (stage, hold) in unsafe { &mut self.core().holds } {
             let Reason::Muted { receiver, target, stuck, source } = &mut hold.reason else { continue };
-            if !self.stays_muted(*receiver, *target, *source) {
+            if !self.stays_muted(*receiver, *target, source.is_some()) {
                 ready.push(*stage);
                 continue;
             }
             // What was put aside for that stage was run, but now its worker is overloaded; or the other way round.
             let is_full = self.system.full[*target as usize].is_full();
+            if let (false, Some(owed_bytes)) = (is_full, *source)
+                && self.system.offices[*receiver as usize].admits(u64::from(owed_bytes))
+            {
+                ready.push(*stage);
+                continue;
+            }
             if *stuck != is_full {
                 *stuck = is_full;
                 let muted = &self.office().muted_stages;
@@ -234,7 +272,7 @@ impl Worker {
         }
     }
 
-    /// Updates `holding` and `holds` after a stage was put aside, or goes on.
+    /// Updates `holding` and `holds` after `Core::holds` or the accounts have changed.
     pub(crate) fn note_holds(&self, core: &Core) {
         self.holding.set(core.looks_at_stages());
         self.holds.set(core.holds_any());

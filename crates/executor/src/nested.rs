@@ -65,9 +65,10 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     Ok(())
 }
 
-/// Actors that were spawned last: since the worker's last boundary, and since its log began with its last segment. Each entry has the
-/// place where the log ended, so messages that wait for the actor stand behind that place. A tree that is asked while it is spawned
-/// finds its leaves by this, without a look through all that its other branches have put into the queue.
+/// The last 8 actors that handlers have spawned on this worker's stages in the present gulp, while its log has the same last segment. Each
+/// entry holds the end of the log at the spawn. All messages that wait for the actor are behind that position. An ask to such an actor
+/// therefore searches only the end of the queue. In a tree that is asked while it is spawned, the messages of other branches make the queue
+/// long.
 #[derive(Default)]
 pub(crate) struct Newborns {
     spawned: StdCell<usize>,
@@ -87,22 +88,22 @@ impl Newborns {
         self.spawned.set(0);
     }
 
-    /// Returns the place in the log's last segment behind which all messages to this actor stand, if it is one of these actors.
+    /// Returns the position in the log's last segment behind which all messages for this actor are. Returns `None` for other actors.
     pub(crate) fn sent_to_from(&self, cell: NonNull<Cell>) -> Option<*mut u8> {
         let mut last = self.last[..self.spawned.get().min(NEWBORNS_MAX)].iter().map(StdCell::get);
         last.find(|(newborn, _)| *newborn == cell.as_ptr()).map(|(_, from)| from)
     }
 }
 
-/// Nested calls between 2 looks at the clock ...
+/// The number of nested calls between two looks at the clock.
 const LOOK_CALLS: u64 = 64;
-/// ... and how long handlers run nested at a time while some worker is idle, at most.
+/// The time in a gulp after which asks become messages while a worker is idle, in nanoseconds from the first look.
 const NESTED_NS_MAX: u64 = 20_000;
 
 impl Worker {
-    /// Returns whether calls become messages from now on. They do if a worker is idle and this one has run nested handlers for so long that
-    /// it may have work for the idle one. A tree of asks that runs on one stack thus offers its branches. The handlers are suspended, the
-    /// stack unwinds, and the worker shares the messages at its boundary.
+    /// Returns whether asks become messages instead of nested calls. They do while a worker is idle and this worker's signal is up. Nested
+    /// calls that last too long raise the signal. The branches of a tree of asks on one stack then become messages. The waiting handlers
+    /// are suspended, the stack unwinds, and the worker can share the messages after its gulp.
     #[inline]
     fn should_offer_calls(&self) -> bool {
         if self.system.idle.any().is_none() {

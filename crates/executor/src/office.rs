@@ -1,8 +1,8 @@
 //! What a worker shows to others: its inbox, its presence and a few figures.
 //!
-//! All hand-overs between threads go through the inbox lock: mail, theft requests, adoption, parking and wake-ups.
-//! That makes the protocol small: a thread that puts something into an inbox sees, under the same lock, whether its worker
-//! sleeps (I3). A stage leaves its worker only under the lock of that worker's inbox (I1, I2). The lock is taken per batch.
+//! All hand-overs between threads go through the inbox lock: mail, requests for stages, adoption, parking and wake-ups.
+//! A thread that puts something into an inbox sees, under the same lock, whether the inbox's worker sleeps (I3). A stage leaves a worker
+//! only under the lock of that worker's inbox (I1, I2). A sender takes the lock once per batch.
 
 use std::ops::{Deref, Index};
 use std::ptr::{self, NonNull};
@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
 use crate::address::Lane;
+use crate::backpressure::admission::Admission;
 use crate::census::Census;
 use crate::core::Reason;
 use crate::locks::{lock, try_lock};
@@ -51,9 +52,9 @@ pub(crate) struct Inbox {
     pub(crate) thread: Option<Thread>,
     /// Workers that wait for stages.
     pub(crate) thieves: Vec<u16>,
-    /// The worker that all stages of this worker go to, because they and its own stages are faster on one worker.
+    /// The worker that asks for all stages of this worker, because its trial was in vain (see [`crate::core::Trial`]).
     pub(crate) gathers: Option<u16>,
-    /// Stages that have come. All of their records are in this inbox.
+    /// Stages that another worker has given to this worker. All of their records are in this inbox.
     pub(crate) arrivals: Vec<u16>,
     pub(crate) timer_ops: Vec<TimerOp>,
     /// Stages that may go on, if that is what they were put aside for.
@@ -220,14 +221,15 @@ impl MailFlag {
     }
 }
 
-/// The figures that a worker shows to thieves, as of its last boundary.
+/// The figures that a worker shows to thieves. It writes the first two before each gulp.
 #[derive(Default)]
 pub(crate) struct Shown {
-    /// Messages that wait, by estimate.
+    /// The number of messages that wait, by estimate.
     pub(crate) surplus: AtomicU64,
-    /// Nanoseconds that a message takes lately; 0 while the worker rests.
+    /// The worker's `next_ns`: the time of each of the next messages, by estimate. It is 0 while the worker is idle or keeps fine work to
+    /// itself.
     pub(crate) average_ns: AtomicU64,
-    /// Nanoseconds (system clock) of this worker's last theft attempt: the longest-victim heuristic.
+    /// The time of this worker's last attempt to steal (nanoseconds of the system's clock), for the longest-victim heuristic.
     pub(crate) last_theft_ns: AtomicU64,
     /// The worker gives no stages away before this time (nanoseconds of the system's clock).
     pub(crate) next_theft_ns: AtomicU64,
@@ -238,27 +240,32 @@ pub(crate) struct Office {
     inbox: Apart<Mutex<Inbox>>,
     /// Apart, since an idle worker watches it.
     pub(crate) mail: Apart<MailFlag>,
-    /// Timers, suspended handlers and muted stages that it has begun, less those that it has ended: see `SystemCore::open_more`.
+    /// Timers, suspended handlers and muted stages that this worker has begun, less those that it has ended: see `SystemCore::open_more`.
     pub(crate) open: Apart<AtomicIsize>,
-    /// More waits here than it handles in a few milliseconds: the stages that send more than they handle are muted, threads outside wait.
+    /// The mail from others takes this worker more than 2 ms. Stages that send more than they handle are muted, and threads outside wait.
     pub(crate) pressed: AtomicBool,
-    /// Its queue is above the high-water mark in bytes: all that send to it are muted.
+    /// The mail from others is above the high-water mark of 2 MiB. Stages that send to this worker pass its overload on to their
+    /// own senders: see [`crate::backpressure::relays`].
     pub(crate) overloaded: AtomicBool,
     /// It would not be, but for what is put aside for stages that are muted.
     pub(crate) held_up: AtomicBool,
-    /// Average nanoseconds that a message took here over the last 20 ms, as of the last checkup.
+    /// The average time of a message over about the last 20 ms of work, in nanoseconds, as of the last checkup.
     pub(crate) average_ns: AtomicU64,
     /// Stages of it for which more is put aside than the high-water mark: who sends to one is muted.
     pub(crate) full_stages: AtomicUsize,
     /// Workers with stages muted on this one.
     pub(crate) muted_on_me: AtomicBool,
+    /// The bytes of mail from others that the worker has run, as of its last checkup.
+    pub(crate) mail_run: AtomicU64,
+    /// The bytes that sources may send while this worker is pressed.
+    pub(crate) admission: Admission,
     /// Its own stages that are muted, apart from those that wait for a stuck handler to return.
     pub(crate) muted_stages: AtomicUsize,
     /// The workers that its muted stages wait for, in order; with [`OUTSIDE`](crate::knot::OUTSIDE) for what is none.
     pub(crate) waits_for: Mutex<Vec<u16>>,
     /// What waited here when somebody asked.
     pub(crate) census: Mutex<Census>,
-    /// The figures that thieves look at. Apart, because the worker writes them at each boundary.
+    /// The figures that thieves read. They have cache lines of their own, because the worker writes them before each gulp.
     pub(crate) shown: Apart<Shown>,
     /// Threads outside wait here while what they send to is overloaded.
     pub(crate) relieved: Condvar,
@@ -294,6 +301,8 @@ impl Office {
             average_ns: AtomicU64::new(0),
             full_stages: AtomicUsize::new(0),
             muted_on_me: AtomicBool::new(false),
+            mail_run: AtomicU64::new(0),
+            admission: Admission::default(),
             muted_stages: AtomicUsize::new(0),
             waits_for: Mutex::default(),
             census: Mutex::default(),
@@ -307,6 +316,26 @@ impl Office {
     pub(crate) fn prepare(&self) {
         prefetch_for_write(&raw const self.inbox);
         prefetch_for_write(&raw const self.mail);
+    }
+
+    /// Returns whether more waits here than the worker handles soon: sources are muted.
+    pub(crate) fn is_pressed(&self) -> bool {
+        // SeqCst: either the worker that mutes sees the flags down, or the worker that lowers them finds it in `muted_on_me` (`muting.rs`).
+        self.pressed.load(Ordering::SeqCst) || self.overloaded.load(Ordering::SeqCst)
+    }
+
+    /// Notes that more waits here than the worker handles soon.
+    pub(crate) fn press(&self) {
+        // SeqCst: as in `is_pressed`.
+        if !self.pressed.load(Ordering::Relaxed) && !self.pressed.swap(true, Ordering::SeqCst) {
+            self.admission.begin(self.mail_run.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Admits `bytes` bytes of records from a source although the worker is pressed. Returns false if the worker has run too little of its
+    /// mail since the last ones.
+    pub(crate) fn admits(&self, bytes: u64) -> bool {
+        self.admission.admits(bytes, self.mail_run.load(Ordering::Relaxed))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inbox> {

@@ -56,7 +56,9 @@ impl Worker {
 
     /// Up to where the own actors append to `segment` without a look at anything.
     fn own_end(&self, segment: *mut Segment) -> *mut u8 {
-        if self.office().full_stages.load(Ordering::Relaxed) > 0 { ptr::null_mut() } else { Segment::limit(segment) }
+        // While records are put aside or accounts are kept, each send is looked at.
+        let looks = self.holding.get() || self.office().full_stages.load(Ordering::Relaxed) > 0;
+        if looks { ptr::null_mut() } else { Segment::limit(segment) }
     }
 
     /// Where the records of `segment` end now.
@@ -282,12 +284,12 @@ impl Worker {
         let tail = log.tail.load(Ordering::Relaxed);
         if let Some(from) = self.newborns.sent_to_from(cell) {
             let from = if position.segment == log.last.get() { from.max(position.at) } else { from };
-            // The log of a detached thread is closed, so its tail is null.
+            // A detached thread has a closed log with a null tail.
             if (tail as usize).wrapping_sub(from as usize) > LOOKED_AT_BYTES_MAX {
                 return false;
             }
             let mut clear = true;
-            // SAFETY: as for the call at the end of this function.
+            // SAFETY: whole records that were not consumed; the queue does not change during the call.
             unsafe { for_each_between(from, tail, &mut |record| clear &= record.as_ref().cell != cell) };
             return clear;
         }

@@ -14,7 +14,7 @@ use crate::slab;
 use crate::system::{SLOTS, SystemCore};
 use crate::worker::{self, Worker};
 
-/// The part of `active` that each worker adds when it wakes. Two readings thus tell whether a worker woke between them.
+/// The value that each wake-up adds to `active`, beside the 1 for the awake worker. Equal readings show that no worker woke between them.
 const WOKEN: u64 = 1 << 32;
 
 /// Steps of a simulated system that is shut down, at most.
@@ -47,14 +47,14 @@ impl SystemCore {
 
     pub(crate) fn open_less(&self) {
         self.open_here().fetch_sub(1, Ordering::AcqRel);
-        // Where a worker is awake, as on a worker, the last worker that goes to sleep will tell.
+        // If a worker is awake, which may be the caller, then the last worker that goes to sleep calls `tell_quiet`.
         if self.active() == 0 {
             self.tell_quiet();
         }
     }
 
-    /// Returns the counter of this thread. Each worker has its own, so workers that await many answers do not wait for each other's cache
-    /// lines.
+    /// Returns the counter of this thread. Each worker has its own, because workers that await many answers would otherwise wait for each
+    /// other's cache lines.
     fn open_here(&self) -> &AtomicIsize {
         match worker::current().filter(|worker| worker.system_id == self.id) {
             Some(worker) => &worker.office().open,
@@ -68,10 +68,10 @@ impl SystemCore {
     }
 
     fn is_quiet(&self) -> bool {
-        // Each counter may be below 0. Their sum is what is under way, if no counter changed while they were added up.
-        // Workers change theirs while they are awake or detached, and then wake another worker or end something. The count of wake-ups in
-        // `active` shows that no worker was awake. Threads outside change the system's counter, which is read first: what they have begun
-        // ends on a worker.
+        // Each counter may be negative. Their sum is the number of open timers, suspended handlers and muted stages, if no counter changed
+        // between the reads. A worker changes its counter only while it is awake or detached. The count of wake-ups in `active` shows that
+        // no worker was awake between the reads, and only an awake worker becomes detached. Threads outside change the system's counter,
+        // which is read before and after the others. Whatever they begin ends on a worker.
         let active = self.active.load(Ordering::Acquire);
         if !active.is_multiple_of(WOKEN) || self.detached.load(Ordering::Acquire) != 0 {
             return false;

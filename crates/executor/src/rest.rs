@@ -10,12 +10,12 @@
 //!    that watches sees it a moment later; one that is about to rest finds the mail under the lock.
 //! 4. A worker is counted as active until it parks, and is counted again by who makes it awake, under the lock: while there
 //!    is mail in any inbox, its worker is counted (`SystemCore::is_quiet`).
-//! 5. A worker that has mail for many parked workers unparks one of them. Under the same lock, it counts each other one among the *called*
-//!    workers ([`crate::scheduler::idle`]). Each worker unparks some called workers at each boundary. The sender therefore unparks them
-//!    itself when its handler returns, if no other thread was faster. If its handler does not return, the monitor unparks them at its next
-//!    tick. A worker that ends leaves none.
-//! 6. While a worker is idle or parked, its stages may be adopted (`boundary.rs`): it takes the route of now before it does
-//!    anything else.
+//! 5. A worker with mail for many parked workers unparks one of them per gulp. Under the lock of each other one, it marks that one as
+//!    *called* ([`crate::scheduler::idle`]). Each worker unparks up to 2 called workers between two gulps, and all of them before it
+//!    becomes idle or ends. The sender therefore unparks them itself after its handler, if no other thread is faster. If its handler does
+//!    not return, the monitor unparks all of them at its next tick.
+//! 6. While a worker is idle or parked, other workers may adopt its stages (`boundary.rs`). It updates its route before it does anything
+//!    else.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -28,8 +28,8 @@ use crate::worker::Worker;
 
 /// How often an idle worker glances at its mail flag before it does anything else.
 const GLANCES: u32 = 64;
-/// ... and how often it pauses and glances again. An answer of a worker that was just sent to takes 0.25 µs. To enter the set of idle
-/// workers and to leave it takes as long, because both write the line that the other worker reads.
+/// The number of pauses with another glance after those. An answer of another worker takes about 0.25 µs. A worker needs as long to enter
+/// the set of idle workers and to leave it, because both write a cache line that the other worker reads.
 const PAUSES: u32 = 16;
 /// How long it watches that flag before it parks, at most: about what it takes to park and be woken.
 pub(crate) const WATCH_NS_MAX: u64 = 40_000;
@@ -42,7 +42,7 @@ impl Worker {
     pub(crate) fn rest(&self) -> bool {
         self.show_that_nothing_waits();
         if self.dirty.get() {
-            // Something was sent after the last flush, by a value that was dropped in it or by `write_out`.
+            // Messages were sent after the last flush, by the drop of a value within it or by `write_out`.
             return true;
         }
         self.system.wake_called(usize::MAX);
@@ -147,7 +147,7 @@ impl Worker {
             }
             inbox.presence = Presence::Parked;
             inbox.polls = polls;
-            // Under the lock, as its removal by whoever wakes this worker.
+            // Both changes are under the inbox lock. A thread that wakes this worker removes it from the set under the same lock.
             self.system.idle.remove(self.id, Idle::Watching);
             self.system.idle.insert(self.id, Idle::Parked);
         }
@@ -165,7 +165,7 @@ impl Worker {
         self.note_departures(&inbox);
     }
 
-    /// After a rest: the work may be of another kind than before, so the clock is read soon.
+    /// Begins new measurements after an idle time. The work may be of another kind, and the worker therefore reads the clock soon.
     fn begin_to_learn(&self) {
         self.looked.set(self.handled.get());
         self.look_messages.set(2);
@@ -203,7 +203,7 @@ impl Worker {
     fn watch(&self, due: Option<u64>, mut also: impl FnMut() -> bool) -> bool {
         let start = self.system.now_ns();
         let watch_ns = self.watch_ns.get();
-        // With more workers than cores, a worker that watches keeps another worker from its work.
+        // While more workers run than there are cores, a watching worker takes a core from another worker.
         let watch_ns = if self.runs_beyond_cores() { 0 } else { watch_ns };
         loop {
             for _ in 0..64 {

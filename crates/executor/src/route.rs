@@ -1,23 +1,24 @@
-//! The route of one worker: its private record of which worker runs each stage.
+//! The route of one worker: its private record of the worker that runs each stage.
 //!
-//! Each inbox counts its *departures*: how often stages have left its worker. A worker that hands mail over holds the receiver's inbox
-//! and compares the departures with the count that it saw before. Equal counts mean that no stage has left the receiver since the sender
-//! read the private entries that name it. Those entries are then right, and the receiver runs the stages of all of the mail. If the counts
-//! differ, the sender looks through the mail. At the end of the flush, it reads those entries again, and no others.
+//! Each inbox counts its *departures*: the number of times that stages have left its worker. A worker that hands mail over locks the
+//! receiver's inbox and compares the departures with the count that it saw before. Equal counts mean that no stage has left the receiver
+//! since the sender read the private entries that name the receiver. Those entries are then right, and the receiver runs the stages of all
+//! of the mail. If the counts differ, the sender checks each record of the mail. At the end of the flush, the sender reads the entries that
+//! name the receiver again.
 //!
-//! A stage that moves therefore costs its two workers, and each worker that sends to the worker it has left. Nothing that all workers share
-//! changes.
+//! A move of a stage therefore costs time only on its two workers and on the workers that send to the old one. All workers share no counter
+//! of moves.
 //!
-//! INVARIANT: `seen[w]` was read before each entry that names `w`. Where the departures of `w` are still `seen[w]`, `w` therefore runs
-//! every stage whose entry names `w`.
+//! INVARIANT: `seen[w]` was read before each entry that names `w`. While the departures of `w` equal `seen[w]`, `w` therefore runs every
+//! stage whose entry names `w`.
 //!
-//! The module is pure, and its tests explore the whole protocol. The other side of the protocol is in `boundary.rs` (flush, delivery,
-//! adoption), `theft.rs` and `rest.rs`. The argument that the order of messages is kept is in `boundary.rs`.
+//! The module is pure. Its tests explore the protocol with 3 workers and 3 stages. The other side of the protocol is in `boundary.rs`
+//! (flush, delivery, adoption), `theft.rs` and `rest.rs`. The argument that messages keep their order is in `boundary.rs`.
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Route {
     me: u16,
-    /// The worker of each stage. Between two flushes, an entry changes only where all logs are closed.
+    /// The worker of each stage. Between two flushes, an entry changes only while all logs to other workers are closed.
     workers: Box<[u16]>,
     /// The departures of each worker, as of a time before the entries that name it were read.
     seen: Box<[u64]>,
@@ -37,7 +38,7 @@ impl Route {
     /// The system has a stage with this number.
     #[inline(always)]
     pub(crate) unsafe fn worker_of(&self, stage: u16) -> u16 {
-        // SAFETY: by the contract.
+        // SAFETY: `workers` has an entry for each stage, and the caller guarantees that the stage exists.
         unsafe { *self.workers.get_unchecked(stage as usize) }
     }
 
@@ -55,20 +56,21 @@ impl Route {
         }
     }
 
-    /// Notes stages that have come, while logs to other workers may hold something for them. The next update reads their entries again.
+    /// Notes stages that have come while logs to other workers may hold records for them. The next update reads their entries again.
     pub(crate) fn note_arrivals(&mut self, stages: &[u16]) {
         self.came.extend(stages);
     }
 
-    /// Enters stages that have come. All that was sent to them is in the queue, and no log to another worker holds anything.
+    /// Enters stages that have come. All records that were sent to them come into the queue before this worker runs any record. All logs to
+    /// other workers are closed.
     pub(crate) fn arrive(&mut self, stages: &[u16]) {
         for stage in stages {
             self.workers[usize::from(*stage)] = self.me;
         }
     }
 
-    /// Reads the noted entries again. The caller does this only where no log to another worker holds anything. It then takes its own inbox
-    /// into the queue before it runs any record.
+    /// Reads the noted entries again. The caller does this only while all logs to other workers are closed. It then takes its mail into the
+    /// queue before it runs any record.
     pub(crate) fn update(&mut self, mut truth: impl FnMut(u16) -> u16) {
         for (worker, departures) in std::mem::take(&mut self.left) {
             for (stage, entry) in self.workers.iter_mut().enumerate() {
@@ -83,9 +85,10 @@ impl Route {
         }
     }
 
-    /// Enters that this worker has taken the stage over from `from`, whose inbox it holds. `departures` is the count of `from` after that.
+    /// Enters that this worker has adopted the stage from `from`, whose inbox it has locked. `departures` is the count of `from` after
+    /// that.
     pub(crate) fn adopt(&mut self, stage: u16, from: u16, departures: u64) {
-        // If other stages have left `from` before, those departures still have to be noted.
+        // If stages had left `from` before that, an update still has to read their entries, and `seen` keeps its value.
         if self.is_current(from, departures - 1) {
             self.seen[usize::from(from)] = departures;
         }
@@ -106,8 +109,8 @@ impl Route {
 
 #[cfg(test)]
 mod tests {
-    //! All interleavings of workers that send, flush, take mail, give stages away, adopt, rest and wake. Each step happens under the locks
-    //! that the executor holds for it, and uses the executor's own [`Route`].
+    //! All interleavings of workers that send, flush, take mail, give stages away, adopt, become idle and wake. Each step happens under the
+    //! locks that the executor holds for it, and uses the executor's own [`Route`].
 
     use std::collections::HashSet;
     use std::hash::{DefaultHasher, Hash, Hasher};
@@ -122,7 +125,7 @@ mod tests {
     const RELAY: u16 = 1;
     const RECEIVER: u16 = 2;
     const NUMBERS: u8 = 2;
-    /// Moves of stages, at most.
+    /// The largest number of moves of stages.
     const MOVES: u8 = 2;
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -243,10 +246,10 @@ mod tests {
 
         fn handle(&mut self, at: usize) {
             let record = self.workers[at].queue.remove(0);
-            assert_eq!(usize::from(self.truth[usize::from(record.stage)]), at, "I1: run by who does not run the stage");
+            assert_eq!(usize::from(self.truth[usize::from(record.stage)]), at, "I1: another worker runs the stage");
             let Record { from, stage, number } = record;
             let last = &mut self.handled[usize::from(stage)][usize::from(from)];
-            assert_eq!(number, *last + 1, "I2: overtaken, lost or doubled");
+            assert_eq!(number, *last + 1, "I2: a number was overtaken, lost or doubled");
             *last = number;
             match stage {
                 // The sender sends to the relay and to the receiver in turn.
@@ -267,7 +270,7 @@ mod tests {
             [last(RELAY, SENDER), last(RECEIVER, SENDER), last(RECEIVER, RELAY)] == [NUMBERS; 3]
         }
 
-        /// Hands over the log of `dest`. Returns false if the worker goes on by posting the records one by one.
+        /// Hands over the log of `dest`. Returns false if the worker has to post the records one by one.
         fn deliver(&mut self, at: usize, dest: usize) -> bool {
             let chain = std::mem::take(&mut self.workers[at].logs[dest]);
             let departures = self.workers[dest].departures;
@@ -285,7 +288,7 @@ mod tests {
             true
         }
 
-        /// Takes over, from the idle worker `dest`, the stages of the records in its log. Returns false if this is not allowed.
+        /// Adopts the stages of the records in the log of `dest`, which is idle. Returns false if this is not allowed.
         fn adopt(&mut self, at: usize, dest: usize) -> bool {
             let chain = self.workers[at].logs[dest].clone();
             let there = &self.workers[dest];
@@ -407,7 +410,7 @@ mod tests {
                             });
                         }
                         if all_closed {
-                            // Other workers may move stages between the looks at the true route: 1 stage, before 1 of the looks.
+                            // Other workers may move 1 stage between the looks at the true route.
                             let mut moved = vec![None];
                             if worker.stale && self.moves < MOVES {
                                 for look in 0..STAGES {

@@ -78,7 +78,8 @@ impl Log {
     }
 }
 
-/// Bytes between 2 looks of a handler that sends a lot: while some worker is idle, it looks whether the receivers' worker is.
+/// The number of bytes that a handler writes to a log between two checks whether the log's worker is idle. The handler makes these checks
+/// only while some worker is idle.
 const BURST_BYTES: usize = 512;
 
 /// A log with room for a record, in RUNTIME.
@@ -136,7 +137,7 @@ impl Worker {
     fn append_slow<S: Resident, D: Deliverable<S>>(&self, dest: u16, to: RawAddress, mail: D) {
         if dest != self.id && usize::from(self.id) >= self.system.config.workers {
             post_outside(&self.system, to, Lane::Normal, mail);
-            return self.posted_from_dedicated(to.stage());
+            return self.posted_from_dedicated(to.stage(), record::record_bytes::<D>());
         }
         let size = record::record_bytes::<D>();
         match self.open_log(dest, size) {
@@ -165,7 +166,7 @@ impl Worker {
             }
             if dest != self.id && usize::from(self.id) >= self.system.config.workers {
                 post_unbounded(&self.system, to, Lane::Normal, record);
-                return self.posted_from_dedicated(to.stage());
+                return self.posted_from_dedicated(to.stage(), size);
             }
             match self.open_log(dest, size) {
                 Ok(open) => {
@@ -214,23 +215,21 @@ impl Worker {
         }
         let receiver = &self.system.offices[dest as usize];
         let some_stage_full = receiver.full_stages.load(Ordering::Relaxed) > 0;
-        let queue_full = dest != self.id && receiver.overloaded.load(Ordering::Relaxed);
         let stage_full = some_stage_full && self.system.full[stage as usize].is_full();
+        let pressed = self.pressed_for(dest, stage);
+        // Accounts are kept, or records are put aside.
+        let counts = pressed.is_some() || self.holding.get();
         let claimed = self.tenure.claimed();
-        if (queue_full || stage_full) && open.in_handler && !claimed.is_null() {
+        if (stage_full || counts) && open.in_handler && !claimed.is_null() {
             // SAFETY: in RUNTIME, and the claimed record stays readable until the next one is claimed.
             let (core, sender) = unsafe { (self.core(), (*claimed).stage()) };
-            self.ask_to_mute(core, MuteRequest { sender, receiver: dest, target: stage, source: false }, stage_full);
+            self.note_sent(core, sender, (dest, stage, size), stage_full, pressed);
+        } else if counts && self.firing.get() && dest == self.id {
+            // A timer has sent this message. The receiver therefore earns no credit by handling it.
+            // SAFETY: in RUNTIME; short borrow.
+            unsafe { self.core() }.accounts.charge(stage, size, false);
         }
-        let pressed = dest != self.id && receiver.pressed.load(Ordering::Relaxed);
-        if pressed && open.in_handler && !claimed.is_null() {
-            // SAFETY: as above.
-            let (core, sender) = unsafe { (self.core(), (*claimed).stage()) };
-            if core.accounts.charge(sender, size) {
-                self.ask_to_mute(core, MuteRequest { sender, receiver: dest, target: stage, source: true }, false);
-            }
-        }
-        if pressed || queue_full || some_stage_full || open.wants_causes {
+        if counts || some_stage_full || open.wants_causes {
             // Every send to this worker comes this way, so the sender is found that is to be muted, and the cause is put down.
             log.end.store(ptr::null_mut(), Ordering::Relaxed);
         } else {
@@ -256,25 +255,66 @@ impl Worker {
 
     /// A dedicated worker opens no logs to others: its handlers may block for as long as they like, the monitor takes
     /// nothing over from it, and so what they have sent would wait in a log for their end. It has sent to an actor of `stage`.
-    fn posted_from_dedicated(&self, stage: u16) {
+    fn posted_from_dedicated(&self, stage: u16, size: usize) {
         let claimed = self.tenure.claimed();
-        // The private route of a dedicated worker is that of its start, because it hands no log over and so learns of no departures.
+        // A dedicated worker hands no log over and learns of no departures. Its private route is therefore that of its start.
         let dest = self.system.route[usize::from(stage)].load(Ordering::Relaxed);
-        if self.tenure.is_user() && !claimed.is_null() && self.system.is_full(dest, stage) {
+        let stage_full = self.system.full[stage as usize].is_full();
+        let pressed = self.pressed_for(dest, stage);
+        if self.tenure.is_user() && !claimed.is_null() && (stage_full || pressed.is_some() || self.holding.get()) {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
-            let stage_full = self.system.full[stage as usize].is_full();
-            let request = MuteRequest { sender, receiver: dest, target: stage, source: true };
-            self.with_core(|core| self.ask_to_mute(core, request, stage_full));
+            self.with_core(|core| self.note_sent(core, sender, (dest, stage, size), stage_full, pressed));
         }
     }
 
-    /// A stage has sent to a worker that is overloaded, or to a stage that is full. In RUNTIME.
-    fn ask_to_mute(&self, core: &mut Core, request: MuteRequest, stage_full: bool) {
-        core.mute_requests.push(request);
-        if stage_full && self.may_be_muted(core, request.sender) {
-            // Ends the gulp: what waits for that stage may be large.
-            self.tenure.signal.raise(Signal::TICK);
+    /// A handler has sent an urgent message. It counts, because its receiver's stage handles it as any other.
+    fn posted_in_lane(&self) {
+        let claimed = self.tenure.claimed();
+        if self.holding.get() && self.tenure.is_user() && !claimed.is_null() {
+            // SAFETY: the claimed record stays readable until the next one is claimed.
+            let sender = unsafe { (*claimed).stage() };
+            self.with_core(|core| core.accounts.charge(sender, 0, false));
+        }
+    }
+
+    /// Returns the pressed worker that gets the messages to `stage` of `dest`, if any. No stage is muted for its own worker, because that
+    /// would not help.
+    fn pressed_for(&self, dest: u16, stage: u16) -> Option<u16> {
+        let receiver = &self.system.offices[dest as usize];
+        // Relaxed: a worker that sees the flag late mutes a source late.
+        if dest != self.id && (receiver.pressed.load(Ordering::Relaxed) || receiver.overloaded.load(Ordering::Relaxed))
+        {
+            return Some(dest);
+        }
+        self.system.passes_on_to(stage)
+    }
+
+    /// Notes that a handler of stage `sender` has sent to a stage of worker `dest`. Asks to mute `sender` if that stage is full, or if
+    /// `sender` is a source and its messages reach the `pressed` worker. In RUNTIME.
+    fn note_sent(
+        &self,
+        core: &mut Core,
+        sender: u16,
+        (dest, target, size): (u16, u16, usize),
+        stage_full: bool,
+        pressed: Option<u16>,
+    ) {
+        if stage_full {
+            core.mute_requests.push(MuteRequest { sender, receiver: dest, target, source: None });
+            if self.may_be_muted(core, sender) {
+                // This ends the gulp, because the messages that wait for that stage may be large.
+                self.tenure.signal.raise(Signal::TICK);
+            }
+        }
+        let source = core.accounts.charge(sender, size, pressed.is_some());
+        if let (Some(receiver), Some(_)) = (pressed, source) {
+            core.mute_requests.push(MuteRequest { sender, receiver, target, source });
+        }
+        if let Some(receiver) = pressed
+            && self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed)
+        {
+            self.system.relays.note(sender, receiver);
         }
     }
 
@@ -329,7 +369,10 @@ pub(crate) fn post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
 /// Sends `mail` in `lane`.
 pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
     match current() {
-        Some(worker) if worker.system_id == to.system_word() => post_outside(&worker.system, to, lane, mail),
+        Some(worker) if worker.system_id == to.system_word() => {
+            post_outside(&worker.system, to, lane, mail);
+            worker.posted_in_lane();
+        }
         _ => post_elsewhere(to, lane, mail),
     }
 }
@@ -374,7 +417,7 @@ fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, ma
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: a whole record in a place with room for its cause, consumed once.
-    unsafe { post_record(system_for(to, lane), to, lane, record) };
+    unsafe { post_record(system_for(to, lane, record.as_ref().bytes()), to, lane, record) };
 }
 
 #[cold]
@@ -418,11 +461,11 @@ fn bounce_unwritten<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D, why
     unsafe { record::bounce(record, why) };
 }
 
-/// The system of `to`, once this thread need not wait any more to send there.
-fn system_for(to: RawAddress, lane: Lane) -> Option<Arc<SystemCore>> {
+/// The system of `to`, once this thread need not wait any more to send `bytes` bytes there.
+fn system_for(to: RawAddress, lane: Lane, bytes: usize) -> Option<Arc<SystemCore>> {
     let system = SystemCore::by_id(to.system())?;
     if lane == Lane::Normal && current().is_none() {
-        system.wait_while_overloaded(to.stage());
+        system.wait_while_overloaded(to.stage(), bytes as u64);
     }
     Some(system)
 }

@@ -1,9 +1,10 @@
 //! Suspended handlers: the futures of `async` handlers that were not ready at once.
 //!
-//! The handler's future is built and polled in a block that belongs to the thread. If it is ready (most
-//! are), it is dropped in place: nothing was allocated. If it is not, the block becomes the actor's until the handler has ended. The actor
-//! is *suspended*: the future borrows its state, so ordinary messages are put on its deferred list until the future is done. Wake-ups
-//! arrive as control mail.
+//! The handler's future is built and polled in a block of memory. Each thread keeps some blocks of up to 4 KiB for later handlers. A future
+//! that is ready at once (most are) is dropped in place, and the thread keeps its block. Such a handler allocates nothing if the thread had
+//! a block. If the future is not ready, the block belongs to the actor until the handler has ended. The actor is *suspended*: the future
+//! borrows the actor's state, and ordinary messages go to the actor's deferred list until the future is done. Wake-ups arrive as control
+//! mail.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
@@ -20,13 +21,15 @@ use crate::record::{CONTINUE, Outcome, RESUME, STOP};
 use crate::resident::{AsyncEnvelope, Cx, Poll, Resident};
 use crate::worker;
 
-/// The alignment and the least size of a block for a future. Sizes are powers of 2.
+/// The least alignment of a block. Blocks with a larger one are not kept.
 const BLOCK_ALIGN: usize = 16;
+/// The least size of a block. All sizes are powers of 2.
 const BLOCK_BYTES_MIN: usize = 128;
-/// The size of the largest blocks that are kept.
+/// The size of the largest blocks that a thread keeps.
 const BLOCK_BYTES_KEPT: usize = 4096;
+/// The number of sizes of blocks that a thread keeps.
 const SIZES: usize = (BLOCK_BYTES_KEPT / BLOCK_BYTES_MIN).ilog2() as usize + 1;
-/// Blocks of one size that a thread keeps, at most.
+/// The largest number of blocks of one size that a thread keeps.
 const KEPT_MAX: usize = 64;
 
 /// A block of memory for one future.
@@ -36,7 +39,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Returns a block that has room for `needed`.
+    /// Returns a block with room for `needed`: one that this thread has kept, or a new one.
     fn with_room_for(needed: Layout) -> Block {
         let size = needed.size().next_power_of_two().max(BLOCK_BYTES_MIN);
         let align = needed.align().max(BLOCK_ALIGN);
@@ -51,14 +54,14 @@ impl Block {
         Block { at, layout }
     }
 
-    /// Returns the place where blocks of this kind are kept, if they are.
+    /// Returns the index in [`KEPT`] for blocks of this size and alignment. Returns `None` if such blocks are not kept.
     fn place(size: usize, align: usize) -> Option<usize> {
         (size <= BLOCK_BYTES_KEPT && align == BLOCK_ALIGN).then(|| (size / BLOCK_BYTES_MIN).ilog2() as usize)
     }
 
-    /// Keeps the block for the next handler of this thread.
+    /// Keeps the block for a later handler of this thread, or frees it.
     fn keep(self) {
-        // At thread exit there is no next handler, and the block is freed.
+        // At thread exit `KEPT` may be gone. The block is then freed.
         if let Some(kept) = Block::place(self.layout.size(), self.layout.align()) {
             let mut block = Some(self);
             let _ = KEPT.try_with(|spare| {
@@ -73,13 +76,13 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout.
+        // SAFETY: `with_room_for` has allocated the block with this layout.
         unsafe { dealloc(self.at.as_ptr(), self.layout) };
     }
 }
 
 thread_local! {
-    /// Blocks for the next async handlers of this thread, by size.
+    /// Free blocks for the async handlers of this thread, by size.
     static KEPT: RefCell<[Vec<Block>; SIZES]> = const { RefCell::new([const { Vec::new() }; SIZES]) };
 }
 
@@ -94,7 +97,7 @@ pub(crate) struct Suspended {
 unsafe impl Send for Suspended {}
 
 impl Suspended {
-    /// Builds the future that `make` returns, in a block.
+    /// Builds the future that `make` returns in a block.
     ///
     /// # Safety
     /// What the future borrows must live until the Suspended is dropped.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use crate::address::{Address, RawAddress};
+use crate::backpressure::relays::Relays;
 use crate::cell::Cell;
 use crate::config::{Config, StageChoice, limits};
 use crate::core::Core;
@@ -66,11 +67,13 @@ pub struct SystemCore {
     pub(crate) id: u16,
     pub(crate) config: Config,
     pub(crate) offices: Offices,
-    /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage. That worker then counts a
+    /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage, and that inbox counts the
     /// departure.
     pub(crate) route: Box<[AtomicU16]>,
     /// Stages for which too much is put aside.
     pub(crate) full: Box<[Fullness]>,
+    /// Which stages pass on what they get to an overloaded worker.
+    pub(crate) relays: Relays,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
     pub(crate) lookout: Lookout,
@@ -78,14 +81,14 @@ pub struct SystemCore {
     /// The number of workers that are awake in the lower 32 bits, and the number of wake-ups above them.
     pub(crate) active: AtomicU64,
     pub(crate) parked: AtomicUsize,
-    /// Workers that have nothing to do.
+    /// The set of idle workers.
     pub(crate) idle: IdleWorkers,
-    /// Nanoseconds that a wake-up takes.
+    /// The time of a wake-up in nanoseconds.
     pub(crate) wake_ns: u64,
-    /// Threads that run at one time.
+    /// The number of threads that can run at one time. With 1 worker, and in simulation, this is the number of workers.
     pub(crate) cores: usize,
-    /// Timers, suspended handlers and muted stages: they keep a system from being idle while no worker is awake. This counter is for
-    /// threads that are not workers, because each worker has its own.
+    /// Timers, suspended handlers and muted stages that threads other than workers have begun, less those that they have ended. Each worker
+    /// has a counter of its own. A system without awake workers is idle only if the sum of all these counters is 0.
     pub(crate) open: AtomicIsize,
     pub(crate) quiet: Mutex<()>,
     pub(crate) became_quiet: Condvar,
@@ -229,6 +232,7 @@ impl SystemCore {
                 })
                 .collect(),
             full: (0..stages).map(|_| Fullness::default()).collect(),
+            relays: Relays::new(stages),
             clock: if config.simulated.is_some() {
                 Clock::Virtual(AtomicU64::new(0))
             } else {
@@ -239,7 +243,7 @@ impl SystemCore {
             active: AtomicU64::new(0),
             parked: AtomicUsize::new(0),
             idle: IdleWorkers::of(config.workers),
-            // Nobody is woken in a system of one worker, or in simulation.
+            // With 1 worker, and in simulation, no thread is woken to share work.
             wake_ns: if config.workers > 1 && config.simulated.is_none() { costs::wake_ns() } else { 10_000 },
             cores: if config.workers > 1 && config.simulated.is_none() { costs::cores() } else { config.workers },
             open: AtomicIsize::new(0),
@@ -299,9 +303,9 @@ impl SystemCore {
         Ok(system)
     }
 
-    /// Returns the present route, for a worker that begins.
+    /// Returns the present route for a new worker.
     pub(crate) fn route_for(&self, worker: u16) -> Route {
-        // Workers with actors of their own keep their stages for ever.
+        // The stages of dedicated workers never move.
         let departures = |id: usize| if id < self.config.workers { self.offices[id].lock().departures } else { 0 };
         let departures = (0..self.offices.len()).map(departures).collect();
         // Acquire: pairs with the Release of the worker that moved the stage.

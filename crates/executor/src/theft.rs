@@ -7,7 +7,7 @@
 //! and the victim's message path pays nothing. (A victim that is stuck in a handler cannot answer: then the monitor
 //! gives its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
 //!
-//! A busy worker does not wait to be asked: at each boundary it offers about half of its work to an idle worker, if that is worth the
+//! A busy worker does not wait for requests. After each gulp, it gives about half of its work to an idle worker, if that is worth the
 //! hand-over ([`crate::scheduler::policy`]). The stages move in the same way.
 
 use std::sync::atomic::Ordering::{self, Relaxed};
@@ -22,9 +22,7 @@ use crate::segment::Chain;
 use crate::signal::Signal;
 use crate::worker::Worker;
 
-/// A victim's pause after a look through its queue that was in vain, or that moved fine messages, as a multiple of the look's time.
-const SHARE_OF_TIME: u64 = 8;
-/// Other workers that a thief looks at each time it has nothing to do, at most. Each look is a cache miss.
+/// The largest number of workers that a thief looks at when it becomes idle. Each look is a cache miss.
 const LOOKED_AT_MAX: usize = 16;
 /// How often the victim tries for the thief's lock before it keeps its stages.
 const LOCK_ATTEMPTS_MAX: u32 = 64;
@@ -47,7 +45,7 @@ impl Worker {
                     let shown = &system.offices[usize::from(*other)].shown;
                     let (surplus, average_ns) = (shown.surplus.load(Relaxed), shown.average_ns.load(Relaxed));
                     let backlog = Backlog::of(surplus, average_ns);
-                    // A victim of fine messages that pauses would leave its gulp in vain.
+                    // A victim with fine messages that makes a pause would end its gulp in vain.
                     policy::asks(backlog) && (!backlog.is_fine() || shown.next_theft_ns.load(Relaxed) <= now_ns)
                 })
         };
@@ -80,7 +78,8 @@ impl Worker {
         inbox.signal.raise(Signal::THIEF);
     }
 
-    /// Answers the first thief that waits. In RUNTIME.
+    /// Answers the requests in the inbox. Gives all of its stages to a worker that has asked for all after a trial in vain. Otherwise gives
+    /// about half of what waits to the first thief, if that is worth the hand-over and the thief is still idle. In RUNTIME.
     #[cold]
     pub(crate) fn give_to_thief(&self) {
         let (thieves, gathers) = {
@@ -98,19 +97,19 @@ impl Worker {
         }
         let Some(&thief) = thieves.first() else { return };
         let start_ns = system.now_ns();
-        // In simulation nothing costs anything, so the victim tries every request.
+        // A simulation has no costs, and the victim therefore tries every request.
         let simulated = system.simulation.is_some();
         let may = simulated
             || start_ns >= self.office().shown.next_theft_ns.load(Relaxed) && !self.keeps_fine_work(self.backlog());
         let is_worth_it = |waiting| simulated || policy::is_worth_sharing(waiting, 0, Idle::Watching, system.wake_ns);
-        // Another worker may have reached the thief first.
+        // Another worker may already have given work to the thief.
         let still_idle = || simulated || system.idle.remove(thief, Idle::Watching);
         if !may || !self.give_half(start_ns, is_worth_it, || still_idle().then_some(thief)) {
             self.ledger.steal_no_candidate.add(1);
         }
     }
 
-    /// Gives about half of what waits to an idle worker. In RUNTIME, at a boundary.
+    /// Gives about half of what waits to an idle worker, if that is worth the hand-over. In RUNTIME, between two gulps.
     #[cold]
     pub(crate) fn offer(&self, idle: Idle, start_ns: u64, lasts_ns: u64) {
         let is_worth_it = |waiting| policy::is_worth_sharing(waiting, lasts_ns, idle, self.system.wake_ns);
@@ -123,7 +122,7 @@ impl Worker {
         });
     }
 
-    /// Begins a trial: this worker gives fine work to `worker`, to see whether that helps.
+    /// Begins a trial: this worker gives fine work to `worker` and measures whether that helps.
     fn begin_trial(&self, worker: u16, since_ns: u64) {
         let (handled, crossed_bytes) = (self.handled_in_all(), self.crossed_bytes.get());
         // SAFETY: in RUNTIME; short borrow.
@@ -138,7 +137,8 @@ impl Worker {
         self.ledger.adoptions.get() + self.system.offices[usize::from(worker)].ledger.adoptions.get()
     }
 
-    /// Ends a trial, at a checkup. After a trial in vain, the other worker gives all that it has back, and the next trial comes later.
+    /// Ends a trial that has lasted long enough, at a checkup. After a trial in vain, this worker asks the other worker for all of its
+    /// stages, and the next trial comes later.
     pub(crate) fn end_trial(&self, now_ns: u64) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
@@ -146,14 +146,14 @@ impl Worker {
         let crossed = (self.crossed_bytes.get() - trial.crossed_bytes) / self.record_bytes.get();
         let handled = self.handled_in_all().wrapping_sub(trial.handled).max(1);
         let average_ns = (self.ledger.busy_ns.get() - trial.busy_ns) / handled;
-        // A stage that was adopted again came back by itself.
+        // An adoption by one of the two workers shows that a stage came back by itself.
         let came_back = self.adoptions_with(trial.worker) > trial.adoptions;
         let in_vain = came_back || policy::was_in_vain(handled, crossed, trial.average_ns, average_ns);
         core.trial_ns = policy::trial_ns(core.trial_ns, in_vain);
         if in_vain {
             core.fine_after_ns = now_ns + core.trial_ns;
             let mut inbox = self.system.offices[usize::from(trial.worker)].lock();
-            // A worker that rests is not asked, because its stages are adopted.
+            // An idle worker is not asked, because other workers adopt its stages.
             if inbox.presence == Presence::Awake {
                 inbox.gathers = Some(self.id);
                 inbox.signal.raise(Signal::THIEF);
@@ -161,7 +161,8 @@ impl Worker {
         }
     }
 
-    /// Gives about half of what waits. Returns false if less waits than it seemed, if all of it is of 1 stage, or if no worker can take it.
+    /// Gives about half of what waits to the worker that `to` returns. Returns false if nothing has moved: if `is_worth_it` refuses the
+    /// measured backlog, if all of it belongs to 1 stage, if `to` finds no worker, or if that worker's inbox stays locked.
     fn give_half(
         &self,
         start_ns: u64,
@@ -176,24 +177,23 @@ impl Worker {
                 self.begin_trial(thief, start_ns);
             }
             gave = self.give(StageSet::of(&stages, self.system.route.len(), thief));
-            // `to` has taken the thief out of the set of idle workers. No worker would find it again before it was woken.
+            // `to` has taken the thief out of the set of idle workers. Without this, no worker would find it there until it wakes.
             if !gave && self.system.offices[usize::from(thief)].lock().presence == Presence::Parked {
                 self.system.idle.insert(thief, Idle::Parked);
             }
         }
         if !gave || waiting.is_fine() {
-            // The look was in vain, or cost about as much as the messages that moved: the next look comes after a pause.
+            // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes after a pause.
             let end_ns = self.system.now_ns();
-            self.office().shown.next_theft_ns.store(end_ns + (end_ns - start_ns) * SHARE_OF_TIME, Relaxed);
+            self.office().shown.next_theft_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
         }
         gave
     }
 
-    /// Moves stages with their records to the thief.
-    /// Returns false if the thief's inbox was locked all the time. Nothing has moved then.
+    /// Moves stages with their records to the thief. Returns false if the thief's inbox stayed locked. No stage has moved then.
     fn give(&self, given: StageSet) -> bool {
         let thief = given.thief;
-        // What was sent before goes before the stages (I2).
+        // All messages that were sent before the move are handed over before the stages (I2).
         self.flush();
         let mut loot = self.extract(|stage| given.contains(stage));
         let mut attempts = 0;
@@ -266,13 +266,13 @@ impl Worker {
         self.note_own_stages();
     }
 
-    /// Returns the work that waits, estimated by the kinds of the messages. Also returns whole stages with about half of it: none if all of
-    /// it is of 1 stage.
+    /// Returns the work that waits, estimated by the kinds of the messages, and whole stages with about half of it. Returns no stages if
+    /// all of the work belongs to 1 stage.
     fn choose_stages(&self) -> (Backlog, Vec<u16>) {
         let system = &self.system;
         let average_ns = self.average_ns.get() as f64;
         let (mut messages, mut ns) = (0, 0.0);
-        // Stages of actors with threads of their own have no entry, because their numbers come behind all others.
+        // The stages of dedicated workers have no entry, because their numbers come after all others.
         let mut waiting = vec![0.0; system.config.stages + system.config.links];
         self.for_each_waiting(|record| {
             // SAFETY: records of the own queue.
@@ -334,7 +334,7 @@ struct StageSet {
 }
 
 impl StageSet {
-    /// These of a system with so many stages.
+    /// Creates the set of the `given` stages for `thief`, in a system with `stages` stages.
     fn of(given: &[u16], stages: usize, thief: u16) -> Self {
         let mut words = vec![0; stages.div_ceil(64)];
         for stage in given {

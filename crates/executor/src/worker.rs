@@ -84,9 +84,9 @@ pub(crate) struct Worker {
     pub(crate) unwritten: StdCell<bool>,
     /// How much was handled when there was nothing to be written.
     pub(crate) written_at: StdCell<u64>,
-    /// Records are put aside for some stage, or accounts are kept: gulps look at the stage of each record.
+    /// Some stage is in `Core::holds`, or accounts are kept. Gulps then look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
-    /// Records are put aside for some stage.
+    /// Some stage is in `Core::holds`.
     pub(crate) holds: StdCell<bool>,
     /// The last thing taken in was mail of the system or urgent lane.
     pub(crate) lanes_ran: StdCell<bool>,
@@ -95,29 +95,32 @@ pub(crate) struct Worker {
     /// Messages handled since the counters were last written.
     pub(crate) handled: StdCell<u64>,
     pub(crate) beat_counted: StdCell<u64>,
-    /// `handled` at the last look at the clock, and how many more messages until the next one.
+    /// The value of `handled` at the last look at the clock.
     pub(crate) looked: StdCell<u64>,
+    /// The number of messages between that look and the next one.
     pub(crate) look_messages: StdCell<u64>,
-    /// Nanoseconds that a message takes, as of the last look.
+    /// The average time of a message in nanoseconds, as of the last look.
     pub(crate) average_ns: StdCell<u64>,
-    /// Nanoseconds that the next messages take each, at least: by the kind of the next message.
+    /// The time of each of the next messages in nanoseconds: `average_ns`, or the estimate for the next message's kind if that is larger.
     pub(crate) next_ns: StdCell<u64>,
-    /// Bytes of a record, as of the last look.
+    /// The average size of a record in bytes, as of the last look.
     pub(crate) record_bytes: StdCell<u64>,
     /// How often it was asked what waits for it when it said so.
     pub(crate) census_given: StdCell<u64>,
     pub(crate) nested: StdCell<usize>,
-    /// The time (nanoseconds) of the first look at the clock for nested calls since the last boundary; 0: there was none yet.
+    /// The time of the first look at the clock for nested calls in this gulp (nanoseconds of the system's clock), or 0 before that look.
     pub(crate) nested_since_ns: StdCell<u64>,
     pub(crate) newborns: Newborns,
     /// Its `beat` when it last handed mail to a watching worker.
     pub(crate) handed_over: StdCell<u64>,
-    /// Bytes of records that it has handed over to other workers.
+    /// The bytes of records that it has handed over to other workers.
     pub(crate) crossed_bytes: StdCell<u64>,
-    /// Its `beat` when it last woke another worker.
+    /// Its `beat` when it last handed mail to a parked worker, or `u64::MAX`.
     pub(crate) woke_at: StdCell<u64>,
-    /// The number of messages that it had handled in all when it rested last.
+    /// The number of messages that it had handled in all at the end of its last idle time.
     pub(crate) rested: StdCell<u64>,
+    /// A timer's task runs: what it sends is sent by no stage.
+    pub(crate) firing: StdCell<bool>,
     /// It delivers one message at a time: see `deliveries.rs`.
     pub(crate) single: StdCell<bool>,
     /// Children started nested below the start that runs.
@@ -141,10 +144,10 @@ pub(crate) struct Worker {
     pub(crate) stages: u16,
     pub(crate) full_fence: bool,
     pub(crate) office: *const Office,
-    /// Which worker runs a stage, as of the last boundary: constant between two flushes, which keeps the order of
+    /// The private route. Between two flushes, an entry changes only while all logs to other workers are closed, which keeps the order of
     /// messages (I2, proof in `boundary.rs`).
     pub(crate) route: UnsafeCell<Route>,
-    /// The next flush brings the route up to date and takes the inbox with it.
+    /// The next flush updates the route and then takes the mail.
     pub(crate) stale: StdCell<bool>,
     /// Stages that children are put on.
     pub(crate) near: UnsafeCell<Vec<u16>>,
@@ -211,6 +214,7 @@ impl Worker {
             crossed_bytes: StdCell::new(0),
             woke_at: StdCell::new(u64::MAX),
             rested: StdCell::new(0),
+            firing: StdCell::new(false),
             single: StdCell::new(false),
             family: StdCell::new(0),
             late_starts: StdCell::new((0, 0)),
@@ -226,7 +230,7 @@ impl Worker {
             full_fence: !barrier::asymmetric(),
             office,
             route: UnsafeCell::new(system.route_for(id)),
-            // The first flush takes the inbox, as after every change of the route.
+            // The first flush takes the mail, as after every update of the route.
             stale: StdCell::new(true),
             near: UnsafeCell::new(Vec::new()),
             logs: (0..system.offices.len()).map(|_| Log::closed()).collect(),

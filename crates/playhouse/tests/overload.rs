@@ -77,6 +77,8 @@ struct Producer {
     flow: InFlight,
     next: u64,
     end: u64,
+    /// Items sent by each handler.
+    batch: u64,
     stop: Arc<AtomicBool>,
 }
 
@@ -87,12 +89,11 @@ struct Produce;
 
 impl Handler<Produce> for Producer {
     fn handle(&mut self, _: Produce, ctx: &mut Context<Self>) {
-        const BATCH: u64 = 100;
         if self.next >= self.end || self.stop.load(Ordering::Relaxed) {
             return;
         }
-        self.flow.sent(BATCH);
-        for _ in 0..BATCH {
+        self.flow.sent(self.batch);
+        for _ in 0..self.batch {
             self.to.tell(Item(self.next));
             self.next += 1;
         }
@@ -112,10 +113,14 @@ struct Flood {
 
 /// A producer on stage 1 (worker 1), a consumer on stage 0 (worker 0).
 fn flood(system: &System, work_us: u64, end: u64) -> Flood {
+    flood_by(system, work_us, end, 100)
+}
+
+fn flood_by(system: &System, work_us: u64, end: u64, batch: u64) -> Flood {
     let (flow, handled, stop) = (InFlight::default(), Arc::default(), Arc::default());
     let consumer = Consumer { work_us, flow: flow.clone(), next: 0, handled: Arc::clone(&handled), to: None };
     let to = system.spawn_with(on_stage(0), consumer);
-    let producer = Producer { to, flow: flow.clone(), next: 0, end, stop: Arc::clone(&stop) };
+    let producer = Producer { to, flow: flow.clone(), next: 0, end, batch, stop: Arc::clone(&stop) };
     system.spawn_with(on_stage(1), producer).tell(Produce);
     Flood { flow, handled, stop }
 }
@@ -147,7 +152,7 @@ fn the_backlog_of_a_consumer_that_blocks_stays_bounded() {
         blocker.tell(support::Do::this(move |_| turnstile.pass()));
         gate.wait_entered();
         let stop = Arc::default();
-        let producer = Producer { to, flow: flow.clone(), next: 0, end: 4_000_000, stop };
+        let producer = Producer { to, flow: flow.clone(), next: 0, end: 4_000_000, batch: 100, stop };
         system.spawn_with(on_stage(1), producer).tell(Produce);
         // Until nothing more is sent, for as long as many asks take.
         let adder = system.spawn_with(on_stage(2), Adder);
@@ -299,27 +304,153 @@ fn actors_that_flood_each_other_go_on_beside_one_that_waits_for_a_stuck_handler(
 
 #[test]
 fn a_pipeline_is_slowed_from_its_slow_end_to_its_start() {
-    finishes(|| {
-        let system = pinned(3);
-        let flows: [InFlight; 2] = Default::default();
-        let handled: Arc<AtomicU64> = Arc::default();
-        let slow = Consumer { work_us: 4, flow: flows[1].clone(), next: 0, handled: Arc::clone(&handled), to: None };
-        let slow = system.spawn_with(on_stage(0), slow);
-        let middle = Consumer {
-            work_us: 0,
-            flow: flows[0].clone(),
-            next: 0,
-            handled: Arc::default(),
-            to: Some((slow, flows[1].clone())),
-        };
-        let to = system.spawn_with(on_stage(1), middle);
-        let producer = Producer { to, flow: flows[0].clone(), next: 0, end: 1_000_000, stop: Arc::default() };
-        system.spawn_with(on_stage(2), producer).tell(Produce);
-        system.run_until_idle();
-        assert_eq!(handled.load(Ordering::Relaxed), 1_000_000);
-        for (flow, what) in flows.iter().zip(["before the middle", "before the slow end"]) {
-            assert!(flow.peak() < BOUND, "{} messages {what}", flow.peak());
+    // The producer has a worker of its own, or is on that of the middle.
+    for producer in [2, 4] {
+        finishes(move || pipeline(producer));
+    }
+}
+
+fn pipeline(producer_stage: u16) {
+    let system = pinned(3);
+    let flows: [InFlight; 2] = Default::default();
+    let handled: Arc<AtomicU64> = Arc::default();
+    let slow = Consumer { work_us: 4, flow: flows[1].clone(), next: 0, handled: Arc::clone(&handled), to: None };
+    let slow = system.spawn_with(on_stage(0), slow);
+    let middle = Consumer {
+        work_us: 0,
+        flow: flows[0].clone(),
+        next: 0,
+        handled: Arc::default(),
+        to: Some((slow, flows[1].clone())),
+    };
+    let to = system.spawn_with(on_stage(1), middle);
+    let producer = Producer { to, flow: flows[0].clone(), next: 0, end: 1_000_000, batch: 100, stop: Arc::default() };
+    system.spawn_with(on_stage(producer_stage), producer).tell(Produce);
+    system.run_until_idle();
+    assert_eq!(handled.load(Ordering::Relaxed), 1_000_000);
+    for (flow, what) in flows.iter().zip(["before the middle", "before the slow end"]) {
+        assert!(flow.peak() < BOUND, "{} messages {what}", flow.peak());
+    }
+    system.shutdown().unwrap();
+}
+
+/// Sends an item at each tick of a timer.
+struct Ticker {
+    to: ActorRef<Adder>,
+    flow: InFlight,
+    handled: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Actor for Ticker {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.send_every(Duration::from_millis(1), Produce);
+    }
+}
+
+impl Handler<Produce> for Ticker {
+    fn handle(&mut self, _: Produce, ctx: &mut Context<Self>) {
+        if self.stop.load(Ordering::Relaxed) {
+            return ctx.stop();
         }
+        self.flow.sent(1);
+        self.to.tell(Slow { flow: self.flow.clone(), handled: Arc::clone(&self.handled) });
+    }
+}
+
+/// An item that takes 3 us.
+#[derive(Message)]
+struct Slow {
+    flow: InFlight,
+    handled: Arc<AtomicU64>,
+}
+
+impl Handler<Slow> for Adder {
+    fn handle(&mut self, slow: Slow, _: &mut Context<Self>) {
+        spin(3);
+        slow.flow.handled();
+        slow.handled.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn actors_that_send_at_each_tick_of_a_timer_are_slowed() {
+    finishes(|| {
+        let system = pinned(2);
+        let flow = InFlight::default();
+        let (handled, stop): (Arc<AtomicU64>, Arc<AtomicBool>) = Default::default();
+        let to = system.spawn_with(on_stage(0), Adder);
+        for _ in 0..1_500 {
+            let (flow, handled, stop) = (flow.clone(), Arc::clone(&handled), Arc::clone(&stop));
+            system.spawn_with(on_stage(1), Ticker { to, flow, handled, stop });
+        }
+        while handled.load(Ordering::Relaxed) < 400_000 {
+            std::thread::yield_now();
+        }
+        stop.store(true, Ordering::Relaxed);
+        system.run_until_idle();
+        assert!(flow.peak() < BOUND / 4, "{} messages at one time", flow.peak());
+        system.shutdown().unwrap();
+    });
+}
+
+/// Sends each ball on to the other one, until told to end.
+struct Juggler {
+    other: Option<ActorRef<Juggler>>,
+    balls: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Actor for Juggler {}
+
+#[derive(Message)]
+struct Partner(ActorRef<Juggler>);
+
+impl Handler<Partner> for Juggler {
+    fn handle(&mut self, Partner(other): Partner, _: &mut Context<Self>) {
+        self.other = Some(other);
+    }
+}
+
+impl Handler<Ball> for Juggler {
+    fn handle(&mut self, ball: Ball, _: &mut Context<Self>) {
+        self.balls.fetch_add(1, Ordering::Relaxed);
+        spin(5);
+        if let (Some(other), false) = (self.other, self.stop.load(Ordering::Relaxed)) {
+            other.tell(ball);
+        }
+    }
+}
+
+#[test]
+fn sources_go_on_beside_a_backlog_that_never_ends() {
+    const BALLS: u64 = 2_000;
+    const ITEMS: u64 = 20_000;
+    finishes(|| {
+        let system = pinned(2);
+        let (balls, stop): (Arc<AtomicU64>, Arc<AtomicBool>) = Default::default();
+        let juggler = |stage| {
+            let juggler = Juggler { other: None, balls: Arc::clone(&balls), stop: Arc::clone(&stop) };
+            system.spawn_with(on_stage(stage), juggler)
+        };
+        let jugglers = [0, 1].map(juggler);
+        jugglers[0].tell(Partner(jugglers[1]));
+        jugglers[1].tell(Partner(jugglers[0]));
+        // Some 5 ms of work for each worker, which go to and fro.
+        for ball in 0..BALLS {
+            jugglers[(ball % 2) as usize].tell(Ball([0; 28]));
+        }
+        // The second source owes more with each handler than a worker ever saves for sources.
+        let floods = [100, 10_000].map(|batch| flood_by(&system, 0, ITEMS, batch));
+        let adder = system.spawn_with(on_stage(2), Adder);
+        while floods.iter().any(|flood| flood.handled.load(Ordering::Relaxed) < ITEMS) {
+            assert_eq!(adder.ask(Increment(1)).wait(), Ok(2));
+        }
+        // Each 100 items wait behind the balls of one worker; without admission, it is 10 times as many.
+        let balls = balls.load(Ordering::Relaxed);
+        assert!(balls < 300 * ITEMS, "{balls} balls were handled meanwhile");
+        stop.store(true, Ordering::Relaxed);
+        system.run_until_idle();
         system.shutdown().unwrap();
     });
 }

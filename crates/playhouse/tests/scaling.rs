@@ -1,4 +1,4 @@
-//! Work comes to every worker, and a standing backlog slows nobody down.
+//! Work reaches every worker, and a standing backlog slows no sender down.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::task::Poll;
 use playhouse::prelude::*;
 use support::finishes;
 
-/// About a nanosecond each.
+/// Runs `steps` steps of about 1 ns each.
 fn work(steps: u64) {
     let mut x = steps;
     for step in 0..steps {
@@ -23,6 +23,7 @@ struct Walker {
     others: Vec<ActorRef<Walker>>,
     next: usize,
     handled: u64,
+    steps: u64,
 }
 
 #[actor]
@@ -35,7 +36,7 @@ impl Walker {
     #[message]
     fn token(&mut self, hops_left: u32) {
         self.handled += 1;
-        work(2_000);
+        work(self.steps);
         if hops_left > 0 {
             self.next = (self.next * 5 + 3) % self.others.len();
             self.others[self.next].tell(Token(hops_left - 1));
@@ -50,26 +51,29 @@ impl Walker {
 
 #[test]
 fn a_program_with_a_fixed_number_of_messages_is_never_muted() {
-    const TOKENS: usize = 3_000;
-    const HOPS: u32 = 20;
-    finishes(|| {
-        // Without stealing, so that half of the messages go from worker to worker to the end.
-        let system = System::builder().workers(2).stealing(Stealing::None).start().unwrap();
-        let walker = |number| Walker { others: Vec::new(), next: number, handled: 0 };
-        let walkers: Vec<_> = (0..512).map(|number| system.spawn(walker(number))).collect();
-        for walker in &walkers {
-            walker.tell(Meet(walkers.clone()));
-        }
-        system.run_until_idle();
-        for token in 0..TOKENS {
-            walkers[token % walkers.len()].tell(Token(HOPS));
-        }
-        system.run_until_idle();
-        let handled: u64 = walkers.iter().map(|walker| walker.ask(Handled).wait().unwrap()).sum();
-        assert_eq!(handled, TOKENS as u64 * u64::from(HOPS + 1));
-        assert_eq!(system.stats().total.mutes, 0);
-        system.shutdown().unwrap();
-    });
+    // 3 ms of work for each worker, and more than 6 MiB.
+    for (tokens, hops, steps) in [(3_000, 20, 2_000), (300_000, 10, 0)] {
+        finishes(move || walk(tokens, hops, steps));
+    }
+}
+
+fn walk(tokens: usize, hops: u32, steps: u64) {
+    // Without stealing, half of the messages go to the other worker until the end.
+    let system = System::builder().workers(2).stealing(Stealing::None).start().unwrap();
+    let walker = |number| Walker { others: Vec::new(), next: number, handled: 0, steps };
+    let walkers: Vec<_> = (0..512).map(|number| system.spawn(walker(number))).collect();
+    for walker in &walkers {
+        walker.tell(Meet(walkers.clone()));
+    }
+    system.run_until_idle();
+    for token in 0..tokens {
+        walkers[token % walkers.len()].tell(Token(hops));
+    }
+    system.run_until_idle();
+    let handled: u64 = walkers.iter().map(|walker| walker.ask(Handled).wait().unwrap()).sum();
+    assert_eq!(handled, tokens as u64 * u64::from(hops + 1));
+    assert_eq!(system.stats().total.mutes, 0);
+    system.shutdown().unwrap();
 }
 
 struct Servant;
@@ -83,7 +87,7 @@ impl Servant {
     }
 }
 
-/// Asks all servants, and again when all have answered.
+/// Asks all servants, and begins the next round when all have answered.
 struct Master {
     servants: Vec<ActorRef<Servant>>,
     rounds_left: u64,
@@ -128,12 +132,12 @@ impl Master {
 fn rounds_of_a_few_hundred_microseconds_are_shared_by_two_workers() {
     const ROUNDS: u64 = 100;
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        // No second core: a second worker would only displace the first.
+        // Without a second core, a second worker would only displace the first one.
         return;
     }
     finishes(|| {
         let system = System::builder().workers(2).start().unwrap();
-        // All of them on stages of one worker, at first.
+        // At first, all servants are on stages of one worker.
         let spawn = |number: u16| system.spawn_with(support::on_stage(2 * (number % 16)), Servant);
         let servants: Vec<_> = (0..64).map(spawn).collect();
         let master = Master { servants, rounds_left: 0, open: 0, answers: 0 };
@@ -151,7 +155,7 @@ struct Node;
 
 #[actor]
 impl Node {
-    /// Counts the leaves below it. Asks both children at one time.
+    /// Counts the leaves of its subtree. Asks both children at the same time.
     #[message]
     async fn leaves(&mut self, depth: u32, ctx: &mut Context<Self>) -> u64 {
         work(20_000);

@@ -1,4 +1,4 @@
-//! Bursts: many messages at once, then nothing for a while.
+//! Bursts: many messages at once, and then a pause.
 
 use std::thread;
 use std::time::Duration;
@@ -25,14 +25,14 @@ pub(crate) const BURSTY: Pattern = Pattern {
     threads: |count, watch, load| threads(count, watch, &Plan::of(load)),
 };
 
-/// The pause between bursts, after the last message was handled.
+/// The pause between bursts. It begins when the last message has been handled.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The size of one run.
 struct Plan {
     sources: u32,
     targets: u32,
-    /// Messages of each source in a burst.
+    /// The number of messages of each source in a burst.
     sends: u32,
     bursts: u64,
     work: Work,
@@ -48,24 +48,24 @@ impl Plan {
         Self { sources, targets, sends, bursts, work: load.work }
     }
 
-    /// Messages of a burst.
+    /// Returns the number of messages in a burst.
     fn messages(&self) -> u32 {
         self.sources * self.sends
     }
 
-    /// The targets of a source's messages.
+    /// Returns the targets of a source's messages.
     fn targets_of(&self, source: u32) -> impl Iterator<Item = u32> {
         let targets = self.targets;
         (source * self.sends..(source + 1) * self.sends).map(move |message| message % targets)
     }
 
-    /// The state of the target of this number.
+    /// Creates the state of the target of this number.
     fn target(&self, number: u32, goal: &Goal) -> Counter {
         let quota = self.messages() / self.targets + u32::from(number < self.messages() % self.targets);
         Counter { work: self.work, quota: quota.into(), got: 0, goal: goal.clone() }
     }
 
-    /// Runs all bursts; `idle` waits after each until nothing is left to do.
+    /// Runs all bursts. `idle` waits before each of them until the system is idle.
     fn play(&self, watch: &mut Stopwatch, goal: &Goal, burst: impl Fn(), idle: impl Fn()) -> Result<(), Failure> {
         let parts = self.messages().min(self.targets).into();
         for burst_number in 0..self.bursts {
@@ -89,7 +89,7 @@ impl Plan {
 /// The state of a target, the same in all implementations.
 struct Counter {
     work: Work,
-    /// Messages in a burst.
+    /// The number of its messages in a burst.
     quota: u64,
     got: u64,
     goal: Goal,
@@ -148,7 +148,7 @@ async fn receive(mut counter: Counter, mut items: UnboundedReceiver<()>) -> u64 
     counter.got
 }
 
-/// Sends one message to each; a message that is lost shows in the counts.
+/// Sends one message to each receiver. A lost message shows in the counts.
 fn send_all(receivers: &[UnboundedSender<()>]) {
     for receiver in receivers {
         let _ = receiver.send(());
@@ -181,7 +181,7 @@ fn tokio(runtime: &Runtime, watch: &mut Stopwatch, plan: &Plan) -> Result<u64, F
     plan.check(results(runtime, tasks)?)
 }
 
-/// The targets have the numbers before those of the sources.
+/// A node: the targets have the numbers before those of the sources.
 enum Role {
     Source(Vec<u32>),
     Target(Counter),

@@ -1,4 +1,4 @@
-//! Clients and servers: each client asks one server after the other.
+//! Clients and servers: each client awaits the answer of one server before it asks the next one.
 
 use playhouse::prelude::*;
 use tokio::runtime::Runtime;
@@ -19,7 +19,7 @@ use crate::scaling::work::Work;
 pub(crate) const CLIENTS: Pattern = Pattern {
     name: "scaling-clients",
     op: "request",
-    summary: "1,000 clients ask random ones of 64 servers, each client one request after the other",
+    summary: "1,000 clients send requests to 64 servers at random; each client awaits an answer before its next request",
     playhouse: |system, watch, load| playhouse(system, watch, &Plan::of(load)),
     tokio: |runtime, watch, load| tokio(runtime, watch, &Plan::of(load)),
     threads: |count, watch, load| threads(count, watch, &Plan::of(load)),
@@ -29,7 +29,7 @@ pub(crate) const CLIENTS: Pattern = Pattern {
 struct Plan {
     clients: u32,
     servers: u32,
-    /// Requests of each client.
+    /// The number of requests of each client.
     requests: u64,
     work: Work,
 }
@@ -40,7 +40,7 @@ impl Plan {
         Self { clients, servers, requests: (load.ops(600) / u64::from(clients)).max(1), work: load.work }
     }
 
-    /// Compares with what the clients and the servers counted: a server answers `n` with `n + 1`, and a client asks for 1, 2, …
+    /// Checks the counts of the clients and the servers. A server answers `n` with `n + 1`, and a client asks for 1, 2, …
     fn check(&self, answers: u64, served: u64) -> Result<u64, Failure> {
         let clients = u64::from(self.clients);
         check("the sum of the answers", clients * self.requests * (self.requests + 3) / 2, answers)?;
@@ -89,7 +89,7 @@ impl Client {
     async fn ask_all(&mut self, requests: u64) {
         for number in 1..=requests {
             let server = self.servers[self.dice.pick(self.servers.len())];
-            // An ask that failed shows in the sum.
+            // A failed ask shows in the sum.
             self.answers += server.ask(Request(number)).await.unwrap_or(0);
         }
         self.goal.part_done();
@@ -167,7 +167,7 @@ enum Letter {
     Answer(u64),
 }
 
-/// The clients have the numbers before those of the servers.
+/// A node: the clients have the numbers before those of the servers.
 enum Role {
     Client { first_server: u32, servers: u32, dice: Dice, requests: u64, asked: u64, answers: u64, goal: Goal },
     Server(Server),

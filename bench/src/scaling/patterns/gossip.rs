@@ -18,7 +18,7 @@ use crate::scaling::work::Work;
 pub(crate) const GOSSIP_10000: Pattern = Pattern {
     name: "scaling-gossip-10000",
     op: "message",
-    summary: "10,000 actors pass 10,000 tokens to random ones of 8 neighbours; fewer tokens where the work leaves fewer than 5 visits each",
+    summary: "10,000 actors pass 10,000 tokens to random neighbours (8 each); with long work there are fewer tokens, with 5 visits each",
     playhouse: |system, watch, load| playhouse(system, watch, &Plan::uniform(load, 10_000)),
     tokio: |runtime, watch, load| tokio(runtime, watch, &Plan::uniform(load, 10_000)),
     threads: |count, watch, load| threads(count, watch, &Plan::uniform(load, 10_000)),
@@ -26,24 +26,24 @@ pub(crate) const GOSSIP_10000: Pattern = Pattern {
 
 pub(crate) const GOSSIP_100: Pattern = Pattern {
     name: "scaling-gossip-100",
-    summary: "100 actors pass 100 tokens to random ones of 8 neighbours",
+    summary: "100 actors pass 100 tokens to random neighbours (8 each)",
     playhouse: |system, watch, load| playhouse(system, watch, &Plan::uniform(load, 100)),
     tokio: |runtime, watch, load| tokio(runtime, watch, &Plan::uniform(load, 100)),
     threads: |count, watch, load| threads(count, watch, &Plan::uniform(load, 100)),
     ..GOSSIP_10000
 };
 
-/// The distance between two long messages, for a plan with long messages.
+/// The distance between two long messages, in messages, if a plan has long ones.
 const LONG_EVERY: u64 = 100;
 
 /// The size of one run.
 pub(super) struct Plan {
     pub(super) graph: Graph,
     pub(super) tokens: u64,
-    /// Visits of each token.
+    /// The number of visits of each token.
     pub(super) visits: u64,
     pub(super) work: Work,
-    /// The work of each 100th message, if that is another one.
+    /// The work with each 100th message. `None` if it is the same as with the others.
     pub(super) long_work: Option<Work>,
 }
 
@@ -54,7 +54,7 @@ impl Plan {
         Self::of_ops(graph, tokens, load.ops(200), load.work, None)
     }
 
-    /// At most `tokens_max` tokens, with at least 5 visits each if the operations suffice.
+    /// Plans at most `tokens_max` tokens, with at least 5 visits each if the operations suffice.
     pub(super) fn of_ops(graph: Graph, tokens_max: u64, ops: u64, work: Work, long_work: Option<Work>) -> Self {
         let tokens = (ops / 5).clamp(1, tokens_max);
         Self { graph, tokens, visits: (ops / tokens).max(1), work, long_work }
@@ -68,7 +68,7 @@ impl Plan {
         Player { dice: dice(number), work: self.work, long_work: self.long_work, got: 0, got_long: 0 }
     }
 
-    /// The first node of a token, the number of its first message, and the visits after that.
+    /// Returns the first node of a token, the number of its first message, and the number of later visits.
     fn start(&self, token: u64) -> (u32, u64, u64) {
         ((token % self.graph.nodes() as u64) as u32, token * self.visits, self.visits - 1)
     }
@@ -105,7 +105,7 @@ impl Player {
         }
     }
 
-    /// The neighbour that gets the token.
+    /// Chooses the neighbour that gets the token.
     fn choose(&mut self) -> usize {
         self.dice.pick(DEGREE)
     }
@@ -144,7 +144,7 @@ impl Gossip {
     }
 }
 
-/// The program as actors.
+/// Runs the program as actors.
 pub(super) fn playhouse(system: &System, watch: &mut Stopwatch, plan: &Plan) -> Result<u64, Failure> {
     let goal = Goal::new();
     let actor = |number| Gossip { player: plan.player(number), neighbours: Vec::new(), goal: goal.clone() };
@@ -163,7 +163,7 @@ pub(super) fn playhouse(system: &System, watch: &mut Stopwatch, plan: &Plan) -> 
     plan.check(totals?)
 }
 
-/// A token, or the end.
+/// A token, or the request to end.
 enum Mail {
     Token(u64, u64),
     End,
@@ -178,7 +178,7 @@ async fn node(
     while let Some(Mail::Token(number, left)) = mail.recv().await {
         player.receive(number);
         if left > 0 {
-            // A receiver that is gone shows in the counts.
+            // A lost message shows in the counts.
             let _ = neighbours[player.choose()].send(Mail::Token(number + 1, left - 1));
         } else {
             goal.part_done();
@@ -187,7 +187,7 @@ async fn node(
     player.totals()
 }
 
-/// The program as tokio tasks.
+/// Runs the program as tokio tasks.
 pub(super) fn tokio(runtime: &Runtime, watch: &mut Stopwatch, plan: &Plan) -> Result<u64, Failure> {
     let goal = Goal::new();
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..plan.graph.nodes()).map(|_| mpsc::unbounded_channel()).unzip();
@@ -226,7 +226,7 @@ impl Node for Place {
     }
 }
 
-/// The program written by hand.
+/// Runs the program as hand-written threads.
 pub(super) fn threads(count: usize, watch: &mut Stopwatch, plan: &Plan) -> Result<u64, Failure> {
     let goal = Goal::new();
     let places = plan.graph.0.iter().zip(0..).map(|(&neighbours, number)| Place {

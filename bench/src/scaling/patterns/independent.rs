@@ -1,4 +1,4 @@
-//! Independent actors: each has messages of its own.
+//! Independent actors: each sends messages only to itself.
 
 use playhouse::prelude::*;
 use tokio::runtime::Runtime;
@@ -16,7 +16,7 @@ use crate::scaling::work::Work;
 pub(crate) const INDEPENDENT: Pattern = Pattern {
     name: "scaling-independent",
     op: "message",
-    summary: "1,000 actors, each of which sends itself one message after the other",
+    summary: "1,000 actors send messages to themselves, one after the other",
     playhouse: |system, watch, load| playhouse(system, watch, &Plan::of(load)),
     tokio: |runtime, watch, load| tokio(runtime, watch, &Plan::of(load)),
     threads: |count, watch, load| threads(count, watch, &Plan::of(load)),
@@ -25,7 +25,7 @@ pub(crate) const INDEPENDENT: Pattern = Pattern {
 /// The size of one run.
 struct Plan {
     actors: u32,
-    /// Messages of each actor.
+    /// The number of messages of each actor.
     messages: u64,
     work: Work,
 }
@@ -55,7 +55,7 @@ impl Counter {
         Self { work: plan.work, got: 0, goal: goal.clone() }
     }
 
-    /// Does the work with a message; true if another message follows.
+    /// Does the work with a message. Returns whether another message follows.
     fn receive(&mut self, left: u64) -> bool {
         self.work.run();
         self.got += 1;
@@ -113,7 +113,7 @@ fn tokio(runtime: &Runtime, watch: &mut Stopwatch, plan: &Plan) -> Result<u64, F
     let (senders, tasks): (Vec<_>, Vec<_>) = (0..plan.actors).map(task).unzip();
     watch.time(&goal, plan.actors.into(), || {
         for sender in &senders {
-            // A message that is lost shows in the counts.
+            // A lost message shows in the counts.
             let _ = sender.send(plan.messages - 1);
         }
     })?;

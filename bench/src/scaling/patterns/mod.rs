@@ -1,7 +1,7 @@
 //! The patterns, one file each: the size of a run, and the three implementations.
 //!
-//! The programs on actors and tasks are written as an ordinary user writes them. Each node of a pattern does the work with each message that counts as
-//! an operation.
+//! The programs on actors and tasks are written as a user writes them. Each node of a pattern does the work with each message that counts
+//! as an operation.
 
 pub(crate) mod bursty;
 pub(crate) mod clients;
@@ -18,17 +18,17 @@ use tokio::task::JoinHandle;
 
 use crate::outcome::Failure;
 
-/// Options for an actor that may be anywhere.
+/// Returns options for an actor that may be on any worker.
 fn spread() -> SpawnOptions {
     SpawnOptions::new().placement(Placement::Spread)
 }
 
-/// The answer to an ask after the measured section.
+/// Returns the answer to an ask after the measured section.
 fn answer<T>(answer: Result<T, AskError>) -> Result<T, Failure> {
     answer.map_err(|error| Failure::new(format!("no answer after the end: {error}")))
 }
 
-/// The results of tasks that end.
+/// Waits for tasks to end, and returns their results.
 fn results<T>(runtime: &Runtime, tasks: impl IntoIterator<Item = JoinHandle<T>>) -> Result<Vec<T>, Failure> {
     runtime.block_on(async {
         let mut results = Vec::new();

@@ -1,4 +1,4 @@
-//! A pipeline: each item goes through all stages.
+//! A pipeline: each item goes through all of its actors.
 
 use playhouse::prelude::*;
 use tokio::runtime::Runtime;
@@ -16,15 +16,15 @@ use crate::scaling::work::Work;
 pub(crate) const PIPELINE: Pattern = Pattern {
     name: "scaling-pipeline",
     op: "message",
-    summary: "items go through 8 actors; they are fed in batches of 100",
+    summary: "items go through 8 actors, one after the other; a feeder sends them in batches of 100",
     playhouse: |system, watch, load| playhouse(system, watch, &Plan::of(load)),
     tokio: |runtime, watch, load| tokio(runtime, watch, &Plan::of(load)),
     threads: |count, watch, load| threads(count, watch, &Plan::of(load)),
 };
 
-/// Actors in the pipeline.
+/// The number of actors in the pipeline.
 const LENGTH: u64 = 8;
-/// Items that the feeder sends before others run.
+/// The number of items that the feeder sends before it lets other actors run.
 const BATCH: u64 = 100;
 
 /// The size of one run.
@@ -50,20 +50,20 @@ impl Plan {
     }
 }
 
-/// The state of a stage, the same in all implementations.
+/// The state of an actor of the pipeline, the same in all implementations.
 struct Pipe {
-    /// The stages before it.
+    /// The number of actors before it.
     at: u64,
     items: u64,
     work: Work,
     got: u64,
     misplaced: u64,
-    /// Held by the last stage.
+    /// The goal, in the last actor only.
     goal: Option<Goal>,
 }
 
 impl Pipe {
-    /// Does the work with an item, and returns it for the next stage. Each stage adds 1 to it.
+    /// Does the work with an item, and returns it for the next actor. Each actor adds 1 to it.
     fn receive(&mut self, item: u64) -> u64 {
         self.work.run();
         self.misplaced += u64::from(item != self.got + self.at);
@@ -135,7 +135,7 @@ async fn pass(mut pipe: Pipe, mut items: UnboundedReceiver<u64>, next: Option<Un
     while let Some(item) = items.recv().await {
         let item = pipe.receive(item);
         if let Some(next) = &next {
-            // An item that is lost shows in the counts.
+            // A lost item shows in the counts.
             let _ = next.send(item);
         }
     }
@@ -166,7 +166,7 @@ fn tokio(runtime: &Runtime, watch: &mut Stopwatch, plan: &Plan) -> Result<u64, F
     plan.check(results(runtime, tasks)?)
 }
 
-/// The feeder has the number 0, and the stages have the numbers after it.
+/// A node: the feeder has the number 0, and the actors of the pipeline have the numbers after it.
 enum Role {
     Feeder(u64),
     Pipe(Pipe),

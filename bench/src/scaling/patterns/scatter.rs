@@ -1,4 +1,4 @@
-//! Scatter and gather: a master asks all workers, round by round.
+//! Scatter and gather: a master asks all worker actors, round by round.
 
 use playhouse::prelude::*;
 use tokio::runtime::Runtime;
@@ -17,7 +17,7 @@ use crate::scaling::work::Work;
 pub(crate) const SCATTER: Pattern = Pattern {
     name: "scaling-scatter",
     op: "request",
-    summary: "a master asks 100 workers at once, and again when it has all answers",
+    summary: "a master asks 100 worker actors at once, and begins the next round when it has all answers",
     playhouse: |system, watch, load| playhouse(system, watch, &Plan::of(load)),
     tokio: |runtime, watch, load| tokio(runtime, watch, &Plan::of(load)),
     threads: |count, watch, load| threads(count, watch, &Plan::of(load)),
@@ -36,7 +36,7 @@ impl Plan {
         Self { workers, rounds: (load.ops(400) / workers).max(2), work: load.work }
     }
 
-    /// Compares the sum of all answers with what it must be: worker `i` answers `i + 1`.
+    /// Checks the sum of all answers. Worker actor `i` answers `i + 1`.
     fn check(&self, sum: u64) -> Result<u64, Failure> {
         check("the sum of the answers", self.rounds * self.workers * (self.workers + 1) / 2, sum)?;
         Ok(self.rounds * self.workers)
@@ -87,7 +87,7 @@ impl Master {
         self.open = self.workers.len() as u64;
         for number in 0..self.workers.len() {
             ctx.ask(self.workers[number], Job(number as u64)).then(|this, answer, ctx| {
-                // An ask that failed shows in the sum.
+                // A failed ask shows in the sum.
                 this.sum += answer.unwrap_or(0);
                 this.open -= 1;
                 if this.open == 0 {
@@ -155,7 +155,7 @@ enum Letter {
     Answer(u64),
 }
 
-/// The master has the number 0.
+/// A node: the master has the number 0.
 enum Role {
     Master { workers: u32, rounds_left: u64, open: u32, sum: u64, goal: Goal },
     Worker(Work),

@@ -1,4 +1,4 @@
-//! Gossip where few nodes are popular, and few messages take long.
+//! Gossip in which few nodes are popular and few messages take long.
 
 use super::gossip::{Plan, playhouse, threads, tokio};
 use crate::scaling::graph::Graph;
@@ -15,10 +15,10 @@ pub(crate) const SKEWED: Pattern = Pattern {
     threads: |count, watch, load| threads(count, watch, &plan(load)),
 };
 
-/// Long messages add 10 µs to the average message.
+/// Plans a run. The long messages add 10 µs to the average message.
 fn plan(load: &Load) -> Plan {
     let graph = Graph::power_law(load.size.pick(100, 1_000, 1_000));
-    // At smoke size, two messages are long.
+    // At smoke size, 2 messages are long.
     let ops = load.ops(10_200).max(200);
     Plan::of_ops(graph, load.size.pick(20, 200, 200), ops, load.work, Some(Work::of_ns(1_000_000)))
 }

@@ -1,4 +1,4 @@
-//! Fork and join: a binary tree that is spawned as it goes.
+//! Fork and join: each node of a binary tree spawns its children and awaits them.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -53,7 +53,7 @@ struct Tree {
 
 #[actor]
 impl Tree {
-    /// An ask that fails shows in the number of leaves.
+    /// Counts the leaves of this node's subtree. A failed ask shows in their number.
     #[message]
     async fn count(&mut self, depth: u32, ctx: &mut Context<Self>) -> u64 {
         self.work.run();
@@ -70,7 +70,7 @@ impl Tree {
     }
 }
 
-/// The outputs of two futures that run at one time: an ask is sent when it is polled first.
+/// Runs two futures at the same time, and returns their outputs. An ask is sent only when it is first polled.
 async fn both<L: Future + Unpin, R: Future + Unpin>(mut left: L, mut right: R) -> (L::Output, R::Output) {
     let (mut left_is, mut right_is) = (None, None);
     poll_fn(|cx| {
@@ -119,7 +119,7 @@ fn playhouse(system: &System, watch: &mut Stopwatch, plan: &Plan) -> Result<u64,
     plan.check(answer(root.ask(Leaves).wait())?)
 }
 
-/// A task per node.
+/// Counts the leaves of a node's subtree, with a task for each child.
 fn count(work: Work, depth: u32) -> Pin<Box<dyn Future<Output = u64> + Send>> {
     Box::pin(async move {
         work.run();
@@ -153,7 +153,7 @@ enum Letter {
     Leaves(u64),
 }
 
-/// A node of the tree. Nodes are numbered in preorder, so that a block of numbers is a part of the tree.
+/// A node of the tree. The numbers are in preorder, and a block of numbers is therefore a part of the tree.
 struct TreeNode {
     work: Work,
     parent: Option<u32>,

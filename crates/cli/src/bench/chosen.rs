@@ -16,11 +16,11 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// The benchmarks and patterns that `args` names. Without names: all those that fit the options.
+    /// Returns the benchmarks and patterns that `args` names. Without names, returns all that fit the options.
     ///
     /// # Errors
     ///
-    /// If a named benchmark does not fit the options.
+    /// Fails if a named benchmark or pattern does not fit the options.
     pub fn of(args: &Args, options: &Options) -> Result<Self, Failure> {
         let is_pattern = |name: &&String| !Pattern::find(name).is_empty();
         let (patterns, names): (Vec<_>, Vec<_>) = args.names.iter().partition(is_pattern);
@@ -59,7 +59,7 @@ impl Chosen {
     }
 }
 
-/// The patterns called `names`, each once, in the order of the names.
+/// Returns the patterns called `names`, each once, in the order of the names.
 fn without_repeats(names: &[&str]) -> Vec<&'static Pattern> {
     let mut chosen: Vec<&Pattern> = Vec::new();
     for pattern in names.iter().flat_map(|name| Pattern::find(name)) {
@@ -74,23 +74,23 @@ fn without_repeats(names: &[&str]) -> Vec<&'static Pattern> {
 ///
 /// # Errors
 ///
-/// If an argument does not fit them. The error calls the patterns `name`.
+/// Fails if an argument does not fit them. The error calls the patterns `name`.
 fn check_patterns(name: &str, args: &Args, options: &Options) -> Result<(), Failure> {
     let refused = |why: &str| Err(Failure::new(format!("`{name}` {why}")));
     if args.peers.asked() {
         return refused("runs beside tokio and threads, not beside peers");
     }
     if args.sweep_stages || args.sweep_workers {
-        return refused("chooses its workers itself: it cannot be swept");
+        return refused("chooses its workers itself, and has no sweeps");
     }
     if options.work != Steps::NONE {
-        return refused("has its work from --work-ns, not from --work");
+        return refused("takes its work from --work-ns, not from --work");
     }
     Ok(())
 }
 
-/// The benchmarks called `names`; without names all, but those that need more workers or cannot work. `count` comes first: its floor is
-/// the scale of the others' targets.
+/// Returns the benchmarks called `names`. Without names, returns all, except for those that need more workers or have no work per message.
+/// `count` comes first, because the targets of the others are multiples of its baseline.
 fn benchmarks(names: &[&str], options: &Options) -> Result<Vec<&'static Benchmark>, Failure> {
     if names.is_empty() {
         let fits = |b: &&Benchmark| runner::check_workers(b, options).and(runner::check_work(b, options)).is_ok();
@@ -99,7 +99,7 @@ fn benchmarks(names: &[&str], options: &Options) -> Result<Vec<&'static Benchmar
     let mut chosen: Vec<&Benchmark> = Vec::new();
     for name in names {
         for benchmark in registry::find_all(name)? {
-            // Once, even if it is called by two names.
+            // A benchmark runs once, even if two names mean it.
             if !chosen.iter().any(|known| known.name == benchmark.name) {
                 chosen.push(benchmark);
             }

@@ -15,8 +15,8 @@ use crate::output::print;
 #[derive(clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// Nanoseconds of work with each message, by commas, up to 1000000; for the patterns of `scaling`. Without, 0, 100, 1000, 10000 and
-    /// 100000
+    /// Nanoseconds of work with each message, for the patterns of `scaling`: one or more amounts up to 1000000, separated by commas
+    /// [default: 0,100,1000,10000,100000]
     #[arg(
         long = "work-ns", value_name = "NS", value_delimiter = ',',
         value_parser = clap::value_parser!(u32).range(..=i64::from(Work::MAX_NS)),
@@ -25,12 +25,12 @@ pub struct Args {
 }
 
 impl Args {
-    /// Returns true if amounts of work are given.
+    /// Returns whether the command line gives amounts of work.
     pub fn is_asked(&self) -> bool {
         !self.work_ns.is_empty()
     }
 
-    /// The amounts of work, each once.
+    /// Returns the amounts of work, each once, from small to large.
     fn amounts(&self) -> Vec<u32> {
         let mut amounts = if self.is_asked() { self.work_ns.clone() } else { Work::DEFAULT_NS.to_vec() };
         amounts.sort_unstable();
@@ -39,7 +39,7 @@ impl Args {
     }
 }
 
-/// Runs each pattern with each amount of work, and prints the figures as soon as they are known; adds to the failures.
+/// Runs each pattern with each amount of work. Prints the figures as soon as they are known, and adds failed runs to `failures`.
 pub fn measure(chosen: &Chosen, options: &Options, args: &super::Args, failures: &mut Vec<String>) -> Vec<Measured> {
     let patterns = &chosen.patterns;
     if patterns.is_empty() {

@@ -4,19 +4,21 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-/// A wake-up is taken for no cheaper and no dearer than this: a measurement on a busy machine says little.
+/// The least time that a wake-up counts as. A measurement on a busy machine may be far from the truth.
 const WAKE_NS_MIN: u64 = 2_000;
+/// The largest time that a wake-up counts as.
 const WAKE_NS_MAX: u64 = 50_000;
+/// The number of rounds of the measurement.
 const ROUNDS: u32 = 8;
 
-/// Nanoseconds from the call that wakes a parked thread until that thread runs: the fastest of some rounds, measured once per
-/// process.
+/// Returns the nanoseconds from the call that wakes a parked thread until that thread runs. The value is that of the fastest round,
+/// measured once per process.
 pub(crate) fn wake_ns() -> u64 {
     static WAKE_NS: OnceLock<u64> = OnceLock::new();
     *WAKE_NS.get_or_init(|| if cfg!(miri) { WAKE_NS_MAX } else { measure().clamp(WAKE_NS_MIN, WAKE_NS_MAX) })
 }
 
-/// Two threads wake each other in turns.
+/// Measures how long two threads take to wake each other in turn.
 fn measure() -> u64 {
     let turn = AtomicU32::new(0);
     let me = std::thread::current();
@@ -45,7 +47,7 @@ fn measure() -> u64 {
     })
 }
 
-/// Threads of this process that run at one time: the cores that it may use.
+/// Returns the number of threads of this process that can run at one time: the CPUs that it may use. Counts them once per process.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(count_cores)
@@ -53,7 +55,7 @@ pub(crate) fn cores() -> usize {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 fn count_cores() -> usize {
-    // One call, where `available_parallelism` reads some ten files.
+    // This takes 1 system call. `available_parallelism` reads about 10 files, too.
     // SAFETY: cpu_set_t is plain data, and the call gets its true size.
     unsafe {
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
@@ -72,7 +74,7 @@ fn count_cores() -> usize {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_wake_up_costs_something_and_is_measured_once() {
+    fn a_wake_up_takes_time_and_is_measured_once() {
         let measured = super::wake_ns();
         assert!((super::WAKE_NS_MIN..=super::WAKE_NS_MAX).contains(&measured));
         assert_eq!(measured, super::wake_ns());

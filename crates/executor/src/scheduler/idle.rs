@@ -1,19 +1,21 @@
-//! The set of workers that have nothing to do.
+//! The set of idle workers.
 //!
-//! Two bits for each worker that actors share: it watches, or it is parked. A hint: the truth is the presence under the inbox lock. A
-//! bit that is wrong costs a hand-over to a busy worker or an idle worker that is found later, never a message.
+//! The set has 3 bits for each worker, except for dedicated ones: *watching*, *parked* and *called*. A worker with one of the first two
+//! bits is idle. These two are hints, because only the presence under the inbox lock is certain. A wrong bit costs a hand-over to a busy
+//! worker, or an idle worker is found later. It never costs a message.
 //!
-//! A third bit does not mean idle: a *called* worker has mail and is awake by its presence, but its thread still sleeps. The thread that
-//! takes this bit wakes the sleeping one. A worker that has mail for many parked workers wakes one itself and leaves the others to workers
-//! that are awake. The number of awake workers therefore doubles.
+//! A *called* worker has mail and is not idle. Its presence is awake, but its thread still sleeps. The thread that takes the bit wakes the
+//! sleeping thread. A worker with mail for many parked workers wakes one of them itself. Workers that are awake wake the others. The number
+//! of awake workers therefore grows exponentially.
 //!
-//! Busy workers read one cache line for 64 workers at each boundary. Workers write it when they begin and stop watching, park and wake up.
+//! Busy workers read one cache line for each 64 workers before each gulp. The line changes when one of its workers begins or stops
+//! watching, parks, or is woken.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::scheduler::policy::Idle;
 
-/// Two cache lines for itself.
+/// The bits of 64 workers, in 2 cache lines of their own.
 #[repr(align(128))]
 struct Words {
     watching: AtomicU64,
@@ -23,9 +25,9 @@ struct Words {
 
 /// The idle workers of a system.
 pub(crate) struct IdleWorkers {
-    /// For 64 workers each.
+    /// One element for each 64 workers.
     words: Box<[Words]>,
-    /// Workers that actors share. Those with an actor of their own are never in the set.
+    /// The number of workers that can be in the set. Dedicated workers have larger numbers.
     workers: u16,
 }
 
@@ -44,20 +46,20 @@ impl IdleWorkers {
         Some((word, 1 << (worker % 64)))
     }
 
-    /// Relaxed, here and in all below: a hint.
+    /// Puts a worker into the set. Relaxed is enough for the bits of idle workers, because they are hints.
     pub(crate) fn insert(&self, worker: u16, idle: Idle) {
         if let Some((word, bit)) = self.bits(worker, idle) {
             word.fetch_or(bit, Ordering::Relaxed);
         }
     }
 
-    /// True: it was in the set.
+    /// Takes a worker out of the set. Returns whether it was in the set.
     pub(crate) fn remove(&self, worker: u16, idle: Idle) -> bool {
         let Some((word, bit)) = self.bits(worker, idle) else { return false };
         word.load(Ordering::Relaxed) & bit != 0 && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0
     }
 
-    /// Which kind of idle worker there is: a watching one if there is any.
+    /// Returns the kind of some idle worker: `Watching` if any worker watches.
     #[inline]
     pub(crate) fn any(&self) -> Option<Idle> {
         let mut found = None;
@@ -72,7 +74,7 @@ impl IdleWorkers {
         found
     }
 
-    /// Marks a worker as called: any worker that comes by may wake it. Returns false if actors do not share it.
+    /// Marks a worker as called. Any other worker and the monitor may then wake it. Returns false for a dedicated worker.
     pub(crate) fn call(&self, worker: u16) -> bool {
         if worker >= self.workers {
             return false;
@@ -82,7 +84,7 @@ impl IdleWorkers {
         true
     }
 
-    /// Takes a called worker out of the set. The caller wakes it.
+    /// Takes the bit of a called worker. The caller wakes that worker.
     #[inline]
     pub(crate) fn take_called(&self) -> Option<u16> {
         (0..).zip(&self.words).find_map(|(at, words)| {
@@ -90,7 +92,7 @@ impl IdleWorkers {
             while called != 0 {
                 let bit = called & called.wrapping_neg();
                 called = words.called.fetch_and(!bit, Ordering::Acquire);
-                // Without the bit, another thread was faster.
+                // If the bit is gone, another thread has taken it.
                 if called & bit != 0 {
                     return Some(at * 64 + bit.trailing_zeros() as u16);
                 }
@@ -99,18 +101,18 @@ impl IdleWorkers {
         })
     }
 
-    /// Returns in which way this worker is idle, if it is.
+    /// Returns the kind of idleness of this worker, or `None` if it is not idle.
     pub(crate) fn kind_of(&self, worker: u16) -> Option<Idle> {
         let is = |idle| self.bits(worker, idle).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0);
         [Idle::Watching, Idle::Parked].into_iter().find(|idle| is(*idle))
     }
 
-    /// Parked workers.
+    /// Returns the number of parked workers.
     pub(crate) fn parked(&self) -> usize {
         self.words.iter().map(|words| words.parked.load(Ordering::Relaxed).count_ones() as usize).sum()
     }
 
-    /// Takes the next worker of this kind behind `from` out of the set.
+    /// Takes an idle worker of this kind out of the set: the first from number `from` on, or else the first of all.
     pub(crate) fn take(&self, from: u16, idle: Idle) -> Option<u16> {
         let count = self.words.len();
         (0..=count).find_map(|turn| {
@@ -119,7 +121,7 @@ impl IdleWorkers {
             let word = if idle == Idle::Watching { &words.watching } else { &words.parked };
             let mut left = word.load(Ordering::Relaxed);
             if turn == 0 {
-                // Those behind `from` first; those before it come with the last turn.
+                // The last turn takes the workers before `from` in the same word.
                 left &= u64::MAX << (from % 64);
             }
             while left != 0 {
@@ -163,10 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_called_is_woken_by_one() {
+    fn a_called_worker_is_taken_once() {
         let idle = IdleWorkers::of(100);
         assert!(idle.call(99) && idle.call(2) && !idle.call(100));
-        assert_eq!(idle.any(), None, "they have mail");
+        assert_eq!(idle.any(), None, "called workers are not idle");
         assert_eq!([(); 3].map(|()| idle.take_called()), [Some(2), Some(99), None]);
     }
 

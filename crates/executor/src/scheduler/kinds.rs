@@ -1,22 +1,23 @@
 //! Times of messages, by kind.
 //!
-//! A worker shares its work by the time that it takes, and not by the number of messages: 100 answers that are added up are less than
-//! 2 requests. The worker therefore times the first message of a gulp, which costs 2 looks at the clock. [`super::policy::times_message`]
-//! chooses the gulps. The worker keeps an average for each kind (an actor's type with a message's type). Only the ratios between the
-//! averages are used, because the time of messages in general is measured over all of them.
+//! A worker shares its work by time, and not by the number of messages: 100 answers may take less time than 2 requests. The worker
+//! therefore times the first message of some gulps, which costs 2 looks at the clock. [`super::policy::times_message`] chooses the gulps.
+//! The worker keeps an average for each kind (an actor's type with a message's type). Only the ratios between these averages are used. The
+//! average over all messages comes from [`crate::core::Pace`], which measures all of them.
 
-/// Kinds that are told apart, at most. 2 kinds that share a place displace each other.
+/// The number of entries in the table. Two kinds with the same entry displace each other.
 const PLACES: usize = 64;
-/// The most that a sample counts, as a multiple of the average before it. A message is not long because the operating system did not let
-/// its worker run.
+/// The largest value that a sample counts as, as a multiple of the average before it. A sample may be long only because the operating
+/// system interrupted the worker.
 const RISE_MAX: f64 = 8.0;
-/// Part of the average that a sample replaces.
+/// The part of the average that a sample replaces.
 const SAMPLE_COUNTS: f64 = 1.0 / 8.0;
 
 /// Average times by kind.
 pub(crate) struct Kinds {
+    /// A kind and its average in each entry.
     places: [(usize, f64); PLACES],
-    /// The mean over the kinds of the messages that were timed lately.
+    /// The moving mean of the averages of the kinds that were timed.
     mean_ns: f64,
 }
 
@@ -35,7 +36,7 @@ impl Kinds {
     /// Notes that a message of this kind took `ns` nanoseconds.
     pub(crate) fn note(&mut self, kind: usize, ns: u64) {
         let (of, average) = &mut self.places[Kinds::place(kind)];
-        // A coarse clock may show no time at all.
+        // A coarse clock may measure 0.
         let ns = ns.max(1) as f64;
         if *of == kind {
             *average += (ns.min(RISE_MAX * *average) - *average) * SAMPLE_COUNTS;
@@ -45,7 +46,7 @@ impl Kinds {
         self.mean_ns += (*average - self.mean_ns) * SAMPLE_COUNTS;
     }
 
-    /// Returns how many messages of the average kind 1 message of this kind stands for, if the kind is known.
+    /// Returns the average of this kind divided by the mean over the kinds, or `None` for an unknown kind.
     pub(crate) fn weight(&self, kind: usize) -> Option<f64> {
         let (of, average) = self.places[Kinds::place(kind)];
         (of == kind).then(|| average / self.mean_ns)
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_was_interrupted_counts_for_little_and_a_kind_that_became_longer_soon_counts() {
+    fn an_interrupted_message_counts_for_little_and_a_kind_that_becomes_longer_counts_soon() {
         let mut kinds = Kinds::default();
         (0..10).for_each(|_| kinds.note(0x1000, 100));
         (0..10).for_each(|_| kinds.note(0x1040, 100));

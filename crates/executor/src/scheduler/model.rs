@@ -1,9 +1,9 @@
 //! A model of the scheduler, for more workers than a machine has. It has virtual workers, virtual time, and the decisions of [`policy`].
 //! Its costs were measured on a machine with 2 cores.
 //!
-//! Each worker does what `boundary.rs`, `theft.rs` and `rest.rs` do: it flushes, takes mail, shares, and runs a gulp. With nothing to do,
-//! it asks another worker, watches, and parks. The model leaves out timers, backpressure, the memory of more than one socket, and other
-//! programs.
+//! Each worker follows `boundary.rs`, `theft.rs` and `rest.rs`: it flushes, takes mail, shares work, and runs a gulp. An idle worker asks
+//! another worker for stages, watches, and parks. The model leaves out trials of fine work, the times of messages by kind, timers,
+//! backpressure, the memory of more than one socket, and other programs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -12,11 +12,11 @@ use super::policy::{self, Backlog, Idle};
 
 /// Costs in nanoseconds, measured with 2 workers.
 mod cost {
-    /// A message besides its work. (A request and its answer on 1 worker, without work, take 45 to 60 with all that is sent for them.)
+    /// A message besides its work. (A request and its answer on 1 worker, without work, take 45 to 60, sends included.)
     pub(super) const MESSAGE: u64 = 12;
     /// A send from a handler.
     pub(super) const SEND: u64 = 20;
-    /// A boundary.
+    /// The fixed part of all that a worker does between two gulps.
     pub(super) const BOUNDARY: u64 = 50;
     /// The hand-over of a log: 2 cache misses and a lock.
     pub(super) const FLUSH: u64 = 200;
@@ -25,7 +25,7 @@ mod cost {
     /// A record that another core has written, fetched ahead. (In gossip without work, every other message crosses. Each message takes 17,
     /// as on 1 worker.)
     pub(super) const COLD: u64 = 15;
-    /// Giving stages away; `GIVE_RECORD` is added for each record that is looked at.
+    /// Giving stages away. `GIVE_RECORD` is added for each record that the worker looks at.
     pub(super) const GIVE: u64 = 1_500;
     pub(super) const GIVE_RECORD: u64 = 5;
     /// The time until a watching worker has seen its mail.
@@ -40,13 +40,11 @@ mod cost {
 }
 
 const STAGES_PER_WORKER: usize = 16;
-/// Victims that a thief looks at, at most.
+/// The largest number of victims that a thief looks at.
 const LOOKED_AT_MAX: usize = 16;
-/// Records that a victim looks at, at most.
+/// The largest number of records that a victim looks at.
 const LOOKED_AT_RECORDS_MAX: usize = 512;
-/// The victim's pause after a look in vain, as a multiple of the look's time.
-const PAUSE: u64 = 4;
-/// Records that a handler writes to a log between 2 looks whether the receiving worker is idle.
+/// The number of records that a handler writes to a log between two checks whether the receiving worker is idle.
 const BURST: usize = 12;
 
 type Actor = u32;
@@ -107,7 +105,7 @@ struct Worker {
     gulps: u64,
     /// Its number of gulps when it last handed mail to a watching worker.
     handed_over: u64,
-    /// Messages that it has run since its last rest.
+    /// The number of messages that it has run since its last idle time.
     messages: u64,
     /// Its number of gulps when it last woke another worker.
     woke_at: u64,
@@ -258,7 +256,7 @@ impl<P: Program> Model<P> {
                 self.workers[at].queue.extend(log);
                 continue;
             }
-            // Stages may have moved, so each message goes to the present worker of its stage.
+            // Each message goes to the present worker of its stage, because stages may have moved.
             let mut mail: BTreeMap<usize, Vec<Message>> = BTreeMap::new();
             for message in log {
                 mail.entry(self.runs(message.to)).or_default().push(message);
@@ -288,7 +286,7 @@ impl<P: Program> Model<P> {
         let mut stages: Vec<(u64, u16)> = waiting.into_iter().map(|(stage, work)| (work, stage)).collect();
         let given = policy::split(&mut stages);
         if given.is_empty() {
-            self.workers[at].gives_at = now + cost::GIVE_RECORD * looked_at * PAUSE;
+            self.workers[at].gives_at = now + cost::GIVE_RECORD * looked_at * policy::PAUSE_FACTOR;
             return now;
         }
         let now = now + cost::GIVE + cost::GIVE_RECORD * self.workers[at].queue.len() as u64;
@@ -302,7 +300,7 @@ impl<P: Program> Model<P> {
         now + self.call(at, to, loot, now)
     }
 
-    /// Runs worker `at` at a boundary or within its gulp. Returns the time at which it goes on.
+    /// Runs worker `at` between two gulps or within a gulp. Returns the time at which it goes on.
     fn step(&mut self, at: usize) -> u64 {
         let now = self.now;
         match self.workers[at].state {
@@ -333,7 +331,7 @@ impl<P: Program> Model<P> {
         if !worker.inbox.is_empty() {
             now += cost::MAIL + cost::COLD * worker.inbox.len() as u64;
             let inbox = std::mem::take(&mut worker.inbox);
-            // Other workers may have adopted stages while this worker rested. It sends their messages on.
+            // Other workers may have adopted stages while this worker was idle. It sends their messages on.
             for message in inbox {
                 let to = self.runs(message.to);
                 if to == at {
@@ -383,7 +381,7 @@ impl<P: Program> Model<P> {
     }
 
     fn run_one(&mut self, at: usize, now: u64) -> u64 {
-        let message = self.workers[at].queue.pop_front().expect("it was looked at");
+        let message = self.workers[at].queue.pop_front().expect("the queue is not empty");
         self.workers[at].left -= 1;
         let mut sent = Vec::new();
         self.program.handle(message, &mut |message| sent.push(message));
@@ -403,7 +401,7 @@ impl<P: Program> Model<P> {
                 && let Some(idle) = self.workers[to].state.idle()
                 && !self.adopts(at, idle, &self.workers[at].logs[&to])
             {
-                let log = self.workers[at].logs.remove(&to).expect("it was written to");
+                let log = self.workers[at].logs.remove(&to).expect("the handler has written to this log");
                 now += cost::FLUSH;
                 now += self.call(at, to, log, now);
             }
@@ -438,7 +436,7 @@ impl Program for Gossip {
     }
 }
 
-/// A master that asks all worker actors, and asks again when all have answered.
+/// A master that sends a request to each worker actor, and begins the next round when all have answered.
 struct Scatter {
     workers: u32,
     work: u64,

@@ -1,55 +1,59 @@
-//! Pure decisions: no thread, no clock, no atomic. The workers call them at their boundaries.
+//! Pure decisions: no thread, no clock, no atomic. The workers call them between two gulps.
 //!
-//! All times are nanoseconds. The work that waits is estimated as messages times the average time of a message lately.
+//! All times are in nanoseconds. The work that waits is estimated as the number of messages times the estimated time of the next messages.
 //!
 //! # Why work is given away
 //!
-//! A busy worker offers about half of its work to an idle one as soon as that half outweighs the cost of the hand-over. The cost of a
-//! hand-over to a *watching* worker (it spins) is a few cache misses. The cost for a *parked* worker is a wake-up, which is measured
-//! at the start ([`super::costs`]). A worker that has just received work meets the next idle worker at its own next boundary,
-//! which makes the spreading of a burst a tree.
+//! A busy worker gives about half of its work to an idle one as soon as that half takes longer than the hand-over. A hand-over to a
+//! *watching* worker, which spins, costs a few cache misses. A hand-over to a *parked* worker costs a wake-up, which is measured at the
+//! start ([`super::costs`]). A worker that has just received work gives half of that to the next idle worker after its own next gulp. The
+//! number of workers with a part of a burst therefore doubles with each step.
 //!
-//! # Why work is taken over instead
+//! # Why a worker adopts stages instead
 //!
-//! Two actors that take turns are fastest on one worker. A worker that is about to send to an idle one *adopts* the receivers' stages
-//! where its own backlog would end before the other worker had begun: then nothing is lost by doing it all here.
+//! Two actors that take turns are fastest on one worker. A worker that is about to send to an idle one *adopts* the receivers' stages if
+//! its own backlog would end before the other worker had begun. One worker then loses no time against two.
 
-/// Work between two boundaries: a message for an idle worker waits at most this long, apart from the handler that runs.
+/// The work of a gulp, by estimate. A message to another worker waits about this long before it is handed over.
 const GULP_NS: u64 = 20_000;
-/// The same where some worker is idle.
+/// The work of a gulp while a worker is idle.
 const GULP_NS_WITH_IDLE: u64 = 4_000;
 /// Work between two looks at the clock, by estimate.
 const LOOK_NS: u64 = 10_000;
-/// Messages between two looks at the clock, at most.
+/// The largest number of messages between two looks at the clock.
 const LOOK_MESSAGES_MAX: u64 = 2048;
-/// Messages that take less than this are *fine*: to run one on another core costs about as much as to run it.
+/// Messages that take less than this are *fine*: the hand-over of one to another core costs about as much as its handler.
 const FINE_NS: u64 = 100;
 /// Messages that take at least this long are timed in each gulp.
 const TIMED_NS: u64 = 1_000;
-/// A backlog of fine messages that is worth a second worker, and up to which a worker keeps such messages to itself.
+/// A larger backlog of fine messages is worth a second worker. A worker with a smaller one adopts the stages that it sends fine messages
+/// to.
 const WORTH_SHARING_FINE_NS: u64 = 50_000;
-/// Work that is worth a hand-over between two running workers: there and back, with the cold caches of what moves.
+/// The work that is worth a hand-over between two running workers: twice the cost of one hand-over with cold caches.
 const WORTH_HANDOVER_NS: u64 = 6_000;
-/// A backlog above this that was there at every look for [`LASTING_NS`] is worth a wake-up, too: a hundred tokens that go round for
-/// ever are little at any moment.
+/// A backlog above this is worth a wake-up if it was there at every look for [`LASTING_NS`]. The backlog of 100 tokens that go round for
+/// ever is small at any moment.
 const WORTH_LASTING_NS: u64 = 4_000;
-/// The same for fine messages, because rings that are independent of each other gain by a second worker. The worker tries it.
+/// The same for fine messages. Independent rings gain by a second worker, and other programs do not. The worker therefore makes a trial.
 const LASTING_FINE_NS: u64 = 200;
 pub(crate) const LASTING_NS: u64 = 1_000_000;
 const TRIAL_NS_MAX: u64 = 1_000_000_000;
-/// Nanoseconds that a trial takes: the first checkup after that ends it.
+/// The least time of a trial in nanoseconds. The first checkup after that ends the trial.
 pub(crate) const TRIAL_TAKES_NS: u64 = 100_000;
-/// Parked workers with mail that a worker wakes at a boundary, at most. The worker also wakes 1 receiver itself in each gulp. If it has
-/// mail for more, workers that are awake wake them. The time to wake many workers is therefore that of a tree.
+/// The largest number of called workers that a worker wakes between two gulps. The worker also wakes 1 parked receiver of its own mail per
+/// gulp. Awake workers wake the others, and the number of awake workers therefore grows exponentially.
 pub(crate) const WAKES: usize = 2;
-/// Gulps between 2 messages of actors that take turns, at most. About 3 are usual.
+/// The largest number of the sender's gulps between two messages of actors that take turns. About 3 are usual.
 const TURN_GULPS: u64 = 8;
-/// Messages in that time, on each side, at most.
+/// The largest number of messages that the sender handles between two messages of actors that take turns.
 const TURN_MESSAGES: u64 = 2;
-/// A backlog below this is finished before a watching worker has fetched its mail.
+/// A worker finishes a backlog below this before a watching worker has fetched its mail.
 const HANDOVER_NS: u64 = 400;
 
-/// An idle worker that could be given work.
+/// The victim's pause after a look through its queue that was in vain or moved fine messages, as a multiple of the look's time.
+pub(crate) const PAUSE_FACTOR: u64 = 8;
+
+/// The kinds of idle workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idle {
     /// It spins and sees its mail at once.
@@ -58,13 +62,13 @@ pub(crate) enum Idle {
     Parked,
 }
 
-/// Most messages of the next gulp.
+/// Returns the largest number of messages in the next gulp.
 pub(crate) fn gulp_messages(average_ns: u64, some_idle: bool, throughput: u64) -> u64 {
     let gulp_ns = if some_idle { GULP_NS_WITH_IDLE } else { GULP_NS };
     (gulp_ns / average_ns.max(1)).clamp(1, throughput)
 }
 
-/// Messages to handle before the clock is read again.
+/// Returns the number of messages until the next look at the clock.
 pub(crate) fn look_messages(average_ns: u64) -> u64 {
     (LOOK_NS / average_ns.max(1)).clamp(1, LOOK_MESSAGES_MAX)
 }
@@ -72,9 +76,9 @@ pub(crate) fn look_messages(average_ns: u64) -> u64 {
 /// Work that waits at a worker, by estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Backlog {
-    /// Nanoseconds that all of it takes.
+    /// The time of all messages in nanoseconds.
     pub(crate) ns: u64,
-    /// Nanoseconds that a message takes on average.
+    /// The average time of a message in nanoseconds.
     pub(crate) average_ns: u64,
 }
 
@@ -89,13 +93,13 @@ impl Backlog {
     }
 }
 
-/// Returns whether the first message of this gulp is timed by itself. Long messages are timed in each gulp, short ones in 1 of 8 gulps.
-/// Fine messages are never timed, because 2 looks at the clock take as long as a fine message.
+/// Returns whether the worker times the first message of this gulp. It times long messages in each gulp, and short ones in 1 of 8 gulps. It
+/// never times fine messages, because 2 looks at the clock take as long as a fine message.
 pub(crate) fn times_message(next_ns: u64, gulp: u64) -> bool {
     next_ns >= TIMED_NS || (next_ns >= FINE_NS && gulp.is_multiple_of(8))
 }
 
-/// Whether work that was there for `lasts_ns` at every look is worth sharing with an idle worker.
+/// Returns whether work is worth sharing with an idle worker. The work was there at every look for `lasts_ns`.
 pub(crate) fn is_worth_sharing(waiting: Backlog, lasts_ns: u64, idle: Idle, wake_ns: u64) -> bool {
     let waiting_ns = waiting.ns;
     match idle {
@@ -103,39 +107,39 @@ pub(crate) fn is_worth_sharing(waiting: Backlog, lasts_ns: u64, idle: Idle, wake
             waiting_ns > WORTH_SHARING_FINE_NS || (waiting_ns > LASTING_FINE_NS && lasts_ns > LASTING_NS)
         }
         Idle::Watching => waiting_ns > WORTH_HANDOVER_NS,
-        // Half of it goes: that half has to outweigh the wake-up.
+        // Half of the work goes to the other worker, and that half has to take longer than the wake-up.
         Idle::Parked => waiting_ns > 2 * wake_ns || (waiting_ns > WORTH_LASTING_NS && lasts_ns > LASTING_NS),
     }
 }
 
-/// Returns whether a trial of fine work was in vain: many of its messages cross between the workers, and a message takes half as long again as
-/// before, or more. Two workers then do little more than one.
+/// Returns whether a trial of fine work was in vain: more than 1 of 32 messages cross between the workers, and a message takes more than
+/// 1.5 times as long as before. Two workers then do little more than one.
 pub(crate) fn was_in_vain(handled: u64, crossed: u64, before_ns: u64, ns: u64) -> bool {
     crossed * 32 > handled && ns * 2 > before_ns * 3
 }
 
-/// Returns how long fine work has to last after a trial until it is tried on a second worker again. Each trial in vain prolongs this time.
+/// Returns the nanoseconds that fine work has to last until the next trial. Each trial in vain makes this time 4 times as long, up to 1 s.
 pub(crate) fn trial_ns(before_ns: u64, in_vain: bool) -> u64 {
     if in_vain { (before_ns * 4).min(TRIAL_NS_MAX) } else { LASTING_NS }
 }
 
-/// Returns whether an idle worker asks a busy worker to look around at once, which ends the busy worker's gulp. `shown` is the backlog
-/// that the busy worker has shown at its last boundary.
+/// Returns whether an idle worker asks a busy worker for work, which ends the busy worker's gulp. `shown` is the backlog that the busy
+/// worker showed before that gulp.
 pub(crate) fn asks(shown: Backlog) -> bool {
     is_worth_sharing(shown, 0, Idle::Watching, 0)
 }
 
-/// Returns whether a worker that hands mail to a watching worker takes turns with it. `gulps` counts the sender's gulps since it last did
-/// so. `messages` counts the messages that the sender has run since its own last rest.
+/// Returns whether a worker that hands mail to a watching worker takes turns with it. `gulps` counts the sender's gulps since it last
+/// handed mail to a watching worker. `messages` counts the messages that the sender has handled since its own last idle time.
 pub(crate) fn takes_turns(gulps: u64, messages: u64) -> bool {
     gulps <= TURN_GULPS && messages <= TURN_MESSAGES
 }
 
-/// Whether a worker with a backlog of its own takes the receivers' stages over from an idle worker instead of handing mail to it.
+/// Returns whether a worker adopts the receivers' stages from an idle worker instead of handing mail to it.
 ///
-/// `own` has the average time of the messages that were sent: if they are fine, they are no burden for the sender's worker. `cores_busy`:
-/// as many workers run as there are cores, so a worker that is woken only displaces another one. `takes_turns`: the answer of
-/// [`takes_turns`]. An answer that comes once in 100 messages therefore moves no stage.
+/// `own` is the worker's backlog, with the average time of the messages that it sends. With `cores_busy`, as many workers run as there are
+/// cores, and a woken worker would only displace another one. `takes_turns` is the result of [`takes_turns`]. A worker that sends one
+/// answer for each 100 messages does not take turns, and adopts no stage of a watching worker.
 pub(crate) fn adopts(own: Backlog, idle: Idle, wake_ns: u64, cores_busy: bool, takes_turns: bool) -> bool {
     match idle {
         _ if own.is_fine() => own.ns <= WORTH_SHARING_FINE_NS,
@@ -144,9 +148,9 @@ pub(crate) fn adopts(own: Backlog, idle: Idle, wake_ns: u64, cores_busy: bool, t
     }
 }
 
-/// Splits stages by the work that waits for each: the ones to give away. Takes `(work, stage)`, keeps about half.
+/// Returns the stages to give away. `stages` holds `(work, stage)` pairs. About half of the work stays.
 ///
-/// The largest is kept, so a single stage never moves to and fro.
+/// The stage with the most work stays, and a single stage therefore never moves to and fro.
 pub(crate) fn split(stages: &mut Vec<(u64, u16)>) -> Vec<u16> {
     stages.sort_unstable_by(|a, b| b.cmp(a));
     let (mut keep, mut give, mut given) = (0, 0, Vec::new());
@@ -205,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_watches_keeps_its_stages_if_it_gets_mail_now_and_then_only() {
+    fn a_watching_worker_keeps_its_stages_if_it_gets_mail_only_now_and_then() {
         for (gulps, messages) in [(20, 1), (3, 100)] {
             assert!(!adopts(backlog(0), Idle::Watching, 10_000, false, takes_turns(gulps, messages)));
             assert!(adopts(backlog(0), Idle::Parked, 10_000, false, takes_turns(gulps, messages)));
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_take_no_longer_than_their_way_stay_where_they_are() {
+    fn fine_messages_stay_on_their_worker_unless_many_wait() {
         let fine = |ns| Backlog { ns, average_ns: 30 };
         assert!(!is_worth_sharing(fine(40_000), 0, Idle::Watching, 10_000));
         assert!(is_worth_sharing(fine(60_000), 0, Idle::Watching, 10_000));

@@ -37,7 +37,7 @@ pub fn sweeps(sweeps: &[WorkerSweep], options: &Options) -> String {
     table("bench,op,size,workers,run,ns_per_op", lines)
 }
 
-/// Of the patterns of `scaling`; the last four columns are those of Playhouse.
+/// Returns the runs of the patterns of `scaling`. Only the runs of Playhouse have values in the last 4 columns.
 pub fn patterns(measured: &[measured::Measured], options: &Options) -> String {
     let lines = measured.iter().flat_map(|measured| {
         let (pattern, work_ns, size) = (measured.pattern, measured.work_ns, options.size.name());

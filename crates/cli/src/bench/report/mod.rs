@@ -36,13 +36,13 @@ struct Report<'a> {
     /// beside peers.
     rows: Vec<Row>,
     sweeps: Vec<WorkerSweep>,
-    /// Of the patterns of `scaling`.
+    /// The runs of the patterns of `scaling`.
     patterns: Vec<scaling::measured::Measured>,
     failures: Vec<String>,
 }
 
-/// Runs the benchmarks, beside their floors or beside peers, and on ever more workers, and the patterns of `scaling`; writes a report of it into `folder`. Adds to what
-/// failed.
+/// Runs the benchmarks, beside their baselines or beside peers, and on more and more workers. Runs the patterns of `scaling`. Writes a
+/// report of all runs into `folder`, and adds failed runs to `failures`.
 ///
 /// # Errors
 ///

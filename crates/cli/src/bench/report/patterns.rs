@@ -14,7 +14,7 @@ use super::plots::{Plot, plain_figure};
 /// The file with the figures of all runs.
 pub const CSV: &str = "scaling-patterns.csv";
 
-/// The table of all figures, with an explanation of its columns; empty without patterns.
+/// Returns the table of all figures, with an explanation of its columns. Returns no text without patterns.
 pub fn table(measured: &[Measured]) -> String {
     if measured.is_empty() {
         return String::new();
@@ -50,7 +50,7 @@ pub fn table(measured: &[Measured]) -> String {
         + &format!("<p>{legend} others: the share of the CPU time that other programs took.</p>\n")
 }
 
-/// The plot of the speed-ups on the largest number of workers; none without figures.
+/// Returns the plot of the speed-ups on the largest number of workers, or `None` without figures.
 pub fn plot(measured: &[Measured]) -> Option<Plot> {
     let line = |measured: &Measured| {
         let workers = measured.workers().into_iter().max()?;
@@ -74,8 +74,8 @@ pub fn plot(measured: &[Measured]) -> Option<Plot> {
     (!lines.is_empty()).then(|| Plot {
         name: "scaling-patterns",
         drawing: dots::draw(&about, &lines),
-        caption: "The speed-up of each pattern, with more and more work per message, and its time per operation beside that of the same \
-            program as tokio tasks with channels. All run in turns.",
+        caption: "The speed-up of each pattern with each amount of work per message, and its time per operation divided by that of the \
+            same program as tokio tasks with channels. All programs run in turns.",
     })
 }
 

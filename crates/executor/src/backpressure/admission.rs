@@ -1,0 +1,68 @@
+//! Rules by which sources go on at a worker whose backlog does not end.
+//!
+//! A worker with a standing backlog may never be relieved, because its messages go round. Sources therefore do not wait for that. They share
+//! a part of what the worker runs: for 2 bytes of mail that it has run, it admits 1 byte. A flood thus becomes slower than its receiver, so
+//! its backlog ends, and a source goes on beside a standing backlog.
+//!
+//! Only mail from others counts. A worker may run many messages of its own actors while the backlog stays as it is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of mail that a worker has to run for 1 byte that it admits.
+const RUN_PER_ADMITTED: u64 = 2;
+/// The largest number of bytes that are saved for sources while none comes.
+const SAVED_BYTES_MAX: u64 = 64 * 1024;
+/// The bytes of sources that a worker has admitted while it was pressed, as a position in all that it may admit.
+#[derive(Default)]
+pub(crate) struct Admission(AtomicU64);
+
+impl Admission {
+    /// Begins when the worker becomes pressed: nothing is saved of what it has run before.
+    pub(crate) fn begin(&self, run: u64) {
+        self.0.fetch_max(run / RUN_PER_ADMITTED, Ordering::Relaxed);
+    }
+
+    /// Admits `bytes` bytes, if the worker has run enough since the last ones. `run`: the bytes of mail that it has run in all.
+    pub(crate) fn admits(&self, bytes: u64, run: u64) -> bool {
+        let earned = run / RUN_PER_ADMITTED;
+        let take = |taken: u64| {
+            let from = taken.max(earned.saturating_sub(SAVED_BYTES_MAX));
+            // The position may pass what was earned, because a source may owe more than is ever saved. The next one then waits longer.
+            (from < earned).then_some(from + bytes)
+        };
+        // Relaxed: no other data depends on the number.
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_is_admitted_for_two_that_were_run_whoever_sends_it() {
+        let admission = Admission::default();
+        let admitted = (0..100_000).filter(|run| admission.admits(1, *run)).count();
+        assert_eq!(admitted, 49_999);
+        let admission = Admission::default();
+        let admitted = (0..100_000).filter(|run| admission.admits(500, *run)).count();
+        assert_eq!(admitted, 100);
+    }
+
+    #[test]
+    fn little_is_saved_while_nobody_comes() {
+        let admission = Admission::default();
+        assert!(admission.admits(SAVED_BYTES_MAX, 1_000_000));
+        assert!(!admission.admits(1, 1_000_000));
+        admission.begin(2_000_000);
+        assert!(!admission.admits(1, 2_000_000));
+    }
+
+    #[test]
+    fn a_source_that_owes_more_than_is_saved_goes_on_and_the_next_one_waits_for_it() {
+        let admission = Admission::default();
+        assert!(admission.admits(10 * SAVED_BYTES_MAX, 2));
+        assert!(!admission.admits(1, 20 * SAVED_BYTES_MAX));
+        assert!(admission.admits(1, 20 * SAVED_BYTES_MAX + 2));
+    }
+}
