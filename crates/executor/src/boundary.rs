@@ -173,7 +173,8 @@ impl Worker {
             let due = core.until_checkup == 0
                 || signal & Signal::TICK != 0
                 || self.handled.get() as i64 >= CHECKUP_EVERY_MESSAGES as i64;
-            let muting = !core.mute_requests.is_empty() || !core.pauses.is_empty() || core.accounts.are_wanted();
+            let muting =
+                !core.mute_requests.is_empty() || !core.pauses.is_empty() || self.accounts.borrow().are_wanted();
             (due, muting, core.holds_any())
         };
         if muting {
@@ -251,10 +252,11 @@ impl Worker {
         let (route, near, core) = unsafe { (&*self.route.get(), &mut *self.near.get(), self.core()) };
         near.clear();
         near.extend(route.own(self.system.config.stages).filter(|stage| !core.is_held(*stage)));
-        if core.accounts.are_kept() {
+        let mut accounts = self.accounts.borrow_mut();
+        if accounts.are_kept() {
             // SAFETY: the stages of the system.
             let left = |stage: &u16| unsafe { route.worker_of(*stage) } != self.id;
-            (0..self.stages).filter(left).for_each(|stage| core.accounts.forget(stage));
+            (0..self.stages).filter(left).for_each(|stage| accounts.forget(stage));
         }
     }
 
@@ -370,6 +372,10 @@ impl Worker {
         }
         self.ledger.flushes.add(1);
         self.crossed_bytes.set(self.crossed_bytes.get() + chain.bytes as u64);
+        if office.pressed.load(Ordering::Relaxed) && !self.accounts.borrow().are_kept() {
+            // Without accounts, this worker cannot tell whether a source has sent the chain.
+            office.standing.note_source();
+        }
         let lane = inbox.lane(Lane::Normal);
         let mut chain = chain;
         // A few records are copied where there is room; else the segment goes over as it is, warm in this core's cache.
@@ -461,6 +467,9 @@ impl Worker {
         }
         let found = inbox.has_mail();
         let sent = inbox.sent_bytes();
+        let (mail, own) = self.queued_mail();
+        let queued = if mail + sent >= own { mail + sent } else { 0 };
+        inbox.queued_bytes = u32::try_from(queued).unwrap_or(u32::MAX);
         let lanes = self.empty_inbox(&mut inbox);
         let timer_ops = std::mem::take(&mut inbox.timer_ops);
         let returned = std::mem::take(&mut inbox.returned);
@@ -518,7 +527,7 @@ impl Worker {
         let (slow_average_ns, timers) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
-            core.accounts.close_unused();
+            self.accounts.borrow_mut().close_unused();
             self.note_holds(core);
             (core.slow_pace.average_ns(), !core.wheel.is_empty())
         };

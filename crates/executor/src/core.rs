@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::away::Gate;
-use crate::backpressure::accounts::Accounts;
+use crate::backpressure::standing::Turnover;
 use crate::fullness::Fullness;
 use crate::muting::OVERLOADED_BYTES;
 use crate::record::Record;
@@ -158,6 +158,12 @@ impl Mail {
             self.bytes -= bytes;
             self.batches.pop_front();
         }
+        if let Some((end, bytes)) = self.batches.front_mut() {
+            // A batch may be large. No more of it waits than the bytes up to its end.
+            let left = (*bytes).min(*end - run);
+            self.bytes -= *bytes - left;
+            *bytes = left;
+        }
         self.bytes
     }
 
@@ -202,8 +208,8 @@ pub(crate) struct Core {
     pub(crate) waits_for: Vec<u16>,
     /// Stages to be muted before the next gulp.
     pub(crate) mute_requests: Vec<MuteRequest>,
-    /// An account for each stage of the messages that it has sent and handled.
-    pub(crate) accounts: Accounts,
+    /// The turnover of this worker's mail, to tell a standing backlog from a flood.
+    pub(crate) turnover: Turnover,
     /// Stages to be put aside as long as a gate is closed.
     pub(crate) pauses: Vec<(u16, Arc<Gate>)>,
     /// This stage is not muted before so many bytes of the queue were run: all slept, and it was the one that went on.
@@ -236,7 +242,7 @@ impl Core {
             holds: BTreeMap::new(),
             waits_for: Vec::new(),
             mute_requests: Vec::new(),
-            accounts: Accounts::default(),
+            turnover: Turnover::default(),
             pauses: Vec::new(),
             exempt: None,
             random: seed | 1,
@@ -259,11 +265,6 @@ impl Core {
         !self.holds.is_empty()
     }
 
-    /// Returns whether gulps have to look at the stage of each record.
-    pub(crate) fn looks_at_stages(&self) -> bool {
-        self.holds_any() || self.accounts.are_kept()
-    }
-
     pub(crate) fn is_held(&self, stage: u16) -> bool {
         self.holds.contains_key(&stage)
     }
@@ -275,10 +276,7 @@ impl Core {
             if record.as_ref().is_buried() {
                 return false;
             }
-            let Some(hold) = self.holds.get_mut(&record.as_ref().stage()) else {
-                self.accounts.pay(record.as_ref().stage());
-                return false;
-            };
+            let Some(hold) = self.holds.get_mut(&record.as_ref().stage()) else { return false };
             let lane = record.as_ref().lane() as usize;
             hold.lanes[lane].push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
         }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::address::{Lane, RawAddress};
 use crate::core::Reason;
 use crate::jitter::seam;
-use crate::muting::{load_of, pressure_of};
 use crate::office::{Inbox, Office, Presence};
 use crate::record::{Op, Record};
 use crate::resident::Undelivered;
@@ -31,10 +30,11 @@ impl SystemCore {
         worker: u16,
         others_wake: bool,
     ) {
-        let bytes = inbox.sent_bytes();
-        if pressure_of(bytes, office.average_ns.load(Ordering::Relaxed)) >= 2 {
+        let bytes = inbox.sent_bytes() + u64::from(inbox.queued_bytes);
+        let loads = office.loads(bytes, office.average_ns.load(Ordering::Relaxed));
+        if loads.pressed >= 2 {
             office.press();
-            if load_of(bytes) >= 2 {
+            if loads.overloaded >= 2 {
                 office.overloaded.store(true, Ordering::SeqCst);
             }
         }
@@ -142,6 +142,7 @@ impl SystemCore {
             } else if !office.is_pressed() || office.admits(bytes) {
                 return;
             }
+            let _waiting = office.standing.note_waiting();
             // The wait is bounded, because the stage may move to another worker.
             drop(
                 office.relieved.wait_timeout(inbox, Duration::from_millis(10)).unwrap_or_else(PoisonError::into_inner),

@@ -92,7 +92,7 @@ impl Worker {
         if why.is_some_and(|why| self.system.full[stage as usize].raise(why)) {
             self.office().full_stages.fetch_add(1, Ordering::SeqCst);
             // What this worker's own actors send, they append without a look at anything, as long as there is room.
-            self.logs[self.id as usize].end.store(ptr::null_mut(), Ordering::Relaxed);
+            self.logs[self.id as usize].stop();
             self.tenure.signal.raise(Signal::TICK);
         }
     }

@@ -98,7 +98,7 @@ impl Worker {
             // The segments were kept for the record under way; from here on nothing is appended any more. The queue's
             // own are freed at the end, since the claimed record lies in one.
             if dest == self.id as usize {
-                log.end.store(std::ptr::null_mut(), Ordering::Relaxed);
+                log.stop();
                 log.tail.store(std::ptr::null_mut(), Ordering::Relaxed);
             } else {
                 // SAFETY: the log owns its segments; all records in them were taken.
@@ -172,7 +172,7 @@ impl Worker {
         }
         // From here on the thread touches neither queue nor core.
         for log in &self.logs {
-            log.end.store(std::ptr::null_mut(), Ordering::Relaxed);
+            log.stop();
         }
         let mut queue = [const { Chain::new() }; 3];
         // SAFETY: the thread stands still. What was put off comes first, since whoever is started by it is sent to behind it.

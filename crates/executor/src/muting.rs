@@ -13,7 +13,6 @@
 //! go now and then all the same would be slowed, and no bound come of it. So for such mail there is a declared bound, which
 //! counts it: [`crate::mailbox`].
 
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::away::Gate;
@@ -31,16 +30,22 @@ pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
 const PRESSED_NS: u64 = 2_000_000;
 const PRESSED_RECORDS_MIN: u64 = 256;
 
-/// Returns the load of a worker with `bytes` bytes of records: 0 is below the low-water mark, and 2 or more is above the high one.
-pub(crate) fn load_of(bytes: u64) -> u64 {
-    bytes * 2 / OVERLOADED_BYTES as u64
+/// The loads of a worker by its mail from others: 0 is below the low-water mark, and 2 or more is above the high one.
+pub(crate) struct Loads {
+    /// The worker is pressed from 2 on.
+    pub(crate) pressed: u64,
+    /// The worker is overloaded from 2 on.
+    pub(crate) overloaded: u64,
 }
 
-/// Returns the same as [`load_of`], or the load by the time of those records if that is larger: 2 or more is above [`PRESSED_NS`].
-pub(crate) fn pressure_of(bytes: u64, average_ns: u64) -> u64 {
-    let records = bytes / RECORD_BYTES;
-    let by_time = if records >= PRESSED_RECORDS_MIN { records * average_ns * 2 / PRESSED_NS } else { 0 };
-    by_time.max(load_of(bytes))
+impl Office {
+    /// Returns the loads with `bytes` bytes of mail. A message takes the worker `average_ns` nanoseconds.
+    pub(crate) fn loads(&self, bytes: u64, average_ns: u64) -> Loads {
+        let overloaded = OVERLOADED_BYTES as u64;
+        let records = (PRESSED_NS / average_ns.max(1)).max(PRESSED_RECORDS_MIN);
+        let load = |bound| bytes * 2 / self.standing.raised(bound);
+        Loads { pressed: load(overloaded.min(records * RECORD_BYTES)), overloaded: load(overloaded) }
+    }
 }
 
 impl Worker {
@@ -53,21 +58,26 @@ impl Worker {
     pub(crate) fn weigh(&self) {
         let office = self.office();
         let inbox_bytes = if office.mail.is_up() { office.lock().sent_bytes() } else { 0 };
-        let queued = self.backlog_bytes();
+        let (mail, own) = self.queued_mail();
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let mail = core.mail.waiting(self.bytes_run()).min(queued);
         let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());
         let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
-        let own = queued - mail + core.starts.bytes();
+        let own = own + core.starts.bytes();
         let held: u64 = core.holds.values().map(|hold| hold.bytes() as u64).sum();
         // Mail that was put aside is not run yet.
-        office.mail_run.store(core.mail.run().saturating_sub(held), Ordering::Relaxed);
+        let mail_run = core.mail.run().saturating_sub(held);
+        office.mail_run.store(mail_run, Ordering::Relaxed);
+        if !office.may_admit() {
+            // A source was admitted, and the worker has not yet run twice as much.
+            office.standing.note_source();
+        }
+        office.standing.look(&mut core.turnover, office.is_pressed(), sent, mail_run);
         let at_ease = |load, sent| load == 0 || sent < own / 2;
         let coming = mail + inbox_bytes;
         // Relaxed: who looks at it looks again.
         let average_ns = core.slow_pace.average_ns();
-        let held_up = at_ease(pressure_of(coming, average_ns), coming);
+        let held_up = at_ease(office.loads(coming, average_ns).pressed, coming);
         // The flag is read before it is written, because senders to this worker read the flags in the same cache line.
         if office.held_up.load(Ordering::Relaxed) != held_up {
             office.held_up.store(held_up, Ordering::Relaxed);
@@ -81,10 +91,18 @@ impl Worker {
             // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
             at_ease(load, sent) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
         };
-        if raise(&office.overloaded, load_of(sent), sent) | raise(&office.pressed, pressure_of(sent, average_ns), sent)
-        {
+        let loads = office.loads(sent, average_ns);
+        if raise(&office.overloaded, loads.overloaded, sent) | raise(&office.pressed, loads.pressed, sent) {
             self.relieve(office);
         }
+    }
+
+    /// Returns the bytes of the queue that others have sent, and those that this worker's own actors have sent. In RUNTIME.
+    pub(crate) fn queued_mail(&self) -> (u64, u64) {
+        let queued = self.backlog_bytes();
+        // SAFETY: in RUNTIME; short borrow.
+        let mail = unsafe { self.core() }.mail.waiting(self.bytes_run()).min(queued);
+        (mail, queued - mail)
     }
 
     /// Says what the stages that are muted here wait for.
@@ -130,7 +148,7 @@ impl Worker {
     /// Wakes the sources that wait for this worker, because it has handled more messages and may admit them. It does so at each checkup.
     pub(crate) fn call_sources(&self) {
         let office = self.office();
-        if !office.is_pressed() {
+        if !office.is_pressed() || !office.may_admit() {
             return;
         }
         office.relieved.notify_all();
@@ -185,11 +203,13 @@ impl Worker {
             self.ledger.mutes.add(1);
         }
         let pauses = std::mem::take(&mut core.pauses);
-        if core.accounts.are_wanted() {
-            core.accounts.open(self.system.route.len());
+        let mut accounts = self.accounts.borrow_mut();
+        if accounts.are_wanted() {
+            accounts.open(self.system.route.len());
             // This worker's own actors otherwise append to the log without any check while it has room.
-            self.logs[self.id as usize].end.store(ptr::null_mut(), Ordering::Relaxed);
+            self.logs[self.id as usize].stop();
         }
+        drop(accounts);
         self.note_holds(core);
         for (stage, gate) in pauses {
             self.pause(stage, &gate);
@@ -221,7 +241,11 @@ impl Worker {
     fn stays_muted(&self, receiver: u16, target: u16, source: bool) -> bool {
         let office = &self.system.offices[receiver as usize];
         office.muted_on_me.store(true, Ordering::SeqCst);
-        self.system.full[target as usize].is_full() || source && office.is_pressed()
+        let pressed = source && office.is_pressed();
+        if pressed {
+            office.standing.note_source();
+        }
+        self.system.full[target as usize].is_full() || pressed
     }
 
     /// Lets the stages go on whose receivers are no longer overloaded.
@@ -274,7 +298,7 @@ impl Worker {
 
     /// Updates `holding` and `holds` after `Core::holds` or the accounts have changed.
     pub(crate) fn note_holds(&self, core: &Core) {
-        self.holding.set(core.looks_at_stages());
+        self.holding.set(core.holds_any() || self.accounts.borrow().are_kept());
         self.holds.set(core.holds_any());
     }
 

@@ -15,7 +15,6 @@
 
 use std::any::Any;
 use std::num::NonZeroU64;
-use std::ptr;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -161,7 +160,7 @@ impl Worker {
         if self.system.lookout.wants_causes().is_some() {
             for log in &self.logs {
                 // Relaxed: written by the owner, and by the monitor with the same value.
-                log.end.store(ptr::null_mut(), Ordering::Relaxed);
+                log.stop();
             }
         }
     }

@@ -12,6 +12,7 @@ use std::thread::Thread;
 
 use crate::address::Lane;
 use crate::backpressure::admission::Admission;
+use crate::backpressure::standing::Standing;
 use crate::census::Census;
 use crate::core::Reason;
 use crate::locks::{lock, try_lock};
@@ -41,6 +42,8 @@ pub(crate) struct Inbox {
     pub(crate) adoptable: bool,
     /// While parked: it waits in the reactor.
     pub(crate) polls: bool,
+    /// The bytes of mail that the worker had in its queue when it last took mail, or 0 if its own actors had sent more.
+    pub(crate) queued_bytes: u32,
     /// The number of times that stages have left this worker: see [`crate::route`].
     pub(crate) departures: u64,
     normal: Chain,
@@ -259,6 +262,8 @@ pub(crate) struct Office {
     pub(crate) mail_run: AtomicU64,
     /// The bytes that sources may send while this worker is pressed.
     pub(crate) admission: Admission,
+    /// The backlog that presses nobody, because no source has sent it.
+    pub(crate) standing: Standing,
     /// Its own stages that are muted, apart from those that wait for a stuck handler to return.
     pub(crate) muted_stages: AtomicUsize,
     /// The workers that its muted stages wait for, in order; with [`OUTSIDE`](crate::knot::OUTSIDE) for what is none.
@@ -280,6 +285,7 @@ impl Office {
                 presence: Presence::Parked,
                 adoptable: true,
                 polls: false,
+                queued_bytes: 0,
                 departures: 0,
                 normal: Chain::new(),
                 loot_bytes: 0,
@@ -303,6 +309,7 @@ impl Office {
             muted_on_me: AtomicBool::new(false),
             mail_run: AtomicU64::new(0),
             admission: Admission::default(),
+            standing: Standing::default(),
             muted_stages: AtomicUsize::new(0),
             waits_for: Mutex::default(),
             census: Mutex::default(),
@@ -336,6 +343,11 @@ impl Office {
     /// mail since the last ones.
     pub(crate) fn admits(&self, bytes: u64) -> bool {
         self.admission.admits(bytes, self.mail_run.load(Ordering::Relaxed))
+    }
+
+    /// Returns whether this worker would admit a source.
+    pub(crate) fn may_admit(&self) -> bool {
+        self.admission.is_open(self.mail_run.load(Ordering::Relaxed))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inbox> {

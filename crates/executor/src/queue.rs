@@ -50,6 +50,7 @@ impl Worker {
         log.last.set(segment);
         let body = Segment::body(segment);
         log.tail.store(body, Ordering::Relaxed);
+        log.stop();
         log.end.store(self.own_end(segment), Ordering::Relaxed);
         self.set_cursor(Cursor { segment, at: body, end: body });
     }
@@ -207,6 +208,7 @@ impl Worker {
             log.last.set(chain.last);
             self.newborns.forget();
             log.tail.store(Segment::body(chain.last).add((*chain.last).used), Ordering::Release);
+            log.stop();
             log.end.store(self.own_end(chain.last), Ordering::Relaxed);
             chain.forget();
         }

@@ -130,6 +130,7 @@ impl Worker {
             return false;
         }
         inbox.presence = Presence::Idle;
+        inbox.queued_bytes = 0;
         inbox.adoptable = adoptable;
         true
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::address::RawAddress;
 use crate::away::may_pass;
 use crate::cell::{Cell, status};
+use crate::core::Core;
 use crate::jitter::seam;
 use crate::nested::NEST_MAX;
 use crate::queue::Cursor;
@@ -196,15 +197,23 @@ impl Worker {
     /// Moves the claimed record away if its stage is put aside. A detached thread finds that out at its next claim, and
     /// the stage of a claimed record is its own until then.
     fn put_aside(&self, record: NonNull<Record>) -> bool {
-        self.with_core(|core| {
+        // SAFETY: the head of a claimed record stays readable.
+        let (stage, is_buried) = unsafe { (record.as_ref().stage(), record.as_ref().is_buried()) };
+        if is_buried {
+            return false;
+        }
+        let hold = |core: &mut Core| {
             let held = core.hold_record(record, &self.pool);
             if held {
-                // SAFETY: the head of a claimed record stays readable.
-                self.fill(core, unsafe { record.as_ref() }.stage());
+                self.fill(core, stage);
             }
             held
-        })
-        .unwrap_or(false)
+        };
+        let held = self.holds.get() && self.with_core(hold).unwrap_or(false);
+        if !held {
+            self.accounts.borrow_mut().pay(stage);
+        }
+        held
     }
 
     /// The place behind `claimed`, where the loop stands in USER. Whoever is not this thread gives the claim that it

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::address::{Lane, RawAddress};
-use crate::core::{Core, MuteRequest};
+use crate::core::MuteRequest;
 use crate::jitter::seam;
 use crate::mailbox::{self, Placed, Room};
 use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Record};
@@ -25,6 +25,8 @@ pub(crate) struct Log {
     pub(crate) tail: AtomicPtr<u8>,
     /// Where a record must end at the latest; null: every append takes the slow path.
     pub(crate) end: AtomicPtr<u8>,
+    /// The same for records that are only counted. If this is null, too, an append enters RUNTIME.
+    counted_end: AtomicPtr<u8>,
     pub(crate) first: StdCell<*mut Segment>,
     pub(crate) last: StdCell<*mut Segment>,
 }
@@ -34,6 +36,7 @@ impl Log {
         Log {
             tail: AtomicPtr::new(ptr::null_mut()),
             end: AtomicPtr::new(ptr::null_mut()),
+            counted_end: AtomicPtr::new(ptr::null_mut()),
             first: StdCell::new(ptr::null_mut()),
             last: StdCell::new(ptr::null_mut()),
         }
@@ -70,9 +73,15 @@ impl Log {
         Chain { first, last, bytes }
     }
 
+    /// Makes the next append enter RUNTIME. The owner and the monitor call this.
+    pub(crate) fn stop(&self) {
+        self.end.store(ptr::null_mut(), Ordering::Relaxed);
+        self.counted_end.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
     pub(crate) fn close(&self) {
         self.tail.store(ptr::null_mut(), Ordering::Relaxed);
-        self.end.store(ptr::null_mut(), Ordering::Relaxed);
+        self.stop();
         self.first.set(ptr::null_mut());
         self.last.set(ptr::null_mut());
     }
@@ -113,6 +122,14 @@ impl Worker {
         (room >= size as isize).then_some((log, tail))
     }
 
+    /// Returns the same as [`room_for`](Worker::room_for) for a record that a handler sends and that is counted.
+    fn counted_room_for(&self, dest: u16, size: usize) -> Option<(&Log, *mut u8)> {
+        let log = &self.logs[usize::from(dest)];
+        let tail = log.tail.load(Ordering::Relaxed);
+        let room = (log.counted_end.load(Ordering::Relaxed) as isize).wrapping_sub(tail as isize);
+        (room >= size as isize && self.tenure.is_user() && !self.tenure.claimed().is_null()).then_some((log, tail))
+    }
+
     /// Appends the record of `mail` to the log of the receiver's worker.
     #[inline(always)]
     fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
@@ -140,6 +157,15 @@ impl Worker {
             return self.posted_from_dedicated(to.stage(), record::record_bytes::<D>());
         }
         let size = record::record_bytes::<D>();
+        if let Some((log, tail)) = self.counted_room_for(dest, size) {
+            // SAFETY: there is room for the record at `tail`; aligned since all sizes are multiples of 8.
+            unsafe {
+                mail.write_record(tail, to.cell, to.identity());
+                seam(10_000);
+                log.tail.store(tail.add(size), Ordering::Release);
+            }
+            return self.count_sent(log, (dest, to.stage(), size));
+        }
         match self.open_log(dest, size) {
             Ok(open) => {
                 // SAFETY: the open segment has room for the record there; aligned since all sizes are multiples of 8.
@@ -221,27 +247,27 @@ impl Worker {
         let counts = pressed.is_some() || self.holding.get();
         let claimed = self.tenure.claimed();
         if (stage_full || counts) && open.in_handler && !claimed.is_null() {
-            // SAFETY: in RUNTIME, and the claimed record stays readable until the next one is claimed.
-            let (core, sender) = unsafe { (self.core(), (*claimed).stage()) };
-            self.note_sent(core, sender, (dest, stage, size), stage_full, pressed);
+            // SAFETY: the claimed record stays readable until the next one is claimed.
+            let sender = unsafe { (*claimed).stage() };
+            self.note_sent(sender, (dest, stage, size), stage_full, pressed);
         } else if counts && self.firing.get() && dest == self.id {
             // A timer has sent this message. The receiver therefore earns no credit by handling it.
-            // SAFETY: in RUNTIME; short borrow.
-            unsafe { self.core() }.accounts.charge(stage, size, false);
+            self.accounts.borrow_mut().charge(stage, size, false);
         }
-        if counts || some_stage_full || open.wants_causes {
-            // Every send to this worker comes this way, so the sender is found that is to be muted, and the cause is put down.
-            log.end.store(ptr::null_mut(), Ordering::Relaxed);
-        } else {
+        // The next record may be one that needs another look.
+        log.stop();
+        if !some_stage_full && !open.wants_causes {
             let limit = Segment::limit(log.last.get());
             let some_idle = dest != self.id && self.system.idle.any().is_some();
             let end =
                 if some_idle { limit.min(log.tail.load(Ordering::Relaxed).wrapping_add(BURST_BYTES)) } else { limit };
-            log.end.store(end, Ordering::Relaxed);
-            // If the monitor revoked the lease after it set `end` to null, this store undid that: look again.
+            // Counted, each record is looked at, so the sender is found that is to be muted.
+            let of = if counts { &log.counted_end } else { &log.end };
+            of.store(end, Ordering::Relaxed);
+            // If the monitor revoked the lease after it stopped the log, this store undid that: look again.
             self.light_fence();
             if self.tenure.signal.get() & Signal::REVOKED != 0 {
-                log.end.store(ptr::null_mut(), Ordering::Relaxed);
+                log.stop();
             }
         }
         seam(2_000);
@@ -264,7 +290,7 @@ impl Worker {
         if self.tenure.is_user() && !claimed.is_null() && (stage_full || pressed.is_some() || self.holding.get()) {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
-            self.with_core(|core| self.note_sent(core, sender, (dest, stage, size), stage_full, pressed));
+            self.note_sent(sender, (dest, stage, size), stage_full, pressed);
         }
     }
 
@@ -274,8 +300,21 @@ impl Worker {
         if self.holding.get() && self.tenure.is_user() && !claimed.is_null() {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
-            self.with_core(|core| core.accounts.charge(sender, 0, false));
+            self.accounts.borrow_mut().charge(sender, 0, false);
         }
+    }
+
+    /// A handler has appended a record to `log` up to its `counted_end`.
+    #[inline(never)]
+    fn count_sent(&self, log: &Log, (dest, stage, size): (u16, u16, usize)) {
+        let pressed = self.pressed_for(dest, stage);
+        if pressed.is_none() && !self.holding.get() {
+            // Nothing is counted any more: the next append finds that out.
+            return log.stop();
+        }
+        // SAFETY: `counted_room_for` has seen a claimed record, which stays readable until the next one is claimed.
+        let sender = unsafe { (*self.tenure.claimed()).stage() };
+        self.note_sent(sender, (dest, stage, size), false, pressed);
     }
 
     /// Returns the pressed worker that gets the messages to `stage` of `dest`, if any. No stage is muted for its own worker, because that
@@ -291,31 +330,30 @@ impl Worker {
     }
 
     /// Notes that a handler of stage `sender` has sent to a stage of worker `dest`. Asks to mute `sender` if that stage is full, or if
-    /// `sender` is a source and its messages reach the `pressed` worker. In RUNTIME.
-    fn note_sent(
-        &self,
-        core: &mut Core,
-        sender: u16,
-        (dest, target, size): (u16, u16, usize),
-        stage_full: bool,
-        pressed: Option<u16>,
-    ) {
+    /// `sender` is a source and its messages reach the `pressed` worker.
+    fn note_sent(&self, sender: u16, (dest, target, size): (u16, u16, usize), stage_full: bool, pressed: Option<u16>) {
         if stage_full {
-            core.mute_requests.push(MuteRequest { sender, receiver: dest, target, source: None });
-            if self.may_be_muted(core, sender) {
-                // This ends the gulp, because the messages that wait for that stage may be large.
-                self.tenure.signal.raise(Signal::TICK);
-            }
+            self.request_mute(MuteRequest { sender, receiver: dest, target, source: None });
         }
-        let source = core.accounts.charge(sender, size, pressed.is_some());
-        if let (Some(receiver), Some(_)) = (pressed, source) {
-            core.mute_requests.push(MuteRequest { sender, receiver, target, source });
+        let source = self.accounts.borrow_mut().charge(sender, size, pressed.is_some());
+        let Some(receiver) = pressed else { return };
+        if source.is_some() {
+            self.request_mute(MuteRequest { sender, receiver, target, source });
         }
-        if let Some(receiver) = pressed
-            && self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed)
-        {
+        if self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed) {
             self.system.relays.note(sender, receiver);
         }
+    }
+
+    #[cold]
+    fn request_mute(&self, request: MuteRequest) {
+        self.with_core(|core| {
+            core.mute_requests.push(request);
+            if self.may_be_muted(core, request.sender) {
+                // This ends the gulp, because the messages that wait may be large, and the stage may send much more in the same gulp.
+                self.tenure.signal.raise(Signal::TICK);
+            }
+        });
     }
 
     /// Gives the log of `dest` a new open segment and returns its start. In RUNTIME.

@@ -228,6 +228,7 @@ impl Worker {
         let arrivals = std::mem::take(&mut mine.arrivals);
         self.note_arrivals(&arrivals);
         mine.departures += 1;
+        mine.queued_bytes = 0;
         self.hand_over(&given, loot, &mut theirs, mine.departures);
         drop(mine);
         self.system.arrived(&self.system.offices[thief as usize], theirs, thief);

@@ -12,12 +12,13 @@
 //! before each record the worker stores which record it *claims*, then (after a light fence) looks at its signal; on
 //! entering RUNTIME it stores the phase, then (after a light fence) looks at its signal.
 
-use std::cell::{Cell as StdCell, UnsafeCell};
+use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use crate::address::RawAddress;
+use crate::backpressure::accounts::Accounts;
 use crate::barrier;
 use crate::cell::Cell;
 use crate::core::Core;
@@ -86,6 +87,8 @@ pub(crate) struct Worker {
     pub(crate) written_at: StdCell<u64>,
     /// Some stage is in `Core::holds`, or accounts are kept. Gulps then look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
+    /// An account for each stage of the messages that it has sent and handled. Used by this thread only, also in handlers.
+    pub(crate) accounts: RefCell<Accounts>,
     /// Some stage is in `Core::holds`.
     pub(crate) holds: StdCell<bool>,
     /// The last thing taken in was mail of the system or urgent lane.
@@ -195,7 +198,8 @@ impl Worker {
             dirty: StdCell::new(false),
             unwritten: StdCell::new(false),
             written_at: StdCell::new(0),
-            holding: StdCell::new(core.looks_at_stages()),
+            holding: StdCell::new(core.holds_any()),
+            accounts: RefCell::default(),
             holds: StdCell::new(core.holds_any()),
             lanes_ran: StdCell::new(false),
             watch_ns: StdCell::new(crate::rest::WATCH_NS_MAX),

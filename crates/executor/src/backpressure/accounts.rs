@@ -19,7 +19,7 @@ const DEBT_OF_STAGE_MAX: u64 = 16;
 /// The largest number of handled messages that a stage may save as credit. A round of 200,000 requests may follow 200,000 answers.
 const CREDIT_MAX: i64 = 1 << 18;
 /// Checkups without a message to a pressed worker after which accounts are closed.
-const CHECKUPS_MAX: u32 = 200;
+const CHECKUPS_MAX: u32 = 16;
 
 /// The account of a stage.
 #[derive(Clone, Copy, Default)]
@@ -83,6 +83,9 @@ impl Accounts {
         };
         let owed = account.owed();
         account.debt += 1;
+        if !presses && account.pressing == 0 {
+            return None;
+        }
         if presses {
             account.pressing += 1;
             account.pressing_bytes += bytes as u64;
@@ -113,11 +116,13 @@ impl Accounts {
         if let Some(account) = self.stages.get_mut(usize::from(stage)) {
             let owed = account.owed();
             account.debt = (account.debt - 1).max(-CREDIT_MAX);
-            (self.owed, self.debtors) = sum((self.owed, self.debtors), owed, account.owed());
+            if owed > 0 {
+                (self.owed, self.debtors) = sum((self.owed, self.debtors), owed, account.owed());
+            }
         }
     }
 
-    /// Closes all accounts if no stage has sent to a pressed worker for 200 checkups. The worker calls this at each checkup.
+    /// Closes all accounts if no stage has sent to a pressed worker for 16 checkups. The worker calls this at each checkup.
     pub(crate) fn close_unused(&mut self) {
         if self.are_kept() {
             self.checkups += 1;

@@ -22,6 +22,11 @@ impl Admission {
         self.0.fetch_max(run / RUN_PER_ADMITTED, Ordering::Relaxed);
     }
 
+    /// Returns whether the worker has run enough to admit a source.
+    pub(crate) fn is_open(&self, run: u64) -> bool {
+        self.0.load(Ordering::Relaxed) < run / RUN_PER_ADMITTED
+    }
+
     /// Admits `bytes` bytes, if the worker has run enough since the last ones. `run`: the bytes of mail that it has run in all.
     pub(crate) fn admits(&self, bytes: u64, run: u64) -> bool {
         let earned = run / RUN_PER_ADMITTED;

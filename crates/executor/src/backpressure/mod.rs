@@ -5,3 +5,4 @@
 pub(crate) mod accounts;
 pub(crate) mod admission;
 pub(crate) mod relays;
+pub(crate) mod standing;

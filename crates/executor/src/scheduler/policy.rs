@@ -51,7 +51,7 @@ const TURN_MESSAGES: u64 = 2;
 const HANDOVER_NS: u64 = 400;
 
 /// The victim's pause after a look through its queue that was in vain or moved fine messages, as a multiple of the look's time.
-pub(crate) const PAUSE_FACTOR: u64 = 8;
+pub(crate) const PAUSE_FACTOR: u64 = 16;
 
 /// The kinds of idle workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

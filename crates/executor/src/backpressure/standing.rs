@@ -1,0 +1,122 @@
+//! Standing backlogs: mail that waits although no source has sent it.
+//!
+//! A program with a fixed number of messages may hold more mail than a worker may have without being pressed. Its senders would keep
+//! accounts for ever and mute nobody. A worker that has been pressed for a *turnover* therefore raises its bounds above its present
+//! backlog, if nobody was slowed down in that time. In a turnover, the worker runs as many bytes of mail as waited at its start. A program
+//! with a fixed number of messages thus pays for accounts during a few turnovers.
+//!
+//! A source that comes later is slowed down when the backlog has become [`TIMES_STANDING`] times as large. A source too slow to be found
+//! within a turnover is found later, because turnovers become longer and sources owe more in longer ones.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// The bounds of a worker as a multiple of its standing backlog. Half of a bound is above the backlog, so the worker is relieved.
+const TIMES_STANDING: u64 = 3;
+/// A backlog below this part of the standing one replaces it.
+const SHRUNK: u64 = 4;
+
+/// The standing backlog of a worker, as other threads see it.
+#[derive(Default)]
+pub(crate) struct Standing {
+    bytes: AtomicU64,
+    /// A source was slowed down, or a message came from a worker without accounts, since the worker's last look.
+    found: AtomicBool,
+    /// Threads outside that wait.
+    waiting: AtomicUsize,
+}
+
+impl Standing {
+    /// Returns `bound`, or a larger one because of the standing backlog.
+    pub(crate) fn raised(&self, bound: u64) -> u64 {
+        // Relaxed: a sender that sees the number late takes the worker for pressed, or does not.
+        bound.max(TIMES_STANDING * self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Notes that the backlog may be that of a source.
+    pub(crate) fn note_source(&self) {
+        // The flag is read before it is written, because all senders to the worker have its cache line.
+        if !self.found.load(Ordering::Relaxed) {
+            self.found.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a thread outside waits, until the returned value is dropped.
+    pub(crate) fn note_waiting(&self) -> impl Drop + '_ {
+        struct Waiting<'a>(&'a AtomicUsize);
+        impl Drop for Waiting<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(&self.waiting)
+    }
+
+    /// The worker looks at its backlog: `mail` bytes wait, and it has run `run` bytes of mail in all.
+    pub(crate) fn look(&self, turnover: &mut Turnover, pressed: bool, mail: u64, run: u64) {
+        let found = self.found.load(Ordering::Relaxed) && self.found.swap(false, Ordering::Relaxed);
+        let before = self.bytes.load(Ordering::Relaxed);
+        let bytes = turnover.look(before, pressed, found || self.waiting.load(Ordering::Relaxed) > 0, (mail, run));
+        if bytes != before {
+            self.bytes.store(bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The position in the worker's mail at which the present turnover ends.
+#[derive(Default)]
+pub(crate) struct Turnover(Option<u64>);
+
+impl Turnover {
+    /// Returns the standing backlog after a look, in bytes. It was `standing` before.
+    fn look(&mut self, standing: u64, pressed: bool, found: bool, (mail, run): (u64, u64)) -> u64 {
+        let standing = if mail < standing / SHRUNK { mail } else { standing };
+        match self.0 {
+            _ if !pressed => self.0 = None,
+            Some(end) if !found && run >= end => {
+                self.0 = None;
+                return mail;
+            }
+            Some(_) if !found => {}
+            _ => self.0 = Some(run + mail),
+        }
+        standing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backlog_stands_if_no_source_was_found_while_it_was_turned_over() {
+        let (standing, mut turnover) = (Standing::default(), Turnover::default());
+        standing.look(&mut turnover, true, 1_000, 500);
+        standing.look(&mut turnover, true, 1_200, 1_499);
+        assert_eq!(standing.raised(10), 10);
+        standing.look(&mut turnover, true, 1_100, 1_500);
+        assert_eq!((standing.raised(10), standing.raised(10_000)), (3_300, 10_000));
+        standing.look(&mut turnover, false, 300, 2_000);
+        assert_eq!(standing.raised(10), 3_300);
+        standing.look(&mut turnover, false, 200, 2_100);
+        assert_eq!(standing.raised(10), 600);
+    }
+
+    #[test]
+    fn a_backlog_with_a_source_does_not_stand() {
+        let (standing, mut turnover) = (Standing::default(), Turnover::default());
+        for run in (0..100_000).step_by(500) {
+            standing.note_source();
+            standing.look(&mut turnover, true, 1_000, run);
+        }
+        let waiting = standing.note_waiting();
+        for run in (100_000..200_000).step_by(500) {
+            standing.look(&mut turnover, true, 1_000, run);
+        }
+        assert_eq!(standing.raised(10), 10);
+        drop(waiting);
+        standing.look(&mut turnover, true, 1_000, 200_000);
+        standing.look(&mut turnover, true, 1_000, 201_000);
+        assert_eq!(standing.raised(10), 3_000);
+    }
+}
