@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as PollContext, Poll, Waker};
 use std::thread::Thread;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::actor_ref::ActorRef;
 use crate::deadline::{Due, cap};
 use crate::message::Message;
 use crate::names::Label;
-use crate::waiting::{Attempt, Unanswered, Waiting, polled};
+use crate::waiting::{Attempt, Awaited, Waiting, polled};
 
 /// How far a request had come when its deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,8 +109,6 @@ struct SlotState<R> {
     progress: Progress<R>,
     waker: Option<Waker>,
     thread: Option<Thread>,
-    /// That an actor waits for this answer: noted until the answer is here, not until the actor has seen it.
-    edge: Option<Waiting>,
     /// When the asker gives up.
     due: Option<Due>,
 }
@@ -145,13 +143,7 @@ impl<R> Progress<R> {
 impl<R> Slot<R> {
     fn new() -> Arc<Slot<R>> {
         Arc::new(Slot {
-            state: Mutex::new(SlotState {
-                progress: Progress::Queued,
-                waker: None,
-                thread: None,
-                edge: None,
-                due: None,
-            }),
+            state: Mutex::new(SlotState { progress: Progress::Queued, waker: None, thread: None, due: None }),
         })
     }
 
@@ -177,7 +169,7 @@ impl<R> Slot<R> {
 
     /// Answers, if nobody has, according to how far the request has come.
     fn answer_with(&self, answer: impl FnOnce(Phase) -> Result<R, AskError>) {
-        let (waker, thread, edge) = {
+        let (waker, thread) = {
             let mut state = self.lock();
             let phase = match state.progress {
                 Progress::Queued => Phase::Queued,
@@ -185,9 +177,8 @@ impl<R> Slot<R> {
                 Progress::Answered(_) | Progress::Over => return,
             };
             state.progress = Progress::Answered(answer(phase));
-            (state.waker.take(), state.thread.take(), state.edge.take())
+            (state.waker.take(), state.thread.take())
         };
-        drop(edge);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -207,43 +198,23 @@ impl<R> Slot<R> {
     fn abandon(&self) {
         let mut state = self.lock();
         let _unseen = std::mem::replace(&mut state.progress, Progress::Over);
-        let _edge = state.edge.take();
-        // Both are dropped behind the lock.
+        // The answer is dropped behind the lock.
         drop(state);
     }
 
-    fn is_answered(&self) -> bool {
-        matches!(self.lock().progress, Progress::Answered(_))
-    }
-
-    /// Keeps the edge of the actor that waits, until the slot has an answer. Returns false if the edge would close a cycle. The error is
-    /// then the answer.
-    ///
-    /// The edge of a request that becomes a message is noted before the message is sent. Another thread may otherwise answer it, or ask the
-    /// asker, before the asker's poll has returned. If the request's handler runs on the asker's stack, the edge is noted when that handler
-    /// has to wait, or a handler above it on the stack.
-    fn wait(&self, edge: Result<Waiting, Vec<String>>) -> bool {
-        match edge {
-            Ok(edge) => {
-                self.lock().edge = Some(edge);
-                true
-            }
-            Err(path) => {
-                self.answer(Err(AskError::Cycle(path)));
-                false
-            }
-        }
+    fn is_over(&self) -> bool {
+        matches!(self.lock().progress, Progress::Answered(_) | Progress::Over)
     }
 }
 
-impl<R: Send> Unanswered for Slot<R> {
+impl<R: Send> Awaited for Slot<R> {
+    fn is_over(&self) -> bool {
+        self.is_over()
+    }
+
     fn end(&self, path: Vec<String>) {
         self.answer(Err(AskError::Cycle(path)));
     }
-}
-
-fn unanswered<R: Send + 'static>(slot: &Arc<Slot<R>>) -> Weak<dyn Unanswered> {
-    Arc::<Slot<R>>::downgrade(slot)
 }
 
 /// Where an answer goes to. If it is dropped, the asker is told so.
@@ -473,7 +444,7 @@ impl<A: Actor, M: Message> IntoFuture for Ask<A, M> {
     type IntoFuture = AskFuture<A, M>;
 
     fn into_future(self) -> AskFuture<A, M> {
-        AskFuture { request: Some(self), slot: Some(Slot::new()), timer: None }
+        AskFuture { request: Some(self), slot: Some(Slot::new()), waiting: None, timer: None }
     }
 }
 
@@ -483,16 +454,31 @@ pub struct AskFuture<A: Actor, M: Message> {
     request: Option<Ask<A, M>>,
     /// The slot for the answer. `None` after the future has returned the answer.
     slot: Option<Arc<Slot<M::Reply>>>,
+    /// The edge from the asker to the receiver in the graph of waiting actors. It ends with the answer or with the future.
+    waiting: Option<Waiting>,
     timer: Option<Deadline>,
 }
 
 // No field is ever pinned.
 impl<A: Actor, M: Message> Unpin for AskFuture<A, M> {}
 
+/// What came of a request.
+struct Sent {
+    /// The ask's deadline, and the system that keeps the time.
+    timed: Option<(Duration, Arc<SystemCore>)>,
+    waiting: Option<Waiting>,
+    /// The request has become a message, and its answer will wake the asker.
+    wakes: bool,
+}
+
 impl<A: Actor, M: Message> AskFuture<A, M> {
     /// Sends the request, or runs its handler on this stack. The slot holds the answer at once if that handler has ended, or if the wait
-    /// would close a cycle. Returns the ask's deadline, with the system that keeps the time.
-    fn send(request: Ask<A, M>, slot: &Arc<Slot<M::Reply>>) -> Option<(Duration, Arc<SystemCore>)> {
+    /// would close a cycle.
+    ///
+    /// The edge of a request that becomes a message is added before the message is sent. Another thread may otherwise answer it, or ask the
+    /// asker, before the asker's poll has returned. If the request's handler runs on the asker's stack, the edge is added when that handler
+    /// has to wait, or a handler above it on the stack.
+    fn send(request: Ask<A, M>, slot: &Arc<Slot<M::Reply>>, waker: &Waker) -> Sent {
         let Ask { to, message, within, post } = request;
         let timed =
             cap(polled(), within).and_then(|within| Some((within, SystemCore::by_id(to.address.raw().system())?)));
@@ -501,24 +487,37 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
         }
         let reply = ReplyTo { to: Some(Target::Slot(Arc::clone(slot))) };
         let attempt = Attempt::begin(Label::of::<A>(to.id()));
-        let mut noted = false;
+        let mut sent = Sent { timed, waiting: None, wakes: false };
+        // Returns the edge of an asker that is an actor, or `None` if a cycle is the answer.
+        let wait = || {
+            let Some(attempt) = &attempt else { return Some(None) };
+            match attempt.note(Arc::<Slot<M::Reply>>::clone(slot)) {
+                Ok(edge) => Some(Some(edge)),
+                Err(path) => {
+                    slot.answer(Err(AskError::Cycle(path)));
+                    None
+                }
+            }
+        };
+        let mut becomes_message = false;
         post(
             message,
             to.address,
             reply,
             Some(&mut || {
-                noted = true;
-                attempt.as_ref().is_none_or(|attempt| slot.wait(attempt.note(unanswered(slot))))
+                becomes_message = true;
+                let Some(edge) = wait() else { return false };
+                sent.waiting = edge;
+                sent.wakes = true;
+                slot.lock().waker = Some(waker.clone());
+                true
             }),
         );
-        if !noted
-            && let Some(attempt) = &attempt
-            && !slot.is_answered()
-        {
+        if !becomes_message && attempt.is_some() && !slot.is_over() {
             // The handler was begun on this stack, and waits.
-            slot.wait(attempt.note(unanswered(slot)));
+            sent.waiting = wait().flatten();
         }
-        timed
+        sent
     }
 }
 
@@ -528,20 +527,23 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
         let request = self.request.take();
         let Some(slot) = &self.slot else { panic!("an ask was polled again after it had returned the answer") };
-        let timed = request.and_then(|request| Self::send(request, slot));
-        let mut state = slot.lock();
-        if let Some(answer) = state.progress.take() {
-            drop(state);
-            self.slot = None;
-            return Poll::Ready(answer);
+        let sent = request.map(|request| Self::send(request, slot, cx.waker()));
+        let wakes = sent.as_ref().is_some_and(|sent| sent.wakes);
+        if !wakes {
+            let mut state = slot.lock();
+            if let Some(answer) = state.progress.take() {
+                drop(state);
+                (self.slot, self.waiting) = (None, None);
+                return Poll::Ready(answer);
+            }
+            match &mut state.waker {
+                Some(waker) => waker.clone_from(cx.waker()),
+                none => *none = Some(cx.waker().clone()),
+            }
         }
-        match &mut state.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
-        drop(state);
-        if let Some((within, system)) = timed {
-            self.timer = Some(Deadline::start(&system, within, slot));
+        if let Some(Sent { timed, waiting, .. }) = sent {
+            self.timer = timed.map(|(within, system)| Deadline::start(&system, within, slot));
+            self.waiting = waiting;
         }
         Poll::Pending
     }

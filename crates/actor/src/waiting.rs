@@ -1,34 +1,43 @@
 //! Who waits for whom: finds ask cycles before they hang.
 //!
-//! An actor whose async handler awaits an ask handles nothing else until the answer is there. If the actor it asked
-//! waits, over any number of others, for itself, no answer can come. Each awaited ask between actors therefore notes an
-//! edge here; the edge that would close a cycle fails its ask at once, with the path.
+//! If an actor's async handler awaits an ask, the actor handles nothing else until it has the answer. If the asked actor
+//! waits, over any number of others, for the asker, no answer can come. Each awaited ask between actors is therefore an
+//! *edge* of a graph. The ask whose edge closes a cycle fails at once, with the path.
 //!
-//! No cycle is missed, though most edges are noted under two of the locks only: those of the part of the graph that the
-//! edge is in, and of the part that the next would be in. If the one who is asked waits for nobody, then the edge closes
-//! no cycle now, and each edge that continues it comes later (both need the lock of that part). So of a cycle whose
-//! edges were all noted in this way, each would be older than the next, all around; and of one with others, consider the
-//! last that was noted under all locks: what was missing of the cycle then came later, each edge before the next, up to
-//! that one, which came before them. So some edge finds the cycle closed, under all locks.
+//! # How a cycle is found
 //!
-//! Asks between two busy workers, in millions per second: 0.95 with one lock for all edges, 1.01 with these, 1.11 without
-//! looking for cycles.
+//! The edges of an actor are kept beside its cell, under a lock of their own. An asker first adds its edge, and then looks
+//! whether the asked actor has any edges. If it has none, no cycle is closed: that costs 1 lock and no search. Otherwise the
+//! asker searches the graph.
 //!
-//! An edge is noted *before* its request is sent. A request that is under way when its ask fails may be handled all the
+//! *No cycle is missed.* The number of an actor's edges is written and read with `SeqCst`. The writes of all edges of a
+//! cycle are therefore in a single order, and the asker with the last of them sees all others. Edges of a closed cycle
+//! stay, so the search finds a path along them.
+//!
+//! *No cycle is invented.* A search reads the edges of different actors at different times. An asker that has found a cycle
+//! therefore reads all of its edges a second time. An edge that was read twice was there in between, and all first readings
+//! come before all second ones. There was thus a moment at which all edges existed.
+//!
+//! *One ask of a cycle fails.* Only one asker at a time reads a cycle for the second time, and takes its own edge back before
+//! the next one does.
+//!
+//! An edge ends with its ask's future. The answer may come earlier, and an answered ask does not count.
+//!
+//! An edge is added *before* its request is sent. A request that is under way when its ask fails may be handled all the
 //! same, ask the next actor, and so on: it would go round for ever, past edges that come too late. An ask whose handler
-//! is run on the asker's stack sends nothing; it is only pushed on a list of this thread, and noted when something above
-//! it on the stack sends (then it will wait), or when its handler has to wait.
+//! is run on the asker's stack sends nothing. Its edge is added when something above it on the stack sends a request (then it will
+//! wait), or when its handler has to wait.
 //!
 //! Cycles over several theaters are looked for from outside, among asks that have waited for some time: [`waits`], [`fail`].
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::future::poll_fn;
-use std::hash::{BuildHasher, BuildHasherDefault};
+use std::iter::once;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use playhouse_executor::Spread;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::actor::ActorId;
@@ -68,24 +77,19 @@ impl Drop for Restore {
     }
 }
 
-/// One edge per awaited ask.
-struct Edge {
-    to: Label,
-    token: u64,
-    /// What waits; not known for handlers on the stack of another's.
-    ask: Option<Weak<dyn Unanswered>>,
-}
+/// An awaited ask.
+pub(crate) trait Awaited: Send + Sync {
+    /// Whether the answer has come, or nobody waits for it any more.
+    fn is_over(&self) -> bool;
 
-/// An ask that can be ended from outside.
-pub(crate) trait Unanswered: Send + Sync {
-    /// It can never be answered: the actors along the cycle.
+    /// Answers that the ask is part of a cycle, with the actors along it.
     fn end(&self, path: Vec<String>);
 }
 
-/// An actor that waits for another.
+/// A wait of one actor for another.
 #[derive(Clone, Copy)]
 pub struct Wait {
-    /// Who waits.
+    /// The actor that waits.
     pub from: ActorId,
     /// The number of this wait among those of `from`.
     pub token: u64,
@@ -93,73 +97,165 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// For whom.
+    /// Returns the actor that is waited for.
     pub fn to(&self) -> ActorId {
         self.to.id
     }
 
-    /// How that one is shown.
+    /// Returns the text that shows that actor.
     pub fn label(&self) -> String {
         self.to.to_string()
     }
 }
 
-/// Who waits for whom, of the actors of the system `system`.
-pub fn waits(system: u16) -> Vec<Wait> {
-    let mut waits = Vec::new();
-    for part in 0..PARTS {
-        let part = lock(part);
-        for (from, edges) in part.edges.iter().filter(|(from, _)| from.address().system() == system) {
-            waits.extend(edges.iter().map(|edge| Wait { from: *from, token: edge.token, to: edge.to }));
-        }
-    }
-    waits
+/// A wait, and its ask. The ask of a handler on the stack of another one is unknown as long as it does not wait itself.
+type Edge = (Wait, Option<Arc<dyn Awaited>>);
+
+/// A few waits of one actor.
+type Waits = SmallVec<[Wait; 1]>;
+
+/// The edges from the actor of one cell, in cache lines of their own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Node {
+    /// The number of edges.
+    count: AtomicU32,
+    edges: Mutex<Edges>,
 }
 
-/// Ends the ask that `from` waits for, since it is part of a cycle.
+#[derive(Default)]
+struct Edges {
+    list: SmallVec<[Edge; 1]>,
+    next_token: u64,
+}
+
+impl Node {
+    fn lock(&self) -> MutexGuard<'_, Edges> {
+        self.edges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Waiting {
+        let mut edges = self.lock();
+        let token = edges.next_token;
+        edges.next_token += 1;
+        edges.list.push((Wait { from, token, to }, ask));
+        // SeqCst: the asker looks at others after this.
+        self.count.store(edges.list.len() as u32, Ordering::SeqCst);
+        Waiting { from, token }
+    }
+
+    fn remove(&self, waiting: &Waiting) -> Option<Edge> {
+        let mut edges = self.lock();
+        let at = edges.list.iter().position(|(wait, _)| waiting.is(wait))?;
+        let edge = edges.list.swap_remove(at);
+        self.count.store(edges.list.len() as u32, Ordering::SeqCst);
+        Some(edge)
+    }
+
+    fn has_edges(&self) -> bool {
+        // SeqCst: after the asker's own edge.
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Returns the waits of some actors whose asks have no answer.
+    fn waits(&self, is_wanted: impl Fn(ActorId) -> bool) -> Waits {
+        // No lock of an ask is taken under the lock of a node.
+        let edges: SmallVec<[Edge; 1]> =
+            self.lock().list.iter().filter(|(wait, _)| is_wanted(wait.from)).cloned().collect();
+        edges
+            .into_iter()
+            .filter(|(_, ask)| ask.as_ref().is_none_or(|ask| !ask.is_over()))
+            .map(|(wait, _)| wait)
+            .collect()
+    }
+}
+
+/// Nodes per chunk.
+const CHUNK_NODES: usize = 512;
+/// Chunks. Beyond 67,108,864 cells with an awaited ask, several cells share a node.
+const CHUNKS: usize = 1 << 17;
+
+/// The nodes of the cells whose actors have awaited an ask. A node is never freed, as its cell.
+static NODES: [OnceLock<Box<[Node; CHUNK_NODES]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+/// The number of nodes.
+static NODES_USED: AtomicU32 = AtomicU32::new(0);
+/// Held by an asker that reads a cycle for the second time.
+static JUDGING: Mutex<()> = Mutex::new(());
+
+/// Returns the node with this number. Numbers begin with 1.
+fn node_at(number: u32) -> Option<&'static Node> {
+    let at = (number.checked_sub(1)? as usize) % (CHUNKS * CHUNK_NODES);
+    let chunk = NODES[at / CHUNK_NODES].get_or_init(|| {
+        let nodes: Box<[Node]> = (0..CHUNK_NODES).map(|_| Node::default()).collect();
+        nodes.try_into().unwrap_or_else(|_| unreachable!("there are as many nodes as a chunk has"))
+    });
+    Some(&chunk[at % CHUNK_NODES])
+}
+
+/// Returns the node of the actor's cell, if it has one.
+fn node_of(actor: ActorId) -> Option<&'static Node> {
+    // SeqCst: after the asker's own edge.
+    node_at(actor.0.cell_number().load(Ordering::SeqCst))
+}
+
+/// Returns the node of the cell of an actor that is about to wait.
+fn own_node(actor: ActorId) -> &'static Node {
+    node_of(actor).unwrap_or_else(|| {
+        let number = NODES_USED.fetch_add(1, Ordering::Relaxed) + 1;
+        let cell = actor.0.cell_number();
+        // If another thread was faster, its number holds.
+        let number =
+            cell.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst).map_or_else(|other| other, |_| number);
+        node_at(number).expect("numbers begin with 1")
+    })
+}
+
+/// Returns whom `actor` waits for.
+fn waits_of(actor: ActorId) -> Waits {
+    node_of(actor).filter(|node| node.has_edges()).map_or_else(Waits::new, |node| node.waits(|from| from == actor))
+}
+
+/// Returns who waits for whom among the actors of the system `system`.
+pub fn waits(system: u16) -> Vec<Wait> {
+    let nodes = (1..=NODES_USED.load(Ordering::SeqCst)).filter_map(node_at).filter(|node| node.has_edges());
+    nodes.flat_map(|node| node.waits(|from| from.address().system() == system)).collect()
+}
+
+/// Ends the ask that `from` waits for, because it is part of a cycle.
 pub fn fail(from: ActorId, token: u64, path: Vec<String>) {
-    let ask = {
-        let part = lock(part_of(from));
-        let edge = part.edges.get(&from).and_then(|edges| edges.iter().find(|edge| edge.token == token));
-        edge.and_then(|edge| edge.ask.as_ref()?.upgrade())
-    };
-    if let Some(ask) = ask {
+    let waiting = |(wait, ask): &Edge| (wait.from == from && wait.token == token).then(|| ask.clone());
+    let ask = node_of(from).and_then(|node| node.lock().list.iter().find_map(waiting));
+    if let Some(ask) = ask.flatten() {
         ask.end(path);
     }
 }
 
-/// The edges from some of the actors.
-struct Part {
-    edges: HashMap<ActorId, SmallVec<[Edge; 1]>, BuildHasherDefault<Spread>>,
-    next_token: u64,
-}
-
-/// The number of parts, a power of 2. With more parts, two workers use one part at the same time less often. A search for a cycle locks all
-/// parts.
-const PARTS: usize = 64;
-
-/// A part and its lock, in cache lines of their own.
-#[repr(align(128))]
-struct Locked(Mutex<Part>);
-
-/// The edges of all systems, since asks go from one to the other. Locks are taken in the order of the parts.
-static GRAPH: [Locked; PARTS] =
-    [const { Locked(Mutex::new(Part { edges: HashMap::with_hasher(BuildHasherDefault::new()), next_token: 0 })) };
-        PARTS];
-
-fn part_of(actor: ActorId) -> usize {
-    // The map uses the bits at both ends.
-    (BuildHasherDefault::<Spread>::new().hash_one(actor) >> 32) as usize % PARTS
-}
-
-fn lock(part: usize) -> MutexGuard<'static, Part> {
-    GRAPH[part].0.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A noted edge; taken back when dropped.
+/// An edge of the graph. Its drop takes it back.
 pub(crate) struct Waiting {
     from: ActorId,
     token: u64,
+}
+
+impl Waiting {
+    fn is(&self, wait: &Wait) -> bool {
+        wait.token == self.token && wait.from == self.from
+    }
+
+    /// Adds the ask to an edge that was added without.
+    fn wait_for(&self, ask: Arc<dyn Awaited>) {
+        if let Some(node) = node_of(self.from)
+            && let Some((_, unknown)) = node.lock().list.iter_mut().find(|(wait, _)| self.is(wait))
+        {
+            *unknown = Some(ask);
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // The ask is dropped behind the lock.
+        let _ask = node_of(self.from).and_then(|node| node.remove(self));
+    }
 }
 
 struct Tried {
@@ -173,24 +269,26 @@ struct Tried {
 pub(crate) struct Attempt(());
 
 impl Attempt {
-    /// Begins to ask `to`. None: not in an async handler.
+    /// Begins to ask `to`. Returns `None` outside of async handlers.
     pub(crate) fn begin(to: Label) -> Option<Attempt> {
         let from = POLLED.get()?;
         ATTEMPTS.with_borrow_mut(|attempts| attempts.push(Tried { from, to, edge: None }));
         Some(Attempt(()))
     }
 
-    /// Notes that everybody on this stack waits; this is the innermost.
+    /// Adds the edges of all asks on this stack. This one is the innermost.
     ///
     /// # Errors
     /// The actors along the cycle that this would close, from the one that is asked back to itself.
-    pub(crate) fn note(&self, ask: Weak<dyn Unanswered>) -> Result<Waiting, Vec<String>> {
+    pub(crate) fn note(&self, ask: Arc<dyn Awaited>) -> Result<Waiting, Vec<String>> {
         ATTEMPTS.with_borrow_mut(|attempts| {
             let (innermost, outer) = attempts.split_last_mut().expect("this attempt is the last");
             for tried in outer.iter_mut().filter(|tried| tried.edge.is_none()) {
                 tried.edge = Some(note(tried.from, tried.to, None)?);
             }
-            innermost.edge.take().map_or_else(|| note(innermost.from, innermost.to, Some(ask)), Ok)
+            let Some(edge) = innermost.edge.take() else { return note(innermost.from, innermost.to, Some(ask)) };
+            edge.wait_for(ask);
+            Ok(edge)
         })
     }
 }
@@ -201,67 +299,63 @@ impl Drop for Attempt {
     }
 }
 
-/// Notes that `from` waits for `to`.
-fn note(from: ActorId, to: Label, ask: Option<Weak<dyn Unanswered>>) -> Result<Waiting, Vec<String>> {
-    let (own, next) = (part_of(from), part_of(to.id));
-    {
-        let mut low = lock(own.min(next));
-        let mut high = (own != next).then(|| lock(own.max(next)));
-        let asked = if next <= own { &low } else { high.as_ref().expect("they are two") };
-        if from != to.id && !asked.edges.contains_key(&to.id) {
-            let asker = if own <= next { &mut low } else { high.as_mut().expect("they are two") };
-            return Ok(asker.add(from, to, ask));
-        }
+/// Adds the edge from `from` to `to`.
+///
+/// # Errors
+/// The actors along the cycle that it closes. It is then taken back.
+fn note(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Result<Waiting, Vec<String>> {
+    let waiting = own_node(from).add(from, to, ask);
+    if from != to.id && !node_of(to.id).is_some_and(Node::has_edges) {
+        return Ok(waiting);
     }
-    // Whom it asks waits, too: for whom, is looked for while nothing changes.
-    let mut parts: [MutexGuard<'_, Part>; PARTS] = std::array::from_fn(lock);
-    let mut path = vec![to];
-    if from == to.id || leads_to(&parts, to.id, from, &mut path, &mut Vec::new()) {
-        drop(parts);
-        path.push(to);
-        return Err(path.iter().map(Label::to_string).collect());
-    }
-    Ok(parts[own].add(from, to, ask))
+    judge(waiting, to)
 }
 
-fn leads_to(
-    parts: &[MutexGuard<'_, Part>; PARTS],
-    at: ActorId,
-    goal: ActorId,
-    path: &mut Vec<Label>,
-    seen: &mut Vec<ActorId>,
-) -> bool {
-    if seen.contains(&at) {
-        return false;
+/// Searches for a cycle that `waiting` closes, and takes that edge back if there is one.
+#[cold]
+fn judge(waiting: Waiting, to: Label) -> Result<Waiting, Vec<String>> {
+    let from = waiting.from;
+    if from != to.id && path(to.id, from, &mut waits_of).is_none() {
+        return Ok(waiting);
     }
-    seen.push(at);
-    for edge in parts[part_of(at)].edges.get(&at).into_iter().flatten() {
-        path.push(edge.to);
-        if edge.to.id == goal || leads_to(parts, edge.to.id, goal, path, seen) {
-            return true;
-        }
-        path.pop();
-    }
-    false
+    let judging = JUDGING.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = if from == to.id { Some(Vec::new()) } else { lasting_path(to.id, from, &mut waits_of) };
+    let Some(path) = path else { return Ok(waiting) };
+    drop(waiting);
+    drop(judging);
+    let along = path.iter().map(|wait| wait.to);
+    Err(once(to).chain(along).chain(once(to)).map(|label| label.to_string()).collect())
 }
 
-impl Part {
-    fn add(&mut self, from: ActorId, to: Label, ask: Option<Weak<dyn Unanswered>>) -> Waiting {
-        let token = self.next_token;
-        self.next_token += 1;
-        self.edges.entry(from).or_default().push(Edge { to, token, ask });
-        Waiting { from, token }
+/// Returns waits along a path from `start` to `goal`, all of which existed at one moment.
+fn lasting_path(start: ActorId, goal: ActorId, waits_of: &mut impl FnMut(ActorId) -> Waits) -> Option<Vec<Wait>> {
+    loop {
+        let path = path(start, goal, waits_of)?;
+        let lasts = |wait: &Wait| waits_of(wait.from).iter().any(|again| again.token == wait.token);
+        if path.iter().all(lasts) {
+            return Some(path);
+        }
     }
 }
 
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        let mut part = lock(part_of(self.from));
-        if let Some(edges) = part.edges.get_mut(&self.from) {
-            edges.retain(|edge| edge.token != self.token);
-            if edges.is_empty() {
-                part.edges.remove(&self.from);
-            }
+/// Returns waits along a path from `start` to `goal`, depth first. They were read at different times.
+fn path(start: ActorId, goal: ActorId, waits_of: &mut impl FnMut(ActorId) -> Waits) -> Option<Vec<Wait>> {
+    let (mut path, mut open) = (Vec::new(), vec![waits_of(start).into_iter()]);
+    let mut seen = FxHashSet::from_iter([start]);
+    while let Some(waits) = open.last_mut() {
+        let Some(wait) = waits.next() else {
+            open.pop();
+            path.pop();
+            continue;
+        };
+        if wait.to() == goal {
+            path.push(wait);
+            return Some(path);
+        }
+        if seen.insert(wait.to()) {
+            path.push(wait);
+            open.push(waits_of(wait.to()).into_iter());
         }
     }
+    None
 }

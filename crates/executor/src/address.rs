@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::Hasher;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
 
 use crate::cell::{BOUNDED, Cell, status};
 use crate::record::{AsyncMail, ControlMail, FirstMail, OrderedMail, SyncMail};
@@ -84,6 +85,13 @@ impl RawAddress {
     #[inline(always)]
     pub(crate) fn system_word(self) -> u16 {
         self.tag as u16
+    }
+
+    /// Returns a number that the layer above keeps for the cell of the actor. It is 0 in a new cell, and stays when the actor ends.
+    pub fn cell_number(self) -> &'static AtomicU32 {
+        // SAFETY: cells are never freed.
+        let cell: &'static Cell = unsafe { self.cell.as_ref() };
+        &cell.number
     }
 
     /// Whether the actor's mailbox is bounded.

@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::record::Outcome;
 use crate::resident::{Crash, Ending, Resident};
@@ -64,7 +64,9 @@ pub(crate) struct Cell {
     kind: AtomicPtr<Kind>,
     cold: UnsafeCell<Option<Box<Cold>>>,
     /// The id of the system, and whether the actor's mailbox is [`BOUNDED`].
-    system: AtomicU64,
+    system: AtomicU32,
+    /// A number of the layer above. It is 0 in a new cell, and stays when the actor ends.
+    pub(crate) number: AtomicU32,
 }
 
 /// Beside the id of its system, in a cell and in an address: the actor's mailbox is bounded (`mailbox.rs`). No system has such
@@ -78,7 +80,8 @@ const _: () = assert!(CELL_HEADER_BYTES <= 32);
 pub(crate) struct Cold {
     /// The future of a suspended handler; borrows the state.
     pub(crate) suspended: Option<Suspended>,
-    pub(crate) waker: Option<std::sync::Arc<crate::suspend::WakeTarget>>,
+    /// What wakes the suspended handler. It is made once for each actor.
+    pub(crate) waking: Option<crate::suspend::Waking>,
     /// Messages that arrived while suspended or crashed, or whose guards did not hold, in order.
     pub(crate) deferred: Chain,
     /// Of an actor that has left.
@@ -139,7 +142,7 @@ impl Cell {
 
     /// The actor's mailbox is bounded. Before anybody knows its address.
     pub(crate) fn set_bounded(&self) {
-        self.system.store(u64::from(self.system_word() | BOUNDED), Ordering::Relaxed);
+        self.system.store(u32::from(self.system_word() | BOUNDED), Ordering::Relaxed);
     }
 
     pub(crate) fn kind(&self) -> &'static Kind {
@@ -173,7 +176,7 @@ impl Cell {
             Cell::put_state(cell, state);
             let this = cell.as_ref();
             this.kind.store(std::ptr::from_ref(kind).cast_mut(), Ordering::Relaxed);
-            this.system.store(u64::from(system), Ordering::Relaxed);
+            this.system.store(u32::from(system), Ordering::Relaxed);
             let identity = (this.tag() & 0xffff_ffff_0000_0000) | (u64::from(stage) << 16);
             this.set_tag(identity);
             identity
@@ -211,7 +214,7 @@ impl Cell {
             *Cell::cold(cell) = Some(cold);
             let this = cell.as_ref();
             this.kind.store(std::ptr::from_ref(kind).cast_mut(), Ordering::Relaxed);
-            this.system.store(u64::from(system), Ordering::Relaxed);
+            this.system.store(u32::from(system), Ordering::Relaxed);
             this.set_tag((this.tag() & 0xffff_ffff_0000_0000) | (u64::from(stage) << 16) | status);
         }
     }

@@ -771,7 +771,7 @@ impl Cold {
     pub(crate) fn new() -> Box<Cold> {
         Box::new(Cold {
             suspended: None,
-            waker: None,
+            waking: None,
             deferred: Chain::new(),
             way: None,
             stop_after: false,

@@ -169,15 +169,19 @@ pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>
 pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
     // SAFETY: called from control mail, by the thread that runs the cell's stage.
     let cold = unsafe { Cell::cold_mut(cell) };
-    let Some(target) = cold.waker.clone() else { return };
+    // Both are taken out for the poll: the handler may look at its cold part while it runs.
+    let Some(waking) = cold.waking.take() else { return };
     // Release what the wakers wrote before they woke us; from here on a new wake-up sends new mail.
-    target.queued.swap(false, Ordering::AcqRel);
-    // Taken out for the poll: the handler may look at its cold part while it runs.
-    let Some(mut suspended) = cold.suspended.take() else { return };
-    let waker = Waker::from(target);
-    let polled = suspended.poll(&mut Context::from_waker(&waker));
+    waking.target.queued.swap(false, Ordering::AcqRel);
+    let suspended = cold.suspended.take();
+    let Some(mut suspended) = suspended else {
+        cold.waking = Some(waking);
+        return;
+    };
+    let polled = suspended.poll(&mut Context::from_waker(&waking.waker));
     // SAFETY: as above; the earlier reference is not used any more.
     let cold = unsafe { Cell::cold_mut(cell) };
+    cold.waking = Some(waking);
     match polled {
         TaskPoll::Pending => cold.suspended = Some(suspended),
         TaskPoll::Ready(outcome) => {
@@ -197,6 +201,12 @@ pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
             });
         }
     }
+}
+
+/// A waker, and what it wakes.
+pub(crate) struct Waking {
+    target: Arc<WakeTarget>,
+    waker: Waker,
 }
 
 /// Whom a waker wakes.
@@ -246,13 +256,15 @@ impl FirstWaker {
         ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(std::ptr::from_ref(self).cast(), &FIRST)) })
     }
 
-    fn target(&self) -> Arc<WakeTarget> {
+    fn clone_of_target(&self) -> Waker {
         // SAFETY: the first poll runs on the thread that runs the cell's stage.
         let cold = unsafe { Cell::cold_mut(self.cell) };
-        Arc::clone(cold.waker.get_or_insert_with(|| {
+        let waking = cold.waking.get_or_insert_with(|| {
             let address = RawAddress::of(self.cell);
-            Arc::new(WakeTarget { address, send: self.send, queued: AtomicBool::new(false) })
-        }))
+            let target = Arc::new(WakeTarget { address, send: self.send, queued: AtomicBool::new(false) });
+            Waking { waker: Waker::from(Arc::clone(&target)), target }
+        });
+        waking.waker.clone()
     }
 }
 
@@ -260,12 +272,12 @@ static FIRST: RawWakerVTable = RawWakerVTable::new(
     |data| {
         // SAFETY: see `FirstWaker::waker`.
         let first = unsafe { &*data.cast::<FirstWaker>() };
-        let waker = ManuallyDrop::new(Waker::from(first.target()));
+        let waker = ManuallyDrop::new(first.clone_of_target());
         RawWaker::new(waker.data(), waker.vtable())
     },
     // SAFETY: see `FirstWaker::waker`.
-    |data| unsafe { &*data.cast::<FirstWaker>() }.target().wake(),
+    |data| unsafe { &*data.cast::<FirstWaker>() }.clone_of_target().wake(),
     // SAFETY: see `FirstWaker::waker`.
-    |data| unsafe { &*data.cast::<FirstWaker>() }.target().wake(),
+    |data| unsafe { &*data.cast::<FirstWaker>() }.clone_of_target().wake(),
     |_| {},
 );

@@ -1,5 +1,7 @@
 //! Clients and servers: each client awaits the answer of one server before it asks the next one.
 
+use std::sync::Arc;
+
 use playhouse::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -77,7 +79,7 @@ impl Server {
 }
 
 struct Client {
-    servers: Vec<ActorRef<Server>>,
+    servers: Arc<[ActorRef<Server>]>,
     dice: Dice,
     answers: u64,
     goal: Goal,
@@ -104,8 +106,8 @@ impl Client {
 fn playhouse(system: &System, watch: &mut Stopwatch, plan: &Plan) -> Result<u64, Failure> {
     let goal = Goal::new();
     let server = |_| system.spawn_with(spread(), Server { work: plan.work, served: 0 });
-    let servers: Vec<_> = (0..plan.servers).map(server).collect();
-    let client = |number| Client { servers: servers.clone(), dice: dice(number), answers: 0, goal: goal.clone() };
+    let servers: Arc<[_]> = (0..plan.servers).map(server).collect();
+    let client = |number| Client { servers: Arc::clone(&servers), dice: dice(number), answers: 0, goal: goal.clone() };
     let clients: Vec<_> = (0..plan.clients).map(|number| system.spawn_with(spread(), client(number))).collect();
     system.run_until_idle();
     watch.time(&goal, clients.len() as u64, || clients.iter().for_each(|client| client.tell(AskAll(plan.requests))))?;
@@ -113,7 +115,7 @@ fn playhouse(system: &System, watch: &mut Stopwatch, plan: &Plan) -> Result<u64,
     for client in &clients {
         answers += answer(client.ask(Answers).wait())?;
     }
-    for server in &servers {
+    for server in &servers[..] {
         served += answer(server.ask(Served).wait())?;
     }
     plan.check(answers, served)
@@ -130,7 +132,7 @@ async fn serve(mut server: Server, mut requests: UnboundedReceiver<Posted>) -> u
     server.served
 }
 
-async fn ask_all(servers: Vec<UnboundedSender<Posted>>, mut dice: Dice, requests: u64, goal: Goal) -> u64 {
+async fn ask_all(servers: Arc<[UnboundedSender<Posted>]>, mut dice: Dice, requests: u64, goal: Goal) -> u64 {
     let mut answers = 0;
     for number in 1..=requests {
         let (back, answer) = oneshot::channel();
@@ -149,9 +151,10 @@ fn tokio(runtime: &Runtime, watch: &mut Stopwatch, plan: &Plan) -> Result<u64, F
         senders.push(sender);
         servers.push(runtime.spawn(serve(Server { work: plan.work, served: 0 }, requests)));
     }
+    let senders: Arc<[_]> = senders.into();
     watch.time(&goal, plan.clients.into(), || {
         for number in 0..plan.clients {
-            clients.push(runtime.spawn(ask_all(senders.clone(), dice(number), plan.requests, goal.clone())));
+            clients.push(runtime.spawn(ask_all(Arc::clone(&senders), dice(number), plan.requests, goal.clone())));
         }
     })?;
     // The servers end with the last sender.
