@@ -7,7 +7,7 @@ use std::task::{Context as PollContext, Poll, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use playhouse_executor::{Address, SystemCore, TimerKey, Undelivered};
+use playhouse_executor::{Address, Sleeper, SystemCore, TimerKey, Undelivered};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Life};
@@ -107,10 +107,17 @@ pub(crate) struct Slot<R> {
 
 struct SlotState<R> {
     progress: Progress<R>,
-    waker: Option<Waker>,
+    asker: Option<Asker>,
     thread: Option<Thread>,
     /// When the asker gives up.
     due: Option<Due>,
+}
+
+/// The future that waits for an answer.
+enum Asker {
+    /// That of an actor's handler, which waits for nothing else.
+    Handler(Sleeper),
+    Task(Waker),
 }
 
 /// What a request is handled under.
@@ -143,7 +150,7 @@ impl<R> Progress<R> {
 impl<R> Slot<R> {
     fn new() -> Arc<Slot<R>> {
         Arc::new(Slot {
-            state: Mutex::new(SlotState { progress: Progress::Queued, waker: None, thread: None, due: None }),
+            state: Mutex::new(SlotState { progress: Progress::Queued, asker: None, thread: None, due: None }),
         })
     }
 
@@ -169,7 +176,7 @@ impl<R> Slot<R> {
 
     /// Answers, if nobody has, according to how far the request has come.
     fn answer_with(&self, answer: impl FnOnce(Phase) -> Result<R, AskError>) {
-        let (waker, thread) = {
+        let (asker, thread) = {
             let mut state = self.lock();
             let phase = match state.progress {
                 Progress::Queued => Phase::Queued,
@@ -177,10 +184,12 @@ impl<R> Slot<R> {
                 Progress::Answered(_) | Progress::Over => return,
             };
             state.progress = Progress::Answered(answer(phase));
-            (state.waker.take(), state.thread.take())
+            (state.asker.take(), state.thread.take())
         };
-        if let Some(waker) = waker {
-            waker.wake();
+        match asker {
+            Some(Asker::Handler(sleeper)) => sleeper.wake(),
+            Some(Asker::Task(waker)) => waker.wake(),
+            None => {}
         }
         if let Some(thread) = thread {
             thread.unpark();
@@ -507,9 +516,11 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
             Some(&mut || {
                 becomes_message = true;
                 let Some(edge) = wait() else { return false };
+                // A handler that waits for several answers is polled once for all that have come.
+                let sleeper = edge.as_ref().filter(|edge| edge.is_only).and_then(|_| Sleeper::polled_with(waker));
+                slot.lock().asker = Some(sleeper.map_or_else(|| Asker::Task(waker.clone()), Asker::Handler));
                 sent.waiting = edge;
                 sent.wakes = true;
-                slot.lock().waker = Some(waker.clone());
                 true
             }),
         );
@@ -536,9 +547,9 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
                 (self.slot, self.waiting) = (None, None);
                 return Poll::Ready(answer);
             }
-            match &mut state.waker {
-                Some(waker) => waker.clone_from(cx.waker()),
-                none => *none = Some(cx.waker().clone()),
+            match &mut state.asker {
+                Some(Asker::Task(waker)) => waker.clone_from(cx.waker()),
+                other => *other = Some(Asker::Task(cx.waker().clone())),
             }
         }
         if let Some(Sent { timed, waiting, .. }) = sent {

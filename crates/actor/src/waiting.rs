@@ -141,7 +141,7 @@ impl Node {
         edges.list.push((Wait { from, token, to }, ask));
         // SeqCst: the asker looks at others after this.
         self.count.store(edges.list.len() as u32, Ordering::SeqCst);
-        Waiting { from, token }
+        Waiting { from, token, is_only: edges.list.len() == 1 }
     }
 
     fn remove(&self, waiting: &Waiting) -> Option<Edge> {
@@ -234,6 +234,8 @@ pub fn fail(from: ActorId, token: u64, path: Vec<String>) {
 pub(crate) struct Waiting {
     from: ActorId,
     token: u64,
+    /// The actor had no other edge when it was added.
+    pub(crate) is_only: bool,
 }
 
 impl Waiting {
@@ -358,4 +360,123 @@ fn path(start: ActorId, goal: ActorId, waits_of: &mut impl FnMut(ActorId) -> Wai
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+    use crate::actor::Actor;
+    use crate::system::System;
+
+    struct Waiter;
+    impl Actor for Waiter {}
+
+    /// The actors A, B and C. A has asked B and looks for a path from B to A.
+    fn actors(system: &System) -> [ActorId; 3] {
+        [(); 3].map(|()| system.spawn(Waiter).id())
+    }
+
+    /// The edges that come and go: B to C, C to A, C to B.
+    const EDGES: [(usize, usize); 3] = [(1, 2), (2, 0), (2, 1)];
+
+    /// A moment: the number of the life of each edge that exists.
+    type Moment = [Option<u64>; 3];
+
+    /// Returns the moments before and after each event. An event turns an edge on or off.
+    fn moments(at_first: usize, events: &[usize]) -> Vec<Moment> {
+        let mut now: Moment = std::array::from_fn(|edge| (at_first & 1 << edge != 0).then_some(edge as u64));
+        let mut moments = vec![now];
+        for (life, event) in (3..).zip(events) {
+            now[*event] = if now[*event].is_some() { None } else { Some(life) };
+            moments.push(now);
+        }
+        moments
+    }
+
+    /// Searches while the moments pass. Before each reading, as many of them pass as `passes` says. Returns the path and the number of
+    /// readings.
+    fn search(actors: [ActorId; 3], moments: &[Moment], passes: &[usize]) -> (Option<Vec<Wait>>, usize) {
+        let (mut now, mut readings) = (0, 0);
+        let mut waits_of = |actor: ActorId| {
+            now = (now + passes.get(readings).unwrap_or(&0)).min(moments.len() - 1);
+            readings += 1;
+            let wait = |(edge, (from, to)): (usize, (usize, usize))| {
+                let token = moments[now][edge].filter(|_| actors[from] == actor)?;
+                Some(Wait { from: actor, token, to: Label::of::<Waiter>(actors[to]) })
+            };
+            EDGES.into_iter().enumerate().filter_map(wait).collect()
+        };
+        let path = lasting_path(actors[1], actors[0], &mut waits_of);
+        (path, readings)
+    }
+
+    #[test]
+    fn a_cycle_that_is_found_was_closed_at_one_moment_and_one_that_is_closed_is_found() {
+        const EVENTS: u32 = 4;
+        let system = System::builder().workers(1).simulated(0).start().unwrap();
+        let actors = actors(&system);
+        let (mut found, mut not_found) = (0, 0);
+        for script in 0..8 * 3_usize.pow(EVENTS) {
+            let events: Vec<usize> = (0..EVENTS).map(|event| script / 8 / 3_usize.pow(event) % 3).collect();
+            let moments = moments(script % 8, &events);
+            let closed = |moment: &Moment| moment[0].is_some() && moment[1].is_some();
+            let lasts = moments.iter().all(|moment| closed(moment) && moment[..2] == moments[0][..2]);
+            // All ways in which the moments can pass between the first 6 readings.
+            let mut passes = [0_usize; 6];
+            loop {
+                let (path, readings) = search(actors, &moments, &passes);
+                if let Some(path) = &path {
+                    let tokens: Vec<u64> = path.iter().map(|wait| wait.token).collect();
+                    let is_then = |moment: &&Moment| tokens.iter().all(|token| moment.contains(&Some(*token)));
+                    assert!(moments.iter().any(|moment| is_then(&moment)), "{moments:?} {passes:?} {tokens:?}");
+                    found += 1;
+                } else {
+                    assert!(!lasts, "{moments:?} {passes:?}");
+                    not_found += 1;
+                }
+                // What passes before readings that do not take place makes no difference.
+                let used = readings.min(passes.len());
+                let Some(at) = (0..used).rev().find(|at| passes[..=*at].iter().sum::<usize>() < EVENTS as usize) else {
+                    break;
+                };
+                passes[at] += 1;
+                passes[at + 1..].fill(0);
+            }
+        }
+        assert!(found > 1_000 && not_found > 1_000, "{found} found, {not_found} not");
+    }
+
+    #[test]
+    fn one_of_many_that_close_a_cycle_at_once_fails() {
+        struct Never;
+        impl Awaited for Never {
+            fn is_over(&self) -> bool {
+                false
+            }
+            fn end(&self, _: Vec<String>) {}
+        }
+        const ROUNDS: usize = 5_000;
+        let system = System::builder().workers(1).simulated(0).start().unwrap();
+        let actors = actors(&system);
+        let (barrier, failed) = (Barrier::new(3), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for at in 0..3 {
+                let (barrier, failed) = (&barrier, &failed);
+                scope.spawn(move || {
+                    let to = Label::of::<Waiter>(actors[(at + 1) % 3]);
+                    for _ in 0..ROUNDS {
+                        barrier.wait();
+                        let noted = note(actors[at], to, Some(Arc::new(Never)));
+                        failed.fetch_add(noted.is_err().into(), Ordering::Relaxed);
+                        barrier.wait();
+                        drop(noted);
+                    }
+                });
+            }
+        });
+        assert_eq!(failed.into_inner() as usize, ROUNDS);
+        assert!(waits(system.core().id()).is_empty());
+    }
 }

@@ -80,8 +80,8 @@ const _: () = assert!(CELL_HEADER_BYTES <= 32);
 pub(crate) struct Cold {
     /// The future of a suspended handler; borrows the state.
     pub(crate) suspended: Option<Suspended>,
-    /// What wakes the suspended handler. It is made once for each actor.
-    pub(crate) waking: Option<crate::suspend::Waking>,
+    /// The target of the wakers that the suspended handler has cloned.
+    pub(crate) waking: Option<std::sync::Arc<crate::suspend::WakeTarget>>,
     /// Messages that arrived while suspended or crashed, or whose guards did not hold, in order.
     pub(crate) deferred: Chain,
     /// Of an actor that has left.

@@ -75,6 +75,7 @@ pub use sampling::Sampler;
 pub use simulated::{Choices, Driver, Steps};
 pub use slab::STATE_BYTES_MAX;
 pub use stats::Counters;
+pub use suspend::Sleeper;
 pub use system::{DeadLetterHook, SystemCore};
 pub use timers::{TimerKey, TimerTask};
 

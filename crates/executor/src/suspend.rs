@@ -91,6 +91,8 @@ pub(crate) struct Suspended {
     block: ManuallyDrop<Block>,
     poll: unsafe fn(NonNull<u8>, &mut Context<'_>) -> TaskPoll<Outcome>,
     drop: unsafe fn(NonNull<u8>),
+    /// Has the handler polled.
+    send: fn(RawAddress),
 }
 
 // SAFETY: the future inside is Send (bound of `AsyncEnvelope::run`), and so is a block of memory.
@@ -116,7 +118,7 @@ impl Suspended {
         let block = Block::with_room_for(Layout::new::<F>());
         // SAFETY: the block is large enough and aligned for an F.
         unsafe { block.at.cast::<F>().write(make()) };
-        Suspended { block: ManuallyDrop::new(block), poll: poll::<S, F>, drop: drop::<F> }
+        Suspended { block: ManuallyDrop::new(block), poll: poll::<S, F>, drop: drop::<F>, send: poll_address::<S> }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> TaskPoll<Outcome> {
@@ -149,9 +151,8 @@ pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>
     // SAFETY: nobody else touches the state while the future lives: ordinary mail is deferred while the actor is
     // suspended, control mail gets no state, and `stop` drops the future first.
     let mut suspended = unsafe { Suspended::new(|| envelope.run(Cell::state::<S>(cell), Cx::new(cell))) };
-    let first = FirstWaker::new(cell, poll_address::<S>);
-    let waker = first.waker();
-    match suspended.poll(&mut Context::from_waker(&waker)) {
+    let own = OwnWaker::new(cell, suspended.send);
+    match suspended.poll(&mut Context::from_waker(&own.waker())) {
         TaskPoll::Ready(outcome) => outcome,
         TaskPoll::Pending => {
             // SAFETY: this thread runs the cell's stage.
@@ -169,19 +170,16 @@ pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>
 pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
     // SAFETY: called from control mail, by the thread that runs the cell's stage.
     let cold = unsafe { Cell::cold_mut(cell) };
-    // Both are taken out for the poll: the handler may look at its cold part while it runs.
-    let Some(waking) = cold.waking.take() else { return };
-    // Release what the wakers wrote before they woke us; from here on a new wake-up sends new mail.
-    waking.target.queued.swap(false, Ordering::AcqRel);
-    let suspended = cold.suspended.take();
-    let Some(mut suspended) = suspended else {
-        cold.waking = Some(waking);
-        return;
-    };
-    let polled = suspended.poll(&mut Context::from_waker(&waking.waker));
+    if let Some(target) = &cold.waking {
+        // Release what the wakers wrote before they woke us; from here on a new wake-up sends new mail.
+        target.queued.swap(false, Ordering::AcqRel);
+    }
+    // Taken out for the poll: the handler may look at its cold part while it runs.
+    let Some(mut suspended) = cold.suspended.take() else { return };
+    let own = OwnWaker::new(cell, suspended.send);
+    let polled = suspended.poll(&mut Context::from_waker(&own.waker()));
     // SAFETY: as above; the earlier reference is not used any more.
     let cold = unsafe { Cell::cold_mut(cell) };
-    cold.waking = Some(waking);
     match polled {
         TaskPoll::Pending => cold.suspended = Some(suspended),
         TaskPoll::Ready(outcome) => {
@@ -201,12 +199,6 @@ pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
             });
         }
     }
-}
-
-/// A waker, and what it wakes.
-pub(crate) struct Waking {
-    target: Arc<WakeTarget>,
-    waker: Waker,
 }
 
 /// Whom a waker wakes.
@@ -239,45 +231,67 @@ fn poll_address<S: Resident>(address: RawAddress) {
     }
 }
 
-/// The waker of the first poll: it lives on the stack and becomes a [`WakeTarget`] only when it is cloned.
-struct FirstWaker {
+/// An actor whose suspended handler waits for one thing only. It is woken without a [`WakeTarget`], whose cache line two workers would
+/// write.
+pub struct Sleeper {
+    address: RawAddress,
+    send: fn(RawAddress),
+}
+
+impl Sleeper {
+    /// Returns the actor whose handler is being polled with `waker`. Returns `None` for any other waker, and for a clone.
+    pub fn polled_with(waker: &Waker) -> Option<Sleeper> {
+        if !std::ptr::eq(waker.vtable(), &OWN) {
+            return None;
+        }
+        // SAFETY: a waker with this table is one of `OwnWaker::waker`, and the OwnWaker outlives it.
+        let own = unsafe { &*waker.data().cast::<OwnWaker>() };
+        Some(Sleeper { address: RawAddress::of(own.cell), send: own.send })
+    }
+
+    /// Has the handler polled, also if it is awake already. Each call sends a message.
+    pub fn wake(self) {
+        (self.send)(self.address);
+    }
+}
+
+/// The waker of a poll: it lives on the stack, and a clone of it wakes a [`WakeTarget`].
+struct OwnWaker {
     cell: NonNull<Cell>,
     send: fn(RawAddress),
 }
 
-impl FirstWaker {
+impl OwnWaker {
     fn new(cell: NonNull<Cell>, send: fn(RawAddress)) -> Self {
-        FirstWaker { cell, send }
+        OwnWaker { cell, send }
     }
 
     fn waker(&self) -> ManuallyDrop<Waker> {
-        // SAFETY: the vtable functions treat the data as a FirstWaker, which outlives the borrowed waker; clones are
+        // SAFETY: the vtable functions treat the data as an OwnWaker, which outlives the borrowed waker; clones are
         // wakers of their own.
-        ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(std::ptr::from_ref(self).cast(), &FIRST)) })
+        ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(std::ptr::from_ref(self).cast(), &OWN)) })
     }
 
-    fn clone_of_target(&self) -> Waker {
-        // SAFETY: the first poll runs on the thread that runs the cell's stage.
+    fn target(&self) -> Arc<WakeTarget> {
+        // SAFETY: the poll runs on the thread that runs the cell's stage.
         let cold = unsafe { Cell::cold_mut(self.cell) };
-        let waking = cold.waking.get_or_insert_with(|| {
+        Arc::clone(cold.waking.get_or_insert_with(|| {
             let address = RawAddress::of(self.cell);
-            let target = Arc::new(WakeTarget { address, send: self.send, queued: AtomicBool::new(false) });
-            Waking { waker: Waker::from(Arc::clone(&target)), target }
-        });
-        waking.waker.clone()
+            Arc::new(WakeTarget { address, send: self.send, queued: AtomicBool::new(false) })
+        }))
     }
 }
 
-static FIRST: RawWakerVTable = RawWakerVTable::new(
+static OWN: RawWakerVTable = RawWakerVTable::new(
     |data| {
-        // SAFETY: see `FirstWaker::waker`.
-        let first = unsafe { &*data.cast::<FirstWaker>() };
-        let waker = ManuallyDrop::new(first.clone_of_target());
+        // SAFETY: see `OwnWaker::waker`.
+        let own = unsafe { &*data.cast::<OwnWaker>() };
+        let waker = ManuallyDrop::new(Waker::from(own.target()));
         RawWaker::new(waker.data(), waker.vtable())
     },
-    // SAFETY: see `FirstWaker::waker`.
-    |data| unsafe { &*data.cast::<FirstWaker>() }.clone_of_target().wake(),
-    // SAFETY: see `FirstWaker::waker`.
-    |data| unsafe { &*data.cast::<FirstWaker>() }.clone_of_target().wake(),
+    // SAFETY: see `OwnWaker::waker`.
+    |data| unsafe { &*data.cast::<OwnWaker>() }.target().wake(),
+    // SAFETY: see `OwnWaker::waker`.
+    |data| unsafe { &*data.cast::<OwnWaker>() }.target().wake(),
     |_| {},
 );

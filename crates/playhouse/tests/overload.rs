@@ -423,19 +423,54 @@ impl Handler<Ball> for Juggler {
 }
 
 #[test]
+fn a_backlog_that_no_source_has_sent_presses_nobody_after_a_while() {
+    const BALLS: u64 = 2_000;
+    const LOOKS: u32 = 50;
+    finishes(|| {
+        let system = pinned(2);
+        let (balls, stop): (Arc<AtomicU64>, Arc<AtomicBool>) = Default::default();
+        let jugglers = jugglers(&system, &balls, &stop);
+        // Some 5 ms of work for each worker, which go to and fro.
+        for ball in 0..BALLS {
+            jugglers[(ball % 2) as usize].tell(Ball([0; 28]));
+        }
+        let (mut seen, mut looks) = (0, 0);
+        while looks < LOOKS {
+            let handled = balls.load(Ordering::Relaxed);
+            if handled < seen + BALLS {
+                std::thread::yield_now();
+                continue;
+            }
+            seen = handled;
+            let is_free = (0..2).all(|at| jugglers[at].try_tell(Partner(jugglers[1 - at])).is_ok());
+            looks = if is_free { looks + 1 } else { 0 };
+        }
+        stop.store(true, Ordering::Relaxed);
+        system.run_until_idle();
+        system.shutdown().unwrap();
+    });
+}
+
+/// Two actors of different workers that throw all balls to each other.
+fn jugglers(system: &System, balls: &Arc<AtomicU64>, stop: &Arc<AtomicBool>) -> [ActorRef<Juggler>; 2] {
+    let juggler = |stage| {
+        let juggler = Juggler { other: None, balls: Arc::clone(balls), stop: Arc::clone(stop) };
+        system.spawn_with(on_stage(stage), juggler)
+    };
+    let jugglers = [0, 1].map(juggler);
+    jugglers[0].tell(Partner(jugglers[1]));
+    jugglers[1].tell(Partner(jugglers[0]));
+    jugglers
+}
+
+#[test]
 fn sources_go_on_beside_a_backlog_that_never_ends() {
     const BALLS: u64 = 2_000;
     const ITEMS: u64 = 20_000;
     finishes(|| {
         let system = pinned(2);
         let (balls, stop): (Arc<AtomicU64>, Arc<AtomicBool>) = Default::default();
-        let juggler = |stage| {
-            let juggler = Juggler { other: None, balls: Arc::clone(&balls), stop: Arc::clone(&stop) };
-            system.spawn_with(on_stage(stage), juggler)
-        };
-        let jugglers = [0, 1].map(juggler);
-        jugglers[0].tell(Partner(jugglers[1]));
-        jugglers[1].tell(Partner(jugglers[0]));
+        let jugglers = jugglers(&system, &balls, &stop);
         // Some 5 ms of work for each worker, which go to and fro.
         for ball in 0..BALLS {
             jugglers[(ball % 2) as usize].tell(Ball([0; 28]));
