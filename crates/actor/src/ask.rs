@@ -115,7 +115,7 @@ struct SlotState<R> {
 
 /// The future that waits for an answer.
 enum Asker {
-    /// That of an actor's handler, which waits for nothing else.
+    /// A future of an actor's handler, which awaits no other answer.
     Handler(Sleeper),
     Task(Waker),
 }
@@ -207,7 +207,7 @@ impl<R> Slot<R> {
     fn abandon(&self) {
         let mut state = self.lock();
         let _unseen = std::mem::replace(&mut state.progress, Progress::Over);
-        // The answer is dropped behind the lock.
+        // The drop of the answer follows the release of the lock.
         drop(state);
     }
 
@@ -463,7 +463,7 @@ pub struct AskFuture<A: Actor, M: Message> {
     request: Option<Ask<A, M>>,
     /// The slot for the answer. `None` after the future has returned the answer.
     slot: Option<Arc<Slot<M::Reply>>>,
-    /// The edge from the asker to the receiver in the graph of waiting actors. It ends with the answer or with the future.
+    /// The edge from the asker to the receiver in the graph of waiting actors. The future drops the edge when it returns the answer.
     waiting: Option<Waiting>,
     timer: Option<Deadline>,
 }
@@ -471,7 +471,7 @@ pub struct AskFuture<A: Actor, M: Message> {
 // No field is ever pinned.
 impl<A: Actor, M: Message> Unpin for AskFuture<A, M> {}
 
-/// What came of a request.
+/// The result of [`AskFuture::send`].
 struct Sent {
     /// The ask's deadline, and the system that keeps the time.
     timed: Option<(Duration, Arc<SystemCore>)>,
@@ -497,7 +497,7 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
         let reply = ReplyTo { to: Some(Target::Slot(Arc::clone(slot))) };
         let attempt = Attempt::begin(Label::of::<A>(to.id()));
         let mut sent = Sent { timed, waiting: None, wakes: false };
-        // Returns the edge of an asker that is an actor, or `None` if a cycle is the answer.
+        // Returns `Some(None)` for an asker that is no actor, and `None` if the edge closes a cycle.
         let wait = || {
             let Some(attempt) = &attempt else { return Some(None) };
             match attempt.note(Arc::<Slot<M::Reply>>::clone(slot)) {

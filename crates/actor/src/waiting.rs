@@ -6,27 +6,27 @@
 //!
 //! # How a cycle is found
 //!
-//! The edges of an actor are kept beside its cell, under a lock of their own. An asker first adds its edge, and then looks
-//! whether the asked actor has any edges. If it has none, no cycle is closed: that costs 1 lock and no search. Otherwise the
-//! asker searches the graph.
+//! The number of an actor's cell leads to a *node*, which holds the actor's edges under a lock of its own. An asker first adds its edge.
+//! Then it checks whether the asked actor has any edges. If that actor has none, the edge closes no cycle: the check costs 1 lock and no
+//! search. Otherwise the asker searches the graph.
 //!
 //! *No cycle is missed.* The number of an actor's edges is written and read with `SeqCst`. The writes of all edges of a
 //! cycle are therefore in a single order, and the asker with the last of them sees all others. Edges of a closed cycle
 //! stay, so the search finds a path along them.
 //!
-//! *No cycle is invented.* A search reads the edges of different actors at different times. An asker that has found a cycle
-//! therefore reads all of its edges a second time. An edge that was read twice was there in between, and all first readings
-//! come before all second ones. There was thus a moment at which all edges existed.
+//! *No cycle is invented.* A search reads the edges of different actors at different times. An asker that has found a cycle therefore reads
+//! all edges of the cycle a second time. An edge that was read twice existed in between. All first readings come before all second ones.
+//! All edges thus existed at one moment.
 //!
-//! *One ask of a cycle fails.* Only one asker at a time reads a cycle for the second time, and takes its own edge back before
-//! the next one does.
+//! *One ask of a cycle fails.* An asker reads a cycle for the second time under a lock of all askers. It takes its own edge back before it
+//! releases that lock.
 //!
 //! An edge ends with its ask's future. The answer may come earlier, and an answered ask does not count.
 //!
 //! An edge is added *before* its request is sent. A request that is under way when its ask fails may be handled all the
 //! same, ask the next actor, and so on: it would go round for ever, past edges that come too late. An ask whose handler
-//! is run on the asker's stack sends nothing. Its edge is added when something above it on the stack sends a request (then it will
-//! wait), or when its handler has to wait.
+//! is run on the asker's stack sends nothing. The asker adds its edge when its handler has to wait, or when a handler above it on the stack
+//! sends a request, because the asker will then wait.
 //!
 //! Cycles over several theaters are looked for from outside, among asks that have waited for some time: [`waits`], [`fail`].
 
@@ -79,10 +79,10 @@ impl Drop for Restore {
 
 /// An awaited ask.
 pub(crate) trait Awaited: Send + Sync {
-    /// Whether the answer has come, or nobody waits for it any more.
+    /// Returns whether the ask has an answer, or its future was dropped.
     fn is_over(&self) -> bool;
 
-    /// Answers that the ask is part of a cycle, with the actors along it.
+    /// Ends the ask with the error that it is part of a cycle. `path`: the actors along the cycle.
     fn end(&self, path: Vec<String>);
 }
 
@@ -97,18 +97,18 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Returns the actor that is waited for.
+    /// Returns the actor that `from` waits for.
     pub fn to(&self) -> ActorId {
         self.to.id
     }
 
-    /// Returns the text that shows that actor.
+    /// Returns the label of the actor that `from` waits for.
     pub fn label(&self) -> String {
         self.to.to_string()
     }
 }
 
-/// A wait, and its ask. The ask of a handler on the stack of another one is unknown as long as it does not wait itself.
+/// A wait and its ask. The ask of an outer handler on a stack is `None` until that handler is suspended itself.
 type Edge = (Wait, Option<Arc<dyn Awaited>>);
 
 /// A few waits of one actor.
@@ -139,7 +139,7 @@ impl Node {
         let token = edges.next_token;
         edges.next_token += 1;
         edges.list.push((Wait { from, token, to }, ask));
-        // SeqCst: the asker looks at others after this.
+        // SeqCst: the asker reads the edges of other actors after this store.
         self.count.store(edges.list.len() as u32, Ordering::SeqCst);
         Waiting { from, token, is_only: edges.list.len() == 1 }
     }
@@ -153,7 +153,7 @@ impl Node {
     }
 
     fn has_edges(&self) -> bool {
-        // SeqCst: after the asker's own edge.
+        // SeqCst: the asker reads this after it has added its own edge.
         self.count.load(Ordering::SeqCst) > 0
     }
 
@@ -172,14 +172,14 @@ impl Node {
 
 /// Nodes per chunk.
 const CHUNK_NODES: usize = 512;
-/// Chunks. Beyond 67,108,864 cells with an awaited ask, several cells share a node.
+/// The largest number of chunks. Beyond 67,108,864 cells with an awaited ask, several cells share a node.
 const CHUNKS: usize = 1 << 17;
 
-/// The nodes of the cells whose actors have awaited an ask. A node is never freed, as its cell.
+/// The nodes of the cells whose actors have awaited an ask. Nodes and cells are never freed.
 static NODES: [OnceLock<Box<[Node; CHUNK_NODES]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
-/// The number of nodes.
+/// The number of the last node.
 static NODES_USED: AtomicU32 = AtomicU32::new(0);
-/// Held by an asker that reads a cycle for the second time.
+/// The lock of the asker that reads a cycle for the second time.
 static JUDGING: Mutex<()> = Mutex::new(());
 
 /// Returns the node with this number. Numbers begin with 1.
@@ -194,7 +194,7 @@ fn node_at(number: u32) -> Option<&'static Node> {
 
 /// Returns the node of the actor's cell, if it has one.
 fn node_of(actor: ActorId) -> Option<&'static Node> {
-    // SeqCst: after the asker's own edge.
+    // SeqCst: the asker reads this after it has added its own edge.
     node_at(actor.0.cell_number().load(Ordering::SeqCst))
 }
 
@@ -210,12 +210,12 @@ fn own_node(actor: ActorId) -> &'static Node {
     })
 }
 
-/// Returns whom `actor` waits for.
+/// Returns the waits of `actor` whose asks have no answer.
 fn waits_of(actor: ActorId) -> Waits {
     node_of(actor).filter(|node| node.has_edges()).map_or_else(Waits::new, |node| node.waits(|from| from == actor))
 }
 
-/// Returns who waits for whom among the actors of the system `system`.
+/// Returns the waits of all actors of the system `system`.
 pub fn waits(system: u16) -> Vec<Wait> {
     let nodes = (1..=NODES_USED.load(Ordering::SeqCst)).filter_map(node_at).filter(|node| node.has_edges());
     nodes.flat_map(|node| node.waits(|from| from.address().system() == system)).collect()
@@ -230,7 +230,7 @@ pub fn fail(from: ActorId, token: u64, path: Vec<String>) {
     }
 }
 
-/// An edge of the graph. Its drop takes it back.
+/// An edge of the graph. Dropping this value removes the edge.
 pub(crate) struct Waiting {
     from: ActorId,
     token: u64,
@@ -243,7 +243,7 @@ impl Waiting {
         wait.token == self.token && wait.from == self.from
     }
 
-    /// Adds the ask to an edge that was added without.
+    /// Adds the ask to an edge that has none.
     fn wait_for(&self, ask: Arc<dyn Awaited>) {
         if let Some(node) = node_of(self.from)
             && let Some((_, unknown)) = node.lock().list.iter_mut().find(|(wait, _)| self.is(wait))
@@ -255,7 +255,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // The ask is dropped behind the lock.
+        // The drop of the ask follows the release of the lock.
         let _ask = node_of(self.from).and_then(|node| node.remove(self));
     }
 }
@@ -304,7 +304,7 @@ impl Drop for Attempt {
 /// Adds the edge from `from` to `to`.
 ///
 /// # Errors
-/// The actors along the cycle that it closes. It is then taken back.
+/// Returns the actors along the cycle that the edge closes, and removes the edge.
 fn note(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Result<Waiting, Vec<String>> {
     let waiting = own_node(from).add(from, to, ask);
     if from != to.id && !node_of(to.id).is_some_and(Node::has_edges) {
@@ -313,7 +313,7 @@ fn note(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Result<Waiti
     judge(waiting, to)
 }
 
-/// Searches for a cycle that `waiting` closes, and takes that edge back if there is one.
+/// Searches for a cycle that the edge `waiting` closes. Removes the edge if the search finds one.
 #[cold]
 fn judge(waiting: Waiting, to: Label) -> Result<Waiting, Vec<String>> {
     let from = waiting.from;
@@ -381,7 +381,7 @@ mod tests {
     /// The edges that come and go: B to C, C to A, C to B.
     const EDGES: [(usize, usize); 3] = [(1, 2), (2, 0), (2, 1)];
 
-    /// A moment: the number of the life of each edge that exists.
+    /// A moment: the token of each edge that exists.
     type Moment = [Option<u64>; 3];
 
     /// Returns the moments before and after each event. An event turns an edge on or off.
@@ -395,8 +395,7 @@ mod tests {
         moments
     }
 
-    /// Searches while the moments pass. Before each reading, as many of them pass as `passes` says. Returns the path and the number of
-    /// readings.
+    /// Searches while the moments pass: `passes[n]` moments before reading n. Returns the path and the number of readings.
     fn search(actors: [ActorId; 3], moments: &[Moment], passes: &[usize]) -> (Option<Vec<Wait>>, usize) {
         let (mut now, mut readings) = (0, 0);
         let mut waits_of = |actor: ActorId| {
@@ -436,7 +435,7 @@ mod tests {
                     assert!(!lasts, "{moments:?} {passes:?}");
                     not_found += 1;
                 }
-                // What passes before readings that do not take place makes no difference.
+                // The entries of `passes` for readings that do not take place make no difference.
                 let used = readings.min(passes.len());
                 let Some(at) = (0..used).rev().find(|at| passes[..=*at].iter().sum::<usize>() < EVENTS as usize) else {
                     break;

@@ -69,7 +69,7 @@ impl Worker {
         let mail_run = core.mail.run().saturating_sub(held);
         office.mail_run.store(mail_run, Ordering::Relaxed);
         if !office.may_admit() {
-            // A source was admitted, and the worker has not yet run twice as much.
+            // Admission is closed: the worker has run too little since it became pressed, or since it admitted a source.
             office.standing.note_source();
         }
         office.standing.look(&mut core.turnover, office.is_pressed(), sent, mail_run);

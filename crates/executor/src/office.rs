@@ -42,7 +42,8 @@ pub(crate) struct Inbox {
     pub(crate) adoptable: bool,
     /// While parked: it waits in the reactor.
     pub(crate) polls: bool,
-    /// The bytes of mail that the worker had in its queue when it last took mail, or 0 if its own actors had sent more.
+    /// The bytes of mail in the worker's queue after it took mail the last time. It is 0 if the worker's own actors had sent more. The
+    /// worker also sets it to 0 when it becomes idle or gives stages away.
     pub(crate) queued_bytes: u32,
     /// The number of times that stages have left this worker: see [`crate::route`].
     pub(crate) departures: u64,
@@ -262,7 +263,7 @@ pub(crate) struct Office {
     pub(crate) mail_run: AtomicU64,
     /// The bytes that sources may send while this worker is pressed.
     pub(crate) admission: Admission,
-    /// The backlog that presses nobody, because no source has sent it.
+    /// The standing backlog, which raises this worker's bounds because no source has sent it.
     pub(crate) standing: Standing,
     /// Its own stages that are muted, apart from those that wait for a stuck handler to return.
     pub(crate) muted_stages: AtomicUsize,

@@ -194,7 +194,8 @@ impl Worker {
         }
     }
 
-    /// Moves the claimed record away if its stage is put aside. A detached thread finds that out at its next claim, and
+    /// Moves the claimed record away if its stage is parked. Otherwise pays the account of the stage. A detached thread finds that out at
+    /// its next claim, and
     /// the stage of a claimed record is its own until then.
     fn put_aside(&self, record: NonNull<Record>) -> bool {
         // SAFETY: the head of a claimed record stays readable.

@@ -19,13 +19,13 @@ use crate::worker::{Worker, current};
 
 /// Records written for one worker since the last flush.
 ///
-/// Written by the owning thread. The monitor reads `tail` (after the heavy fence) and sets `end` to null.
+/// Written by the owning thread. The monitor reads `tail` (after the heavy fence) and sets both limits to null.
 pub(crate) struct Log {
     /// Where the next record goes. Release: the record before it is whole.
     pub(crate) tail: AtomicPtr<u8>,
-    /// Where a record must end at the latest; null: every append takes the slow path.
+    /// The limit for the end of a record. If it is null, an append compares with `counted_end`.
     pub(crate) end: AtomicPtr<u8>,
-    /// The same for records that are only counted. If this is null, too, an append enters RUNTIME.
+    /// The limit for the end of a record that the sender's worker counts. If both limits are null, an append enters RUNTIME.
     counted_end: AtomicPtr<u8>,
     pub(crate) first: StdCell<*mut Segment>,
     pub(crate) last: StdCell<*mut Segment>,
@@ -122,7 +122,7 @@ impl Worker {
         (room >= size as isize).then_some((log, tail))
     }
 
-    /// Returns the same as [`room_for`](Worker::room_for) for a record that a handler sends and that is counted.
+    /// Returns the same as [`room_for`](Worker::room_for) for a counted record of a handler.
     fn counted_room_for(&self, dest: u16, size: usize) -> Option<(&Log, *mut u8)> {
         let log = &self.logs[usize::from(dest)];
         let tail = log.tail.load(Ordering::Relaxed);
@@ -254,14 +254,14 @@ impl Worker {
             // A timer has sent this message. The receiver therefore earns no credit by handling it.
             self.accounts.borrow_mut().charge(stage, size, false);
         }
-        // The next record may be one that needs another look.
+        // Both limits become null, because the code below sets one of them at most.
         log.stop();
         if !some_stage_full && !open.wants_causes {
             let limit = Segment::limit(log.last.get());
             let some_idle = dest != self.id && self.system.idle.any().is_some();
             let end =
                 if some_idle { limit.min(log.tail.load(Ordering::Relaxed).wrapping_add(BURST_BYTES)) } else { limit };
-            // Counted, each record is looked at, so the sender is found that is to be muted.
+            // Each counted record passes `note_sent`, which finds the stages to mute.
             let of = if counts { &log.counted_end } else { &log.end };
             of.store(end, Ordering::Relaxed);
             // If the monitor revoked the lease after it stopped the log, this store undid that: look again.
@@ -304,12 +304,12 @@ impl Worker {
         }
     }
 
-    /// A handler has appended a record to `log` up to its `counted_end`.
+    /// Counts a record that a handler has appended to `log` below `counted_end`.
     #[inline(never)]
     fn count_sent(&self, log: &Log, (dest, stage, size): (u16, u16, usize)) {
         let pressed = self.pressed_for(dest, stage);
         if pressed.is_none() && !self.holding.get() {
-            // Nothing is counted any more: the next append finds that out.
+            // The worker counts no more records: the next append enters RUNTIME and sets `end`.
             return log.stop();
         }
         // SAFETY: `counted_room_for` has seen a claimed record, which stays readable until the next one is claimed.

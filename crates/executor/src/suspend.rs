@@ -91,7 +91,7 @@ pub(crate) struct Suspended {
     block: ManuallyDrop<Block>,
     poll: unsafe fn(NonNull<u8>, &mut Context<'_>) -> TaskPoll<Outcome>,
     drop: unsafe fn(NonNull<u8>),
-    /// Has the handler polled.
+    /// Sends the mail that polls the handler.
     send: fn(RawAddress),
 }
 
@@ -231,8 +231,8 @@ fn poll_address<S: Resident>(address: RawAddress) {
     }
 }
 
-/// An actor whose suspended handler waits for one thing only. It is woken without a [`WakeTarget`], whose cache line two workers would
-/// write.
+/// The address of an actor whose suspended handler awaits a single answer. [`Sleeper::wake`] needs no `WakeTarget`, whose cache line two
+/// workers would write.
 pub struct Sleeper {
     address: RawAddress,
     send: fn(RawAddress),
@@ -249,13 +249,13 @@ impl Sleeper {
         Some(Sleeper { address: RawAddress::of(own.cell), send: own.send })
     }
 
-    /// Has the handler polled, also if it is awake already. Each call sends a message.
+    /// Sends the mail that polls the handler, even if such mail is under way already.
     pub fn wake(self) {
         (self.send)(self.address);
     }
 }
 
-/// The waker of a poll: it lives on the stack, and a clone of it wakes a [`WakeTarget`].
+/// The waker of a poll, on the stack. Each clone of it is the waker of a `WakeTarget`.
 struct OwnWaker {
     cell: NonNull<Cell>,
     send: fn(RawAddress),

@@ -87,7 +87,7 @@ pub(crate) struct Worker {
     pub(crate) written_at: StdCell<u64>,
     /// Some stage is in `Core::holds`, or accounts are kept. Gulps then look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
-    /// An account for each stage of the messages that it has sent and handled. Used by this thread only, also in handlers.
+    /// An account for each stage of the messages that it has sent and handled. Only this thread uses it, in RUNTIME and in handlers.
     pub(crate) accounts: RefCell<Accounts>,
     /// Some stage is in `Core::holds`.
     pub(crate) holds: StdCell<bool>,

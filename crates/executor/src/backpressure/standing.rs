@@ -1,8 +1,8 @@
 //! Standing backlogs: mail that waits although no source has sent it.
 //!
 //! A program with a fixed number of messages may hold more mail than a worker may have without being pressed. Its senders would keep
-//! accounts for ever and mute nobody. A worker that has been pressed for a *turnover* therefore raises its bounds above its present
-//! backlog, if nobody was slowed down in that time. In a turnover, the worker runs as many bytes of mail as waited at its start. A program
+//! accounts for ever and mute nobody. In a *turnover*, a worker runs as many bytes of mail as waited at its start. A worker that was
+//! pressed for a whole turnover raises its bounds above its present backlog, unless it has found a source. A program
 //! with a fixed number of messages thus pays for accounts during a few turnovers.
 //!
 //! A source that comes later is slowed down when the backlog has become [`TIMES_STANDING`] times as large. A source too slow to be found
@@ -12,14 +12,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// The bounds of a worker as a multiple of its standing backlog. Half of a bound is above the backlog, so the worker is relieved.
 const TIMES_STANDING: u64 = 3;
-/// A backlog below this part of the standing one replaces it.
+/// A backlog replaces the standing one if it is smaller by more than this factor.
 const SHRUNK: u64 = 4;
 
 /// The standing backlog of a worker, as other threads see it.
 #[derive(Default)]
 pub(crate) struct Standing {
     bytes: AtomicU64,
-    /// A source was slowed down, or a message came from a worker without accounts, since the worker's last look.
+    /// A sign of a source since the worker's last look: a source was muted, admission was closed, or a worker without accounts has sent
+    /// mail.
     found: AtomicBool,
     /// Threads outside that wait.
     waiting: AtomicUsize,
@@ -28,7 +29,7 @@ pub(crate) struct Standing {
 impl Standing {
     /// Returns `bound`, or a larger one because of the standing backlog.
     pub(crate) fn raised(&self, bound: u64) -> u64 {
-        // Relaxed: a sender that sees the number late takes the worker for pressed, or does not.
+        // Relaxed: a sender that reads an old number presses the worker slightly too early or too late.
         bound.max(TIMES_STANDING * self.bytes.load(Ordering::Relaxed))
     }
 
@@ -52,7 +53,7 @@ impl Standing {
         Waiting(&self.waiting)
     }
 
-    /// The worker looks at its backlog: `mail` bytes wait, and it has run `run` bytes of mail in all.
+    /// Notes the worker's backlog at a look: `mail` bytes wait, and the worker has run `run` bytes of mail in all.
     pub(crate) fn look(&self, turnover: &mut Turnover, pressed: bool, mail: u64, run: u64) {
         let found = self.found.load(Ordering::Relaxed) && self.found.swap(false, Ordering::Relaxed);
         let before = self.bytes.load(Ordering::Relaxed);
