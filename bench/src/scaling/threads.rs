@@ -84,9 +84,14 @@ impl<M> Shared<M> {
 
     /// Moves a batch to another thread.
     fn fill(&self, thread: usize, batch: &mut Vec<(u32, M)>) {
-        self.lock(thread).append(batch);
+        let was_idle = {
+            let mut messages = self.lock(thread);
+            messages.append(batch);
+            // Under the lock, because the thread must not set the flag and begin to wait before the notification.
+            self.clear_idle(thread)
+        };
         // One notification per wait, because each is a system call.
-        if self.clear_idle(thread) {
+        if was_idle {
             self.inboxes[thread].filled.notify_one();
         }
     }

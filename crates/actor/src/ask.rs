@@ -207,7 +207,8 @@ impl<R> Slot<R> {
     fn abandon(&self) {
         let mut state = self.lock();
         let _unseen = std::mem::replace(&mut state.progress, Progress::Over);
-        // The drop of the answer follows the release of the lock.
+        let _asker = state.asker.take();
+        // The drop of the answer and of the waker follows the release of the lock.
         drop(state);
     }
 
@@ -520,7 +521,8 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
                 let sleeper = edge.as_ref().filter(|edge| edge.is_only).and_then(|_| Sleeper::polled_with(waker));
                 slot.lock().asker = Some(sleeper.map_or_else(|| Asker::Task(waker.clone()), Asker::Handler));
                 sent.waiting = edge;
-                sent.wakes = true;
+                // A full mailbox may refuse the request at once.
+                sent.wakes = !to.address.raw().is_bounded();
                 true
             }),
         );

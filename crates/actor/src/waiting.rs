@@ -34,7 +34,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::iter::once;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashSet;
@@ -170,44 +170,65 @@ impl Node {
     }
 }
 
-/// Nodes per chunk.
-const CHUNK_NODES: usize = 512;
-/// The largest number of chunks. Beyond 67,108,864 cells with an awaited ask, several cells share a node.
-const CHUNKS: usize = 1 << 17;
+/// The number of nodes per chunk, and of chunks per block.
+const CHUNK: usize = 512;
+/// The largest number of blocks. Beyond 67,108,864 cells with an awaited ask, several cells share a node.
+const BLOCKS: usize = 256;
+
+/// Nodes of cells whose actors began to await asks about at the same time.
+struct Chunk {
+    /// A node may have edges. The flag changes rarely, because it stays up when the last edge is removed.
+    has_edges: AtomicBool,
+    nodes: Box<[Node]>,
+}
+
+/// The chunks of a block.
+type Block = Box<[OnceLock<Chunk>]>;
 
 /// The nodes of the cells whose actors have awaited an ask. Nodes and cells are never freed.
-static NODES: [OnceLock<Box<[Node; CHUNK_NODES]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+static BLOCKS_OF_NODES: [OnceLock<Block>; BLOCKS] = [const { OnceLock::new() }; BLOCKS];
 /// The number of the last node.
 static NODES_USED: AtomicU32 = AtomicU32::new(0);
 /// The lock of the asker that reads a cycle for the second time.
 static JUDGING: Mutex<()> = Mutex::new(());
 
-/// Returns the node with this number. Numbers begin with 1.
-fn node_at(number: u32) -> Option<&'static Node> {
-    let at = (number.checked_sub(1)? as usize) % (CHUNKS * CHUNK_NODES);
-    let chunk = NODES[at / CHUNK_NODES].get_or_init(|| {
-        let nodes: Box<[Node]> = (0..CHUNK_NODES).map(|_| Node::default()).collect();
-        nodes.try_into().unwrap_or_else(|_| unreachable!("there are as many nodes as a chunk has"))
-    });
-    Some(&chunk[at % CHUNK_NODES])
+/// Returns the chunk at this place among all chunks.
+fn chunk_at(at: usize) -> &'static Chunk {
+    let block = BLOCKS_OF_NODES[at / CHUNK % BLOCKS].get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
+    block[at % CHUNK].get_or_init(|| Chunk {
+        has_edges: AtomicBool::new(false),
+        nodes: (0..CHUNK).map(|_| Node::default()).collect(),
+    })
+}
+
+/// Returns the node with this number, and its chunk. Numbers begin with 1.
+fn node_at(number: u32) -> Option<(&'static Node, &'static Chunk)> {
+    let at = number.checked_sub(1)? as usize;
+    let chunk = chunk_at(at / CHUNK);
+    Some((&chunk.nodes[at % CHUNK], chunk))
 }
 
 /// Returns the node of the actor's cell, if it has one.
 fn node_of(actor: ActorId) -> Option<&'static Node> {
     // SeqCst: the asker reads this after it has added its own edge.
-    node_at(actor.0.cell_number().load(Ordering::SeqCst))
+    node_at(actor.0.cell_number().load(Ordering::SeqCst)).map(|(node, _)| node)
 }
 
-/// Returns the node of the cell of an actor that is about to wait.
-fn own_node(actor: ActorId) -> &'static Node {
-    node_of(actor).unwrap_or_else(|| {
-        let number = NODES_USED.fetch_add(1, Ordering::Relaxed) + 1;
-        let cell = actor.0.cell_number();
+/// Adds an edge to the node of the actor's cell.
+fn add(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Waiting {
+    let cell = from.0.cell_number();
+    let (node, chunk) = node_at(cell.load(Ordering::Relaxed)).unwrap_or_else(|| {
+        let number = NODES_USED.fetch_add(1, Ordering::SeqCst) + 1;
         // If another thread was faster, its number holds.
-        let number =
-            cell.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst).map_or_else(|other| other, |_| number);
-        node_at(number).expect("numbers begin with 1")
-    })
+        let before = cell.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
+        node_at(before.err().unwrap_or(number)).expect("numbers begin with 1")
+    });
+    let waiting = node.add(from, to, ask);
+    // SeqCst: this thread sees the flag down, or the thread that lowers it sees the edge.
+    if !chunk.has_edges.load(Ordering::SeqCst) {
+        chunk.has_edges.store(true, Ordering::SeqCst);
+    }
+    waiting
 }
 
 /// Returns the waits of `actor` whose asks have no answer.
@@ -215,10 +236,24 @@ fn waits_of(actor: ActorId) -> Waits {
     node_of(actor).filter(|node| node.has_edges()).map_or_else(Waits::new, |node| node.waits(|from| from == actor))
 }
 
-/// Returns the waits of all actors of the system `system`.
+/// Returns the waits of all actors of the system `system`. Reads the nodes of all chunks that may have edges.
 pub fn waits(system: u16) -> Vec<Wait> {
-    let nodes = (1..=NODES_USED.load(Ordering::SeqCst)).filter_map(node_at).filter(|node| node.has_edges());
-    nodes.flat_map(|node| node.waits(|from| from.address().system() == system)).collect()
+    // While one thread has lowered a flag, no other one passes that chunk by.
+    static READING: Mutex<()> = Mutex::new(());
+    let _reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
+    let chunks = (NODES_USED.load(Ordering::SeqCst) as usize).min(BLOCKS * CHUNK * CHUNK).div_ceil(CHUNK);
+    let mut waits = Vec::new();
+    for chunk in (0..chunks).map(chunk_at).filter(|chunk| chunk.has_edges.swap(false, Ordering::SeqCst)) {
+        let mut any = false;
+        for node in chunk.nodes.iter().filter(|node| node.has_edges()) {
+            any = true;
+            waits.extend(node.waits(|from| from.address().system() == system));
+        }
+        if any {
+            chunk.has_edges.store(true, Ordering::SeqCst);
+        }
+    }
+    waits
 }
 
 /// Ends the ask that `from` waits for, because it is part of a cycle.
@@ -306,7 +341,7 @@ impl Drop for Attempt {
 /// # Errors
 /// Returns the actors along the cycle that the edge closes, and removes the edge.
 fn note(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Result<Waiting, Vec<String>> {
-    let waiting = own_node(from).add(from, to, ask);
+    let waiting = add(from, to, ask);
     if from != to.id && !node_of(to.id).is_some_and(Node::has_edges) {
         return Ok(waiting);
     }

@@ -468,8 +468,7 @@ impl Worker {
         let found = inbox.has_mail();
         let sent = inbox.sent_bytes();
         let (mail, own) = self.queued_mail();
-        let queued = if mail + sent >= own { mail + sent } else { 0 };
-        inbox.queued_bytes = u32::try_from(queued).unwrap_or(u32::MAX);
+        inbox.note_queued(mail + sent, own);
         let lanes = self.empty_inbox(&mut inbox);
         let timer_ops = std::mem::take(&mut inbox.timer_ops);
         let returned = std::mem::take(&mut inbox.returned);
@@ -527,7 +526,7 @@ impl Worker {
         let (slow_average_ns, timers) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
-            self.accounts.borrow_mut().close_unused();
+            self.accounts.borrow_mut().close_unused(|worker| self.system.offices[usize::from(worker)].is_pressed());
             self.note_holds(core);
             (core.slow_pace.average_ns(), !core.wheel.is_empty())
         };

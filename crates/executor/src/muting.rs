@@ -57,8 +57,12 @@ impl Worker {
     /// what the worker makes itself, or by the high-water mark.
     pub(crate) fn weigh(&self) {
         let office = self.office();
-        let inbox_bytes = if office.mail.is_up() { office.lock().sent_bytes() } else { 0 };
         let (mail, own) = self.queued_mail();
+        let inbox_bytes = {
+            let mut inbox = office.lock();
+            inbox.note_queued(mail, own);
+            inbox.sent_bytes()
+        };
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());

@@ -110,6 +110,12 @@ impl Inbox {
         }
     }
 
+    /// Notes the bytes in the worker's queue: `mail` from others, and `own` from its own actors.
+    pub(crate) fn note_queued(&mut self, mail: u64, own: u64) {
+        let queued = if mail >= own { mail } else { 0 };
+        self.queued_bytes = u32::try_from(queued).unwrap_or(u32::MAX);
+    }
+
     /// The first segment of the normal mail, or null.
     pub(crate) fn first_segment(&self) -> *const Segment {
         self.normal.first

@@ -252,7 +252,7 @@ impl Worker {
             self.note_sent(sender, (dest, stage, size), stage_full, pressed);
         } else if counts && self.firing.get() && dest == self.id {
             // A timer has sent this message. The receiver therefore earns no credit by handling it.
-            self.accounts.borrow_mut().charge(stage, size, false);
+            self.accounts.borrow_mut().charge(stage, size, None);
         }
         // Both limits become null, because the code below sets one of them at most.
         log.stop();
@@ -287,6 +287,11 @@ impl Worker {
         let dest = self.system.route[usize::from(stage)].load(Ordering::Relaxed);
         let stage_full = self.system.full[stage as usize].is_full();
         let pressed = self.pressed_for(dest, stage);
+        if let Some(receiver) = pressed
+            && !self.accounts.borrow().are_kept()
+        {
+            self.system.offices[usize::from(receiver)].standing.note_source();
+        }
         if self.tenure.is_user() && !claimed.is_null() && (stage_full || pressed.is_some() || self.holding.get()) {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
@@ -300,7 +305,7 @@ impl Worker {
         if self.holding.get() && self.tenure.is_user() && !claimed.is_null() {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
-            self.accounts.borrow_mut().charge(sender, 0, false);
+            self.accounts.borrow_mut().charge(sender, 0, None);
         }
     }
 
@@ -335,9 +340,10 @@ impl Worker {
         if stage_full {
             self.request_mute(MuteRequest { sender, receiver: dest, target, source: None });
         }
-        let source = self.accounts.borrow_mut().charge(sender, size, pressed.is_some());
+        let source = self.accounts.borrow_mut().charge(sender, size, pressed);
         let Some(receiver) = pressed else { return };
         if source.is_some() {
+            self.system.offices[usize::from(receiver)].standing.note_source();
             self.request_mute(MuteRequest { sender, receiver, target, source });
         }
         if self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed) {

@@ -11,8 +11,8 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll as TaskPoll, RawWaker, RawWakerVTable, Wake, Waker};
 
 use crate::address::RawAddress;
@@ -151,11 +151,18 @@ pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>
     // SAFETY: nobody else touches the state while the future lives: ordinary mail is deferred while the actor is
     // suspended, control mail gets no state, and `stop` drops the future first.
     let mut suspended = unsafe { Suspended::new(|| envelope.run(Cell::state::<S>(cell), Cx::new(cell))) };
-    let own = OwnWaker::new(cell, suspended.send);
-    match suspended.poll(&mut Context::from_waker(&own.waker())) {
+    // SAFETY: this thread runs the cell's stage. Few actors have a cold part, and it is not made for this.
+    let target = unsafe { (*Cell::cold(cell)).as_mut().and_then(|cold| cold.waking.take()) };
+    let own = OwnWaker::new(cell, suspended.send, target);
+    let polled = suspended.poll(&mut Context::from_waker(&own.waker()));
+    if let Some(target) = own.target.into_inner() {
+        // SAFETY: as above.
+        unsafe { Cell::cold_mut(cell) }.waking = Some(target);
+    }
+    match polled {
         TaskPoll::Ready(outcome) => outcome,
         TaskPoll::Pending => {
-            // SAFETY: this thread runs the cell's stage.
+            // SAFETY: as above.
             let cold = unsafe { Cell::cold_mut(cell) };
             cold.suspended = Some(suspended);
             // SAFETY: the cell is alive; its status is written by this thread only (I1).
@@ -174,12 +181,13 @@ pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
         // Release what the wakers wrote before they woke us; from here on a new wake-up sends new mail.
         target.queued.swap(false, Ordering::AcqRel);
     }
-    // Taken out for the poll: the handler may look at its cold part while it runs.
+    // Both are taken out for the poll: the handler may look at its cold part while it runs.
     let Some(mut suspended) = cold.suspended.take() else { return };
-    let own = OwnWaker::new(cell, suspended.send);
+    let own = OwnWaker::new(cell, suspended.send, cold.waking.take());
     let polled = suspended.poll(&mut Context::from_waker(&own.waker()));
     // SAFETY: as above; the earlier reference is not used any more.
     let cold = unsafe { Cell::cold_mut(cell) };
+    cold.waking = own.target.into_inner();
     match polled {
         TaskPoll::Pending => cold.suspended = Some(suspended),
         TaskPoll::Ready(outcome) => {
@@ -246,7 +254,7 @@ impl Sleeper {
         }
         // SAFETY: a waker with this table is one of `OwnWaker::waker`, and the OwnWaker outlives it.
         let own = unsafe { &*waker.data().cast::<OwnWaker>() };
-        Some(Sleeper { address: RawAddress::of(own.cell), send: own.send })
+        Some(Sleeper { address: own.address, send: own.send })
     }
 
     /// Sends the mail that polls the handler, even if such mail is under way already.
@@ -255,32 +263,35 @@ impl Sleeper {
     }
 }
 
-/// The waker of a poll, on the stack. Each clone of it is the waker of a `WakeTarget`.
+/// The waker of a poll, on the stack. Each clone of it is the waker of a [`WakeTarget`]. Other threads may use it during the poll.
 struct OwnWaker {
-    cell: NonNull<Cell>,
+    address: RawAddress,
     send: fn(RawAddress),
+    /// The actor's target, made when the waker is cloned for the first time.
+    target: OnceLock<Arc<WakeTarget>>,
 }
 
 impl OwnWaker {
-    fn new(cell: NonNull<Cell>, send: fn(RawAddress)) -> Self {
-        OwnWaker { cell, send }
+    fn new(cell: NonNull<Cell>, send: fn(RawAddress), target: Option<Arc<WakeTarget>>) -> Self {
+        OwnWaker { address: RawAddress::of(cell), send, target: target.map_or_else(OnceLock::new, OnceLock::from) }
     }
 
     fn waker(&self) -> ManuallyDrop<Waker> {
         // SAFETY: the vtable functions treat the data as an OwnWaker, which outlives the borrowed waker; clones are
-        // wakers of their own.
+        // wakers of their own. They share an OwnWaker between threads, and it is `Sync`.
         ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(std::ptr::from_ref(self).cast(), &OWN)) })
     }
 
     fn target(&self) -> Arc<WakeTarget> {
-        // SAFETY: the poll runs on the thread that runs the cell's stage.
-        let cold = unsafe { Cell::cold_mut(self.cell) };
-        Arc::clone(cold.waking.get_or_insert_with(|| {
-            let address = RawAddress::of(self.cell);
-            Arc::new(WakeTarget { address, send: self.send, queued: AtomicBool::new(false) })
-        }))
+        let target = || WakeTarget { address: self.address, send: self.send, queued: AtomicBool::new(false) };
+        Arc::clone(self.target.get_or_init(|| Arc::new(target())))
     }
 }
+
+const _: () = {
+    const fn is_sync<T: Sync>() {}
+    is_sync::<OwnWaker>();
+};
 
 static OWN: RawWakerVTable = RawWakerVTable::new(
     |data| {

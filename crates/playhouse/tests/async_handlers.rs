@@ -2,8 +2,10 @@
 
 mod support;
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use playhouse::prelude::*;
@@ -344,4 +346,40 @@ fn a_timer_of_tokio_is_awaited_in_its_own_runtime() {
         assert_eq!(runtime.block_on(async { napper.ask(Nap(Duration::from_millis(1))).await }), Ok(true));
         system.shutdown().unwrap();
     });
+}
+
+/// Waits until several threads have woken it during its polls.
+#[derive(Message)]
+#[message(reply = u32)]
+struct WokenByThreads;
+
+impl AsyncHandler<WokenByThreads> for Thinker {
+    async fn handle(&mut self, _: WokenByThreads, _: &mut Context<Self>) -> u32 {
+        let mut polls = 0;
+        poll_fn(|cx| {
+            polls += 1;
+            let waker = cx.waker();
+            std::thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        waker.clone().wake();
+                        waker.wake_by_ref();
+                    });
+                }
+            });
+            if polls < 3 { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        polls
+    }
+}
+
+#[test]
+fn other_threads_may_use_the_waker_during_a_poll() {
+    let system = threads(1);
+    let (thinker, _) = thinker(&system);
+    for _ in 0..20 {
+        assert_eq!(thinker.ask(WokenByThreads).wait(), Ok(3));
+    }
+    system.shutdown().unwrap();
 }

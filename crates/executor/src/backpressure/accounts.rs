@@ -10,7 +10,8 @@
 //! An account counts messages and not bytes, because a stage that answers each short message with a long one is no source. It counts
 //! messages to all receivers, because a source may go on by messages to itself.
 //!
-//! Accounts are kept while some worker is pressed and for a while after that, because they cost a few nanoseconds for each message.
+//! Accounts are kept while a worker that was sent to is pressed and for a while after that, because they cost a few nanoseconds for each
+//! message.
 
 /// If the stages of a worker owe more messages than this together, those that owe most are muted.
 const DEBT_MAX: u64 = 128;
@@ -18,8 +19,8 @@ const DEBT_MAX: u64 = 128;
 const DEBT_OF_STAGE_MAX: u64 = 16;
 /// The largest number of handled messages that a stage may save as credit. A round of 200,000 requests may follow 200,000 answers.
 const CREDIT_MAX: i64 = 1 << 18;
-/// Checkups without a message to a pressed worker after which accounts are closed.
-const CHECKUPS_MAX: u32 = 16;
+/// Checkups in a row, with no pressed worker that was sent to, after which accounts are closed.
+const CHECKUPS_MAX: u32 = 32;
 
 /// The account of a stage.
 #[derive(Clone, Copy, Default)]
@@ -53,6 +54,8 @@ pub(crate) struct Accounts {
     debtors: u64,
     /// A stage has sent to a pressed worker while no accounts were kept.
     wanted: bool,
+    /// The pressed worker that was sent to last.
+    receiver: u16,
     checkups: u32,
 }
 
@@ -74,9 +77,11 @@ impl Accounts {
         self.stages.resize(stages, Account::default());
     }
 
-    /// Notes that the stage has sent a message, with `presses` to a pressed worker. Returns `Some` if the stage is to be muted, because its
+    /// Notes that the stage has sent a message, and the pressed worker that gets it, if any. Returns `Some` if the stage is to be muted, because its
     /// debt is too large: the bytes that it owes. It goes on when these are admitted, and owes them no longer.
-    pub(crate) fn charge(&mut self, stage: u16, bytes: usize, presses: bool) -> Option<u32> {
+    pub(crate) fn charge(&mut self, stage: u16, bytes: usize, pressed: Option<u16>) -> Option<u32> {
+        let presses = pressed.is_some();
+        self.receiver = pressed.unwrap_or(self.receiver);
         let Some(account) = self.stages.get_mut(usize::from(stage)) else {
             self.wanted |= presses;
             return None;
@@ -122,10 +127,11 @@ impl Accounts {
         }
     }
 
-    /// Closes all accounts if no stage has sent to a pressed worker for 16 checkups. The worker calls this at each checkup.
-    pub(crate) fn close_unused(&mut self) {
+    /// Closes all accounts if no stage has sent to a pressed worker for 32 checkups, and the last such worker is not pressed any more. The
+    /// worker calls this at each checkup.
+    pub(crate) fn close_unused(&mut self, is_pressed: impl FnOnce(u16) -> bool) {
         if self.are_kept() {
-            self.checkups += 1;
+            self.checkups = if is_pressed(self.receiver) { 0 } else { self.checkups + 1 };
             if self.checkups > CHECKUPS_MAX {
                 self.stages.clear();
                 (self.owed, self.debtors) = (0, 0);
@@ -139,7 +145,7 @@ mod tests {
     use super::*;
 
     fn charge(accounts: &mut Accounts, stage: u16, presses: bool) -> bool {
-        accounts.charge(stage, 40, presses).is_some()
+        accounts.charge(stage, 40, presses.then_some(7)).is_some()
     }
 
     fn opened() -> Accounts {
@@ -215,9 +221,9 @@ mod tests {
         let mut accounts = opened();
         for _ in 0..1_000 {
             accounts.pay(1);
-            accounts.charge(1, 40, true);
+            charge(&mut accounts, 1, true);
         }
-        let owed: Vec<u32> = (0..200).filter_map(|_| accounts.charge(1, 40, true)).collect();
+        let owed: Vec<u32> = (0..200).filter_map(|_| accounts.charge(1, 40, Some(7))).collect();
         assert_eq!(owed, [129 * 40]);
     }
 
@@ -239,9 +245,20 @@ mod tests {
     #[test]
     fn unused_accounts_are_closed() {
         let mut accounts = opened();
-        (0..CHECKUPS_MAX).for_each(|_| accounts.close_unused());
+        (0..CHECKUPS_MAX).for_each(|_| accounts.close_unused(|_| false));
         assert!(!charge(&mut accounts, 1, true) && accounts.are_kept());
-        (0..=CHECKUPS_MAX).for_each(|_| accounts.close_unused());
+        (0..=CHECKUPS_MAX).for_each(|_| accounts.close_unused(|_| false));
         assert!(!accounts.are_kept());
+    }
+
+    #[test]
+    fn a_source_with_long_pauses_owes_too_much_if_its_receiver_stays_pressed() {
+        let mut accounts = opened();
+        let mut muted = 0;
+        for _ in 0..100 {
+            muted += (0..100).filter(|_| charge(&mut accounts, 1, true)).count();
+            (0..10 * CHECKUPS_MAX).for_each(|_| accounts.close_unused(|worker| worker == 7));
+        }
+        assert_eq!(muted, 77);
     }
 }

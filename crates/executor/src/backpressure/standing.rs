@@ -74,12 +74,17 @@ impl Turnover {
         let standing = if mail < standing / SHRUNK { mail } else { standing };
         match self.0 {
             _ if !pressed => self.0 = None,
-            Some(end) if !found && run >= end => {
+            _ if found => {
+                self.0 = Some(run + mail);
+                // What stands besides what the source has sent is found again later.
+                return standing / 2;
+            }
+            Some(end) if run >= end => {
                 self.0 = None;
                 return mail;
             }
-            Some(_) if !found => {}
-            _ => self.0 = Some(run + mail),
+            Some(_) => {}
+            None => self.0 = Some(run + mail),
         }
         standing
     }
@@ -119,5 +124,11 @@ mod tests {
         standing.look(&mut turnover, true, 1_000, 200_000);
         standing.look(&mut turnover, true, 1_000, 201_000);
         assert_eq!(standing.raised(10), 3_000);
+        // The bound falls again if a source has sent what waits now.
+        for run in (210_000..220_000).step_by(500) {
+            standing.note_source();
+            standing.look(&mut turnover, true, 3_000, run);
+        }
+        assert_eq!(standing.raised(10), 10);
     }
 }
