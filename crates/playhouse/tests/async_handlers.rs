@@ -362,8 +362,9 @@ impl AsyncHandler<WokenByThreads> for Thinker {
             std::thread::scope(|scope| {
                 for _ in 0..2 {
                     scope.spawn(|| {
-                        waker.clone().wake();
+                        let clone = waker.clone();
                         waker.wake_by_ref();
+                        clone.wake();
                     });
                 }
             });
