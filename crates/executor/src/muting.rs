@@ -72,8 +72,8 @@ impl Worker {
         // Mail that was put aside is not run yet.
         let mail_run = core.mail.run().saturating_sub(held);
         office.mail_run.store(mail_run, Ordering::Relaxed);
-        if !office.may_admit() {
-            // Admission is closed: the worker has run too little since it became pressed, or since it admitted a source.
+        if office.admission.is_ahead(mail_run) {
+            // A source was admitted, and the worker has not yet run twice as much.
             office.standing.note_source();
         }
         office.standing.look(&mut core.turnover, office.is_pressed(), sent, mail_run);

@@ -22,6 +22,11 @@ impl Admission {
         self.0.fetch_max(run / RUN_PER_ADMITTED, Ordering::Relaxed);
     }
 
+    /// Returns whether the last source was admitted more than the worker has run enough for.
+    pub(crate) fn is_ahead(&self, run: u64) -> bool {
+        self.0.load(Ordering::Relaxed) > run / RUN_PER_ADMITTED
+    }
+
     /// Returns whether the worker has run enough to admit a source.
     pub(crate) fn is_open(&self, run: u64) -> bool {
         self.0.load(Ordering::Relaxed) < run / RUN_PER_ADMITTED

@@ -64,28 +64,49 @@ impl Standing {
     }
 }
 
-/// The position in the worker's mail at which the present turnover ends.
+/// The turnovers of a worker's mail. All positions are bytes of mail that the worker has run in all.
 #[derive(Default)]
-pub(crate) struct Turnover(Option<u64>);
+pub(crate) struct Turnover {
+    /// The end of the present turnover, and the largest backlog in it. `None` while the worker is not pressed.
+    pressed: Option<(u64, u64)>,
+    /// The end of the present turnover of the standing backlog, and the largest backlog in it. The backlog goes to and fro between workers.
+    standing: (u64, u64),
+}
 
 impl Turnover {
     /// Returns the standing backlog after a look, in bytes. It was `standing` before.
     fn look(&mut self, standing: u64, pressed: bool, found: bool, (mail, run): (u64, u64)) -> u64 {
-        let standing = if mail < standing / SHRUNK { mail } else { standing };
-        match self.0 {
-            _ if !pressed => self.0 = None,
-            _ if found => {
-                self.0 = Some(run + mail);
-                // What stands besides what the source has sent is found again later.
-                return standing / 2;
-            }
-            Some(end) if run >= end => {
-                self.0 = None;
-                return mail;
-            }
-            Some(_) => {}
-            None => self.0 = Some(run + mail),
+        let standing = self.shrunk(standing, mail, run);
+        if !pressed {
+            self.pressed = None;
+            return standing;
         }
+        if found {
+            self.pressed = Some((run + mail, mail));
+            // What stands besides what the source has sent is found again later.
+            return standing / 2;
+        }
+        let (end, largest) = self.pressed.unwrap_or((run + mail, mail));
+        let largest = largest.max(mail);
+        if run < end {
+            self.pressed = Some((end, largest));
+            return standing;
+        }
+        self.pressed = None;
+        self.standing = (run + largest, largest);
+        standing.max(largest)
+    }
+
+    /// Returns the standing backlog, or a smaller one if the backlog was small for as long as the standing one takes.
+    fn shrunk(&mut self, standing: u64, mail: u64, run: u64) -> u64 {
+        let (end, largest) = self.standing;
+        let largest = largest.max(mail);
+        if run < end {
+            self.standing = (end, largest);
+            return standing;
+        }
+        let standing = if largest < standing / SHRUNK { largest } else { standing };
+        self.standing = (run + standing, mail);
         standing
     }
 }
@@ -100,11 +121,23 @@ mod tests {
         standing.look(&mut turnover, true, 1_000, 500);
         standing.look(&mut turnover, true, 1_200, 1_499);
         assert_eq!(standing.raised(10), 10);
-        standing.look(&mut turnover, true, 1_100, 1_500);
-        assert_eq!((standing.raised(10), standing.raised(10_000)), (3_300, 10_000));
-        standing.look(&mut turnover, false, 300, 2_000);
-        assert_eq!(standing.raised(10), 3_300);
-        standing.look(&mut turnover, false, 200, 2_100);
+        standing.look(&mut turnover, true, 100, 1_500);
+        assert_eq!((standing.raised(10), standing.raised(10_000)), (3_600, 10_000));
+    }
+
+    #[test]
+    fn the_bounds_fall_when_the_backlog_is_small_for_a_whole_turnover() {
+        let (standing, mut turnover) = (Standing::default(), Turnover::default());
+        standing.look(&mut turnover, true, 1_000, 0);
+        standing.look(&mut turnover, true, 1_000, 1_000);
+        // It goes to and fro between two workers.
+        for run in (1_000..10_000).step_by(100) {
+            standing.look(&mut turnover, false, if run % 500 == 0 { 1_000 } else { 0 }, run);
+            assert_eq!(standing.raised(10), 3_000);
+        }
+        for run in (10_000..12_000).step_by(100) {
+            standing.look(&mut turnover, false, 200, run);
+        }
         assert_eq!(standing.raised(10), 600);
     }
 

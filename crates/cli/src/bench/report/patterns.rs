@@ -69,7 +69,7 @@ pub fn plot(measured: &[Measured]) -> Option<Plot> {
         measure: "times as fast as on one worker (logarithmic; right is faster)",
         unit: times,
         others: Some("tokio tasks"),
-        ratio: "times the time of tokio (bars from 1; left is faster)",
+        ratio: "times tokio's time (left is faster)",
     };
     (!lines.is_empty()).then(|| Plot {
         name: "scaling-patterns",
