@@ -83,7 +83,7 @@ impl Turnover {
         }
         if found {
             self.pressed = Some((run + mail, mail));
-            // What stands besides what the source has sent is found again later.
+            // A later turnover without a source finds the standing part again.
             return standing / 2;
         }
         let (end, largest) = self.pressed.unwrap_or((run + mail, mail));
