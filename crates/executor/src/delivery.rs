@@ -150,10 +150,18 @@ impl SystemCore {
         }
     }
 
-    /// Whether messages to `stage` pile up.
+    /// Whether messages to `stage` pile up. The caller slows down a sender if they do.
     pub fn is_stage_overloaded(&self, stage: u16) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return false };
-        self.full[stage as usize].is_full() || self.pressed_by(worker.load(Ordering::Relaxed), stage).is_some()
+        if self.full[stage as usize].is_full() {
+            return true;
+        }
+        let pressed = self.pressed_by(worker.load(Ordering::Relaxed), stage);
+        if let Some(pressed) = pressed {
+            // The sender may be a source, like one that is muted. Its backlog is no standing one.
+            self.offices[usize::from(pressed)].standing.note_source();
+        }
+        pressed.is_some()
     }
 
     /// Whether messages to `stage` pile up only since it waits for a gate, or since stages of its worker are muted: it may be what

@@ -19,8 +19,8 @@ const SHRUNK: u64 = 4;
 #[derive(Default)]
 pub(crate) struct Standing {
     bytes: AtomicU64,
-    /// A sign of a source since the worker's last look: a source was muted, admission was closed, or a worker without accounts has sent
-    /// mail.
+    /// A sign of a source since the worker's last look: a source was muted, admission was closed, a worker without accounts has sent mail,
+    /// or a sender was refused.
     found: AtomicBool,
     /// Threads outside that wait.
     waiting: AtomicUsize,
