@@ -212,28 +212,31 @@ fn a_tree_is_built_beside_actors_that_write_to_themselves_for_ever() {
     });
 }
 
-/// Has children without end.
-struct Endless(Arc<Seen>);
+/// Has children without end. The hundred thousandth reports that there are so many.
+struct Endless {
+    seen: Arc<Seen>,
+    reached: Sender<()>,
+}
 
 impl Endless {
-    fn new(seen: &Arc<Seen>) -> Endless {
-        seen.made.fetch_add(1, Ordering::Relaxed);
-        Endless(Arc::clone(seen))
+    fn new(seen: &Arc<Seen>, reached: &Sender<()>) -> Endless {
+        if seen.made.fetch_add(1, Ordering::Relaxed) + 1 == 100_000 {
+            reached.send(()).unwrap();
+        }
+        Endless { seen: Arc::clone(seen), reached: reached.clone() }
     }
 }
 
 impl Drop for Endless {
     fn drop(&mut self) {
-        self.0.dropped.fetch_add(1, Ordering::Relaxed);
+        self.seen.dropped.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl Actor for Endless {
     fn started(&mut self, ctx: &mut Context<Self>) {
-        if !self.0.done.load(Ordering::Relaxed) {
-            ctx.spawn(Endless::new(&self.0));
-            ctx.spawn(Endless::new(&self.0));
-        }
+        ctx.spawn(Endless::new(&self.seen, &self.reached));
+        ctx.spawn(Endless::new(&self.seen, &self.reached));
         ctx.stop();
     }
 }
@@ -244,25 +247,16 @@ fn actors_whose_start_was_put_off_end_with_their_system() {
         for workers in [1, 2] {
             let system = threads(workers);
             let seen = Arc::new(Seen::default());
-            let (first, many) = (Endless::new(&seen), channel::<()>());
-            let (watched, reached) = (Arc::clone(&seen), many.0);
+            let (reached, many) = channel::<()>();
+            let first = Endless::new(&seen, &reached);
             system.spawn(Puppet).tell(Do::this(move |ctx| {
                 ctx.spawn(first);
-                ctx.this().tell(Do::this(move |ctx| tell_when_many(ctx, watched, reached)));
             }));
-            many.1.recv_timeout(LIMIT).unwrap();
+            many.recv_timeout(LIMIT).unwrap();
             system.shutdown_within(Duration::ZERO).unwrap();
             assert_eq!(seen.made.load(Ordering::Relaxed), seen.dropped.load(Ordering::Relaxed));
         }
     });
-}
-
-/// Looks again and again whether there are a hundred thousand.
-fn tell_when_many(ctx: &mut Context<Puppet>, seen: Arc<Seen>, reached: Sender<()>) {
-    if seen.made.load(Ordering::Relaxed) >= 100_000 {
-        return reached.send(()).unwrap();
-    }
-    ctx.this().tell(Do::this(move |ctx| tell_when_many(ctx, seen, reached)));
 }
 
 #[derive(Message)]
