@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use playhouse_executor::{Address, Port, RawAddress, Sends, SystemCore, Undelivered};
+use playhouse_executor::{Address, Port, RawAddress, Sends, SystemCore, Undelivered, record_bytes};
 
 use crate::actor::{Actor, ActorId, Life, Request, dead_letter};
 use crate::ask::Ask;
@@ -109,11 +109,8 @@ impl<M> std::error::Error for TrySendError<M> {}
 fn admit<M>(to: RawAddress, message: M) -> Result<M, TrySendError<M>> {
     match SystemCore::by_id(to.system()) {
         Some(system) if !to.is_stale() => {
-            if system.is_overloaded(to) {
-                Err(TrySendError::Full(message))
-            } else {
-                Ok(message)
-            }
+            let bytes = record_bytes::<M>() as u64;
+            if system.admits(to.stage(), bytes) { Ok(message) } else { Err(TrySendError::Full(message)) }
         }
         _ => Err(TrySendError::Stopped(message)),
     }
@@ -154,8 +151,8 @@ impl<A: Actor> ActorRef<A> {
     /// Sends `message` if its receiver keeps up; never blocks.
     ///
     /// # Errors
-    /// Gives the message back if the receiver is known to have stopped, if its worker is overloaded, or if its mailbox is
-    /// bounded and full (with [`OnFull::DropOldest`](crate::OnFull::DropOldest): if nothing in it can be dropped).
+    /// Gives the message back if the receiver is known to have stopped, if its worker is overloaded and has not handled twice as
+    /// much mail as it has admitted from such senders, or if its mailbox is bounded and full (with [`OnFull::DropOldest`](crate::OnFull::DropOldest): if nothing in it can be dropped).
     pub fn try_tell<M, Mode>(self, message: M) -> Result<(), TrySendError<M>>
     where
         M: HandledBy<A, Mode>,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::address::{Lane, RawAddress};
+use crate::address::Lane;
 use crate::core::Reason;
 use crate::jitter::seam;
 use crate::office::{Inbox, Office, Presence};
@@ -150,18 +150,35 @@ impl SystemCore {
         }
     }
 
-    /// Whether messages to `stage` pile up. The caller slows down a sender if they do.
+    /// Whether messages to `stage` pile up.
     pub fn is_stage_overloaded(&self, stage: u16) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return false };
+        self.full[stage as usize].is_full() || self.pressed_by(worker.load(Ordering::Relaxed), stage).is_some()
+    }
+
+    /// Whether messages of `bytes` bytes to `stage` may be sent now, by a sender that waits elsewhere or does not wait: no messages pile up
+    /// there, or the worker admits these as it admits sources ([`crate::backpressure::admission`]).
+    pub fn admits(&self, stage: u16, bytes: u64) -> bool {
+        let Some(worker) = self.route.get(stage as usize) else { return true };
         if self.full[stage as usize].is_full() {
-            return true;
+            return false;
         }
-        let pressed = self.pressed_by(worker.load(Ordering::Relaxed), stage);
-        if let Some(pressed) = pressed {
+        let Some(pressed) = self.pressed_by(worker.load(Ordering::Relaxed), stage) else { return true };
+        let office = &self.offices[usize::from(pressed)];
+        let admits = office.admits(bytes);
+        if !admits {
             // The sender may be a source, like one that is muted. Its backlog is no standing one.
+            office.standing.note_source();
+        }
+        admits
+    }
+
+    /// Notes a message to `stage` from a sender that has no account and does not wait: it may be a source.
+    pub(crate) fn note_unslowed(&self, stage: u16) {
+        let Some(worker) = self.route.get(stage as usize) else { return };
+        if let Some(pressed) = self.pressed_by(worker.load(Ordering::Relaxed), stage) {
             self.offices[usize::from(pressed)].standing.note_source();
         }
-        pressed.is_some()
     }
 
     /// Whether messages to `stage` pile up only since it waits for a gate, or since stages of its worker are muted: it may be what
@@ -178,11 +195,6 @@ impl SystemCore {
     /// Whether messages to `stage` pile up since it waits for a gate to open.
     pub fn is_stage_paused(&self, stage: u16) -> bool {
         self.full.get(stage as usize).is_some_and(|fullness| fullness.is_full() && !fullness.is_stuck())
-    }
-
-    /// Whether messages to `to` pile up.
-    pub fn is_overloaded(&self, to: RawAddress) -> bool {
-        self.is_stage_overloaded(to.stage())
     }
 
     /// Wakes worker `other` to look around.

@@ -67,7 +67,7 @@ pub use deliveries::{Deliveries, Delivery};
 pub use mailbox::{Mailbox, OnFull};
 pub use observed::{Came, Handling, Observer};
 pub use reactor::{Reactor, flush_soon};
-pub use record::INLINE_BYTES_MAX;
+pub use record::{INLINE_BYTES_MAX, record_bytes};
 pub use resident::{
     Admission, AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, MailKind, Resident, Undelivered,
 };

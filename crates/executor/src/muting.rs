@@ -16,6 +16,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::away::Gate;
+use crate::backpressure::standing::Look;
 use crate::boundary::RECORD_BYTES;
 use crate::core::{Core, Hold, MuteRequest, Reason};
 use crate::knot::OUTSIDE;
@@ -66,17 +67,19 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());
-        let sent = mail + inbox_bytes + muted.map(|hold| hold.bytes() as u64).sum::<u64>();
+        let muted: u64 = muted.map(|hold| hold.bytes() as u64).sum();
+        let sent = mail + inbox_bytes + muted;
         let own = own + core.starts.bytes();
-        let held: u64 = core.holds.values().map(|hold| hold.bytes() as u64).sum();
-        // Mail that was put aside is not run yet.
-        let mail_run = core.mail.run().saturating_sub(held);
+        // Mail that was put aside for muted stages is not run yet. What was noted once is never taken back.
+        let noted = office.mail_run.load(Ordering::Relaxed);
+        let mail_run = core.mail.run().saturating_sub(muted).max(noted);
         office.mail_run.store(mail_run, Ordering::Relaxed);
         if office.admission.is_ahead(mail_run) {
             // A source was admitted, and the worker has not yet run twice as much.
             office.standing.note_source();
         }
-        office.standing.look(&mut core.turnover, office.is_pressed(), sent, mail_run);
+        let look = Look { pressed: office.is_pressed(), mail: sent, run: mail_run, now_ns: self.system.now_ns() };
+        office.standing.look(&mut core.turnover, look);
         let at_ease = |load, sent| load == 0 || sent < own / 2;
         let coming = mail + inbox_bytes;
         // Relaxed: who looks at it looks again.

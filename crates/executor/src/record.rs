@@ -236,7 +236,7 @@ pub(crate) unsafe fn put_cause(mut record: NonNull<Record>, cause: NonZeroU64) {
 
 /// Bytes of the record of an `E`, a multiple of eight.
 #[inline(always)]
-pub(crate) const fn record_bytes<E>() -> usize {
+pub const fn record_bytes<E>() -> usize {
     HEAD_BYTES + if is_inline::<E>() { size_of::<E>().next_multiple_of(8) } else { 8 }
 }
 

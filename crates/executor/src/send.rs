@@ -250,9 +250,13 @@ impl Worker {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
             self.note_sent(sender, (dest, stage, size), stage_full, pressed);
-        } else if counts && self.firing.get() && dest == self.id {
-            // A timer has sent this message. The receiver therefore earns no credit by handling it.
-            self.accounts.borrow_mut().charge(stage, size, None);
+        } else if counts && self.firing.get() {
+            if dest == self.id {
+                // A timer has sent this message. The receiver therefore earns no credit by handling it.
+                self.accounts.borrow_mut().charge(stage, size, None);
+            } else if let Some(receiver) = pressed {
+                self.system.offices[usize::from(receiver)].standing.note_source();
+            }
         }
         // Both limits become null, because the code below sets one of them at most.
         log.stop();
@@ -469,8 +473,12 @@ fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, ma
 fn post_request_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
+    let system = SystemCore::by_id(to.system());
+    if let Some(system) = &system {
+        system.note_unslowed(to.stage());
+    }
     // SAFETY: as above.
-    unsafe { post_record(SystemCore::by_id(to.system()), to, Lane::Normal, record) };
+    unsafe { post_record(system, to, Lane::Normal, record) };
 }
 
 /// Puts `mail` right into the inbox of the receiver's worker.
@@ -508,8 +516,9 @@ fn bounce_unwritten<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D, why
 /// The system of `to`, once this thread need not wait any more to send `bytes` bytes there.
 fn system_for(to: RawAddress, lane: Lane, bytes: usize) -> Option<Arc<SystemCore>> {
     let system = SystemCore::by_id(to.system())?;
-    if lane == Lane::Normal && current().is_none() {
-        system.wait_while_overloaded(to.stage(), bytes as u64);
+    match lane {
+        Lane::Normal if current().is_none() => system.wait_while_overloaded(to.stage(), bytes as u64),
+        _ => system.note_unslowed(to.stage()),
     }
     Some(system)
 }
@@ -592,5 +601,55 @@ unsafe fn post_loose(system: &SystemCore, stage: u16, lane: Lane, record: NonNul
     if !system.post(stage, lane, record, size) {
         // SAFETY: the record was not taken, so it is consumed here.
         unsafe { record::bounce(record, Undelivered::Shutdown) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::backpressure::standing::{Look, Turnover};
+    use crate::*;
+
+    struct Someone;
+    impl Resident for Someone {
+        type Extra = ();
+        fn name() -> &'static str {
+            "Someone"
+        }
+        fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+        fn crashed(crash: Crash, _: &mut ControlCx<Self>) {
+            panic!("{crash:?}");
+        }
+    }
+
+    struct Letter;
+    impl Envelope<Someone> for Letter {
+        fn run(self, _: &mut Someone, cx: Cx<Someone>) -> Cx<Someone> {
+            cx
+        }
+        fn bounce(self, why: Undelivered) {
+            panic!("{why:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_request_from_outside_adds_to_does_not_stand() {
+        let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let someone = system.spawn(Someone, StageChoice::At(0), Letter).ok().unwrap();
+        let office = &system.offices[0];
+        let mut turnover = Turnover::default();
+        let mut bound = |run| {
+            office.standing.look(&mut turnover, Look { pressed: true, mail: 1_000, run, now_ns: 0 });
+            office.standing.raised(10)
+        };
+        assert_eq!([0, 1_000].map(&mut bound), [10, 3_000]);
+        // The worker is not pressed.
+        someone.send_request(Letter);
+        assert_eq!(bound(2_000), 3_000);
+        office.pressed.store(true, std::sync::atomic::Ordering::SeqCst);
+        someone.send_request(Letter);
+        assert_eq!(bound(3_000), 1_500);
+        system.run_until_idle();
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
     }
 }

@@ -2,25 +2,29 @@
 //!
 //! A program with a fixed number of messages may hold more mail than a worker may have without being pressed. Its senders would keep
 //! accounts for ever and mute nobody. In a *turnover*, a worker runs as many bytes of mail as waited at its start. A worker that was
-//! pressed for a whole turnover raises its bounds above its present backlog, unless it has found a source. A program
-//! with a fixed number of messages thus pays for accounts during a few turnovers.
+//! pressed for a whole turnover without a sign of a source raises its bounds above the largest backlog of that turnover. After a sign of a
+//! source, one turnover is passed over, because the source has sent a part of what waits. A program with a fixed number of messages thus
+//! pays for accounts during a few turnovers.
 //!
 //! A source that comes later is slowed down when the backlog has become [`TIMES_STANDING`] times as large. A source too slow to be found
-//! within a turnover is found later, because turnovers become longer and sources owe more in longer ones.
+//! within a turnover is found later, because turnovers become longer and sources owe more in longer ones. The bounds fall when the backlog
+//! is small for [`SHRUNK_NS`].
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// The bounds of a worker as a multiple of its standing backlog. Half of a bound is above the backlog, so the worker is relieved.
 const TIMES_STANDING: u64 = 3;
-/// A backlog replaces the standing one if it is smaller by more than this factor.
+/// The largest backlog of the last [`SHRUNK_NS`] replaces the standing one if it is smaller by more than this factor.
 const SHRUNK: u64 = 4;
+/// 100 ms in nanoseconds. Workers that throw a backlog to each other often have none for a shorter time.
+const SHRUNK_NS: u64 = 100_000_000;
 
 /// The standing backlog of a worker, as other threads see it.
 #[derive(Default)]
 pub(crate) struct Standing {
     bytes: AtomicU64,
-    /// A sign of a source since the worker's last look: a source was muted, admission was closed, a worker without accounts has sent mail,
-    /// or a sender was refused.
+    /// A sign of a source since the worker's last look: a source was muted or refused, the worker has admitted more than it has run
+    /// enough for, or a sender without an account has sent mail.
     found: AtomicBool,
     /// Threads outside that wait.
     waiting: AtomicUsize,
@@ -53,61 +57,83 @@ impl Standing {
         Waiting(&self.waiting)
     }
 
-    /// Notes the worker's backlog at a look: `mail` bytes wait, and the worker has run `run` bytes of mail in all.
-    pub(crate) fn look(&self, turnover: &mut Turnover, pressed: bool, mail: u64, run: u64) {
+    /// Notes the worker's backlog.
+    pub(crate) fn look(&self, turnover: &mut Turnover, look: Look) {
         let found = self.found.load(Ordering::Relaxed) && self.found.swap(false, Ordering::Relaxed);
         let before = self.bytes.load(Ordering::Relaxed);
-        let bytes = turnover.look(before, pressed, found || self.waiting.load(Ordering::Relaxed) > 0, (mail, run));
+        let bytes = turnover.look(before, found || self.waiting.load(Ordering::Relaxed) > 0, look);
         if bytes != before {
             self.bytes.store(bytes, Ordering::Relaxed);
         }
     }
 }
 
-/// The turnovers of a worker's mail. All positions are bytes of mail that the worker has run in all.
+/// What a worker sees of its backlog.
+#[derive(Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) pressed: bool,
+    /// Bytes of mail that wait.
+    pub(crate) mail: u64,
+    /// Bytes of mail that the worker has run in all.
+    pub(crate) run: u64,
+    /// Nanoseconds of the system's clock.
+    pub(crate) now_ns: u64,
+}
+
+/// The turnovers of a worker's mail.
 #[derive(Default)]
 pub(crate) struct Turnover {
-    /// The end of the present turnover, and the largest backlog in it. `None` while the worker is not pressed.
-    pressed: Option<(u64, u64)>,
-    /// The end of the present turnover of the standing backlog, and the largest backlog in it. The backlog goes to and fro between workers.
-    standing: (u64, u64),
+    /// The end of the present turnover, in bytes of mail that were run, and the largest backlog in it. That is `None` in a turnover of what
+    /// waited at a sign of a source. All is `None` while the worker is not pressed.
+    pressed: Option<(u64, Option<u64>)>,
+    /// Since when the backlog has been small, and the largest one since then.
+    small: (u64, u64),
 }
 
 impl Turnover {
     /// Returns the standing backlog after a look, in bytes. It was `standing` before.
-    fn look(&mut self, standing: u64, pressed: bool, found: bool, (mail, run): (u64, u64)) -> u64 {
-        let standing = self.shrunk(standing, mail, run);
+    fn look(&mut self, standing: u64, found: bool, look: Look) -> u64 {
+        let Look { pressed, mail, run, .. } = look;
+        let standing = self.shrunk(standing, look);
         if !pressed {
             self.pressed = None;
             return standing;
         }
         if found {
-            self.pressed = Some((run + mail, mail));
+            self.pressed = Some((run + mail, None));
             // A later turnover without a source finds the standing part again.
             return standing / 2;
         }
-        let (end, largest) = self.pressed.unwrap_or((run + mail, mail));
-        let largest = largest.max(mail);
-        if run < end {
-            self.pressed = Some((end, largest));
-            return standing;
+        match self.pressed {
+            Some((end, largest)) if run < end => {
+                self.pressed = Some((end, largest.map(|largest| largest.max(mail))));
+                standing
+            }
+            Some((_, Some(largest))) => {
+                self.pressed = None;
+                standing.max(largest).max(mail)
+            }
+            Some((_, None)) | None => {
+                self.pressed = Some((run + mail, Some(mail)));
+                standing
+            }
         }
-        self.pressed = None;
-        self.standing = (run + largest, largest);
-        standing.max(largest)
     }
 
-    /// Returns the standing backlog, or a smaller one if the backlog was small for as long as the standing one takes.
-    fn shrunk(&mut self, standing: u64, mail: u64, run: u64) -> u64 {
-        let (end, largest) = self.standing;
+    /// Returns the standing backlog, or a smaller one if the backlog has been small for a while.
+    fn shrunk(&mut self, standing: u64, Look { mail, now_ns, .. }: Look) -> u64 {
+        let (since_ns, largest) = self.small;
         let largest = largest.max(mail);
-        if run < end {
-            self.standing = (end, largest);
+        if standing == 0 || largest >= standing / SHRUNK {
+            self.small = (now_ns, 0);
             return standing;
         }
-        let standing = if largest < standing / SHRUNK { largest } else { standing };
-        self.standing = (run + standing, mail);
-        standing
+        if now_ns - since_ns < SHRUNK_NS {
+            self.small = (since_ns, largest);
+            return standing;
+        }
+        self.small = (now_ns, mail);
+        largest
     }
 }
 
@@ -115,53 +141,84 @@ impl Turnover {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_backlog_stands_if_no_source_was_found_while_it_was_turned_over() {
-        let (standing, mut turnover) = (Standing::default(), Turnover::default());
-        standing.look(&mut turnover, true, 1_000, 500);
-        standing.look(&mut turnover, true, 1_200, 1_499);
-        assert_eq!(standing.raised(10), 10);
-        standing.look(&mut turnover, true, 100, 1_500);
-        assert_eq!((standing.raised(10), standing.raised(10_000)), (3_600, 10_000));
+    /// A standing backlog with its turnover.
+    #[derive(Default)]
+    struct Looks {
+        standing: Standing,
+        turnover: Turnover,
+        now_ns: u64,
+    }
+
+    impl Looks {
+        /// Looks with `mail` bytes that wait, after `run` bytes were run. Returns the bound that was 10.
+        fn look(&mut self, pressed: bool, mail: u64, run: u64) -> u64 {
+            self.standing.look(&mut self.turnover, Look { pressed, mail, run, now_ns: self.now_ns });
+            self.standing.raised(10)
+        }
     }
 
     #[test]
-    fn the_bounds_fall_when_the_backlog_is_small_for_a_whole_turnover() {
-        let (standing, mut turnover) = (Standing::default(), Turnover::default());
-        standing.look(&mut turnover, true, 1_000, 0);
-        standing.look(&mut turnover, true, 1_000, 1_000);
+    fn a_backlog_stands_if_no_source_was_found_while_it_was_turned_over() {
+        let mut looks = Looks::default();
+        assert_eq!(looks.look(true, 1_000, 500), 10);
+        assert_eq!(looks.look(true, 1_200, 1_499), 10);
+        assert_eq!(looks.look(true, 100, 1_500), 3_600);
+        assert_eq!(looks.standing.raised(10_000), 10_000);
+    }
+
+    #[test]
+    fn what_a_source_has_sent_does_not_stand() {
+        let mut looks = Looks::default();
+        looks.standing.note_source();
+        assert_eq!(looks.look(true, 100_000, 0), 10);
+        // What stands is what waits when the source's mail was run.
+        assert_eq!(looks.look(true, 50_000, 50_000), 10);
+        assert_eq!(looks.look(true, 300, 100_000), 10);
+        assert_eq!(looks.look(true, 300, 100_299), 10);
+        assert_eq!(looks.look(true, 300, 100_300), 900);
+    }
+
+    #[test]
+    fn the_bounds_fall_when_the_backlog_is_small_for_a_while() {
+        let mut looks = Looks::default();
+        looks.look(true, 1_000, 0);
+        looks.look(true, 1_000, 1_000);
         // It goes to and fro between two workers.
-        for run in (1_000..10_000).step_by(100) {
-            standing.look(&mut turnover, false, if run % 500 == 0 { 1_000 } else { 0 }, run);
-            assert_eq!(standing.raised(10), 3_000);
+        for turn in 0..50 {
+            looks.now_ns += SHRUNK_NS / 10;
+            assert_eq!(looks.look(false, if turn % 5 == 0 { 1_000 } else { 0 }, 1_000), 3_000);
         }
-        for run in (10_000..12_000).step_by(100) {
-            standing.look(&mut turnover, false, 200, run);
-        }
-        assert_eq!(standing.raised(10), 600);
+        // It has ended, and what comes now is run at once.
+        looks.now_ns += SHRUNK_NS / 2;
+        assert_eq!(looks.look(false, 200, 1_000), 3_000);
+        looks.now_ns += SHRUNK_NS;
+        assert_eq!(looks.look(false, 0, 1_000), 600);
+        // A worker that rests does not look.
+        looks.now_ns += 2 * SHRUNK_NS;
+        assert_eq!(looks.look(false, 0, 1_000), 10);
     }
 
     #[test]
     fn a_backlog_with_a_source_does_not_stand() {
-        let (standing, mut turnover) = (Standing::default(), Turnover::default());
+        let mut looks = Looks::default();
         for run in (0..100_000).step_by(500) {
-            standing.note_source();
-            standing.look(&mut turnover, true, 1_000, run);
+            looks.standing.note_source();
+            looks.look(true, 1_000, run);
         }
-        let waiting = standing.note_waiting();
+        looks.standing.waiting.fetch_add(1, Ordering::Relaxed);
         for run in (100_000..200_000).step_by(500) {
-            standing.look(&mut turnover, true, 1_000, run);
+            assert_eq!(looks.look(true, 1_000, run), 10);
         }
-        assert_eq!(standing.raised(10), 10);
-        drop(waiting);
-        standing.look(&mut turnover, true, 1_000, 200_000);
-        standing.look(&mut turnover, true, 1_000, 201_000);
-        assert_eq!(standing.raised(10), 3_000);
+        looks.standing.waiting.fetch_sub(1, Ordering::Relaxed);
+        for run in [200_000, 201_000, 202_000] {
+            looks.look(true, 1_000, run);
+        }
+        assert_eq!(looks.standing.raised(10), 3_000);
         // The bound falls again if a source has sent what waits now.
         for run in (210_000..220_000).step_by(500) {
-            standing.note_source();
-            standing.look(&mut turnover, true, 3_000, run);
+            looks.standing.note_source();
+            looks.look(true, 3_000, run);
         }
-        assert_eq!(standing.raised(10), 10);
+        assert_eq!(looks.standing.raised(10), 10);
     }
 }
