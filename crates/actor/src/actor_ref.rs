@@ -152,7 +152,8 @@ impl<A: Actor> ActorRef<A> {
     ///
     /// # Errors
     /// Gives the message back if the receiver is known to have stopped, if its worker is overloaded and has not handled twice as
-    /// much mail as it has admitted from such senders, or if its mailbox is bounded and full (with [`OnFull::DropOldest`](crate::OnFull::DropOldest): if nothing in it can be dropped).
+    /// much mail as it has admitted from such senders, or if its mailbox is bounded and full (with
+    /// [`OnFull::DropOldest`](crate::OnFull::DropOldest): if nothing in it can be dropped).
     pub fn try_tell<M, Mode>(self, message: M) -> Result<(), TrySendError<M>>
     where
         M: HandledBy<A, Mode>,
