@@ -234,7 +234,19 @@ pub struct ReplyTo<R> {
 }
 
 /// What is done with an answer.
-type Then<R> = Box<dyn FnOnce(Result<R, AskError>) + Send>;
+type Then<R> = Box<dyn TakeAnswer<R>>;
+
+/// A continuation that is called with the answer of an ask.
+pub(crate) trait TakeAnswer<R>: Send {
+    /// Takes the answer, on the thread that answers.
+    fn take(self: Box<Self>, answer: Result<R, AskError>);
+}
+
+impl<R, F: FnOnce(Result<R, AskError>) + Send> TakeAnswer<R> for F {
+    fn take(self: Box<Self>, answer: Result<R, AskError>) {
+        self(answer);
+    }
+}
 
 enum Target<R> {
     Slot(Arc<Slot<R>>),
@@ -265,7 +277,7 @@ impl<R: Send + 'static> Timed<R> {
             system.cancel_timer(key);
         }
         if let Some(then) = then {
-            then(answer(running));
+            then.take(answer(running));
         }
     }
 }
@@ -327,7 +339,7 @@ impl<R> ReplyTo<R> {
     fn deliver(&mut self, answer: Result<R, AskError>) {
         match self.to.take() {
             Some(Target::Slot(slot)) => slot.answer(answer),
-            Some(Target::Then(then)) => then(answer),
+            Some(Target::Then(then)) => then.take(answer),
             Some(Target::Timed(timed)) => {
                 let (then, timer) = {
                     let mut state = timed.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -337,7 +349,7 @@ impl<R> ReplyTo<R> {
                     system.cancel_timer(key);
                 }
                 if let Some(then) = then {
-                    then(answer);
+                    then.take(answer);
                 }
             }
             None => {}

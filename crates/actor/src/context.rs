@@ -11,7 +11,7 @@ use crate::any::AnyActor;
 use crate::ask::{AskError, PostAsk, ReplyTo};
 use crate::group::Group;
 use crate::idle::Idle;
-use crate::mail::{Answer, DownMail, Start};
+use crate::mail::{Continuation, DownMail, Start};
 use crate::message::{HandledBy, Message};
 use crate::mobile::Mobile;
 use crate::spawn::{SpawnError, SpawnOptions};
@@ -320,8 +320,7 @@ impl<A: Actor, B: Actor, M: Message> ContextAsk<'_, A, B, M> {
     where
         F: FnOnce(&mut A, Result<M::Reply, AskError>, &mut Context<A>) + Send + 'static,
     {
-        let asker = self.ctx.cx.address();
-        let back = Box::new(move |answer| asker.send(Answer { then, answer }));
+        let back = Box::new(Continuation { asker: self.ctx.cx.address(), then });
         let reply = match self.within {
             None => ReplyTo::then(back),
             Some(within) => {

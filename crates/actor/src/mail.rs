@@ -3,10 +3,10 @@
 use std::any::type_name;
 use std::sync::Arc;
 
-use playhouse_executor::{Admission, AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, Undelivered};
+use playhouse_executor::{Address, Admission, AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, Undelivered};
 
 use crate::actor::{Actor, Down, Extra, Life, dead_letter};
-use crate::ask::{AskError, ReplyTo};
+use crate::ask::{AskError, ReplyTo, TakeAnswer};
 use crate::away;
 use crate::context::Context;
 use crate::deadline::as_answering;
@@ -182,13 +182,33 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> 
     }
 }
 
-/// The answer to `ctx.ask(..).then(f)`, on its way back with `f`.
-pub(crate) struct Answer<F, R> {
+/// The continuation of `ctx.ask(..).then(f)`.
+///
+/// Its memory goes with the request to the thread that answers, and comes back with the answer. Unless the asker has moved to another worker,
+/// the same thread thus allocates it and frees it. Threads that free each other's memory wait for each other in the allocator.
+pub(crate) struct Continuation<A: Actor, F> {
+    pub(crate) asker: Address<Life<A>>,
     pub(crate) then: F,
-    pub(crate) answer: Result<R, AskError>,
 }
 
-impl<A, F, R> Envelope<Life<A>> for Answer<F, R>
+impl<A, F, R> TakeAnswer<R> for Continuation<A, F>
+where
+    A: Actor,
+    R: Send + 'static,
+    F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
+{
+    fn take(self: Box<Self>, answer: Result<R, AskError>) {
+        self.asker.send(Answer { continuation: self, answer });
+    }
+}
+
+/// The answer to `ctx.ask(..).then(f)`, on its way back with `f`.
+struct Answer<A: Actor, F, R> {
+    continuation: Box<Continuation<A, F>>,
+    answer: Result<R, AskError>,
+}
+
+impl<A, F, R> Envelope<Life<A>> for Answer<A, F, R>
 where
     A: Actor,
     R: Send + 'static,
@@ -196,7 +216,8 @@ where
 {
     fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
         let mut ctx = Context::new(cx);
-        (self.then)(&mut life.actor, self.answer, &mut ctx);
+        let Continuation { then, .. } = *self.continuation;
+        then(&mut life.actor, self.answer, &mut ctx);
         ctx.into_cx()
     }
 

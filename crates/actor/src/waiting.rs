@@ -10,8 +10,8 @@
 //! Then it checks whether the asked actor has any edges. If that actor has none, the edge closes no cycle: the check costs 1 lock and no
 //! search. Otherwise the asker searches the graph.
 //!
-//! *No cycle is missed.* The number of an actor's edges is written and read with `SeqCst`. The writes of all edges of a
-//! cycle are therefore in a single order, and the asker with the last of them sees all others. Edges of a closed cycle
+//! *No cycle is missed.* An asker that adds an edge writes the number of its edges with `SeqCst`, and all askers read these numbers with
+//! `SeqCst`. The writes of all edges of a cycle are therefore in a single order, and the asker with the last of them sees all others. Edges of a closed cycle
 //! stay, so the search finds a path along them.
 //!
 //! *No cycle is invented.* A search reads the edges of different actors at different times. An asker that has found a cycle therefore reads
@@ -148,7 +148,8 @@ impl Node {
         let mut edges = self.lock();
         let at = edges.list.iter().position(|(wait, _)| waiting.is(wait))?;
         let edge = edges.list.swap_remove(at);
-        self.count.store(edges.list.len() as u32, Ordering::SeqCst);
+        // Relaxed: an asker that reads an old number searches in vain.
+        self.count.store(edges.list.len() as u32, Ordering::Relaxed);
         Some(edge)
     }
 

@@ -224,8 +224,6 @@ pub struct Handles {
     pub message: fn() -> TypeId,
     /// What it is called.
     pub message_name: fn() -> &'static str,
-    /// The bytes of the record in which it waits.
-    pub record_bytes: usize,
     /// The fingerprint of the message and its answer; `None`: unknown, so that names must be written.
     pub schema: fn() -> Option<u64>,
     /// Reads the message and sends it.
@@ -312,7 +310,6 @@ impl Handles {
             actor_name: A::wire_name,
             message: TypeId::of::<M>,
             message_name: || form::<M>().name(),
-            record_bytes: playhouse_executor::record_bytes::<M>(),
             schema: || (form::<M>().schema)(),
             tell: |to, lane, bytes, codec| {
                 let to = address::<A>(to)?;
