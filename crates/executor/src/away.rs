@@ -209,7 +209,7 @@ impl SystemCore {
     pub(crate) fn settle_away<S: Resident>(&self, stage: u16, extra: S::Extra, status: u64) -> Address<S> {
         let kind = KindOf::<S>::KIND;
         let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
-        let cell = self.outside.take(owner, kind.class);
+        let cell = self.outside.take(owner, stage, kind.class);
         let mut cold = crate::cell::Cold::new();
         cold.extra = Some(Box::new(extra));
         // SAFETY: a vacant cell of the right class, owned by this thread.
@@ -236,7 +236,7 @@ impl RawAddress {
     pub fn nowhere<S: Resident>() -> Address<S> {
         static NOWHERE: OnceLock<RawAddress> = OnceLock::new();
         let address = NOWHERE.get_or_init(|| {
-            let cell = Nursery::new().take(0);
+            let cell = Nursery::new().take(0, 0);
             let address = RawAddress { cell, tag: 0 };
             // SAFETY: cells are never freed; this one is nobody's, and now never will be.
             unsafe { cell.as_ref() }.vacate();

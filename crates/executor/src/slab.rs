@@ -31,6 +31,10 @@ const SLOT_INDEX_BITS: u32 = 16;
 const _: () = assert!(CHUNK_BYTES / CELL_HEADER_BYTES < 1 << SLOT_INDEX_BITS);
 /// Vacant cells of a class that a worker keeps before it gives them to the process.
 const KEPT_MAX: usize = 8192;
+/// The bytes of unused cells that a list cuts from its chunk for one stage at a time, about. The cells of a stage move between workers
+/// together. Neighbours of different stages would share cache lines that several workers write. Runs of a power of 2 would put the first
+/// actors of all stages into the same places of the caches.
+const RUN_BYTES: usize = 19 * CHUNK_ALIGN;
 /// How many steps before its use a vacant cell is fetched into the cache.
 const FETCHED_AHEAD: usize = 6;
 
@@ -43,6 +47,16 @@ pub(crate) const fn class_of<S>() -> u16 {
     if is_inline::<S>() { size_of::<S>().div_ceil(8) as u16 } else { 1 }
 }
 
+/// Returns the number of cells in a run: about [`RUN_BYTES`], and whole cache lines.
+const fn run_cells(class: u16) -> usize {
+    let bytes = cell_bytes(class);
+    // The largest power of 2 in the bytes.
+    let even = bytes & bytes.wrapping_neg();
+    let whole = if even < CHUNK_ALIGN { CHUNK_ALIGN / even } else { 1 };
+    let runs = RUN_BYTES / bytes / whole;
+    if runs > 0 { runs * whole } else { whole }
+}
+
 const fn cell_bytes(class: u16) -> usize {
     CELL_HEADER_BYTES + class as usize * 8
 }
@@ -53,13 +67,49 @@ const fn cell_bytes(class: u16) -> usize {
 struct List {
     vacant: Vec<NonNull<Cell>>,
     /// Rest of the chunk that is being cut.
-    fresh: *mut u8,
-    fresh_end: *mut u8,
+    fresh: Run,
+    /// Rests of the runs that were cut from it, in the order of their stages.
+    runs: Vec<(u16, Run)>,
+}
+
+/// Unused cells, one behind the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Run {
+    at: *mut u8,
+    end: *mut u8,
+}
+
+impl Run {
+    const EMPTY: Run = Run { at: ptr::null_mut(), end: ptr::null_mut() };
+
+    fn is_empty(self) -> bool {
+        self.at == self.end
+    }
+
+    /// Takes `bytes` bytes off the front, or all of it.
+    fn cut(&mut self, bytes: usize) -> Run {
+        let cut = Run { at: self.at, end: self.at.wrapping_add(bytes.min(self.end.addr() - self.at.addr())) };
+        self.at = cut.end;
+        cut
+    }
 }
 
 impl List {
     const fn new() -> List {
-        List { vacant: Vec::new(), fresh: ptr::null_mut(), fresh_end: ptr::null_mut() }
+        List { vacant: Vec::new(), fresh: Run::EMPTY, runs: Vec::new() }
+    }
+
+    /// Returns the run of a stage, which may be empty.
+    fn run_of(&mut self, stage: u16) -> &mut Run {
+        let at = self.runs.binary_search_by_key(&stage, |(of, _)| *of).unwrap_or_else(|at| {
+            self.runs.insert(at, (stage, Run::EMPTY));
+            at
+        });
+        &mut self.runs[at].1
+    }
+
+    fn is_empty(&self) -> bool {
+        self.vacant.is_empty() && self.fresh.is_empty() && self.runs.iter().all(|(_, run)| run.is_empty())
     }
 }
 
@@ -101,9 +151,9 @@ impl Nursery {
         Nursery { lists: Box::new([const { List::new() }; CLASSES]) }
     }
 
-    /// A vacant cell of `class`, owned by the caller.
+    /// A vacant cell of `class` for an actor of `stage`, owned by the caller.
     #[inline]
-    pub(crate) fn take(&mut self, class: u16) -> NonNull<Cell> {
+    pub(crate) fn take(&mut self, class: u16, stage: u16) -> NonNull<Cell> {
         let list = &mut self.lists[class as usize];
         if let Some(cell) = list.vacant.pop() {
             if let Some(ahead) = list.vacant.len().checked_sub(FETCHED_AHEAD) {
@@ -114,21 +164,35 @@ impl Nursery {
             }
             return cell;
         }
-        if list.fresh == list.fresh_end {
-            self.refill(class);
-            return self.take(class);
+        let run = list.run_of(stage);
+        if run.is_empty() {
+            self.refill(class, stage);
+            return self.take(class, stage);
         }
-        let at = list.fresh;
-        list.fresh = at.wrapping_add(cell_bytes(class));
-        // SAFETY: `at` is inside a zeroed chunk, aligned to 8; an all-zero header is a vacant cell of generation 0.
-        unsafe { NonNull::new_unchecked(at.cast()) }
+        let cell = run.cut(cell_bytes(class)).at;
+        // SAFETY: `cell` is inside a zeroed chunk, aligned to 8; an all-zero header is a vacant cell of generation 0.
+        unsafe { NonNull::new_unchecked(cell.cast()) }
     }
 
     #[cold]
-    fn refill(&mut self, class: u16) {
+    fn refill(&mut self, class: u16, stage: u16) {
+        let list = &mut self.lists[class as usize];
+        if !list.fresh.is_empty() {
+            *list.run_of(stage) = list.fresh.cut(run_cells(class) * cell_bytes(class));
+            return;
+        }
         let mut commons = commons();
         if let Some(at) = commons.lists.iter().rposition(|(c, _)| *c == class) {
-            self.lists[class as usize] = commons.lists.swap_remove(at).1;
+            let found = commons.lists.swap_remove(at).1;
+            (list.vacant, list.fresh) = (found.vacant, found.fresh);
+            for (stage, run) in found.runs.into_iter().filter(|(_, run)| !run.is_empty()) {
+                let own = list.run_of(stage);
+                if own.is_empty() {
+                    *own = run;
+                } else {
+                    commons.lists.push((class, List { fresh: run, ..List::new() }));
+                }
+            }
             return;
         }
         // SAFETY: the size is not zero. Never freed: see the module text.
@@ -142,9 +206,7 @@ impl Nursery {
         let number = commons.chunks.len();
         commons.numbers.insert(base.addr(), number);
         commons.chunks.push(chunk);
-        let list = &mut self.lists[class as usize];
-        list.fresh = base;
-        list.fresh_end = chunk.end();
+        list.fresh = Run { at: base, end: chunk.end() };
     }
 
     /// Takes back a vacant cell.
@@ -204,9 +266,60 @@ impl Drop for Nursery {
     fn drop(&mut self) {
         let mut commons = commons();
         for (class, list) in self.lists.iter_mut().enumerate() {
-            if !list.vacant.is_empty() || list.fresh != list.fresh_end {
+            if !list.is_empty() {
                 commons.lists.push((class as u16, std::mem::replace(list, List::new())));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// A class that no other test uses.
+    const CLASS: u16 = 59;
+
+    #[test]
+    fn neighbours_in_memory_are_of_one_stage_and_no_cell_is_given_twice() {
+        let mut all = HashSet::new();
+        let chunk_cells = CHUNK_BYTES / cell_bytes(CLASS);
+        // What a nursery has left goes to the next one.
+        for _ in 0..3 {
+            let mut nursery = Nursery::new();
+            let mut of_stage = [const { Vec::new() }; 3];
+            for turn in 0..chunk_cells / 2 {
+                let stage = turn % 3;
+                let cell = nursery.take(CLASS, stage as u16);
+                assert!(all.insert(cell), "the cell was given twice");
+                of_stage[stage].push(cell.as_ptr().addr());
+            }
+            for addresses in of_stage {
+                let neighbours = addresses.windows(2).filter(|pair| pair[1] == pair[0] + cell_bytes(CLASS)).count();
+                let runs = addresses.len() - neighbours;
+                assert!(runs <= addresses.len().div_ceil(run_cells(CLASS)) + 3, "{runs} runs");
+            }
+        }
+        // 3 halves of a chunk, and the rest of 1 run for each stage: no memory is lost.
+        let chunks = commons().chunks.iter().filter(|chunk| chunk.class == CLASS).count();
+        assert_eq!(chunks, 2);
+    }
+
+    #[test]
+    fn runs_are_whole_cache_lines() {
+        for class in 0..CLASSES as u16 {
+            let bytes = run_cells(class) * cell_bytes(class);
+            assert!(bytes.is_multiple_of(CHUNK_ALIGN) && (512..=8 * 512).contains(&bytes), "{class}: {bytes}");
+        }
+    }
+
+    #[test]
+    fn a_cell_that_is_given_back_is_taken_again_by_any_stage() {
+        let mut nursery = Nursery::new();
+        let cell = nursery.take(CLASS - 1, 5);
+        nursery.put(cell, CLASS - 1);
+        assert_eq!(nursery.take(CLASS - 1, 7), cell);
     }
 }

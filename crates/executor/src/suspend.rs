@@ -21,8 +21,9 @@ use crate::record::{CONTINUE, Outcome, RESUME, STOP};
 use crate::resident::{AsyncEnvelope, Cx, Poll, Resident};
 use crate::worker;
 
-/// The least alignment of a block. Blocks with a larger one are not kept.
-const BLOCK_ALIGN: usize = 16;
+/// The least alignment of a block: a cache line, because the actors of two blocks may be on different workers. Blocks with a larger one are
+/// not kept.
+const BLOCK_ALIGN: usize = 64;
 /// The least size of a block. All sizes are powers of 2.
 const BLOCK_BYTES_MIN: usize = 128;
 /// The size of the largest blocks that a thread keeps.

@@ -141,9 +141,9 @@ pub(crate) struct Slot {
 }
 
 impl Outside {
-    /// A vacant cell of `class` for an actor of the worker `owner`.
-    pub(crate) fn take(&self, owner: usize, class: u16) -> NonNull<Cell> {
-        lock(&self.nurseries[owner]).get_or_insert_with(Nursery::new).take(class)
+    /// A vacant cell of `class` for an actor of `stage`, which the worker `owner` runs.
+    pub(crate) fn take(&self, owner: usize, stage: u16, class: u16) -> NonNull<Cell> {
+        lock(&self.nurseries[owner]).get_or_insert_with(Nursery::new).take(class, stage)
     }
 }
 
@@ -515,7 +515,7 @@ impl SystemCore {
             lock(&self.dedicated).push(stage);
             return Err(format!("dedicated: the thread could not be started: {error}"));
         }
-        Ok((stage, self.outside.take(owner, class)))
+        Ok((stage, self.outside.take(owner, stage, class)))
     }
 
     /// An actor of `stage` has ended.

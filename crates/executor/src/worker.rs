@@ -116,8 +116,6 @@ pub(crate) struct Worker {
     pub(crate) newborns: Newborns,
     /// Its `beat` when it last handed mail to a watching worker.
     pub(crate) handed_over: StdCell<u64>,
-    /// The bytes of records that it has handed over to other workers.
-    pub(crate) crossed_bytes: StdCell<u64>,
     /// Its `beat` when it last handed mail to a parked worker, or `u64::MAX`.
     pub(crate) woke_at: StdCell<u64>,
     /// The number of messages that it had handled in all at the end of its last idle time.
@@ -215,7 +213,6 @@ impl Worker {
             nested_since_ns: StdCell::new(0),
             newborns: Newborns::default(),
             handed_over: StdCell::new(0),
-            crossed_bytes: StdCell::new(0),
             woke_at: StdCell::new(u64::MAX),
             rested: StdCell::new(0),
             firing: StdCell::new(false),
@@ -361,7 +358,7 @@ impl Worker {
         let kind = record::KindOf::<S>::KIND;
         // SAFETY: the nursery is used by this thread only; a cell taken from it is vacant and of the right class.
         let cell = unsafe {
-            let cell = (*self.nursery.get()).take(kind.class);
+            let cell = (*self.nursery.get()).take(kind.class, stage);
             Cell::occupy(cell, state, kind, stage, self.system_id);
             cell
         };
