@@ -2,8 +2,8 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use playhouse_actor::wire::WireForm;
@@ -417,99 +417,5 @@ fn large_messages_that_wait_behind_a_full_window_do_not_grow_with_what_is_sent()
             assert_eq!((total.dead_letters, total.crashes), (0, 0));
             theater.shutdown().unwrap();
         }
-    }
-}
-
-#[test]
-fn a_link_goes_on_beside_a_backlog_that_never_ends() {
-    const BALLS: u64 = 10_000;
-    const NOTES: u64 = 2_000;
-
-    /// Throws each ball to the other one, until told to end, and counts the notes.
-    struct Juggler {
-        work: Duration,
-        other: Option<ActorRef<Juggler>>,
-        balls: u64,
-        stop: Arc<AtomicBool>,
-        notes: u64,
-    }
-    struct Partner(ActorRef<Juggler>);
-    impl Message for Partner {
-        type Reply = ();
-    }
-    struct Thrown;
-    impl Message for Thrown {
-        type Reply = ();
-    }
-    #[derive(Serialize, Deserialize)]
-    struct Note {
-        padding: [[u8; 32]; 7],
-    }
-    impl Message for Note {
-        type Reply = ();
-        const WIRE: Option<WireForm<Note>> = Some(WireForm::of());
-    }
-    #[derive(Serialize, Deserialize)]
-    struct Noted;
-    impl Message for Noted {
-        type Reply = [u64; 2];
-        const WIRE: Option<WireForm<Noted>> = Some(WireForm::of());
-    }
-    impl Actor for Juggler {}
-    impl Handler<Partner> for Juggler {
-        fn handle(&mut self, Partner(other): Partner, _: &mut Context<Self>) {
-            self.other = Some(other);
-        }
-    }
-    impl Handler<Thrown> for Juggler {
-        fn handle(&mut self, ball: Thrown, _: &mut Context<Self>) {
-            work(self.work);
-            self.balls += 1;
-            if let (Some(other), false) = (self.other, self.stop.load(Ordering::Relaxed)) {
-                other.tell(ball);
-            }
-        }
-    }
-    impl Handler<Note> for Juggler {
-        fn handle(&mut self, _: Note, _: &mut Context<Self>) {
-            self.notes += 1;
-        }
-    }
-    impl Handler<Noted> for Juggler {
-        fn handle(&mut self, _: Noted, _: &mut Context<Self>) -> [u64; 2] {
-            [self.notes, self.balls]
-        }
-    }
-    remote!(Juggler: Note, Noted);
-
-    let two_workers = System::builder().workers(2).stages(2).stealing(Stealing::None);
-    let there = builder().system(two_workers).start().unwrap();
-    // The notes are many windows.
-    let here = builder().window(64 * 1024).start().unwrap();
-    let stop = Arc::<AtomicBool>::default();
-    // All balls always wait for the first one: 100 ms of work.
-    let jugglers = [(0, Duration::from_micros(10)), (1, Duration::ZERO)].map(|(stage, work)| {
-        let juggler = Juggler { work, other: None, balls: 0, stop: Arc::clone(&stop), notes: 0 };
-        there.system().spawn_with(SpawnOptions::new().placement(Placement::Stage(stage)), juggler)
-    });
-    for at in 0..2 {
-        jugglers[at].tell(Partner(jugglers[1 - at]));
-    }
-    for _ in 0..BALLS {
-        jugglers[0].tell(Thrown);
-    }
-    there.publish("juggler", jugglers[0]);
-    let to = here.find::<Juggler>(&format!("playhouse://{}/juggler", there.address().unwrap())).wait().unwrap();
-    for _ in 0..NOTES {
-        to.tell(Note { padding: [[1; 32]; 7] });
-    }
-    let [notes, balls] = to.ask(Noted).wait().unwrap();
-    assert_eq!(notes, NOTES);
-    assert!(balls < 400_000, "{balls} balls were handled meanwhile");
-    stop.store(true, Ordering::Relaxed);
-    for theater in [here, there] {
-        theater.system().run_until_idle();
-        assert_eq!(theater.system().stats().total.dead_letters, 0);
-        theater.shutdown().unwrap();
     }
 }

@@ -274,8 +274,7 @@ impl Patience {
 /// Who was sent something that is not acknowledged, and is overloaded.
 #[derive(Default)]
 struct Strain {
-    /// The stages, and the bytes that their workers have not admitted.
-    stages: Vec<(u16, u64)>,
+    stages: Vec<u16>,
 }
 
 /// What this end's handles mean.
@@ -335,8 +334,6 @@ pub(crate) struct Link {
     bell: Arc<Condvar>,
     /// The stage that the last message read was for, of those that are not acknowledged; `u64::MAX`: none was read.
     last_target: AtomicU64,
-    /// The bytes of the records of the messages that were read for it in a row.
-    last_bytes: AtomicU64,
     strain: Mutex<Strain>,
     out: Mutex<Out>,
     inn: Mutex<In>,
@@ -405,7 +402,6 @@ impl Link {
             taken_leave_of: AtomicBool::new(false),
             bell,
             last_target: AtomicU64::new(u64::MAX),
-            last_bytes: AtomicU64::new(0),
             strain: Mutex::default(),
             out: Mutex::new(Out {
                 outbound: Outbound::new(FRAME_BYTES_MAX),

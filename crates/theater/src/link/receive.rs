@@ -115,35 +115,11 @@ impl Link {
         true
     }
 
-    /// Whether anything that was read is for a worker that is overloaded, and does not admit it.
     fn is_strained(&self) -> bool {
+        let is_overloaded = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_overloaded(stage));
         let mut strain = lock(&self.strain);
-        strain.stages.retain_mut(|(stage, bytes)| !self.is_admitted(*stage, bytes));
-        // Relaxed: by the poller only.
-        if let Ok(last) = u16::try_from(self.last_target.load(Ordering::Relaxed)) {
-            let mut bytes = self.last_bytes.load(Ordering::Relaxed);
-            let is_admitted = self.is_admitted(last, &mut bytes);
-            self.last_bytes.store(bytes, Ordering::Relaxed);
-            if !is_admitted {
-                return true;
-            }
-            self.last_target.store(u64::MAX, Ordering::Relaxed);
-        }
-        !strain.stages.is_empty()
-    }
-
-    /// Lowers `bytes` by what the worker of `stage` admits of them. Returns whether that is all.
-    fn is_admitted(&self, stage: u16, bytes: &mut u64) -> bool {
-        /// A part is admitted as a whole, so this is what a link may be ahead of the worker.
-        const PART_BYTES: u64 = 64 * 1024;
-        while *bytes > 0 {
-            let part = PART_BYTES.min(*bytes);
-            if !self.core.admits(stage, part) {
-                return false;
-            }
-            *bytes -= part;
-        }
-        true
+        strain.stages.retain(|stage| is_overloaded(u64::from(*stage)));
+        !strain.stages.is_empty() || is_overloaded(self.last_target.load(Ordering::Relaxed))
     }
 
     /// Whether those who are overloaded are so only since stages beside them are muted: perhaps for what is not acknowledged here.
@@ -151,34 +127,30 @@ impl Link {
         let is_held_up = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_held_up(stage));
         let last = self.last_target.load(Ordering::Relaxed);
         let last_is_at_ease = u16::try_from(last).is_ok_and(|stage| !self.core.is_stage_overloaded(stage));
-        lock(&self.strain).stages.iter().all(|(stage, _)| is_held_up(u64::from(*stage)))
-            && (last == u64::MAX || last_is_at_ease || is_held_up(last))
+        lock(&self.strain).stages.iter().all(|stage| is_held_up(u64::from(*stage)))
+            && (last_is_at_ease || is_held_up(last))
     }
 
     /// Whether one of those who are overloaded is so since it waits for room on a link.
     fn waits_for_a_gate(&self) -> bool {
         let waits = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_paused(stage));
         waits(self.last_target.load(Ordering::Relaxed))
-            || lock(&self.strain).stages.iter().any(|(stage, _)| waits(u64::from(*stage)))
+            || lock(&self.strain).stages.iter().any(|stage| waits(u64::from(*stage)))
     }
 
-    /// A message whose record takes `bytes` bytes was read for an actor of `stage`.
-    fn note_target(&self, stage: u16, bytes: u64) {
+    /// Something was read for an actor of `stage`.
+    fn note_target(&self, stage: u16) {
         // Relaxed, all of it: by the poller only.
         let last = self.last_target.load(Ordering::Relaxed);
-        let last_bytes = self.last_bytes.load(Ordering::Relaxed);
-        if last == u64::from(stage) {
-            return self.last_bytes.store(last_bytes + bytes, Ordering::Relaxed);
-        }
-        self.last_target.store(u64::from(stage), Ordering::Relaxed);
-        self.last_bytes.store(bytes, Ordering::Relaxed);
-        if let Ok(last) = u16::try_from(last)
-            && self.core.is_stage_overloaded(last)
-        {
-            let mut strain = lock(&self.strain);
-            match strain.stages.iter_mut().find(|(stage, _)| *stage == last) {
-                Some((_, bytes)) => *bytes += last_bytes,
-                None => strain.stages.push((last, last_bytes)),
+        if last != u64::from(stage) {
+            self.last_target.store(u64::from(stage), Ordering::Relaxed);
+            if let Ok(last) = u16::try_from(last)
+                && self.core.is_stage_overloaded(last)
+            {
+                let mut strain = lock(&self.strain);
+                if !strain.stages.contains(&last) {
+                    strain.stages.push(last);
+                }
             }
         }
     }
@@ -367,7 +339,7 @@ impl Link {
         let Some(id) = target.filter(|id| !id.address().is_stale()) else {
             return bounce(Undelivered::Stopped);
         };
-        self.note_target(id.address().stage(), entry.record_bytes as u64);
+        self.note_target(id.address().stage());
         self.directory.talk.note(id, self.incarnation);
         let lane = if lane == session::Lane::Normal { Lane::Normal } else { Lane::Urgent };
         if (entry.tell)(id, lane, bytes, codec).is_err() {
