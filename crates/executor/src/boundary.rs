@@ -55,7 +55,8 @@ use crate::jitter::seam;
 use crate::office::{Inbox, Presence};
 use crate::record::{HEAD_BYTES, Record};
 use crate::run::Stop;
-use crate::scheduler::policy::{self, Backlog, Idle};
+use crate::scheduler::policy::{self, Backlog, Idle, Pair};
+use crate::scheduler::trial;
 use crate::segment::{COPY_BYTES_MAX, Chain, Segment};
 use crate::signal::Signal;
 use crate::timers::TimerOp;
@@ -79,6 +80,7 @@ impl Worker {
     /// The life of a worker thread.
     pub(crate) fn work(&self) {
         self.office().lock().thread = Some(std::thread::current());
+        self.note_idle(false);
         loop {
             match self.turn(self.gulp_bound()) {
                 // Whatever still waits then had its time in the drain.
@@ -189,6 +191,11 @@ impl Worker {
             self.checkup();
         } else if self.handled.get().wrapping_sub(self.looked.get()) as i64 >= self.look_messages.get() as i64 {
             self.look_at_clock();
+            if self.office().muted_on_me.load(Ordering::Relaxed) {
+                // The workers of muted sources may have nothing else to do.
+                self.weigh();
+                self.call_sources();
+            }
         }
         self.look_at_next();
         if signal & Signal::THIEF != 0 {
@@ -311,11 +318,18 @@ impl Worker {
         // For a kind that this worker has never timed, the average of worker `dest` is the estimate.
         let of_dest = || self.system.offices[usize::from(dest)].average_ns.load(Ordering::Relaxed);
         let sent_ns = self.expected_ns(sent).unwrap_or_else(of_dest);
-        let own = Backlog { average_ns: sent_ns, ..self.backlog() };
         let gulps = self.beat.load(Ordering::Relaxed) - self.handed_over.get();
         let messages = self.handled_in_all().wrapping_sub(self.rested.get());
-        let takes_turns = policy::takes_turns(gulps, messages);
-        policy::adopts(own, idle, self.system.wake_ns, self.are_cores_busy(), takes_turns)
+        let now_ns = self.system.now_ns();
+        let pair = Pair {
+            idle,
+            cores_busy: self.are_cores_busy(),
+            takes_turns: policy::takes_turns(gulps, messages),
+            idle_shares: self.idle_share_of(self.id, now_ns) + self.idle_share_of(dest, now_ns),
+        };
+        let mut own = self.backlog();
+        own.is_short &= sent_ns < trial::SHORT_NS && !self.is_apart(dest);
+        policy::adopts(own, pair, self.system.wake_ns)
     }
 
     /// Returns the number of workers that are not parked.
@@ -371,7 +385,6 @@ impl Worker {
             self.handed_over.set(self.beat.load(Ordering::Relaxed));
         }
         self.ledger.flushes.add(1);
-        self.crossed_bytes.set(self.crossed_bytes.get() + chain.bytes as u64);
         if office.pressed.load(Ordering::Relaxed) && !self.accounts.borrow().are_kept() {
             // Without accounts, this worker cannot tell whether a source has sent the chain.
             office.standing.note_source();
@@ -534,7 +547,6 @@ impl Worker {
             self.fire_timers(now_ns);
         }
         self.poll_now_and_then(now_ns);
-        self.end_trial(now_ns);
         self.note_sample();
         self.count_queue();
         let office = self.office();
@@ -566,12 +578,15 @@ impl Worker {
         self.average_ns.set(average_ns);
         // After an idle time, the time of the next messages is unknown. The distance between looks therefore grows from a small number.
         self.look_messages.set(policy::look_messages(average_ns).min(self.look_messages.get() * 4));
+        self.office().shown.handled.store(self.handled_in_all(), Ordering::Relaxed);
+        self.look_at_trial(now_ns);
         now_ns
     }
 
     /// Estimates the work that waits.
     pub(crate) fn backlog(&self) -> Backlog {
-        Backlog::of(self.waiting_messages(), self.next_ns.get())
+        let ns = self.waiting_messages() * self.next_ns.get();
+        Backlog { ns, is_short: self.has_short_work() && !self.is_apart(self.id) }
     }
 
     /// Estimates the number of messages that wait.
@@ -600,40 +615,43 @@ impl Worker {
         let shown = &self.office().shown;
         shown.surplus.store(self.waiting_messages(), Ordering::Relaxed);
         // A worker that keeps its work to itself shows 0.
-        let average_ns = if self.keeps_fine_work(self.backlog()) { 0 } else { self.next_ns.get() };
+        let average_ns = if self.keeps_short_work() { 0 } else { self.next_ns.get() };
         shown.average_ns.store(average_ns, Ordering::Relaxed);
     }
 
-    /// Returns whether the worker keeps its work to itself, because the work is fine and a recent trial on a second worker was in vain.
-    pub(crate) fn keeps_fine_work(&self, waiting: Backlog) -> bool {
-        // SAFETY: in RUNTIME; short borrow.
-        let core = unsafe { self.core() };
-        waiting.is_fine() && core.checked_ns < core.fine_after_ns
-    }
-
-    /// Gives about half of what waits to an idle worker, if that is worth the hand-over. In RUNTIME, between two gulps.
+    /// Gives a part of what waits to an idle worker, if that is worth the hand-over. In RUNTIME, between two gulps.
     fn share_with(&self, idle: Idle) {
         let system = &self.system;
         let waiting = self.backlog();
-        if self.keeps_fine_work(waiting) {
+        if self.keeps_short_work() {
             return;
         }
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let lasts_ns = core.loaded_since_ns.map_or(0, |since_ns| core.checked_ns.saturating_sub(since_ns));
-        // After a trial in vain, fine work has to last longer.
-        let lasts_ns = if waiting.is_fine() && lasts_ns < core.trial_ns { 0 } else { lasts_ns };
-        if !policy::is_worth_sharing(waiting, lasts_ns, idle, system.wake_ns)
-            || usize::from(self.id) >= system.config.workers
+        if usize::from(self.id) >= system.config.workers
             || system.config.stealing == Stealing::None
-            || (idle == Idle::Parked && self.are_cores_busy())
+            // No part is larger than half.
+            || !policy::is_worth_sharing(waiting, 0.5, lasts_ns, idle, system.wake_ns)
         {
             return;
         }
         let now_ns = system.now_ns();
-        if now_ns >= self.office().shown.next_theft_ns.load(Ordering::Relaxed) {
-            core.loaded_since_ns = None;
-            self.offer(idle, now_ns, lasts_ns);
+        if now_ns < self.office().shown.next_theft_ns.load(Ordering::Relaxed) {
+            return;
+        }
+        // A watching worker may be idle for a moment only, while a parked one lacks work.
+        for idle in [Idle::Watching, Idle::Parked] {
+            if idle == Idle::Parked && self.are_cores_busy() {
+                return;
+            }
+            if let Some(worker) = system.idle.first_but(self.id, idle)
+                && let part = self.part_from(self.id, worker, waiting, now_ns)
+                && policy::is_worth_sharing(waiting, part, lasts_ns, idle, system.wake_ns)
+            {
+                core.loaded_since_ns = None;
+                return self.offer(worker, idle, now_ns, lasts_ns);
+            }
         }
     }
 

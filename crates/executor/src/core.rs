@@ -10,7 +10,7 @@ use crate::fullness::Fullness;
 use crate::muting::OVERLOADED_BYTES;
 use crate::record::Record;
 use crate::scheduler::kinds::Kinds;
-use crate::scheduler::policy::LASTING_NS;
+use crate::scheduler::trial::{Trial, Verdict};
 use crate::segment::{Chain, Pool};
 use crate::starts::Starts;
 use crate::timers::Wheel;
@@ -180,24 +180,6 @@ impl Mail {
     }
 }
 
-/// A trial: this worker has given fine work to another worker, and measures whether that helps. All counts are those at its start.
-pub(crate) struct Trial {
-    /// The worker that was given the work.
-    pub(crate) worker: u16,
-    /// The start of the trial (nanoseconds of the system's clock).
-    pub(crate) since_ns: u64,
-    /// The number of messages that this worker had handled.
-    pub(crate) handled: u64,
-    /// The bytes of records that this worker had handed over to other workers.
-    pub(crate) crossed_bytes: u64,
-    /// The average time of a message in nanoseconds.
-    pub(crate) average_ns: u64,
-    /// The busy time of this worker in nanoseconds.
-    pub(crate) busy_ns: u64,
-    /// The number of adoptions of both workers.
-    pub(crate) adoptions: u64,
-}
-
 /// Used by the worker's thread in phase RUNTIME, or by the monitor that took it.
 pub(crate) struct Core {
     pub(crate) wheel: Wheel,
@@ -223,11 +205,10 @@ pub(crate) struct Core {
     /// The time since which work has waited at every look at the clock. An offer of work to an idle worker resets it, and so does an idle
     /// time.
     pub(crate) loaded_since_ns: Option<u64>,
-    /// Nanoseconds that fine work has to last until the worker tries it on a second worker.
-    pub(crate) trial_ns: u64,
+    pub(crate) verdict: Option<Verdict>,
     pub(crate) trial: Option<Trial>,
-    /// The worker gives no fine work away before this time (nanoseconds of the system's clock), because its last trial was in vain.
-    pub(crate) fine_after_ns: u64,
+    /// The worker gives no short work away before this time (nanoseconds of the system's clock), because its last trial was in vain.
+    pub(crate) short_after_ns: u64,
     pub(crate) checked_ns: u64,
     /// The bytes of records that the worker had run by `checked_ns`.
     pub(crate) checked_bytes: u64,
@@ -252,9 +233,9 @@ impl Core {
             mail: Mail::default(),
             starts: Starts::new(),
             loaded_since_ns: None,
-            trial_ns: LASTING_NS,
+            verdict: None,
             trial: None,
-            fine_after_ns: 0,
+            short_after_ns: 0,
             checked_ns: 0,
             checked_bytes: 0,
             until_checkup: 1,

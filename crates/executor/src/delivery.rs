@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::address::Lane;
 use crate::core::Reason;
 use crate::jitter::seam;
+use crate::muting::Load;
 use crate::office::{Inbox, Office, Presence};
 use crate::record::{Op, Record};
 use crate::resident::Undelivered;
@@ -32,9 +33,9 @@ impl SystemCore {
     ) {
         let bytes = inbox.sent_bytes() + u64::from(inbox.queued_bytes);
         let loads = office.loads(bytes, office.average_ns.load(Ordering::Relaxed));
-        if loads.pressed >= 2 {
+        if loads.pressed == Load::High {
             office.press();
-            if loads.overloaded >= 2 {
+            if loads.overloaded == Load::High {
                 office.overloaded.store(true, Ordering::SeqCst);
             }
         }
@@ -150,14 +151,22 @@ impl SystemCore {
         }
     }
 
-    /// Whether messages to `stage` pile up.
+    /// Whether messages to `stage` pile up. The caller slows down a sender if they do.
     pub fn is_stage_overloaded(&self, stage: u16) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return false };
-        self.full[stage as usize].is_full() || self.pressed_by(worker.load(Ordering::Relaxed), stage).is_some()
+        if self.full[stage as usize].is_full() {
+            return true;
+        }
+        let pressed = self.pressed_by(worker.load(Ordering::Relaxed), stage);
+        if let Some(pressed) = pressed {
+            // The sender may be a source, like one that is muted. Its backlog is no standing one.
+            self.offices[usize::from(pressed)].standing.note_source();
+        }
+        pressed.is_some()
     }
 
     /// Whether messages of `bytes` bytes to `stage` may be sent now, by a sender that waits elsewhere or does not wait: no messages pile up
-    /// there, or the worker admits these as it admits sources ([`crate::backpressure::admission`]).
+    /// there, or the worker admits these as it admits sources (`backpressure::admission`).
     pub fn admits(&self, stage: u16, bytes: u64) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return true };
         if self.full[stage as usize].is_full() {

@@ -31,12 +31,37 @@ pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
 const PRESSED_NS: u64 = 2_000_000;
 const PRESSED_RECORDS_MIN: u64 = 256;
 
-/// The loads of a worker by its mail from others: 0 is below the low-water mark, and 2 or more is above the high one.
+/// A worker that was pressed is relieved below 3/4 of the bound. A muted source costs the cores of its own worker and of the workers between
+/// them, and its receiver is to have work until the source's next messages arrive.
+const PRESSED_LOW: (u64, u64) = (3, 4);
+/// A worker that was overloaded is relieved below half of the bound.
+const OVERLOADED_LOW: (u64, u64) = (1, 2);
+
+/// The load of a worker by its mail from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// It is below the low-water mark.
+    Low,
+    Medium,
+    /// It is at the high-water mark or above.
+    High,
+}
+
+impl Load {
+    /// Returns the load with `bytes` bytes. `low` is the low-water mark as a part of the high one.
+    fn of(bytes: u64, high: u64, (part, of): (u64, u64)) -> Load {
+        match bytes {
+            _ if bytes >= high => Load::High,
+            _ if bytes < high / of * part => Load::Low,
+            _ => Load::Medium,
+        }
+    }
+}
+
+/// The loads of a worker by the two bounds.
 pub(crate) struct Loads {
-    /// The worker is pressed from 2 on.
-    pub(crate) pressed: u64,
-    /// The worker is overloaded from 2 on.
-    pub(crate) overloaded: u64,
+    pub(crate) pressed: Load,
+    pub(crate) overloaded: Load,
 }
 
 impl Office {
@@ -44,8 +69,11 @@ impl Office {
     pub(crate) fn loads(&self, bytes: u64, average_ns: u64) -> Loads {
         let overloaded = OVERLOADED_BYTES as u64;
         let records = (PRESSED_NS / average_ns.max(1)).max(PRESSED_RECORDS_MIN);
-        let load = |bound| bytes * 2 / self.standing.raised(bound);
-        Loads { pressed: load(overloaded.min(records * RECORD_BYTES)), overloaded: load(overloaded) }
+        let pressed = overloaded.min(records * RECORD_BYTES);
+        Loads {
+            pressed: Load::of(bytes, self.standing.raised(pressed), PRESSED_LOW),
+            overloaded: Load::of(bytes, self.standing.raised(overloaded), OVERLOADED_LOW),
+        }
     }
 }
 
@@ -80,7 +108,7 @@ impl Worker {
         }
         let look = Look { pressed: office.is_pressed(), mail: sent, run: mail_run, now_ns: self.system.now_ns() };
         office.standing.look(&mut core.turnover, look);
-        let at_ease = |load, sent| load == 0 || sent < own / 2;
+        let at_ease = |load, sent| load == Load::Low || sent < own / 2;
         let coming = mail + inbox_bytes;
         // Relaxed: who looks at it looks again.
         let average_ns = core.slow_pace.average_ns();
@@ -90,7 +118,7 @@ impl Worker {
             office.held_up.store(held_up, Ordering::Relaxed);
         }
         let raise = |flag: &AtomicBool, load, sent| {
-            if load >= 2 && sent >= own {
+            if load == Load::High && sent >= own {
                 office.press();
                 flag.store(true, Ordering::Relaxed);
                 return false;

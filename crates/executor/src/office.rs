@@ -18,6 +18,7 @@ use crate::core::Reason;
 use crate::locks::{lock, try_lock};
 use crate::record::Record;
 use crate::run::prefetch_for_write;
+use crate::scheduler::idle_share::IdleShare;
 use crate::segment::{Chain, Pool, Segment};
 use crate::signal::Signal;
 use crate::stats::Ledger;
@@ -236,11 +237,18 @@ impl MailFlag {
 pub(crate) struct Shown {
     /// The number of messages that wait, by estimate.
     pub(crate) surplus: AtomicU64,
-    /// The worker's `next_ns`: the time of each of the next messages, by estimate. It is 0 while the worker is idle or keeps fine work to
+    /// The worker's `next_ns`: the time of each of the next messages, by estimate. It is 0 while the worker is idle or keeps short work to
     /// itself.
     pub(crate) average_ns: AtomicU64,
     /// The time of this worker's last attempt to steal (nanoseconds of the system's clock), for the longest-victim heuristic.
     pub(crate) last_theft_ns: AtomicU64,
+    /// The number of messages that the worker has handled, as of its last look at the clock.
+    pub(crate) handled: AtomicU64,
+    /// The worker's [`IdleShare`]. The worker writes it when it becomes idle or busy.
+    pub(crate) idle_share: AtomicU64,
+    /// Until then (nanoseconds of the system's clock), this worker adopts no stages with short messages, and others adopt none from it. A
+    /// trial has shown that two workers do more than one.
+    pub(crate) apart_until_ns: AtomicU64,
     /// The worker gives no stages away before this time (nanoseconds of the system's clock).
     pub(crate) next_theft_ns: AtomicU64,
 }
@@ -320,7 +328,7 @@ impl Office {
             muted_stages: AtomicUsize::new(0),
             waits_for: Mutex::default(),
             census: Mutex::default(),
-            shown: Apart::default(),
+            shown: Apart(Shown { idle_share: AtomicU64::new(IdleShare::BEGIN.0), ..Shown::default() }),
             relieved: Condvar::new(),
             ledger: Arc::default(),
         }

@@ -69,6 +69,7 @@ impl Worker {
                 self.is_called()
             });
         if !called {
+            let idle_ns = self.note_idle(true);
             self.system.idle.insert(self.id, Idle::Watching);
             self.look_for_work();
             if let Some(reactor) = self.begin_to_poll() {
@@ -81,6 +82,8 @@ impl Worker {
                     self.park(due);
                 }
             }
+            let now_ns = self.note_idle(false);
+            self.note_rest(now_ns - idle_ns);
         }
         seam(1_000);
         if !called {
@@ -92,6 +95,8 @@ impl Worker {
         } else {
             self.raise();
         }
+        // A worker that has found no stages for this one may have put it back meanwhile. It does so under the inbox lock.
+        self.system.idle.remove(self.id, Idle::Watching);
         // Its stages may have been adopted while it rested: nothing is sent before the route of now is known.
         self.flush();
         self.rested.set(self.handled_in_all());

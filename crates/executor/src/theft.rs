@@ -7,17 +7,17 @@
 //! and the victim's message path pays nothing. (A victim that is stuck in a handler cannot answer: then the monitor
 //! gives its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
 //!
-//! A busy worker does not wait for requests. After each gulp, it gives about half of its work to an idle worker, if that is worth the
-//! hand-over ([`crate::scheduler::policy`]). The stages move in the same way.
+//! A busy worker does not wait for requests. After each gulp, it gives a part of its work to an idle worker, if that is worth the hand-over
+//! ([`crate::scheduler::policy`]). The stages move in the same way.
 
 use std::sync::atomic::Ordering::{self, Relaxed};
 
 use crate::address::Lane;
 use crate::config::Stealing;
-use crate::core::Trial;
 use crate::jitter::seam;
 use crate::office::{Inbox, Presence};
 use crate::scheduler::policy::{self, Backlog, Idle};
+use crate::scheduler::trial;
 use crate::segment::Chain;
 use crate::signal::Signal;
 use crate::worker::Worker;
@@ -44,9 +44,12 @@ impl Worker {
                 .filter(|other| {
                     let shown = &system.offices[usize::from(*other)].shown;
                     let (surplus, average_ns) = (shown.surplus.load(Relaxed), shown.average_ns.load(Relaxed));
-                    let backlog = Backlog::of(surplus, average_ns);
-                    // A victim with fine messages that makes a pause would end its gulp in vain.
-                    policy::asks(backlog) && (!backlog.is_fine() || shown.next_theft_ns.load(Relaxed) <= now_ns)
+                    let is_short = average_ns < trial::SHORT_NS && !self.is_apart(*other);
+                    let backlog = Backlog { ns: surplus * average_ns, is_short };
+                    // No part is larger than half. A victim that makes a pause would end its gulp in vain.
+                    policy::asks(backlog, 0.5)
+                        && shown.next_theft_ns.load(Relaxed) <= now_ns
+                        && policy::asks(backlog, self.part_from(*other, self.id, backlog, now_ns))
                 })
         };
         let victim = match system.config.stealing {
@@ -79,7 +82,7 @@ impl Worker {
     }
 
     /// Answers the requests in the inbox. Gives all of its stages to a worker that has asked for all after a trial in vain. Otherwise gives
-    /// about half of what waits to the first thief, if that is worth the hand-over and the thief is still idle. In RUNTIME.
+    /// a part of what waits to the first thief, if that is worth the hand-over and the thief is still idle. In RUNTIME.
     #[cold]
     pub(crate) fn give_to_thief(&self) {
         let (thieves, gathers) = {
@@ -99,95 +102,67 @@ impl Worker {
         let start_ns = system.now_ns();
         // A simulation has no costs, and the victim therefore tries every request.
         let simulated = system.simulation.is_some();
-        let may = simulated
-            || start_ns >= self.office().shown.next_theft_ns.load(Relaxed) && !self.keeps_fine_work(self.backlog());
-        let is_worth_it = |waiting| simulated || policy::is_worth_sharing(waiting, 0, Idle::Watching, system.wake_ns);
+        let may = simulated || start_ns >= self.office().shown.next_theft_ns.load(Relaxed) && !self.keeps_short_work();
+        let is_worth_it =
+            |waiting, part| simulated || policy::is_worth_sharing(waiting, part, 0, Idle::Watching, system.wake_ns);
         // Another worker may already have given work to the thief.
-        let still_idle = || simulated || system.idle.remove(thief, Idle::Watching);
-        if !may || !self.give_half(start_ns, is_worth_it, || still_idle().then_some(thief)) {
+        if !may
+            || !self.give_part(thief, start_ns, is_worth_it, || simulated || system.idle.remove(thief, Idle::Watching))
+        {
             self.ledger.steal_no_candidate.add(1);
         }
     }
 
-    /// Gives about half of what waits to an idle worker, if that is worth the hand-over. In RUNTIME, between two gulps.
+    /// Gives a part of what waits to `worker`, which is idle, if that is worth the hand-over. In RUNTIME, between two gulps.
     #[cold]
-    pub(crate) fn offer(&self, idle: Idle, start_ns: u64, lasts_ns: u64) {
-        let is_worth_it = |waiting| policy::is_worth_sharing(waiting, lasts_ns, idle, self.system.wake_ns);
-        self.give_half(start_ns, is_worth_it, || {
-            let worker = self.system.idle.take(self.id, idle).filter(|worker| *worker != self.id)?;
-            if idle == Idle::Parked {
+    pub(crate) fn offer(&self, worker: u16, idle: Idle, start_ns: u64, lasts_ns: u64) {
+        let is_worth_it = |waiting, part| policy::is_worth_sharing(waiting, part, lasts_ns, idle, self.system.wake_ns);
+        self.give_part(worker, start_ns, is_worth_it, || {
+            let taken = self.system.idle.remove(worker, idle);
+            if taken && idle == Idle::Parked {
                 self.ledger.wake_ups.add(1);
             }
-            Some(worker)
+            taken
         });
     }
 
-    /// Begins a trial: this worker gives fine work to `worker` and measures whether that helps.
-    fn begin_trial(&self, worker: u16, since_ns: u64) {
-        let (handled, crossed_bytes) = (self.handled_in_all(), self.crossed_bytes.get());
-        // SAFETY: in RUNTIME; short borrow.
-        let core = unsafe { self.core() };
-        let (average_ns, busy_ns) = (core.pace.average_ns(), self.ledger.busy_ns.get());
-        let adoptions = self.adoptions_with(worker);
-        core.trial = Some(Trial { worker, since_ns, handled, crossed_bytes, average_ns, busy_ns, adoptions });
-    }
-
-    /// Returns the number of adoptions of this worker and of another one.
-    fn adoptions_with(&self, worker: u16) -> u64 {
-        self.ledger.adoptions.get() + self.system.offices[usize::from(worker)].ledger.adoptions.get()
-    }
-
-    /// Ends a trial that has lasted long enough, at a checkup. After a trial in vain, this worker asks the other worker for all of its
-    /// stages, and the next trial comes later.
-    pub(crate) fn end_trial(&self, now_ns: u64) {
-        // SAFETY: in RUNTIME; short borrow.
-        let core = unsafe { self.core() };
-        let Some(trial) = core.trial.take_if(|trial| now_ns - trial.since_ns > policy::TRIAL_TAKES_NS) else { return };
-        let crossed = (self.crossed_bytes.get() - trial.crossed_bytes) / self.record_bytes.get();
-        let handled = self.handled_in_all().wrapping_sub(trial.handled).max(1);
-        let average_ns = (self.ledger.busy_ns.get() - trial.busy_ns) / handled;
-        // An adoption by one of the two workers shows that a stage came back by itself.
-        let came_back = self.adoptions_with(trial.worker) > trial.adoptions;
-        let in_vain = came_back || policy::was_in_vain(handled, crossed, trial.average_ns, average_ns);
-        core.trial_ns = policy::trial_ns(core.trial_ns, in_vain);
-        if in_vain {
-            core.fine_after_ns = now_ns + core.trial_ns;
-            let mut inbox = self.system.offices[usize::from(trial.worker)].lock();
-            // An idle worker is not asked, because other workers adopt its stages.
-            if inbox.presence == Presence::Awake {
-                inbox.gathers = Some(self.id);
-                inbox.signal.raise(Signal::THIEF);
-            }
-        }
-    }
-
-    /// Gives about half of what waits to the worker that `to` returns. Returns false if nothing has moved: if `is_worth_it` refuses the
-    /// measured backlog, if all of it belongs to 1 stage, if `to` finds no worker, or if that worker's inbox stays locked.
-    fn give_half(
+    /// Gives a part of what waits to `thief`. Returns false if nothing has moved: if `is_worth_it` refuses the measured backlog and the part
+    /// of it, if no stage is small enough, if `take` does not find the thief idle, or if the thief's inbox stays locked.
+    fn give_part(
         &self,
+        thief: u16,
         start_ns: u64,
-        is_worth_it: impl FnOnce(Backlog) -> bool,
-        to: impl FnOnce() -> Option<u16>,
+        is_worth_it: impl FnOnce(Backlog, f64) -> bool,
+        take: impl FnOnce() -> bool,
     ) -> bool {
-        let (waiting, stages) = self.choose_stages();
-        let thief = if stages.is_empty() || !is_worth_it(waiting) { None } else { to() };
+        let (waiting, mut stages) = self.weigh_stages();
+        let part = self.part_from(self.id, thief, waiting, start_ns);
+        let stages = if is_worth_it(waiting, part) { policy::split(&mut stages, part) } else { Vec::new() };
         let mut gave = false;
-        if let Some(thief) = thief {
-            if waiting.is_fine() && self.system.simulation.is_none() {
-                self.begin_trial(thief, start_ns);
-            }
+        if !stages.is_empty() && take() {
             gave = self.give(StageSet::of(&stages, self.system.route.len(), thief));
-            // `to` has taken the thief out of the set of idle workers. Without this, no worker would find it there until it wakes.
-            if !gave && self.system.offices[usize::from(thief)].lock().presence == Presence::Parked {
-                self.system.idle.insert(thief, Idle::Parked);
+            if gave {
+                self.begin_trial(thief, start_ns);
+            } else {
+                self.put_back_thief(thief);
             }
         }
-        if !gave || waiting.is_fine() {
+        if !gave || waiting.is_short {
             // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes after a pause.
             let end_ns = self.system.now_ns();
             self.office().shown.next_theft_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
         }
         gave
+    }
+
+    /// Puts a worker back into the set of idle workers, because it was taken out of the set and got no work.
+    fn put_back_thief(&self, thief: u16) {
+        let inbox = self.system.offices[usize::from(thief)].lock();
+        match inbox.presence {
+            Presence::Awake => {}
+            Presence::Idle => self.system.idle.insert(thief, Idle::Watching),
+            Presence::Parked => self.system.idle.insert(thief, Idle::Parked),
+        }
     }
 
     /// Moves stages with their records to the thief. Returns false if the thief's inbox stayed locked. No stage has moved then.
@@ -259,6 +234,11 @@ impl Worker {
         // SAFETY: used by this thread only, in short borrows; all logs are flushed.
         let route = unsafe { &mut *self.route.get() };
         for stage in given.iter() {
+            debug_assert_eq!(
+                self.system.route[stage as usize].load(Ordering::Relaxed),
+                self.id,
+                "a stage of another worker"
+            );
             // Release: pairs with the Acquire of a worker that reads the route.
             self.system.route[stage as usize].store(thief, Ordering::Release);
             route.give(stage, thief, departures);
@@ -267,12 +247,19 @@ impl Worker {
         self.note_own_stages();
     }
 
-    /// Returns the work that waits, estimated by the kinds of the messages, and whole stages with about half of it. Returns no stages if
-    /// all of the work belongs to 1 stage.
-    fn choose_stages(&self) -> (Backlog, Vec<u16>) {
+    /// Returns the part of the work of `victim` that goes to `thief`.
+    pub(crate) fn part_from(&self, victim: u16, thief: u16, waiting: Backlog, now_ns: u64) -> f64 {
+        if self.system.simulation.is_some() {
+            return 0.5;
+        }
+        policy::part(self.idle_share_of(victim, now_ns), self.idle_share_of(thief, now_ns), waiting.ns)
+    }
+
+    /// Returns the work that waits, estimated by the kinds of the messages, with that of each stage that may move.
+    fn weigh_stages(&self) -> (Backlog, Vec<(u64, u16)>) {
         let system = &self.system;
         let average_ns = self.average_ns.get() as f64;
-        let (mut messages, mut ns) = (0, 0.0);
+        let mut ns = 0.0;
         // The stages of dedicated workers have no entry, because their numbers come after all others.
         let mut waiting = vec![0.0; system.config.stages + system.config.links];
         self.for_each_waiting(|record| {
@@ -286,15 +273,14 @@ impl Worker {
                 let record_ns = kinds.weight(record.thunk as usize).unwrap_or(1.0) * average_ns;
                 *waiting += record_ns;
                 ns += record_ns;
-                messages += 1;
             }
         });
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let may_go = |stage: u16| !core.is_held(stage) && !system.full[usize::from(stage)].is_full();
         let waiting = waiting.into_iter().map(|ns| ns as u64).zip(0..);
-        let mut stages: Vec<(u64, u16)> = waiting.filter(|(ns, stage)| *ns > 0 && may_go(*stage)).collect();
-        (Backlog { ns: ns as u64, average_ns: ns as u64 / u64::max(messages, 1) }, policy::split(&mut stages))
+        let stages = waiting.filter(|(ns, stage)| *ns > 0 && may_go(*stage)).collect();
+        (Backlog { ns: ns as u64, is_short: self.has_short_work() && !self.is_apart(self.id) }, stages)
     }
 
     /// Takes the records of some stages out of the queue, in order, by lanes. In RUNTIME.
@@ -354,33 +340,5 @@ impl StageSet {
 
     fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         (0..self.words.len() as u16 * 64).filter(|stage| self.contains(*stage))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use crate::core::{Core, Trial};
-    use crate::worker::Worker;
-    use crate::*;
-
-    #[test]
-    fn a_trial_ends_with_the_thread_that_began_it() {
-        let system = SystemCore::start(Config { workers: 2, simulated: Some(0), ..Config::new() }).unwrap();
-        let mut core = Core::new(1);
-        let counters = Trial {
-            worker: 1,
-            since_ns: 0,
-            handled: 1_000,
-            crossed_bytes: 1_000,
-            average_ns: 50,
-            busy_ns: 50_000,
-            adoptions: 1,
-        };
-        core.trial = Some(counters);
-        let successor = Worker::new(&system, 0, Arc::default(), core);
-        successor.enter(|| successor.end_trial(u64::MAX));
-        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
     }
 }

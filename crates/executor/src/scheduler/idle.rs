@@ -112,26 +112,20 @@ impl IdleWorkers {
         self.words.iter().map(|words| words.parked.load(Ordering::Relaxed).count_ones() as usize).sum()
     }
 
-    /// Takes an idle worker of this kind out of the set: the first from number `from` on, or else the first of all.
-    pub(crate) fn take(&self, from: u16, idle: Idle) -> Option<u16> {
-        let count = self.words.len();
+    /// Returns an idle worker of this kind other than `me`: the first with a larger number, or else the first of all.
+    pub(crate) fn first_but(&self, me: u16, idle: Idle) -> Option<u16> {
+        let (count, own) = (self.words.len(), usize::from(me) / 64);
         (0..=count).find_map(|turn| {
-            let at = (usize::from(from) / 64 + turn) % count;
+            let at = (own + turn) % count;
             let words = &self.words[at];
             let word = if idle == Idle::Watching { &words.watching } else { &words.parked };
             let mut left = word.load(Ordering::Relaxed);
-            if turn == 0 {
-                // The last turn takes the workers before `from` in the same word.
-                left &= u64::MAX << (from % 64);
+            if at == own % count {
+                let larger = u64::MAX.checked_shl(u32::from(me % 64) + 1).unwrap_or(0);
+                // The last turn finds the workers before `me` in the same word.
+                left &= if turn == 0 { larger } else { !(larger | 1 << (me % 64)) };
             }
-            while left != 0 {
-                let bit = left & left.wrapping_neg();
-                if word.fetch_and(!bit, Ordering::Relaxed) & bit != 0 {
-                    return Some((at * 64) as u16 + bit.trailing_zeros() as u16);
-                }
-                left &= !bit;
-            }
-            None
+            (left != 0).then(|| (at * 64) as u16 + left.trailing_zeros() as u16)
         })
     }
 }
@@ -149,8 +143,10 @@ mod tests {
         assert_eq!((idle.kind_of(129), idle.kind_of(128)), (Some(Idle::Parked), None));
         idle.insert(3, Idle::Watching);
         assert_eq!(idle.any(), Some(Idle::Watching));
-        assert_eq!((idle.take(70, Idle::Watching), idle.take(70, Idle::Watching)), (Some(3), None));
-        assert_eq!((idle.take(0, Idle::Parked), idle.parked()), (Some(129), 0));
+        assert_eq!((idle.first_but(70, Idle::Watching), idle.first_but(3, Idle::Watching)), (Some(3), None));
+        assert!(idle.remove(3, Idle::Watching) && !idle.remove(3, Idle::Watching));
+        assert_eq!((idle.first_but(70, Idle::Watching), idle.first_but(0, Idle::Parked)), (None, Some(129)));
+        assert!(idle.remove(129, Idle::Parked));
         assert!(!idle.remove(129, Idle::Parked));
     }
 
@@ -160,8 +156,8 @@ mod tests {
         for worker in [1, 5, 9] {
             idle.insert(worker, Idle::Parked);
         }
-        let taken = [4, 4, 4, 4].map(|from| idle.take(from, Idle::Parked));
-        assert_eq!(taken, [Some(5), Some(9), Some(1), None]);
+        let found = [1, 4, 5, 9, 10, 63].map(|me| idle.first_but(me, Idle::Parked));
+        assert_eq!(found, [Some(5), Some(5), Some(9), Some(1), Some(1), Some(1)]);
     }
 
     #[test]

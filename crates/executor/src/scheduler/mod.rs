@@ -1,11 +1,13 @@
 //! Decisions of the scheduler: the length of a gulp, the moment at which work goes to an idle worker, and the worker that gets it.
 //!
 //! [`policy`] holds the decisions as pure functions of estimated work and measured costs. [`idle`] holds the set of idle
-//! workers. [`kinds`] holds the times of messages by kind. [`costs`] measures a wake-up on this machine and counts its cores.
+//! workers, and [`idle_share`] how much each worker lacks work. [`trial`] finds out whether a second worker helps. [`kinds`] holds the times of messages by kind. [`costs`] measures a wake-up on this machine and counts its cores.
 
 pub(crate) mod costs;
 pub(crate) mod idle;
+pub(crate) mod idle_share;
 pub(crate) mod kinds;
 #[cfg(test)]
 mod model;
 pub(crate) mod policy;
+pub(crate) mod trial;

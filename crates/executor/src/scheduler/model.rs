@@ -2,12 +2,13 @@
 //! Its costs were measured on a machine with 2 cores.
 //!
 //! Each worker follows `boundary.rs`, `theft.rs` and `rest.rs`: it flushes, takes mail, shares work, and runs a gulp. An idle worker asks
-//! another worker for stages, watches, and parks. The model leaves out trials of fine work, the times of messages by kind, timers,
+//! another worker for stages, watches, and parks. The model leaves out trials of short work, the times of messages by kind, timers,
 //! backpressure, the memory of more than one socket, and other programs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
+use super::idle_share::IdleShare;
 use super::policy::{self, Backlog, Idle};
 
 /// Costs in nanoseconds, measured with 2 workers.
@@ -90,6 +91,7 @@ impl State {
 
 struct Worker {
     state: State,
+    idle_share: IdleShare,
     queue: VecDeque<Message>,
     logs: BTreeMap<usize, Vec<Message>>,
     inbox: Vec<Message>,
@@ -128,6 +130,7 @@ impl<P: Program> Model<P> {
     fn run(program: P, workers: usize, first: impl Iterator<Item = Message>) -> (u64, P, u64) {
         let worker = |_| Worker {
             state: State::Runs,
+            idle_share: IdleShare::BEGIN.changed(0, false),
             queue: VecDeque::new(),
             logs: BTreeMap::new(),
             inbox: Vec::new(),
@@ -190,15 +193,27 @@ impl<P: Program> Model<P> {
     }
 
     fn backlog(&self, at: usize) -> Backlog {
-        Backlog::of(self.workers[at].queue.len() as u64, self.next_ns(at))
+        Backlog { ns: self.workers[at].queue.len() as u64 * self.next_ns(at), is_short: false }
     }
 
-    fn adopts(&self, at: usize, idle: Idle, sent: &[Message]) -> bool {
-        let own = self.backlog(at);
-        let sent_ns = sent.first().map_or(0, Message::ns);
+    fn idle_share(&self, at: usize) -> f64 {
+        self.workers[at].idle_share.at(self.now)
+    }
+
+    /// Returns the part of the work of `victim` that goes to `thief`.
+    fn part(&self, victim: usize, thief: usize) -> f64 {
+        policy::part(self.idle_share(victim), self.idle_share(thief), self.backlog(victim).ns)
+    }
+
+    fn adopts(&self, at: usize, to: usize, idle: Idle) -> bool {
         let Worker { gulps, handed_over, messages, .. } = self.workers[at];
-        let takes_turns = policy::takes_turns(gulps - handed_over, messages);
-        policy::adopts(Backlog { average_ns: sent_ns, ..own }, idle, cost::WAKE, false, takes_turns)
+        let pair = policy::Pair {
+            idle,
+            cores_busy: false,
+            takes_turns: policy::takes_turns(gulps - handed_over, messages),
+            idle_shares: self.idle_share(at) + self.idle_share(to),
+        };
+        policy::adopts(self.backlog(at), pair, cost::WAKE)
     }
 
     fn idle(&self) -> Option<Idle> {
@@ -209,6 +224,9 @@ impl<P: Program> Model<P> {
         let worker = &mut self.workers[at];
         if let Some(idle) = worker.state.idle() {
             self.idle[idle as usize] -= 1;
+        }
+        if worker.state.idle().is_some() != state.idle().is_some() {
+            worker.idle_share = worker.idle_share.changed(self.now, state.idle().is_some());
         }
         worker.state = state;
         if let Some(idle) = state.idle() {
@@ -247,7 +265,7 @@ impl<P: Program> Model<P> {
             now += cost::FLUSH;
             if let Some(idle) = self.workers[to].state.idle()
                 && self.workers[to].inbox.is_empty()
-                && self.adopts(at, idle, &log)
+                && self.adopts(at, to, idle)
             {
                 for message in &log {
                     let stage = self.stage_of(message.to);
@@ -275,7 +293,7 @@ impl<P: Program> Model<P> {
         now
     }
 
-    /// Gives about half of the queue to `to`. Returns the time after that.
+    /// Gives a part of the queue to `to`. Returns the time after that.
     fn give(&mut self, at: usize, to: usize, now: u64) -> u64 {
         let mut waiting: BTreeMap<u16, u64> = BTreeMap::new();
         for message in self.workers[at].queue.iter().take(LOOKED_AT_RECORDS_MAX) {
@@ -284,7 +302,7 @@ impl<P: Program> Model<P> {
         let looked_at = self.workers[at].queue.len().min(LOOKED_AT_RECORDS_MAX) as u64;
         let now = now + cost::GIVE_RECORD * looked_at;
         let mut stages: Vec<(u64, u16)> = waiting.into_iter().map(|(stage, work)| (work, stage)).collect();
-        let given = policy::split(&mut stages);
+        let given = policy::split(&mut stages, self.part(at, to));
         if given.is_empty() {
             self.workers[at].gives_at = now + cost::GIVE_RECORD * looked_at * policy::PAUSE_FACTOR;
             return now;
@@ -343,12 +361,14 @@ impl<P: Program> Model<P> {
         }
         if let Some(idle) = self.idle()
             && now >= self.workers[at].gives_at
-            && policy::is_worth_sharing(self.backlog(at), 0, idle, cost::WAKE)
         {
             let count = self.workers.len();
             let mut others = (1..count).map(|turn| (at + turn) % count);
             let to = others.find(|to| self.workers[*to].state.idle() == Some(idle));
-            if let Some(to) = to {
+            let waiting = self.backlog(at);
+            if let Some(to) = to
+                && policy::is_worth_sharing(waiting, self.part(at, to), 0, idle, cost::WAKE)
+            {
                 now = self.give(at, to, now);
             }
         }
@@ -372,7 +392,7 @@ impl<P: Program> Model<P> {
             .filter(|victim| self.workers[*victim].state == State::Runs)
             .max_by_key(|victim| self.backlog(*victim).ns);
         if let Some(victim) = victim
-            && policy::asks(self.backlog(victim))
+            && policy::asks(self.backlog(victim), self.part(victim, at))
         {
             self.workers[victim].asked = true;
             return until + cost::ASK;
@@ -399,7 +419,7 @@ impl<P: Program> Model<P> {
             let is_burst = some_idle && log.len().is_multiple_of(BURST);
             if is_burst
                 && let Some(idle) = self.workers[to].state.idle()
-                && !self.adopts(at, idle, &self.workers[at].logs[&to])
+                && !self.adopts(at, to, idle)
             {
                 let log = self.workers[at].logs.remove(&to).expect("the handler has written to this log");
                 now += cost::FLUSH;

@@ -4,15 +4,26 @@
 //!
 //! # Why work is given away
 //!
-//! A busy worker gives about half of its work to an idle one as soon as that half takes longer than the hand-over. A hand-over to a
-//! *watching* worker, which spins, costs a few cache misses. A hand-over to a *parked* worker costs a wake-up, which is measured at the
-//! start ([`super::costs`]). A worker that has just received work gives half of that to the next idle worker after its own next gulp. The
+//! A busy worker gives a part of its work to an idle one as soon as that part takes longer than the hand-over. A hand-over to a *watching*
+//! worker, which spins, costs a few cache misses. A hand-over to a *parked* worker costs a wake-up, which is measured at the start
+//! ([`super::costs`]). A worker that has just received work gives a part of that to the next idle worker after its own next gulp. The
 //! number of workers with a part of a burst therefore doubles with each step.
+//!
+//! # How much is given away
+//!
+//! In a program whose messages go round, each worker is idle now and then, although both have the same load. The first version gave half of
+//! the work at each such moment. The stages went to and fro, and in gossip with 100 tokens of 1 µs two workers were 1.5 times as fast as
+//! one. Without any stealing, they were 1.8 times as fast. The part is now half of the difference between the idle shares of the two
+//! workers ([`super::idle_share`]), as these would be after the waiting work. A worker that was idle for long gets half.
 //!
 //! # Why a worker adopts stages instead
 //!
 //! Two actors that take turns are fastest on one worker. A worker that is about to send to an idle one *adopts* the receivers' stages if
-//! its own backlog would end before the other worker had begun. One worker then loses no time against two.
+//! its own backlog would end before the other worker had begun. One worker then loses no time against two. If both workers together were
+//! lately busy for more time than one worker has, it adopts nothing, because they are not idle for long. With short messages it adopts
+//! stages all the same until a trial has shown that two workers help ([`super::trial`]).
+
+use super::idle_share::IDLE_WINDOW_NS;
 
 /// The work of a gulp, by estimate. A message to another worker waits about this long before it is handed over.
 const GULP_NS: u64 = 20_000;
@@ -26,20 +37,17 @@ const LOOK_MESSAGES_MAX: u64 = 2048;
 const FINE_NS: u64 = 100;
 /// Messages that take at least this long are timed in each gulp.
 const TIMED_NS: u64 = 1_000;
-/// A larger backlog of fine messages is worth a second worker. A worker with a smaller one adopts the stages that it sends fine messages
+/// A larger backlog of short messages is worth a second worker. A worker with a smaller one adopts the stages that it sends short messages
 /// to.
-const WORTH_SHARING_FINE_NS: u64 = 50_000;
+const WORTH_SHARING_SHORT_NS: u64 = 50_000;
 /// The work that is worth a hand-over between two running workers: twice the cost of one hand-over with cold caches.
 const WORTH_HANDOVER_NS: u64 = 6_000;
 /// A backlog above this is worth a wake-up if it was there at every look for [`LASTING_NS`]. The backlog of 100 tokens that go round for
 /// ever is small at any moment.
 const WORTH_LASTING_NS: u64 = 4_000;
-/// The same for fine messages. Independent rings gain by a second worker, and other programs do not. The worker therefore makes a trial.
-const LASTING_FINE_NS: u64 = 200;
-pub(crate) const LASTING_NS: u64 = 1_000_000;
-const TRIAL_NS_MAX: u64 = 1_000_000_000;
-/// The least time of a trial in nanoseconds. The first checkup after that ends the trial.
-pub(crate) const TRIAL_TAKES_NS: u64 = 100_000;
+/// The same for short messages.
+const LASTING_SHORT_NS: u64 = 200;
+const LASTING_NS: u64 = 1_000_000;
 /// The largest number of called workers that a worker wakes between two gulps. The worker also wakes 1 parked receiver of its own mail per
 /// gulp. Awake workers wake the others, and the number of awake workers therefore grows exponentially.
 pub(crate) const WAKES: usize = 2;
@@ -78,19 +86,9 @@ pub(crate) fn look_messages(average_ns: u64) -> u64 {
 pub(crate) struct Backlog {
     /// The time of all messages in nanoseconds.
     pub(crate) ns: u64,
-    /// The average time of a message in nanoseconds.
-    pub(crate) average_ns: u64,
-}
-
-impl Backlog {
-    /// Estimates the work of `messages` messages.
-    pub(crate) fn of(messages: u64, average_ns: u64) -> Backlog {
-        Backlog { ns: messages * average_ns, average_ns }
-    }
-
-    pub(crate) fn is_fine(self) -> bool {
-        self.average_ns < FINE_NS
-    }
+    /// The messages are short, and no trial has shown that a second worker helps ([`super::trial`]). The work stays on one worker, unless much
+    /// of it waits, or some of it for long.
+    pub(crate) is_short: bool,
 }
 
 /// Returns whether the worker times the first message of this gulp. It times long messages in each gulp, and short ones in 1 of 8 gulps. It
@@ -99,12 +97,14 @@ pub(crate) fn times_message(next_ns: u64, gulp: u64) -> bool {
     next_ns >= TIMED_NS || (next_ns >= FINE_NS && gulp.is_multiple_of(8))
 }
 
-/// Returns whether work is worth sharing with an idle worker. The work was there at every look for `lasts_ns`.
-pub(crate) fn is_worth_sharing(waiting: Backlog, lasts_ns: u64, idle: Idle, wake_ns: u64) -> bool {
-    let waiting_ns = waiting.ns;
+/// Returns whether work is worth sharing with an idle worker, which gets this `part` of it ([`part`]). The work was there at every look for
+/// `lasts_ns`.
+pub(crate) fn is_worth_sharing(waiting: Backlog, part: f64, lasts_ns: u64, idle: Idle, wake_ns: u64) -> bool {
+    // The bounds are those for half of the work.
+    let waiting_ns = (waiting.ns as f64 * 2.0 * part) as u64;
     match idle {
-        _ if waiting.is_fine() => {
-            waiting_ns > WORTH_SHARING_FINE_NS || (waiting_ns > LASTING_FINE_NS && lasts_ns > LASTING_NS)
+        _ if waiting.is_short => {
+            waiting_ns > WORTH_SHARING_SHORT_NS || (waiting_ns > LASTING_SHORT_NS && lasts_ns > LASTING_NS)
         }
         Idle::Watching => waiting_ns > WORTH_HANDOVER_NS,
         // Half of the work goes to the other worker, and that half has to take longer than the wake-up.
@@ -112,21 +112,10 @@ pub(crate) fn is_worth_sharing(waiting: Backlog, lasts_ns: u64, idle: Idle, wake
     }
 }
 
-/// Returns whether a trial of fine work was in vain: more than 1 of 32 messages cross between the workers, and a message takes more than
-/// 1.5 times as long as before. Two workers then do little more than one.
-pub(crate) fn was_in_vain(handled: u64, crossed: u64, before_ns: u64, ns: u64) -> bool {
-    crossed * 32 > handled && ns * 2 > before_ns * 3
-}
-
-/// Returns the nanoseconds that fine work has to last until the next trial. Each trial in vain makes this time 4 times as long, up to 1 s.
-pub(crate) fn trial_ns(before_ns: u64, in_vain: bool) -> u64 {
-    if in_vain { (before_ns * 4).min(TRIAL_NS_MAX) } else { LASTING_NS }
-}
-
 /// Returns whether an idle worker asks a busy worker for work, which ends the busy worker's gulp. `shown` is the backlog that the busy
-/// worker showed before that gulp.
-pub(crate) fn asks(shown: Backlog) -> bool {
-    is_worth_sharing(shown, 0, Idle::Watching, 0)
+/// worker showed before that gulp, and `part` is what the idle worker would get of it.
+pub(crate) fn asks(shown: Backlog, part: f64) -> bool {
+    is_worth_sharing(shown, part, 0, Idle::Watching, 0)
 }
 
 /// Returns whether a worker that hands mail to a watching worker takes turns with it. `gulps` counts the sender's gulps since it last
@@ -135,30 +124,66 @@ pub(crate) fn takes_turns(gulps: u64, messages: u64) -> bool {
     gulps <= TURN_GULPS && messages <= TURN_MESSAGES
 }
 
+/// Two workers with idle shares of this sum have work for one. The sum is 1 if the idle times are whole. A worker does not count the time in
+/// which it first looks for an answer, about half of that of a hand-over.
+const FIT_ON_ONE: f64 = 0.7;
+
+/// What a worker knows of itself and of an idle worker that it is about to send to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    pub(crate) idle: Idle,
+    /// At least as many workers run as there are cores: a woken worker would only displace another one.
+    pub(crate) cores_busy: bool,
+    /// The result of [`takes_turns`].
+    pub(crate) takes_turns: bool,
+    /// The sum of the idle shares of the two workers.
+    pub(crate) idle_shares: f64,
+}
+
 /// Returns whether a worker adopts the receivers' stages from an idle worker instead of handing mail to it.
 ///
-/// `own` is the worker's backlog, with the average time of the messages that it sends. With `cores_busy`, as many workers run as there are
-/// cores, and a woken worker would only displace another one. `takes_turns` is the result of [`takes_turns`]. A worker that sends one
-/// answer for each 100 messages does not take turns, and adopts no stage of a watching worker.
-pub(crate) fn adopts(own: Backlog, idle: Idle, wake_ns: u64, cores_busy: bool, takes_turns: bool) -> bool {
-    match idle {
-        _ if own.is_fine() => own.ns <= WORTH_SHARING_FINE_NS,
-        Idle::Watching => takes_turns && own.ns <= HANDOVER_NS,
-        Idle::Parked => cores_busy || own.ns <= wake_ns,
+/// `own` is the worker's backlog, which is short only if the messages that it sends are, too. A worker that sends one answer for each 100 messages
+/// does not take turns, and adopts no stage of a watching worker. Two workers that were busy for more time than there is for one keep their
+/// stages: one of them is idle for a moment only.
+pub(crate) fn adopts(own: Backlog, pair: Pair, wake_ns: u64) -> bool {
+    let fit_on_one = pair.idle_shares >= FIT_ON_ONE;
+    match pair.idle {
+        Idle::Parked if pair.cores_busy => true,
+        _ if !fit_on_one && !own.is_short => false,
+        _ if own.is_short => own.ns <= WORTH_SHARING_SHORT_NS,
+        Idle::Watching => pair.takes_turns && own.ns <= HANDOVER_NS,
+        Idle::Parked => own.ns <= wake_ns,
     }
 }
 
-/// Returns the stages to give away. `stages` holds `(work, stage)` pairs. About half of the work stays.
+/// The least part of the work that is worth a look. Two workers that lack less than twice this are equally busy.
+const PART_MIN: f64 = 0.02;
+
+/// Returns the part of a busy worker's work that goes to an idle worker, from 0 to 0.5. `mine` and `theirs` are the idle shares of the two,
+/// and `waiting_ns` is the time of the work that waits.
 ///
-/// The stage with the most work stays, and a single stage therefore never moves to and fro.
-pub(crate) fn split(stages: &mut Vec<(u64, u16)>) -> Vec<u16> {
+/// Compared are the shares that the two would have after that work without a move. A worker that was idle for long, or that would be idle
+/// for long, gets half of the work. A worker that is idle for a moment, and has handled nearly as much as the other one, gets little: its
+/// next messages are under way, and each stage that it gets now is one that the other worker lacks later.
+pub(crate) fn part(mine: f64, theirs: f64, waiting_ns: u64) -> f64 {
+    let kept = (-(waiting_ns as f64) * 2.0 / IDLE_WINDOW_NS as f64).exp();
+    let (mine, theirs) = (mine * kept, 1.0 - (1.0 - theirs) * kept);
+    let part = ((theirs - mine) / (2.0 * (1.0 - mine).max(0.01))).clamp(0.0, 0.5);
+    if part < PART_MIN { 0.0 } else { part }
+}
+
+/// Returns the stages to give away, with about this part of all work. `stages` holds `(work, stage)` pairs.
+///
+/// The stage with the most work stays, and a single stage therefore never moves to and fro. A stage moves if its work is closer to what is
+/// still to be given than nothing is.
+pub(crate) fn split(stages: &mut Vec<(u64, u16)>, part: f64) -> Vec<u16> {
     stages.sort_unstable_by(|a, b| b.cmp(a));
-    let (mut keep, mut give, mut given) = (0, 0, Vec::new());
-    for (work, stage) in stages.drain(..) {
-        if keep <= give {
-            keep += work;
-        } else {
-            give += work;
+    let total: u64 = stages.iter().map(|(work, _)| work).sum();
+    let mut to_give = (total as f64 * part * 2.0) as u64;
+    let mut given = Vec::new();
+    for (work, stage) in stages.drain(..).skip(1) {
+        if work <= to_give {
+            to_give -= (2 * work).min(to_give);
             given.push(stage);
         }
     }
@@ -184,23 +209,26 @@ mod tests {
     }
 
     fn backlog(ns: u64) -> Backlog {
-        Backlog { ns, average_ns: 1_000 }
+        Backlog { ns, is_short: false }
     }
 
     #[test]
     fn a_parked_worker_is_woken_for_more_work_than_a_wake_up_costs() {
         let wake_ns = 10_000;
-        let shares = |ns, lasts_ns, idle| is_worth_sharing(backlog(ns), lasts_ns, idle, wake_ns);
+        let shares = |ns, lasts_ns, idle| is_worth_sharing(backlog(ns), 0.5, lasts_ns, idle, wake_ns);
         assert!(!shares(15_000, 0, Idle::Parked));
         assert!(shares(25_000, 0, Idle::Parked));
         assert!(shares(5_000, 2_000_000, Idle::Parked), "little, but for ever");
         assert!(shares(15_000, 0, Idle::Watching));
         assert!(!shares(200, 2_000_000, Idle::Parked));
+        assert!(!is_worth_sharing(backlog(25_000), 0.1, 0, Idle::Watching, wake_ns), "little of it would move");
     }
+
+    const PAIR: Pair = Pair { idle: Idle::Watching, cores_busy: false, takes_turns: true, idle_shares: 1.2 };
 
     #[test]
     fn a_worker_adopts_only_while_it_has_nothing_else_to_do() {
-        let adopts = |ns, idle, cores_busy| adopts(backlog(ns), idle, 10_000, cores_busy, takes_turns(3, 1));
+        let adopts = |ns, idle, cores_busy| adopts(backlog(ns), Pair { idle, cores_busy, ..PAIR }, 10_000);
         assert!(adopts(0, Idle::Watching, false));
         assert!(!adopts(50_000, Idle::Watching, true));
         assert!(!adopts(50_000, Idle::Parked, false));
@@ -211,33 +239,48 @@ mod tests {
     #[test]
     fn a_watching_worker_keeps_its_stages_if_it_gets_mail_only_now_and_then() {
         for (gulps, messages) in [(20, 1), (3, 100)] {
-            assert!(!adopts(backlog(0), Idle::Watching, 10_000, false, takes_turns(gulps, messages)));
-            assert!(adopts(backlog(0), Idle::Parked, 10_000, false, takes_turns(gulps, messages)));
+            let pair = |idle| Pair { idle, takes_turns: takes_turns(gulps, messages), ..PAIR };
+            assert!(!adopts(backlog(0), pair(Idle::Watching), 10_000));
+            assert!(adopts(backlog(0), pair(Idle::Parked), 10_000));
+        }
+        assert!(takes_turns(3, 1));
+    }
+
+    #[test]
+    fn workers_that_are_idle_for_a_moment_keep_their_stages() {
+        let short = Backlog { ns: 0, is_short: true };
+        for idle in [Idle::Watching, Idle::Parked] {
+            let busy = Pair { idle, idle_shares: 0.5, ..PAIR };
+            assert!(!adopts(backlog(0), busy, 10_000));
+            assert!(adopts(short, busy, 10_000), "no trial has shown that the second worker helps");
+            assert!(adopts(backlog(0), Pair { idle, ..PAIR }, 10_000));
         }
     }
 
     #[test]
-    fn fine_messages_stay_on_their_worker_unless_many_wait() {
-        let fine = |ns| Backlog { ns, average_ns: 30 };
-        assert!(!is_worth_sharing(fine(40_000), 0, Idle::Watching, 10_000));
-        assert!(is_worth_sharing(fine(60_000), 0, Idle::Watching, 10_000));
-        assert!(is_worth_sharing(fine(500), 2_000_000, Idle::Parked, 10_000), "little, but for ever");
-        assert!(adopts(fine(40_000), Idle::Watching, 10_000, false, false));
-        assert!(!adopts(fine(60_000), Idle::Parked, 10_000, true, true));
+    fn short_messages_stay_on_their_worker_unless_many_wait() {
+        let short = |ns| Backlog { ns, is_short: true };
+        assert!(!is_worth_sharing(short(40_000), 0.5, 0, Idle::Watching, 10_000));
+        assert!(is_worth_sharing(short(60_000), 0.5, 0, Idle::Watching, 10_000));
+        assert!(is_worth_sharing(short(500), 0.5, 2_000_000, Idle::Parked, 10_000), "little, but for ever");
+        assert!(adopts(short(40_000), Pair { takes_turns: false, ..PAIR }, 10_000));
+        assert!(!adopts(short(60_000), Pair { idle: Idle::Parked, ..PAIR }, 10_000));
     }
 
     #[test]
-    fn trials_that_disturb_become_rare() {
-        assert_eq!((0..20).fold(LASTING_NS, |wait_ns, _| trial_ns(wait_ns, true)), 1_000_000_000);
-        assert_eq!(trial_ns(1_000_000_000, false), LASTING_NS);
-        assert!(was_in_vain(1_000, 125, 6, 10) && !was_in_vain(1_000, 10, 6, 10) && !was_in_vain(1_000, 500, 18, 17));
+    fn a_part_goes_to_a_worker_that_lacks_work() {
+        assert_eq!(part(0.0, 1.0, 0), 0.5);
+        assert_eq!(part(0.3, 0.3, 0), 0.0);
+        assert!((part(0.0, 0.2, 0) - 0.1).abs() < 1e-9);
+        assert!(part(1.0, 1.0, 10_000_000) > 0.45, "after a pause, with much work");
+        assert!(part(0.1, 0.1, 50_000) < 0.06, "for a moment");
     }
 
     #[test]
     fn about_half_of_the_work_is_given_and_the_largest_stage_stays() {
-        assert_eq!(split(&mut vec![(1, 4), (5, 7), (2, 9)]), [9, 4]);
-        assert_eq!(split(&mut vec![(5, 7)]), []);
-        let mut even = (0..10).map(|stage| (3, stage)).collect();
-        assert_eq!(split(&mut even).len(), 5);
+        assert_eq!(split(&mut vec![(1, 4), (5, 7), (2, 9)], 0.5), [9, 4]);
+        assert_eq!(split(&mut vec![(5, 7)], 0.5), []);
+        let even = || (0..10).map(|stage| (3, stage)).collect();
+        assert_eq!([0.5, 0.2, 0.06, 0.04, 0.0].map(|part| split(&mut even(), part).len()), [5, 2, 1, 0, 0]);
     }
 }

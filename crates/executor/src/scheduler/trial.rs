@@ -1,0 +1,250 @@
+//! Trials: whether a second worker helps with short messages.
+//!
+//! With messages of a microsecond, two workers do nearly twice as much as one. With shorter ones that depends on how many of them cross
+//! between the two workers, and on the memory that they share. Short work therefore stays on one worker at first: a worker adopts the stages
+//! of idle workers, and shares its work only if much of it waits, or some of it for long. A worker that has done all of the work gives a part of it to an idle worker,
+//! and compares the speed of both with its own speed before. If the trial was in vain, it asks for all stages of the other worker, and
+//! keeps its short work to itself for a while. Otherwise both workers keep their stages apart for a while: neither adopts stages of the
+//! other one when that is idle for a moment. The verdict holds for 4 ms at first, and 4 times as long whenever the next trial confirms it,
+//! up to 1 s.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::office::Presence;
+use crate::signal::Signal;
+use crate::worker::Worker;
+
+/// Work is short if most of its time is spent on messages that take less than this, in nanoseconds.
+pub(crate) const SHORT_NS: u64 = 600;
+/// The time of half a trial in nanoseconds. In the first half, the other worker fetches the actors into its caches. The verdict comes from
+/// the second half.
+const HALF_NS: u64 = 500_000;
+/// The least speed of two workers in a trial that was not in vain, as a multiple of the speed of one.
+const GAIN_MIN: f64 = 1.1;
+/// If two workers are slower than this in the first half, the trial ends with it, because the second half would only cost time.
+const GAIN_MIN_AT_FIRST: f64 = 0.7;
+/// The least and the largest time for which a verdict holds, in nanoseconds.
+const HOLDS_NS_MIN: u64 = 4_000_000;
+const HOLDS_NS_MAX: u64 = 1_000_000_000;
+
+/// A trial: this worker has given short work to another worker, and measures whether that helps.
+pub(crate) struct Trial {
+    /// The worker that was given the work.
+    worker: u16,
+    /// The start of the trial's present half (nanoseconds of the system's clock).
+    since_ns: u64,
+    /// The number of messages that both workers had handled at that time.
+    handled: u64,
+    is_second_half: bool,
+    /// The average time of a message before the trial, in nanoseconds.
+    average_ns: u64,
+    /// The time until which both workers were told at the start to keep their stages apart.
+    apart_until_ns: u64,
+}
+
+/// The verdict of the last trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    in_vain: bool,
+    /// The nanoseconds for which the verdict holds.
+    holds_ns: u64,
+}
+
+impl Verdict {
+    /// Returns the verdict of a trial after `last`, the verdict of the trial before.
+    fn after(last: Option<Verdict>, in_vain: bool) -> Verdict {
+        let holds_ns = match last {
+            Some(last) if last.in_vain == in_vain => (last.holds_ns * 4).min(HOLDS_NS_MAX),
+            _ => HOLDS_NS_MIN,
+        };
+        Verdict { in_vain, holds_ns }
+    }
+}
+
+/// Returns whether a worker has lately done all of the work that another one might have shared. The arguments are their idle shares.
+fn does_all(mine: f64, theirs: f64) -> bool {
+    mine < 0.1 && theirs > 0.5
+}
+
+/// Returns the speed of two workers as a multiple of the speed of one. `before_ns` is the time of a message before the trial, and `handled`
+/// counts the messages of both workers in a half that took `ns`.
+fn gain(before_ns: u64, handled: u64, ns: u64) -> f64 {
+    handled as f64 * before_ns as f64 / ns as f64
+}
+
+impl Worker {
+    /// Returns whether most of this worker's work lately was short messages.
+    pub(crate) fn has_short_work(&self) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        self.average_ns.get() as f64 * core.kinds.spread() < SHORT_NS as f64
+    }
+
+    /// Returns whether a worker keeps its stages and adopts none, because a trial has shown that two workers do more than one.
+    pub(crate) fn is_apart(&self, worker: u16) -> bool {
+        let shown = &self.system.offices[usize::from(worker)].shown;
+        // SAFETY: in RUNTIME; short borrow.
+        shown.apart_until_ns.load(Relaxed) > unsafe { self.core() }.checked_ns
+    }
+
+    /// Returns whether the worker keeps its work to itself, because the work is short and a recent trial was in vain.
+    pub(crate) fn keeps_short_work(&self) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        core.checked_ns < core.short_after_ns && self.has_short_work()
+    }
+
+    /// Begins a trial if this worker is about to give short work to `worker`, and has done all of the work until now.
+    pub(crate) fn begin_trial(&self, worker: u16, now_ns: u64) {
+        if self.system.simulation.is_some() || !self.has_short_work() {
+            return;
+        }
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        if core.trial.is_none() && does_all(self.idle_share_of(self.id, now_ns), self.idle_share_of(worker, now_ns)) {
+            // Longer than the trial, which ends at a look at the clock.
+            let apart_until_ns = now_ns + 4 * HALF_NS;
+            core.trial = Some(Trial {
+                worker,
+                since_ns: now_ns,
+                handled: self.handled_with(worker),
+                is_second_half: false,
+                average_ns: core.pace.average_ns(),
+                apart_until_ns,
+            });
+            self.keep_apart(worker, apart_until_ns);
+        }
+    }
+
+    /// Returns the number of messages that this worker and another one have handled. That of the other one is as of its last look at the
+    /// clock.
+    fn handled_with(&self, worker: u16) -> u64 {
+        self.handled_in_all().wrapping_add(self.system.offices[usize::from(worker)].shown.handled.load(Relaxed))
+    }
+
+    /// Notes that this worker and another one keep their stages until `until_ns`, unless both are idle for much of the time.
+    fn keep_apart(&self, worker: u16, until_ns: u64) {
+        for worker in [self.id, worker] {
+            self.system.offices[usize::from(worker)].shown.apart_until_ns.fetch_max(until_ns, Relaxed);
+        }
+    }
+
+    /// Takes a note of the start of a trial back. A later note stays, because another trial has left it.
+    fn keep_apart_no_more(&self, trial: &Trial) {
+        for worker in [self.id, trial.worker] {
+            let until_ns = &self.system.offices[usize::from(worker)].shown.apart_until_ns;
+            let _ = until_ns.compare_exchange(trial.apart_until_ns, 0, Relaxed, Relaxed);
+        }
+    }
+
+    /// Looks after this worker's trial, at each look at the clock.
+    pub(crate) fn look_at_trial(&self, now_ns: u64) {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let Some(mut trial) = core.trial.take() else { return };
+        let ns = now_ns.saturating_sub(trial.since_ns);
+        if ns < HALF_NS / 4 {
+            core.trial = Some(trial);
+            return;
+        }
+        let handled = self.handled_with(trial.worker);
+        let gain = gain(trial.average_ns, handled.wrapping_sub(trial.handled), ns);
+        if !trial.is_second_half && gain > GAIN_MIN_AT_FIRST {
+            (trial.since_ns, trial.handled, trial.is_second_half) = (now_ns, handled, true);
+            core.trial = Some(trial);
+            return;
+        }
+        let in_vain = gain <= GAIN_MIN;
+        let verdict = Verdict::after(core.verdict, in_vain);
+        core.verdict = Some(verdict);
+        let holds_until_ns = now_ns.saturating_add(verdict.holds_ns);
+        if !in_vain {
+            self.keep_apart(trial.worker, holds_until_ns);
+        } else {
+            self.keep_apart_no_more(&trial);
+            core.short_after_ns = holds_until_ns;
+            let mut inbox = self.system.offices[usize::from(trial.worker)].lock();
+            // An idle worker is not asked, because other workers adopt its stages.
+            if inbox.presence == Presence::Awake {
+                inbox.gathers = Some(self.id);
+                inbox.signal.raise(Signal::THIEF);
+            }
+        }
+    }
+
+    /// Notes that this worker was idle for `ns` nanoseconds. A trial in which it had nothing to do for so long tells nothing.
+    pub(crate) fn note_rest(&self, ns: u64) {
+        if ns < HALF_NS / 4 {
+            return;
+        }
+        // SAFETY: in RUNTIME; short borrow.
+        if let Some(trial) = unsafe { self.core() }.trial.take() {
+            self.keep_apart_no_more(&trial);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::core::Core;
+    use crate::*;
+
+    #[test]
+    fn a_verdict_that_is_confirmed_holds_longer() {
+        let in_vain = |last, _| Some(Verdict::after(last, true));
+        assert_eq!((0..20).fold(None, in_vain), Some(Verdict { in_vain: true, holds_ns: HOLDS_NS_MAX }));
+        assert_eq!((0..2).fold(None, in_vain), Some(Verdict { in_vain: true, holds_ns: 4 * HOLDS_NS_MIN }));
+        let helped = Verdict::after((0..20).fold(None, in_vain), false);
+        assert_eq!(helped, Verdict { in_vain: false, holds_ns: HOLDS_NS_MIN });
+    }
+
+    #[test]
+    fn two_workers_have_to_do_more_than_one() {
+        assert_eq!([9_000, 18_000].map(|handled| gain(50, handled, 500_000)), [0.9, 1.8]);
+        assert!(does_all(0.05, 0.9) && !does_all(0.05, 0.3) && !does_all(0.2, 0.9));
+    }
+
+    /// Returns the verdicts after both halves of a trial in which both workers have handled `first` and then `second` messages.
+    fn judge(first: u64, second: u64) -> [Option<Verdict>; 2] {
+        let system = SystemCore::start(Config { workers: 2, simulated: Some(0), ..Config::new() }).unwrap();
+        let trial = || {
+            Some(Trial {
+                worker: 1,
+                since_ns: 0,
+                handled: 0,
+                is_second_half: false,
+                average_ns: 50,
+                apart_until_ns: 4 * HALF_NS,
+            })
+        };
+        let mut core = Core::new(1);
+        core.trial = trial();
+        let worker = Worker::new(&system, 0, Arc::default(), core);
+        let verdicts = worker.enter(|| {
+            // A new thread of a worker does not go on with the trial of its predecessor, whose counters it does not have.
+            assert!(worker.with_core(|core| std::mem::replace(&mut core.trial, trial())).unwrap().is_none());
+            worker.look_at_trial(HALF_NS - 1);
+            assert_eq!(worker.with_core(|core| core.verdict), Some(None));
+            [(first, HALF_NS), (first + second, 2 * HALF_NS)].map(|(handled, now_ns)| {
+                worker.handled.set(handled);
+                worker.look_at_trial(now_ns);
+                worker.with_core(|core| core.verdict).unwrap()
+            })
+        });
+        let are_apart = |of: usize| system.offices[of].shown.apart_until_ns.load(Relaxed) > 2 * HALF_NS;
+        assert_eq!([0, 1].map(are_apart), [verdicts[1].is_some_and(|verdict| !verdict.in_vain); 2]);
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+        verdicts
+    }
+
+    #[test]
+    fn a_trial_is_judged_by_the_speed_of_both_workers() {
+        let verdict = |in_vain| Some(Verdict { in_vain, holds_ns: HOLDS_NS_MIN });
+        assert_eq!(judge(9_000, 9_000), [None, verdict(true)]);
+        assert_eq!(judge(9_000, 18_000), [None, verdict(false)], "cold caches");
+        assert_eq!(judge(5_000, 18_000), [verdict(true); 2], "much slower");
+    }
+}
