@@ -5,6 +5,8 @@ mod support;
 use std::future::poll_fn;
 use std::hint::black_box;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 
 use playhouse::prelude::*;
@@ -211,6 +213,81 @@ fn bursts_for_sixty_four_workers_that_sleep_reach_all_of_them() {
             assert_eq!(master.ask(Answers).wait(), Ok(burst * 10 * WORKERS));
             system.run_until_idle();
         }
+        system.shutdown().unwrap();
+    });
+}
+
+/// Passes tokens on at random, and checks that its messages come in order and one at a time.
+struct Roamer {
+    number: usize,
+    others: Vec<ActorRef<Roamer>>,
+    dice: u64,
+    /// The numbers of the next messages to and from each other roamer.
+    next: Vec<u64>,
+    expected: Vec<u64>,
+    runs: Arc<AtomicBool>,
+    faults: Arc<AtomicU64>,
+    handled: Arc<AtomicU64>,
+}
+
+#[actor]
+impl Roamer {
+    #[message]
+    fn join(&mut self, others: Vec<ActorRef<Roamer>>) {
+        (self.next, self.expected) = (vec![0; others.len()], vec![0; others.len()]);
+        self.others = others;
+    }
+
+    #[message]
+    fn hop(&mut self, from: usize, number: u64, left: u32) {
+        let alone = !self.runs.swap(true, Ordering::SeqCst);
+        let in_order = from == self.number || std::mem::replace(&mut self.expected[from], number + 1) == number;
+        self.faults.fetch_add(u64::from(!alone || !in_order), Ordering::Relaxed);
+        work(300);
+        if left > 0 {
+            self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let to = (self.number + 1 + (self.dice >> 33) as usize % (self.others.len() - 1)) % self.others.len();
+            self.others[to].tell(Hop(self.number, self.next[to], left - 1));
+            self.next[to] += 1;
+        }
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        self.runs.store(false, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn stages_that_go_from_one_of_three_workers_to_another_keep_their_order() {
+    const HOPS: u32 = 2_000;
+    finishes(|| {
+        let system = System::builder().workers(3).stages(12).start().unwrap();
+        let (faults, handled) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let roamer = |number| Roamer {
+            number,
+            others: Vec::new(),
+            dice: number as u64,
+            next: Vec::new(),
+            expected: Vec::new(),
+            runs: Arc::default(),
+            faults: Arc::clone(&faults),
+            handled: Arc::clone(&handled),
+        };
+        let roamers: Vec<_> = (0..24).map(|number| system.spawn(roamer(number))).collect();
+        for roamer in &roamers {
+            roamer.tell(Join(roamers.clone()));
+        }
+        let mut sent = 0;
+        // Many tokens keep all workers busy. With few, workers become idle, and others adopt their stages.
+        for tokens in [100, 2, 60, 1, 100, 3] {
+            for token in 0..tokens {
+                let at = token % roamers.len();
+                roamers[at].tell(Hop(at, 0, HOPS));
+            }
+            system.run_until_idle();
+            sent += tokens as u64 * u64::from(HOPS + 1);
+            assert_eq!((handled.load(Ordering::Relaxed), faults.load(Ordering::Relaxed)), (sent, 0));
+        }
+        let moved = system.stats().total;
+        assert!(moved.steals > 0 && moved.adoptions > 0, "{} steals, {} adoptions", moved.steals, moved.adoptions);
         system.shutdown().unwrap();
     });
 }
