@@ -70,6 +70,8 @@ struct List {
     fresh: Run,
     /// Rests of the runs that were cut from it, in the order of their stages.
     runs: Vec<(u16, Run)>,
+    /// The place of the run that was used last. Children go to one stage after the other.
+    last: usize,
 }
 
 /// Unused cells, one behind the other.
@@ -96,16 +98,24 @@ impl Run {
 
 impl List {
     const fn new() -> List {
-        List { vacant: Vec::new(), fresh: Run::EMPTY, runs: Vec::new() }
+        List { vacant: Vec::new(), fresh: Run::EMPTY, runs: Vec::new(), last: 0 }
     }
 
     /// Returns the run of a stage, which may be empty.
+    #[inline]
     fn run_of(&mut self, stage: u16) -> &mut Run {
-        let at = self.runs.binary_search_by_key(&stage, |(of, _)| *of).unwrap_or_else(|at| {
+        let next = if self.last + 1 < self.runs.len() { self.last + 1 } else { 0 };
+        let found = [next, self.last].into_iter().find(|at| self.runs.get(*at).is_some_and(|(of, _)| *of == stage));
+        self.last = found.unwrap_or_else(|| self.place_of(stage));
+        &mut self.runs[self.last].1
+    }
+
+    #[cold]
+    fn place_of(&mut self, stage: u16) -> usize {
+        self.runs.binary_search_by_key(&stage, |(of, _)| *of).unwrap_or_else(|at| {
             self.runs.insert(at, (stage, Run::EMPTY));
             at
-        });
-        &mut self.runs[at].1
+        })
     }
 
     fn is_empty(&self) -> bool {

@@ -142,7 +142,9 @@ impl Worker {
         if !stages.is_empty() && take() {
             gave = self.give(StageSet::of(&stages, self.system.route.len(), thief));
             if gave {
-                self.begin_trial(thief, start_ns);
+                if policy::wants_trial(waiting, self.average_ns.get()) {
+                    self.begin_trial(thief, start_ns);
+                }
             } else {
                 self.put_back_thief(thief);
             }

@@ -112,6 +112,12 @@ pub(crate) fn is_worth_sharing(waiting: Backlog, part: f64, lasts_ns: u64, idle:
     }
 }
 
+/// Returns whether a hand-over of short work is to be a trial. Much work of fine messages may be a tree or a burst, which is over before a
+/// trial would be.
+pub(crate) fn wants_trial(waiting: Backlog, average_ns: u64) -> bool {
+    waiting.is_short && (average_ns >= FINE_NS || waiting.ns <= WORTH_SHARING_SHORT_NS)
+}
+
 /// Returns whether an idle worker asks a busy worker for work, which ends the busy worker's gulp. `shown` is the backlog that the busy
 /// worker showed before that gulp, and `part` is what the idle worker would get of it.
 pub(crate) fn asks(shown: Backlog, part: f64) -> bool {
@@ -222,6 +228,13 @@ mod tests {
         assert!(shares(15_000, 0, Idle::Watching));
         assert!(!shares(200, 2_000_000, Idle::Parked));
         assert!(!is_worth_sharing(backlog(25_000), 0.1, 0, Idle::Watching, wake_ns), "little of it would move");
+    }
+
+    #[test]
+    fn much_fine_work_is_shared_without_a_trial() {
+        let short = |ns| Backlog { ns, is_short: true };
+        assert!(wants_trial(short(100_000), 200) && wants_trial(short(1_000), 20));
+        assert!(!wants_trial(short(100_000), 20) && !wants_trial(backlog(100_000), 1_000));
     }
 
     const PAIR: Pair = Pair { idle: Idle::Watching, cores_busy: false, takes_turns: true, idle_shares: 1.2 };

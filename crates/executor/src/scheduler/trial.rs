@@ -5,7 +5,7 @@
 //! of idle workers, and shares its work only if much of it waits, or some of it for long. A worker that has done all of the work gives a part of it to an idle worker,
 //! and compares the speed of both with its own speed before. If the trial was in vain, it asks for all stages of the other worker, and
 //! keeps its short work to itself for a while. Otherwise both workers keep their stages apart for a while: neither adopts stages of the
-//! other one when that is idle for a moment. The verdict holds for 4 ms at first, and 4 times as long whenever the next trial confirms it,
+//! other one when that is idle for a moment. The verdict holds for 16 ms at first, and 4 times as long whenever the next trial confirms it,
 //! up to 1 s.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,13 +18,13 @@ use crate::worker::Worker;
 pub(crate) const SHORT_NS: u64 = 600;
 /// The time of half a trial in nanoseconds. In the first half, the other worker fetches the actors into its caches. The verdict comes from
 /// the second half.
-const HALF_NS: u64 = 500_000;
+const HALF_NS: u64 = 300_000;
 /// The least speed of two workers in a trial that was not in vain, as a multiple of the speed of one.
 const GAIN_MIN: f64 = 1.1;
 /// If two workers are slower than this in the first half, the trial ends with it, because the second half would only cost time.
 const GAIN_MIN_AT_FIRST: f64 = 0.7;
 /// The least and the largest time for which a verdict holds, in nanoseconds.
-const HOLDS_NS_MIN: u64 = 4_000_000;
+const HOLDS_NS_MIN: u64 = 16_000_000;
 const HOLDS_NS_MAX: u64 = 1_000_000_000;
 
 /// A trial: this worker has given short work to another worker, and measures whether that helps.
