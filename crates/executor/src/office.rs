@@ -57,7 +57,7 @@ pub(crate) struct Inbox {
     pub(crate) thread: Option<Thread>,
     /// Workers that wait for stages.
     pub(crate) thieves: Vec<u16>,
-    /// The worker that asks for all stages of this worker, because its trial was in vain (see [`crate::core::Trial`]).
+    /// The worker that asks for all stages of this worker, because its trial was in vain (see [`crate::scheduler::trial`]).
     pub(crate) gathers: Option<u16>,
     /// Stages that another worker has given to this worker. All of their records are in this inbox.
     pub(crate) arrivals: Vec<u16>,
