@@ -11,8 +11,8 @@
 //! search. Otherwise the asker searches the graph.
 //!
 //! *No cycle is missed.* An asker that adds an edge writes the number of its edges with `SeqCst`, and all askers read these numbers with
-//! `SeqCst`. The writes of all edges of a cycle are therefore in a single order, and the asker with the last of them sees all others. Edges of a closed cycle
-//! stay, so the search finds a path along them.
+//! `SeqCst`. The writes of all edges of a cycle are therefore in a single order, and the asker with the last of them sees all others. Edges
+//! of a closed cycle stay, so the search finds a path along them.
 //!
 //! *No cycle is invented.* A search reads the edges of different actors at different times. An asker that has found a cycle therefore reads
 //! all edges of the cycle a second time. An edge that was read twice existed in between. All first readings come before all second ones.

@@ -2,11 +2,12 @@
 //!
 //! With messages of a microsecond, two workers do nearly twice as much as one. With shorter ones that depends on how many of them cross
 //! between the two workers, and on the memory that they share. Short work therefore stays on one worker at first: a worker adopts the stages
-//! of idle workers, and shares its work only if much of it waits, or some of it for long. A worker that has done all of the work gives a part of it to an idle worker,
-//! and compares the speed of both with its own speed before. If the trial was in vain, it asks for all stages of the other worker, and
-//! keeps its short work to itself for a while. Otherwise both workers keep their stages apart for a while: neither adopts stages of the
-//! other one when that is idle for a moment. The verdict holds for 16 ms at first, and 4 times as long whenever the next trial confirms it,
-//! up to 1 s.
+//! of idle workers, and shares its work only if much of it waits, or some of it for long. A worker that has done all of the work then gives
+//! a part of it to an idle worker, and compares the speed of both with its own speed before.
+//!
+//! If the trial was in vain, it asks for all stages of the other worker, and keeps its short work to itself for a while. Otherwise both
+//! workers keep their stages apart for a while: neither adopts stages of the other one when that is idle for a moment. The verdict holds for
+//! 16 ms at first, and 4 times as long whenever the next trial confirms it, up to 1 s.
 
 use std::sync::atomic::Ordering::Relaxed;
 
