@@ -244,8 +244,10 @@ mod tests {
     #[test]
     fn a_trial_is_judged_by_the_speed_of_both_workers() {
         let verdict = |in_vain| Some(Verdict { in_vain, holds_ns: HOLDS_NS_MIN });
-        assert_eq!(judge(9_000, 9_000), [None, verdict(true)]);
-        assert_eq!(judge(9_000, 18_000), [None, verdict(false)], "cold caches");
-        assert_eq!(judge(5_000, 18_000), [verdict(true); 2], "much slower");
+        // The messages of 50 ns that one worker handles in a half, in percent.
+        let judge = |first, second| judge(HALF_NS / 50 * first / 100, HALF_NS / 50 * second / 100);
+        assert_eq!(judge(90, 90), [None, verdict(true)]);
+        assert_eq!(judge(90, 180), [None, verdict(false)], "cold caches");
+        assert_eq!(judge(50, 180), [verdict(true); 2], "much slower");
     }
 }
