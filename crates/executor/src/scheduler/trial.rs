@@ -19,7 +19,7 @@ use crate::worker::Worker;
 pub(crate) const SHORT_NS: u64 = 600;
 /// The time of half a trial in nanoseconds. In the first half, the other worker fetches the actors into its caches. The verdict comes from
 /// the second half.
-const HALF_NS: u64 = 300_000;
+const HALF_NS: u64 = 75_000;
 /// The least speed of two workers in a trial that was not in vain, as a multiple of the speed of one.
 const GAIN_MIN: f64 = 1.1;
 /// If two workers are slower than this in the first half, the trial ends with it, because the second half would only cost time.
@@ -104,7 +104,7 @@ impl Worker {
         let core = unsafe { self.core() };
         if core.trial.is_none() && does_all(self.idle_share_of(self.id, now_ns), self.idle_share_of(worker, now_ns)) {
             // Longer than the trial, which ends at a look at the clock.
-            let apart_until_ns = now_ns + 4 * HALF_NS;
+            let apart_until_ns = now_ns + 16 * HALF_NS;
             core.trial = Some(Trial {
                 worker,
                 since_ns: now_ns,
@@ -144,7 +144,7 @@ impl Worker {
         let core = unsafe { self.core() };
         let Some(mut trial) = core.trial.take() else { return };
         let ns = now_ns.saturating_sub(trial.since_ns);
-        if ns < HALF_NS / 4 {
+        if ns < HALF_NS {
             core.trial = Some(trial);
             return;
         }
@@ -175,7 +175,7 @@ impl Worker {
 
     /// Notes that this worker was idle for `ns` nanoseconds. A trial in which it had nothing to do for so long tells nothing.
     pub(crate) fn note_rest(&self, ns: u64) {
-        if ns < HALF_NS / 4 {
+        if ns < HALF_NS {
             return;
         }
         // SAFETY: in RUNTIME; short borrow.
