@@ -76,7 +76,8 @@ pub(crate) const BOUNDED: u16 = 0x8000;
 pub(crate) const CELL_HEADER_BYTES: usize = size_of::<Cell>();
 const _: () = assert!(CELL_HEADER_BYTES <= 32);
 
-/// What few actors need, allocated at first use, in cache lines of its own: another worker may run the actor of the next one.
+/// The part of a cell that few actors need. It is allocated at first use, and has cache lines of its own: another worker may run the actor
+/// that the next one belongs to.
 #[repr(align(64))]
 pub(crate) struct Cold {
     /// The future of a suspended handler; borrows the state.

@@ -296,7 +296,7 @@ mod tests {
     fn neighbours_in_memory_are_of_one_stage_and_no_cell_is_given_twice() {
         let mut all = HashSet::new();
         let chunk_cells = CHUNK_BYTES / cell_bytes(CLASS);
-        // What a nursery has left goes to the next one.
+        // The unused cells of a nursery go to the next one.
         for _ in 0..3 {
             let mut nursery = Nursery::new();
             let mut of_stage = [const { Vec::new() }; 3];

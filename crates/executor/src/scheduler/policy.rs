@@ -134,7 +134,7 @@ pub(crate) fn takes_turns(gulps: u64, messages: u64) -> bool {
 /// which it first looks for an answer, about half of that of a hand-over.
 const FIT_ON_ONE: f64 = 0.7;
 
-/// What a worker knows of itself and of an idle worker that it is about to send to.
+/// A worker and an idle worker that it is about to send to, as the first one sees them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
     pub(crate) idle: Idle,
