@@ -57,7 +57,7 @@ use crate::record::{HEAD_BYTES, Record};
 use crate::run::Stop;
 use crate::scheduler::policy::{self, Backlog, Idle, Pair};
 use crate::scheduler::trial;
-use crate::segment::{COPY_BYTES_MAX, Chain, Segment};
+use crate::segment::{Chain, Segment, copy_bytes_max};
 use crate::signal::Signal;
 use crate::timers::TimerOp;
 use crate::worker::Worker;
@@ -389,10 +389,14 @@ impl Worker {
             // Without accounts, this worker cannot tell whether a source has sent the chain.
             office.standing.note_source();
         }
+        let queued_bytes = inbox.queued_bytes as usize;
         let lane = inbox.lane(Lane::Normal);
         let mut chain = chain;
         // A few records are copied where there is room; else the segment goes over as it is, warm in this core's cache.
-        if !lane.is_empty() && chain.bytes <= COPY_BYTES_MAX && chain.first == chain.last && lane.room() >= chain.bytes
+        if !lane.is_empty()
+            && chain.first == chain.last
+            && lane.room() >= chain.bytes
+            && chain.bytes <= copy_bytes_max(lane.bytes + queued_bytes)
         {
             // SAFETY: whole records, which are moved.
             unsafe { lane.push_bytes(Segment::body(chain.first), chain.bytes, None) };
@@ -713,6 +717,8 @@ impl Worker {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use super::RECORD_BYTES;
+    use crate::segment::SEGMENT_BYTES;
     use crate::*;
 
     struct Sender(Address<Receiver>);
@@ -775,6 +781,45 @@ mod tests {
         assert_eq!(*got.lock().unwrap(), (0..=20).collect::<Vec<u8>>());
         assert!(worker.pool.len() <= 2, "{} segments", worker.pool.len());
         system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+    }
+
+    #[test]
+    fn small_hand_overs_to_a_worker_with_a_long_queue_share_segments() {
+        /// 2 KiB of records each, more than is copied behind a short queue.
+        const HAND_OVERS: usize = 200;
+        for takes in [false, true] {
+            let stealing = Stealing::None;
+            let config = Config { workers: 2, stages: 2, stealing, simulated: Some(0), ..Config::new() };
+            let system = SystemCore::start(config).unwrap();
+            let [near, far] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
+            let got = Arc::default();
+            let receiver = system.spawn(Receiver(Arc::clone(&got)), StageChoice::At(0), Number(0)).ok().unwrap();
+            let sender = system.spawn(Sender(receiver), StageChoice::At(1), Number(1)).ok().unwrap();
+            system.run_until_idle();
+            for _ in 0..HAND_OVERS {
+                (0..2048 / RECORD_BYTES).for_each(|_| sender.send(Number(2)));
+                far.enter(|| {
+                    far.turn(u64::MAX);
+                    far.flush();
+                });
+                if takes {
+                    near.enter(|| near.take_mail());
+                }
+            }
+            let mut segment =
+                if takes { near.logs[0].first.get().cast_const() } else { near.office().lock().first_segment() };
+            let mut segments = 0;
+            while !segment.is_null() {
+                segments += 1;
+                // SAFETY: nobody runs the worker meanwhile.
+                segment = unsafe { (*segment).next };
+            }
+            let waiting = HAND_OVERS * 2048;
+            assert!(segments <= waiting / (SEGMENT_BYTES / 2) + 34, "{segments} segments, takes: {takes}");
+            system.run_until_idle();
+            assert_eq!(got.lock().unwrap().len(), HAND_OVERS * (2048 / RECORD_BYTES as usize) + 2);
+            system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+        }
     }
 
     #[test]

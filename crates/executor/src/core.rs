@@ -116,6 +116,8 @@ pub(crate) struct Mail {
     bytes: u64,
     /// The bytes of all batches that were ever noted.
     noted: u64,
+    /// What they were when the queue was short the last time.
+    noted_when_short: u64,
 }
 
 impl Mail {
@@ -141,6 +143,7 @@ impl Mail {
         self.shift(bytes);
         self.batches.push_front((run + bytes, bytes));
         self.bytes += bytes;
+        self.noted_when_short = self.noted_when_short.saturating_sub(bytes);
     }
 
     /// So many bytes that nobody has sent were put before all others.
@@ -172,10 +175,22 @@ impl Mail {
         self.noted.saturating_sub(self.bytes)
     }
 
+    /// Returns the bytes of a queue of `queued` bytes that the worker's own actors have made. Since the queue was short the last time, as
+    /// many others have come with mail, or were sent by the actors that have handled it.
+    pub(crate) fn made(&mut self, queued: u64) -> u64 {
+        /// A queue with fewer bytes is short.
+        const SHORT: u64 = 64 * 1024;
+        if queued < SHORT {
+            self.noted_when_short = self.noted;
+        }
+        queued.saturating_sub(self.noted - self.noted_when_short)
+    }
+
     /// Forgets what waits. It is noted again by the thread that goes on with it.
     pub(crate) fn clear(&mut self) {
         self.batches.clear();
         self.noted = self.run();
+        self.noted_when_short = self.noted_when_short.min(self.noted);
         self.bytes = 0;
     }
 }

@@ -143,12 +143,19 @@ impl SystemCore {
             } else if !office.is_pressed() || office.admits(bytes) {
                 return;
             }
+            self.sources.note(self.now_ns());
             let _waiting = office.standing.note_waiting();
             // The wait is bounded, because the stage may move to another worker.
             drop(
                 office.relieved.wait_timeout(inbox, Duration::from_millis(10)).unwrap_or_else(PoisonError::into_inner),
             );
         }
+    }
+
+    /// Notes that a source is slowed down for `worker`.
+    pub(crate) fn note_source(&self, worker: u16) {
+        self.offices[usize::from(worker)].standing.note_source();
+        self.sources.note(self.now_ns());
     }
 
     /// Whether messages to `stage` pile up. The caller slows down a sender if they do.
@@ -160,7 +167,7 @@ impl SystemCore {
         let pressed = self.pressed_by(worker.load(Ordering::Relaxed), stage);
         if let Some(pressed) = pressed {
             // The sender may be a source, like one that is muted. Its backlog is no standing one.
-            self.offices[usize::from(pressed)].standing.note_source();
+            self.note_source(pressed);
         }
         pressed.is_some()
     }
@@ -177,7 +184,7 @@ impl SystemCore {
         let admits = office.admits(bytes);
         if !admits {
             // The sender may be a source, like one that is muted. Its backlog is no standing one.
-            office.standing.note_source();
+            self.note_source(pressed);
         }
         admits
     }

@@ -29,7 +29,8 @@ use crate::worker::Worker;
 pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
 /// A worker whose mail from others takes longer than this is pressed, if that mail has at least `PRESSED_RECORDS_MIN` records.
 const PRESSED_NS: u64 = 2_000_000;
-const PRESSED_RECORDS_MIN: u64 = 256;
+/// With few records, others that send to the worker wait little even if each of them takes milliseconds.
+const PRESSED_RECORDS_MIN: u64 = 64;
 
 /// A worker that was pressed is relieved below 3/4 of the bound. A muted source costs the cores of its own worker and of the workers between
 /// them, and its receiver is to have work until the source's next messages arrive.
@@ -82,8 +83,10 @@ impl Worker {
     ///
     /// What counts is what others have sent here and what is put aside for muted stages; and only where that is more
     /// than what this worker's own actors have put before themselves. To slow others down would not help against the
-    /// latter: a tree of a million actors that two workers build together is no flood. So memory is bounded by twice
-    /// what the worker makes itself, or by the high-water mark.
+    /// latter: a tree of a million actors that two workers build together is no flood. For the bound of 2 MiB, only those
+    /// of its own messages count that its actors have *made*: they were sent beyond the mail that has come. Messages that
+    /// are passed on within the worker are not made by it, and if they raised the bound, each round would double a flood.
+    /// So memory is bounded by twice what the worker makes itself, or by the high-water mark.
     pub(crate) fn weigh(&self) {
         let office = self.office();
         let (mail, own) = self.queued_mail();
@@ -97,7 +100,9 @@ impl Worker {
         let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());
         let muted: u64 = muted.map(|hold| hold.bytes() as u64).sum();
         let sent = mail + inbox_bytes + muted;
-        let own = own + core.starts.bytes();
+        let starts = core.starts.bytes();
+        let made = core.mail.made(mail + own).min(own) + starts;
+        let own = own + starts;
         // Mail that was put aside for muted stages is not run yet. What was noted once is never taken back.
         let noted = office.mail_run.load(Ordering::Relaxed);
         let mail_run = core.mail.run().saturating_sub(muted).max(noted);
@@ -106,28 +111,34 @@ impl Worker {
             // A source was admitted, and the worker has not yet run twice as much.
             office.standing.note_source();
         }
-        let look = Look { pressed: office.is_pressed(), mail: sent, run: mail_run, now_ns: self.system.now_ns() };
+        let look = Look {
+            pressed: office.is_pressed(),
+            mail: sent,
+            run: mail_run,
+            now_ns: self.system.now_ns(),
+            source_ns: self.system.sources.last_ns(),
+        };
         office.standing.look(&mut core.turnover, look);
-        let at_ease = |load, sent| load == Load::Low || sent < own / 2;
+        let at_ease = |load, sent, own| load == Load::Low || sent < own / 2;
         let coming = mail + inbox_bytes;
         // Relaxed: who looks at it looks again.
         let average_ns = core.slow_pace.average_ns();
-        let held_up = at_ease(office.loads(coming, average_ns).pressed, coming);
+        let held_up = at_ease(office.loads(coming, average_ns).pressed, coming, own);
         // The flag is read before it is written, because senders to this worker read the flags in the same cache line.
         if office.held_up.load(Ordering::Relaxed) != held_up {
             office.held_up.store(held_up, Ordering::Relaxed);
         }
-        let raise = |flag: &AtomicBool, load, sent| {
+        let raise = |flag: &AtomicBool, load, own| {
             if load == Load::High && sent >= own {
                 office.press();
                 flag.store(true, Ordering::Relaxed);
                 return false;
             }
             // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
-            at_ease(load, sent) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
+            at_ease(load, sent, own) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
         };
         let loads = office.loads(sent, average_ns);
-        if raise(&office.overloaded, loads.overloaded, sent) | raise(&office.pressed, loads.pressed, sent) {
+        if raise(&office.overloaded, loads.overloaded, made) | raise(&office.pressed, loads.pressed, own) {
             self.relieve(office);
         }
     }
@@ -278,7 +289,7 @@ impl Worker {
         office.muted_on_me.store(true, Ordering::SeqCst);
         let pressed = source && office.is_pressed();
         if pressed {
-            office.standing.note_source();
+            self.system.note_source(receiver);
         }
         self.system.full[target as usize].is_full() || pressed
     }

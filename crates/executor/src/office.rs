@@ -49,8 +49,8 @@ pub(crate) struct Inbox {
     /// The number of times that stages have left this worker: see [`crate::route`].
     pub(crate) departures: u64,
     normal: Chain,
-    /// Bytes of the normal lane that came by theft: nobody has sent them here.
-    pub(crate) loot_bytes: usize,
+    /// Bytes of the normal lane that came with stages, and that the actors of their last worker had sent: nobody has sent them here.
+    pub(crate) own_bytes: usize,
     pub(crate) signal: Arc<Signal>,
     /// The system lane and the urgent lane.
     upper: [Chain; 2],
@@ -80,7 +80,7 @@ impl Inbox {
 
     /// Bytes of normal mail that others have sent.
     pub(crate) fn sent_bytes(&self) -> u64 {
-        (self.normal.bytes - self.loot_bytes) as u64
+        (self.normal.bytes - self.own_bytes) as u64
     }
 
     pub(crate) fn lane(&mut self, lane: Lane) -> &mut Chain {
@@ -124,7 +124,7 @@ impl Inbox {
 
     /// Takes all three lanes, by rank.
     pub(crate) fn take_lanes(&mut self) -> [Chain; 3] {
-        self.loot_bytes = 0;
+        self.own_bytes = 0;
         [Lane::System, Lane::Urgent, Lane::Normal].map(|lane| self.lane(lane).take())
     }
 }
@@ -303,7 +303,7 @@ impl Office {
                 queued_bytes: 0,
                 departures: 0,
                 normal: Chain::new(),
-                loot_bytes: 0,
+                own_bytes: 0,
                 signal: Arc::default(),
                 upper: [const { Chain::new() }; 2],
                 thread: None,

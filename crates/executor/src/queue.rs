@@ -12,7 +12,7 @@ use crate::address::Lane;
 use crate::cell::Cell;
 use crate::record::{Op, Record};
 use crate::resident::Undelivered;
-use crate::segment::{COPY_BYTES_MAX, Chain, Segment, for_each_between};
+use crate::segment::{Chain, Segment, copy_bytes_max, for_each_between};
 use crate::worker::Worker;
 
 /// A place in a list of segments: the rest of one, then those behind it.
@@ -194,7 +194,10 @@ impl Worker {
         let room = Segment::limit(log.last.get()) as usize - tail as usize;
         // SAFETY: the log owns its segments and the chain its own; a copied chain's segments hold no payload any more.
         unsafe {
-            if chain.bytes <= COPY_BYTES_MAX && chain.bytes <= room && chain.first == chain.last {
+            if chain.first == chain.last
+                && chain.bytes <= room
+                && chain.bytes <= copy_bytes_max(self.backlog_bytes() as usize)
+            {
                 ptr::copy_nonoverlapping(Segment::body(chain.first), tail, chain.bytes);
                 log.tail.store(tail.add(chain.bytes), Ordering::Release);
                 chain.bytes = 0;

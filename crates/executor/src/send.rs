@@ -347,7 +347,7 @@ impl Worker {
         let source = self.accounts.borrow_mut().charge(sender, size, pressed);
         let Some(receiver) = pressed else { return };
         if source.is_some() {
-            self.system.offices[usize::from(receiver)].standing.note_source();
+            self.system.note_source(receiver);
             self.request_mute(MuteRequest { sender, receiver, target, source });
         }
         if self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed) {
@@ -639,7 +639,7 @@ mod tests {
         let office = &system.offices[0];
         let mut turnover = Turnover::default();
         let mut bound = |run| {
-            office.standing.look(&mut turnover, Look { pressed: true, mail: 1_000, run, now_ns: 0 });
+            office.standing.look(&mut turnover, Look { pressed: true, mail: 1_000, run, now_ns: 0, source_ns: 0 });
             office.standing.raised(10)
         };
         assert_eq!([0, 1_000].map(&mut bound), [10, 3_000]);

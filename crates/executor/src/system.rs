@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::address::{Address, RawAddress};
 use crate::backpressure::relays::Relays;
+use crate::backpressure::standing::Sources;
 use crate::cell::Cell;
 use crate::config::{Config, StageChoice, limits};
 use crate::core::Core;
@@ -74,6 +75,7 @@ pub struct SystemCore {
     pub(crate) full: Box<[Fullness]>,
     /// Which stages pass on what they get to an overloaded worker.
     pub(crate) relays: Relays,
+    pub(crate) sources: Sources,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
     pub(crate) lookout: Lookout,
@@ -232,6 +234,7 @@ impl SystemCore {
                 })
                 .collect(),
             full: (0..stages).map(|_| Fullness::default()).collect(),
+            sources: Sources::default(),
             relays: Relays::new(stages),
             clock: if config.simulated.is_some() {
                 Clock::Virtual(AtomicU64::new(0))

@@ -172,7 +172,11 @@ impl Worker {
         let thief = given.thief;
         // All messages that were sent before the move are handed over before the stages (I2).
         self.flush();
+        let (mail, own) = self.queued_mail();
         let mut loot = self.extract(|stage| given.contains(stage));
+        let looted = loot[Lane::Normal as usize].bytes as u128;
+        // The parts of what was taken out are those of the whole queue. A backlog that others have sent here thus remains one.
+        let own = (looted * u128::from(own) / u128::from((mail + own).max(1))) as usize;
         let mut attempts = 0;
         let (mut mine, mut theirs) = loop {
             let mine = self.office().lock();
@@ -206,7 +210,7 @@ impl Worker {
         self.note_arrivals(&arrivals);
         mine.departures += 1;
         mine.queued_bytes = 0;
-        self.hand_over(&given, loot, &mut theirs, mine.departures);
+        self.hand_over(&given, (loot, own), &mut theirs, mine.departures);
         drop(mine);
         self.system.arrived(&self.system.offices[thief as usize], theirs, thief);
         let sent = sent.min(kept[Lane::Normal as usize].bytes as u64);
@@ -216,8 +220,9 @@ impl Worker {
         true
     }
 
-    /// Moves the stages and their records to the thief, whose inbox and the own one are locked.
-    fn hand_over(&self, given: &StageSet, loot: [Chain; 3], theirs: &mut Inbox, departures: u64) {
+    /// Moves the stages and their records to the thief, whose inbox and the own one are locked. The worker's own actors have sent `own` bytes
+    /// of the records.
+    fn hand_over(&self, given: &StageSet, (loot, own): ([Chain; 3], usize), theirs: &mut Inbox, departures: u64) {
         let mut records = 0;
         for chain in &loot {
             chain.for_each(|_| records += 1);
@@ -226,7 +231,7 @@ impl Worker {
         self.ledger.messages_stolen.add(records);
         self.ledger.stages_stolen.add(given.len());
         let thief = given.thief;
-        theirs.loot_bytes += loot[Lane::Normal as usize].bytes;
+        theirs.own_bytes += own;
         for (lane, chain) in [Lane::System, Lane::Urgent, Lane::Normal].into_iter().zip(loot) {
             if lane != Lane::Normal && !chain.is_empty() {
                 theirs.signal.raise(Signal::LANES);

@@ -334,6 +334,29 @@ fn pipeline(producer_stage: u16) {
     system.shutdown().unwrap();
 }
 
+#[test]
+fn a_flood_that_is_passed_on_within_the_slow_worker_stays_bounded() {
+    finishes(|| {
+        let system = pinned(2);
+        let flow = InFlight::default();
+        let handled: Arc<AtomicU64> = Arc::default();
+        let end = Consumer { work_us: 2, flow: flow.clone(), next: 0, handled: Arc::clone(&handled), to: None };
+        // All on worker 0. What is passed on is no backlog that the worker makes itself.
+        let mut to = system.spawn_with(on_stage(0), end);
+        for stage in [2, 4, 6] {
+            let next = Some((to, flow.clone()));
+            let relay = Consumer { work_us: 0, flow: flow.clone(), next: 0, handled: Arc::default(), to: next };
+            to = system.spawn_with(on_stage(stage), relay);
+        }
+        let producer = Producer { to, flow: flow.clone(), next: 0, end: 1_000_000, batch: 100, stop: Arc::default() };
+        system.spawn_with(on_stage(1), producer).tell(Produce);
+        system.run_until_idle();
+        assert_eq!(handled.load(Ordering::Relaxed), 1_000_000);
+        assert!(flow.peak() < BOUND, "{} messages at one time", flow.peak());
+        system.shutdown().unwrap();
+    });
+}
+
 /// Sends an item at each tick of a timer.
 struct Ticker {
     to: ActorRef<Adder>,

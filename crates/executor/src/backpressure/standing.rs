@@ -6,6 +6,9 @@
 //! source, one turnover is passed over, because the source has sent a part of what waits. A program with a fixed number of messages thus
 //! pays for accounts during a few turnovers.
 //!
+//! A source that is slowed down is a sign for all workers of the system ([`Sources`]), because its messages may be passed on over any
+//! number of them, and only one of these slows it down.
+//!
 //! A source that comes later is slowed down when the backlog has become [`TIMES_STANDING`] times as large. A source too slow to be found
 //! within a turnover is found later, because turnovers become longer and sources owe more in longer ones. The bounds fall when the backlog
 //! is small for [`SHRUNK_NS`].
@@ -68,6 +71,27 @@ impl Standing {
     }
 }
 
+/// The time at which a source was slowed down last, anywhere in the system, in nanoseconds of the system's clock.
+#[derive(Default)]
+pub(crate) struct Sources(AtomicU64);
+
+impl Sources {
+    /// Notes that a source is slowed down now.
+    pub(crate) fn note(&self, now_ns: u64) {
+        /// 1 ms. The time is not written more often, because all workers read it.
+        const GRAIN_NS: u64 = 1_000_000;
+        // Relaxed: no other data depends on the time.
+        if self.0.load(Ordering::Relaxed) + GRAIN_NS < now_ns {
+            self.0.store(now_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the time that was noted last.
+    pub(crate) fn last_ns(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// What a worker sees of its backlog.
 #[derive(Clone, Copy)]
 pub(crate) struct Look {
@@ -78,6 +102,8 @@ pub(crate) struct Look {
     pub(crate) run: u64,
     /// Nanoseconds of the system's clock.
     pub(crate) now_ns: u64,
+    /// What [`Sources::last_ns`] returns.
+    pub(crate) source_ns: u64,
 }
 
 /// The turnovers of a worker's mail.
@@ -88,6 +114,8 @@ pub(crate) struct Turnover {
     pressed: Option<(u64, Option<u64>)>,
     /// Since when the backlog has been small, and the largest one since then.
     small: (u64, u64),
+    /// The last `source_ns` that was seen.
+    source_ns: u64,
 }
 
 impl Turnover {
@@ -95,6 +123,7 @@ impl Turnover {
     fn look(&mut self, standing: u64, found: bool, look: Look) -> u64 {
         let Look { pressed, mail, run, .. } = look;
         let standing = self.shrunk(standing, look);
+        let found = found | (std::mem::replace(&mut self.source_ns, look.source_ns) != look.source_ns);
         if !pressed {
             self.pressed = None;
             return standing;
@@ -147,12 +176,14 @@ mod tests {
         standing: Standing,
         turnover: Turnover,
         now_ns: u64,
+        sources: Sources,
     }
 
     impl Looks {
         /// Looks with `mail` bytes that wait, after `run` bytes were run. Returns the bound that was 10.
         fn look(&mut self, pressed: bool, mail: u64, run: u64) -> u64 {
-            self.standing.look(&mut self.turnover, Look { pressed, mail, run, now_ns: self.now_ns });
+            let look = Look { pressed, mail, run, now_ns: self.now_ns, source_ns: self.sources.last_ns() };
+            self.standing.look(&mut self.turnover, look);
             self.standing.raised(10)
         }
     }
@@ -176,6 +207,17 @@ mod tests {
         assert_eq!(looks.look(true, 300, 100_000), 10);
         assert_eq!(looks.look(true, 300, 100_299), 10);
         assert_eq!(looks.look(true, 300, 100_300), 900);
+    }
+
+    #[test]
+    fn a_source_that_another_worker_slows_down_is_a_sign() {
+        let mut looks = Looks::default();
+        assert_eq!(looks.look(true, 1_000, 0), 10);
+        looks.sources.note(2_000_000);
+        assert_eq!(looks.look(true, 1_000, 1_000), 10);
+        // The turnover that has begun with the sign is passed over.
+        assert_eq!(looks.look(true, 1_000, 2_000), 10);
+        assert_eq!(looks.look(true, 1_000, 3_000), 3_000);
     }
 
     #[test]
