@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse_executor::{
-    AwayCx, Control, ControlCx, Crash, Cx, Envelope, SystemCore, TimerKey, Undelivered, with_current_system,
+    AwayCx, Control, ControlCx, Crash, Cx, Envelope, Payload, SystemCore, TimerKey, Undelivered, with_current_system,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -169,7 +169,7 @@ struct Issue<A: Actor> {
 impl<A: Actor> Issue<A> {
     fn make(&mut self) -> Result<A, WireError> {
         let made = catch_unwind(AssertUnwindSafe(&mut self.factory));
-        made.map_err(|panic| WireError::new(Crash::Panic(panic).describe()))
+        made.map_err(|panic| WireError::new(Crash::Panic(panic.into()).describe()))
     }
 }
 
@@ -313,9 +313,9 @@ impl<A: Portable> Kin for Issue<A> {
     fn decide(&mut self, crash: u64, decision: Decision<()>) -> Result<(), Crash> {
         let Some(child) = self.child else { return Ok(()) };
         let decision = match decision {
-            Decision::Restart(()) => {
-                Decision::Restart(catch_unwind(AssertUnwindSafe(&mut self.factory)).map_err(Crash::Panic)?)
-            }
+            Decision::Restart(()) => Decision::Restart(
+                catch_unwind(AssertUnwindSafe(&mut self.factory)).map_err(|panic| Crash::Panic(panic.into()))?,
+            ),
             Decision::Resume => Decision::Resume,
             Decision::GiveUp => Decision::GiveUp,
             Decision::Dismiss => Decision::Dismiss,
@@ -382,7 +382,7 @@ impl Handler<ChildReport> for Supervisor {
             return;
         }
         match news {
-            News::Panicked(_, text) => self.child_crashed(key, Crash::Panic(Box::new(text)), ctx),
+            News::Panicked(_, text) => self.child_crashed(key, Crash::Panic(Payload::new(text)), ctx),
             News::Failed(_, text) => self.child_crashed(key, Crash::Error(Box::new(CrashThere(text))), ctx),
             News::NotStarted(why) => {
                 if let Some(abroad) = self.abroad(key) {

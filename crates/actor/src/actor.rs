@@ -2,11 +2,11 @@
 
 use std::any::type_name;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use playhouse_executor::{
     AwayCx, Control, ControlCx, Crash, Cx, Ending, Lane, MailKind, Port, RawAddress, Resident, SystemCore, Undelivered,
+    contained,
 };
 use serde::{Deserialize, Serialize};
 
@@ -226,14 +226,12 @@ impl<A: Actor> Resident for Life<A> {
         };
         let _tell = TellOthers { extra, id, reason };
         if calm {
-            let hook = catch_unwind(AssertUnwindSafe(|| Context::with(cx, |ctx| self.actor.stopped(ctx))));
+            contained(|| Context::with(cx, |ctx| self.actor.stopped(ctx)));
             // What the hook has started ends with the actor.
             if let Some(extra) = cx.extra_if_any() {
-                cancel_all(std::mem::take(&mut extra.timers));
-                extra.idle.take().into_iter().for_each(Idle::cancel);
-            }
-            if let Err(panic) = hook {
-                resume_unwind(panic);
+                let (timers, idle) = (std::mem::take(&mut extra.timers), extra.idle.take());
+                cancel_all(timers);
+                contained(|| idle.into_iter().for_each(Idle::cancel));
             }
         }
     }
@@ -263,12 +261,11 @@ impl<A: Actor> Drop for TellOthers<A> {
     fn drop(&mut self) {
         let Some(extra) = self.extra.take() else { return };
         let Extra { name, watchers, child, timers, idle, .. } = *extra;
-        tell_watchers(watchers, self.id, name, &self.reason);
-        if let Some(child) = child {
-            child.ended();
-        }
+        // Each step is taken even if another one panics: a full mailbox calls the hook for dead letters, and timers own messages.
+        contained(|| tell_watchers(watchers, self.id, name, &self.reason));
+        contained(|| child.map(|child| child.ended()));
         cancel_all(timers);
-        idle.into_iter().for_each(Idle::cancel);
+        contained(|| idle.into_iter().for_each(Idle::cancel));
     }
 }
 

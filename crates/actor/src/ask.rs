@@ -7,7 +7,7 @@ use std::task::{Context as PollContext, Poll, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use playhouse_executor::{Address, Sleeper, SystemCore, TimerKey, Undelivered};
+use playhouse_executor::{Address, Sleeper, SystemCore, TimerKey, Undelivered, contained};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Life};
@@ -188,7 +188,8 @@ impl<R> Slot<R> {
         };
         match asker {
             Some(Asker::Handler(sleeper)) => sleeper.wake(),
-            Some(Asker::Task(waker)) => waker.wake(),
+            // The waker is that of whatever polls the ask. If it panics, the actor that answers has no part in that.
+            Some(Asker::Task(waker)) => contained(|| waker.wake()).unwrap_or(()),
             None => {}
         }
         if let Some(thread) = thread {
@@ -561,9 +562,22 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
                 (self.slot, self.waiting) = (None, None);
                 return Poll::Ready(answer);
             }
-            match &mut state.asker {
-                Some(Asker::Task(waker)) => waker.clone_from(cx.waker()),
-                other => *other = Some(Asker::Task(cx.waker().clone())),
+            let is_known = matches!(&state.asker, Some(Asker::Task(waker)) if waker.will_wake(cx.waker()));
+            if !is_known {
+                // A waker may call any code when it is cloned or dropped. This is done without the lock, and then the answer is looked for
+                // again.
+                drop(state);
+                let waker = cx.waker().clone();
+                state = slot.lock();
+                if let Some(answer) = state.progress.take() {
+                    drop(state);
+                    drop(waker);
+                    (self.slot, self.waiting) = (None, None);
+                    return Poll::Ready(answer);
+                }
+                let former = state.asker.replace(Asker::Task(waker));
+                drop(state);
+                drop(former);
             }
         }
         if let Some(Sent { timed, waiting, .. }) = sent {

@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU64;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_executor::{Came, Handling, MailKind, Observer, RawAddress, SystemCore};
+use playhouse_executor::{Came, Handling, MailKind, Observer, RawAddress, SystemCore, contained};
 use rustc_hash::FxHashMap;
 
 use crate::actor::ActorId;
@@ -109,7 +108,7 @@ impl Observing {
         let hooks = lock(&self.slow_hooks).clone();
         for hook in hooks {
             // It is the user's code, on a thread of the runtime.
-            let _ = catch_unwind(AssertUnwindSafe(|| hook(&slow)));
+            contained(|| hook(&slow));
         }
     }
 

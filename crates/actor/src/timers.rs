@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_executor::{Address, TimerKey, with_current_system};
+use playhouse_executor::{Address, TimerKey, contained, with_current_system};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Life};
@@ -169,7 +169,8 @@ pub(crate) fn cancel_all(timers: Timers) {
     with_current_system(|system| {
         if let Some(system) = system {
             for timer in timers.into_values() {
-                system.cancel_timer(timer.key);
+                // The drop of the timer's message may panic, and the other timers are cancelled all the same.
+                contained(|| system.cancel_timer(timer.key));
             }
         }
     });

@@ -150,6 +150,7 @@ impl Worker {
         self.nested_since_ns.set(0);
         self.newborns.forget();
         seam(2_000);
+        self.drop_cancelled();
         self.flush();
         self.system.wake_called(policy::WAKES);
         self.write_out_in_time();
@@ -429,9 +430,9 @@ impl Worker {
     /// Posts each record to the present worker of its stage, because stages have moved.
     #[cold]
     fn reroute(&self, mut chain: Chain) {
-        // SAFETY: the chain owns whole records; each is handed over or bounced once.
+        // SAFETY: the chain owns whole records; each is handed over once.
         chain.for_each(|record| unsafe {
-            self.system.post_or_bounce(Lane::Normal, record);
+            self.system.post_moved(Lane::Normal, record);
         });
         chain.bytes = 0;
         // SAFETY: all records were handed over.
@@ -680,11 +681,7 @@ impl Worker {
         let core = unsafe { self.core() };
         match op {
             TimerOp::Start { id, at_ns, task } => core.wheel.start(id, at_ns, task),
-            TimerOp::Cancel { id } => {
-                if core.wheel.cancel(id) {
-                    self.system.open_less();
-                }
-            }
+            TimerOp::Cancel { id } => core.cancelled.extend(core.wheel.cancel(id)),
         }
     }
 
@@ -697,11 +694,13 @@ impl Worker {
         for (id, mut task) in due {
             self.ledger.timers_fired.add(1);
             self.firing.set(true);
-            let again = task();
+            // A task that is done, or has panicked, is dropped in there.
+            let again = self.call_user(move || task().map(|again| (again, task))).flatten();
             self.firing.set(false);
             match again {
-                Some(again) => {
-                    let at_ns = self.system.now_ns() + again.as_nanos() as u64;
+                Some((again, task)) => {
+                    let again_ns = u64::try_from(again.as_nanos()).unwrap_or(u64::MAX);
+                    let at_ns = self.system.now_ns().saturating_add(again_ns).min(u64::MAX / 2);
                     self.apply_timer(TimerOp::Start { id, at_ns, task });
                 }
                 None => self.system.open_less(),
@@ -841,7 +840,7 @@ mod tests {
         near.enter(|| {
             // The flag is raised after the mail is there: not yet.
             near.office().mail.lower();
-            sender.send(Number(2));
+            near.call_user(|| sender.send(Number(2)));
             near.flush();
             assert_eq!(system.counters()[0].adoptions, 1);
             near.gulp(1);

@@ -13,7 +13,8 @@ use crate::scheduler::kinds::Kinds;
 use crate::scheduler::trial::{Trial, Verdict};
 use crate::segment::{Chain, Pool};
 use crate::starts::Starts;
-use crate::timers::Wheel;
+use crate::timers::{TimerTask, Wheel};
+use crate::user_code;
 
 /// Why a stage's messages are put aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,6 +199,8 @@ impl Mail {
 /// Used by the worker's thread in phase RUNTIME, or by the monitor that took it.
 pub(crate) struct Core {
     pub(crate) wheel: Wheel,
+    /// Tasks of cancelled timers, which wait to be dropped: see [`crate::user_code`].
+    pub(crate) cancelled: Vec<TimerTask>,
     pub(crate) next_timer: u64,
     /// Stages put aside. No stage in here is given to a thief.
     pub(crate) holds: BTreeMap<u16, Hold>,
@@ -234,6 +237,7 @@ impl Core {
     pub(crate) fn new(seed: u32) -> Box<Core> {
         Box::new(Core {
             wheel: Wheel::new(),
+            cancelled: Vec::new(),
             next_timer: 0,
             holds: BTreeMap::new(),
             waits_for: Vec::new(),
@@ -289,7 +293,11 @@ impl Core {
 }
 
 impl Drop for Core {
+    /// Drops user code. Called on no worker in RUNTIME, but for one whose thread has ended.
     fn drop(&mut self) {
+        for task in self.wheel.take_all().into_iter().chain(self.cancelled.drain(..)) {
+            user_code::call(|| drop(task));
+        }
         let holds = std::mem::take(&mut self.holds).into_values().flat_map(|hold| hold.lanes);
         for chain in holds.chain([self.starts.take(u64::MAX, None)]) {
             crate::queue::bounce_chain(chain, crate::resident::Undelivered::Shutdown);

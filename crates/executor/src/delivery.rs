@@ -10,8 +10,7 @@ use crate::core::Reason;
 use crate::jitter::seam;
 use crate::muting::Load;
 use crate::office::{Inbox, Office, Presence};
-use crate::record::{Op, Record};
-use crate::resident::Undelivered;
+use crate::record::Record;
 use crate::scheduler::policy::Idle;
 use crate::signal::Signal;
 use crate::system::SystemCore;
@@ -77,9 +76,21 @@ impl SystemCore {
 
     /// Moves the record to the inbox of its stage's worker. False: the system takes no messages, the record was not
     /// moved.
-    pub(crate) fn post(&self, stage: u16, lane: Lane, mut record: NonNull<Record>, size: usize) -> bool {
+    pub(crate) fn post(&self, stage: u16, lane: Lane, record: NonNull<Record>, size: usize) -> bool {
+        self.post_unless(stage, lane, record, size, || self.closed.load(Ordering::Acquire))
+    }
+
+    /// Moves the record to the inbox of its stage's worker, unless `is_closed`. Returns whether the record was moved.
+    fn post_unless(
+        &self,
+        stage: u16,
+        lane: Lane,
+        mut record: NonNull<Record>,
+        size: usize,
+        is_closed: impl Fn() -> bool,
+    ) -> bool {
         self.with_inbox_of(stage, |office, mut inbox, worker| {
-            if self.closed.load(Ordering::Acquire) {
+            if is_closed() {
                 return false;
             }
             // SAFETY: a whole record that the caller gives up.
@@ -95,18 +106,16 @@ impl SystemCore {
         })
     }
 
-    /// Moves the record to the inbox of its stage's worker, or bounces it.
+    /// Moves a record that a worker of the system has taken already to the inbox of its stage's worker. In a system that takes no more
+    /// messages, it waits there for the sweep: a bounce is user code, which the caller cannot call.
     ///
     /// # Safety
     /// A whole record whose payload the caller gives up.
-    pub(crate) unsafe fn post_or_bounce(&self, lane: Lane, record: NonNull<Record>) {
+    pub(crate) unsafe fn post_moved(&self, lane: Lane, record: NonNull<Record>) {
         // SAFETY: by the contract.
         unsafe {
-            if record.as_ref().is_buried() {
-                return;
-            }
-            if !self.post(record.as_ref().stage(), lane, record, record.as_ref().bytes()) {
-                (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Shutdown));
+            if !record.as_ref().is_buried() {
+                self.post_unless(record.as_ref().stage(), lane, record, record.as_ref().bytes(), || false);
             }
         }
     }

@@ -6,7 +6,7 @@
 //! Where things are: [`Address`] and `worker` (the message path), `boundary` (what happens between gulps, and the proof
 //! that order is kept), `rest`, `theft`, `muting`, `knot`, `monitor` (stuck handlers), `office` (what others
 //! see), `delivery`, `segment`, `record`, `cell`,
-//! `slab` (memory), `suspend` (async handlers), `timers`, `simulated`, `deliveries` (one message at a time),
+//! `slab` (memory), `suspend` (async handlers), `timers`, `user_code` (the rule for what a program has written), `simulated`, `deliveries` (one message at a time),
 //! `observed` (who looks on).
 
 mod address;
@@ -57,6 +57,7 @@ mod system;
 mod tenure;
 mod theft;
 mod timers;
+mod user_code;
 mod worker;
 
 pub use address::{Address, Lane, Port, RawAddress, Sends, Spread};
@@ -78,6 +79,7 @@ pub use stats::Counters;
 pub use suspend::Sleeper;
 pub use system::{DeadLetterHook, SystemCore};
 pub use timers::{TimerKey, TimerTask};
+pub use user_code::{Payload, contained, discard};
 
 /// The system whose actor this thread is running, if it is.
 pub fn current_system() -> Option<std::sync::Arc<SystemCore>> {

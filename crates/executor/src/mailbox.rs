@@ -41,7 +41,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -50,6 +49,7 @@ use crate::address::{Lane, RawAddress, Spread};
 use crate::locks::lock;
 use crate::record::{self, CONTINUE, Described, Kept, Outcome, Record};
 use crate::resident::{MailKind, Undelivered};
+use crate::user_code::contained;
 
 /// What happens to a message that finds its receiver's mailbox full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -208,7 +208,7 @@ impl Shelf {
         let Some(mut content) = self.take() else { return false };
         // A panic in here is reported by the panic hook: it is none of the sender's, whose message is let in.
         // SAFETY: a whole record, consumed once.
-        let _ = catch_unwind(AssertUnwindSafe(|| unsafe { record::bounce(content.record(), Undelivered::Full) }));
+        contained(|| unsafe { record::bounce(content.record(), Undelivered::Full) });
         true
     }
 }

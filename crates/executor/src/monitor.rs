@@ -117,7 +117,7 @@ impl Worker {
             if !taken.is_null() && *taken != tail {
                 // SAFETY: `[taken, tail)` are whole records of the last segment, moved out once.
                 unsafe {
-                    for_each_between(*taken, tail, &mut |record| self.system.post_or_bounce(Lane::Normal, record));
+                    for_each_between(*taken, tail, &mut |record| self.system.post_moved(Lane::Normal, record));
                 }
                 *taken = tail;
             }
@@ -261,7 +261,7 @@ impl Worker {
         // What this thread sent to others is posted before anybody else runs its stages (I2).
         for mut chain in outgoing {
             // SAFETY: whole records, each handed over once.
-            chain.for_each(|record| unsafe { self.system.post_or_bounce(Lane::Normal, record) });
+            chain.for_each(|record| unsafe { self.system.post_moved(Lane::Normal, record) });
             chain.bytes = 0;
         }
         let sent = core.mail.waiting(self.bytes_run()).min(queue[Lane::Normal as usize].bytes as u64);

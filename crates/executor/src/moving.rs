@@ -12,7 +12,6 @@
 //! they share a stage, so the worker that runs it may look at all their cells (I1), and none of them is in a handler that runs
 //! just then. If one of them awaits something, none is frozen: it may wait for what another would have to answer.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -22,6 +21,7 @@ use crate::cell::{Cell, status};
 use crate::record::RESUME;
 use crate::resident::{ControlCx, Resident};
 use crate::system::SystemCore;
+use crate::user_code::contained;
 use crate::worker::{current, note_suspended};
 
 /// # Safety
@@ -127,8 +127,8 @@ impl<S: Resident> ControlCx<S> {
         unsafe {
             cell.as_ref().set_status(status::NOTED, false);
             cell.as_ref().set_status(status::AWAY, true);
-            // A panic in here is reported by the panic hook; the actor has left all the same.
-            let _ = catch_unwind(AssertUnwindSafe(|| Cell::drop_state::<S>(cell)));
+            // The actor has left even if this panics.
+            contained(|| Cell::drop_state::<S>(cell));
         }
     }
 

@@ -59,7 +59,7 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
         // SAFETY: as above; the record lies in `loose`, and was not consumed.
         Ok(WAITS) => unsafe { worker.wait_for_guard(record) },
         Ok(outcome) => worker.settle(to.cell, outcome),
-        Err(panic) => worker.crash(to.cell, Crash::Panic(panic)),
+        Err(panic) => worker.crash(to.cell, Crash::Panic(panic.into())),
     }
     drop(nest);
     Ok(())
@@ -159,7 +159,7 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     match catch_unwind(AssertUnwindSafe(|| start.run(state, Cx::new(raw.cell)).outcome())) {
         Ok(CONTINUE) => {}
         Ok(outcome) => worker.settle(raw.cell, outcome),
-        Err(panic) => worker.crash(raw.cell, Crash::Panic(panic)),
+        Err(panic) => worker.crash(raw.cell, Crash::Panic(panic.into())),
     }
     drop(nest);
     Ok(raw.typed())

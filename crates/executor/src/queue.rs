@@ -4,7 +4,6 @@
 //! first (urgent mail, records that were put aside) is a chain of its own that is run before the loop goes on where it
 //! was. All functions here are for the owner in phase RUNTIME (or for whoever has taken its place).
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
@@ -13,6 +12,8 @@ use crate::cell::Cell;
 use crate::record::{Op, Record};
 use crate::resident::Undelivered;
 use crate::segment::{Chain, Segment, copy_bytes_max, for_each_between};
+use crate::timers::TimerTask;
+use crate::user_code;
 use crate::worker::Worker;
 
 /// A place in a list of segments: the rest of one, then those behind it.
@@ -346,6 +347,10 @@ impl Worker {
         let core = unsafe { self.core() };
         chains.extend(std::mem::take(&mut core.holds).into_values().flat_map(|hold| hold.lanes));
         chains.push(core.starts.take(u64::MAX, Some(&self.pool)));
+        let tasks: Vec<TimerTask> = core.wheel.take_all().into_iter().chain(core.cancelled.drain(..)).collect();
+        for task in tasks {
+            self.call_user(|| drop(task));
+        }
         for chain in chains {
             bounce_chain(chain, Undelivered::Shutdown);
         }
@@ -367,12 +372,12 @@ pub(crate) fn bounce_chain(mut chain: Chain, why: Undelivered) {
     chain.bytes = 0;
 }
 
-/// Bounces `record`. A panic in the drop of its message is reported by the panic hook and goes no further: it must not
-/// take the records behind it along.
+/// Bounces `record`, as user code is called. A panic in the drop of its message is reported by the panic hook and goes no further: it
+/// must not take the records behind it along.
 ///
 /// # Safety
 /// The caller owns the record, which is consumed.
 pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
     // SAFETY: by the contract.
-    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { (record.as_ref().thunk)(record, Op::Bounce(why)) }));
+    user_code::call(|| unsafe { (record.as_ref().thunk)(record, Op::Bounce(why)) });
 }

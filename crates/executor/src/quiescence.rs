@@ -232,9 +232,7 @@ impl SystemCore {
                 left += 1;
                 // SAFETY: all threads of the system have ended, and this one has taken the workers over.
                 unsafe { guarded(cell, waited) };
-                let ended =
-                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first.end(cell, Ending::Shutdown)));
-                drop(ended);
+                first.call_user(|| first.end(cell, Ending::Shutdown));
             });
         });
         for worker in &workers {

@@ -93,7 +93,8 @@ impl Worker {
             self.take_mail();
         }
         let before = self.backlog_bytes();
-        reactor.dispatch();
+        // It reads messages, which is user code.
+        self.call_user(|| reactor.dispatch());
         // What comes from outside counts as sent by others, though this worker has put it before itself.
         self.note_mail(self.backlog_bytes() - before);
         self.weigh();

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::cell::Cell as StdCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::num::NonZeroU64;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 
 use crate::address::Lane;
@@ -16,6 +15,7 @@ use crate::resident::{Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope
 use crate::segment::Chain;
 use crate::starts::Late;
 use crate::suspend;
+use crate::user_code::contained;
 
 /// What a thunk is asked to do with its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -693,31 +693,25 @@ impl<S: Resident> KindOf<S> {
 /// # Safety
 /// The cell holds an `S` that nobody borrows; afterwards it holds none.
 unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending) {
-    // SAFETY: by the contract. The future, if any, borrows the state and goes first. The guards make sure that the
-    // state is dropped even where a hook panics.
+    // SAFETY: by the contract. The future, if any, borrows the state and goes first. A panic in one of the steps is reported by the panic
+    // hook. It neither keeps the next steps from being taken nor reaches the caller, who may be another actor.
     unsafe {
         if cell.as_ref().has_status(status::AWAY) {
             return forget(cell);
         }
         drop_suspended(cell);
-        struct DropState<S: Resident>(NonNull<Cell>, std::marker::PhantomData<S>);
-        impl<S: Resident> Drop for DropState<S> {
-            fn drop(&mut self) {
-                // SAFETY: the contract of `stop`. What the hook left in a new cold part goes with it.
-                unsafe {
-                    *Cell::cold(self.0) = None;
-                    Cell::drop_state::<S>(self.0);
-                }
-            }
-        }
-        let _state = DropState::<S>(cell, std::marker::PhantomData);
         // An actor that was never started has no end to tell of.
         let unstarted = cell.as_ref().has_status(status::NEW);
         let ending = if unstarted { crate::resident::Ending::Killed } else { ending };
         let mut cx = Cx::<S>::new(cell);
         let extra = take_extra(cell);
         let extra = extra.map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
-        Cell::state::<S>(cell).ended(extra, ending, &mut cx);
+        contained(|| Cell::state::<S>(cell).ended(extra, ending, &mut cx));
+        // What the hook left in a new cold part goes with the state.
+        drop_suspended(cell);
+        let left = take_extra(cell);
+        contained(|| drop(left));
+        contained(|| Cell::drop_state::<S>(cell));
     }
 }
 
@@ -734,11 +728,10 @@ unsafe fn forget(cell: NonNull<Cell>) {
 /// # Safety
 /// As [`stop`].
 #[inline(never)]
-unsafe fn drop_suspended(cell: NonNull<Cell>) {
+pub(crate) unsafe fn drop_suspended(cell: NonNull<Cell>) {
     // SAFETY: by the contract.
     if let Some(suspended) = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.suspended.take()) {
-        // A panic in here is reported by the panic hook; watchers and askers are told of the end all the same.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(suspended)));
+        contained(|| drop(suspended));
     }
 }
 
@@ -758,12 +751,10 @@ unsafe fn take_extra(cell: NonNull<Cell>) -> Option<Box<dyn Any + Send>> {
 unsafe fn crash<S: Resident>(cell: NonNull<Cell>, error: crate::resident::Crash) -> Outcome {
     // SAFETY: by the contract; a crashed async handler's future is dropped before the state is touched.
     unsafe {
-        if let Some(cold) = Cell::cold(cell).as_mut() {
-            cold.suspended = None;
-        }
+        drop_suspended(cell);
         let mut cx = ControlCx::<S>::new(cell);
-        S::crashed(error, &mut cx);
-        cx.outcome()
+        // An actor whose supervision has panicked ends, and nothing more is asked of it.
+        contained(|| S::crashed(error, &mut cx)).map_or(KILL, |()| cx.outcome())
     }
 }
 

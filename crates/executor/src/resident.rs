@@ -1,7 +1,6 @@
 //! What the layer above supplies (the types that live in cells and the envelopes that run on them), and what it is
 //! given while one runs. The executor knows cells and envelopes; it does not know actors, messages or replies.
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -9,7 +8,8 @@ use std::time::Duration;
 use crate::address::Address;
 use crate::away::AwayCx;
 use crate::cell::{Cell, status};
-use crate::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP};
+use crate::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP, drop_suspended};
+use crate::user_code::Payload;
 
 /// Why an envelope was not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub enum Ending {
 /// The cause of a crash.
 pub enum Crash {
     /// A handler panicked; the payload of the panic.
-    Panic(Box<dyn Any + Send>),
+    Panic(Payload),
     /// A handler called [`Cx::fail`].
     Error(Box<dyn std::error::Error + Send>),
 }
@@ -362,7 +362,7 @@ impl<S: Resident> ControlCx<S> {
         if self.is_suspended() {
             // SAFETY: this thread runs the cell's stage; the future is not being polled, since a control runs.
             unsafe {
-                Cell::cold_mut(self.cell).suspended = None;
+                drop_suspended(self.cell);
                 self.cell.as_ref().set_status(status::SUSPENDED, false);
             }
             crate::worker::note_suspended(false);

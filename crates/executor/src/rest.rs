@@ -42,7 +42,7 @@ impl Worker {
     pub(crate) fn rest(&self) -> bool {
         self.show_that_nothing_waits();
         if self.dirty.get() {
-            // Messages were sent after the last flush, by the drop of a value within it or by `write_out`.
+            // Messages were sent after the last flush, by `write_out`.
             return true;
         }
         self.system.wake_called(usize::MAX);
@@ -116,14 +116,16 @@ impl Worker {
         shown.average_ns.store(0, Ordering::Relaxed);
     }
 
-    /// From awake to idle, unless there is mail.
+    /// From awake to idle, unless there is mail, or tasks of cancelled timers are to be dropped. The next turn sees to that.
     pub(crate) fn lower(&self) -> bool {
         // SAFETY: in RUNTIME; short borrow.
-        let (adoptable, starts_wait) = unsafe { (!self.core().holds_any(), !self.core().starts.is_empty()) };
+        let (adoptable, starts_wait, drops_wait) =
+            unsafe { (!self.core().holds_any(), !self.core().starts.is_empty(), !self.core().cancelled.is_empty()) };
         debug_assert!(!starts_wait, "at a boundary with an empty queue, starts that were put off go on");
-        if starts_wait {
+        if starts_wait || drops_wait {
             return false;
         }
+        debug_assert!(!self.dirty.get(), "a worker rests with messages for others in its logs");
         let mut inbox = self.office().lock();
         if inbox.has_mail() {
             // Its sender may not have come to that yet.

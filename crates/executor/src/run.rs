@@ -15,6 +15,7 @@ use crate::queue::Cursor;
 use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS};
 use crate::resident::{Crash, Ending, Undelivered};
 use crate::segment::Chain;
+use crate::user_code::Payload;
 use crate::worker::{Worker, note_suspended};
 
 /// Why a gulp ended.
@@ -355,6 +356,7 @@ impl Worker {
     #[cold]
     fn crashed(&self, panic: Box<dyn Any + Send>) {
         let claimed = self.tenure.claimed();
+        let panic = Payload::from(panic);
         let Some(claimed) = NonNull::new(claimed) else {
             panic!("a panic outside of any handler: {:?}", Crash::Panic(panic));
         };
@@ -365,15 +367,12 @@ impl Worker {
         };
         // SAFETY: cells are never freed.
         if unsafe { cell.as_ref() }.tag() >> 16 != life {
-            // Not of the actor that lives there now: the drop of a dead letter panicked, or the end of the former actor.
+            // Not of the actor that lives there now: the drop of a dead letter panicked.
+            drop(panic);
             self.enter_runtime();
             return;
         }
-        let healed = catch_unwind(AssertUnwindSafe(|| self.crash(cell, Crash::Panic(panic))));
-        if healed.is_err() {
-            // The supervision itself panicked: the actor ends, and nothing more is asked of it.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.end(cell, Ending::Killed)));
-        }
+        self.crash(cell, Crash::Panic(panic));
         // The loop starts again in RUNTIME. A detached thread finds that out at its first claim.
         self.enter_runtime();
     }
@@ -459,7 +458,7 @@ impl Worker {
 
     /// Goes once through what was put aside, up to a message that was run behind one that waits for its guard. True: there
     /// was one.
-    fn run_round(&self, cell: NonNull<Cell>, outcome: &mut Outcome, panic: &mut Option<Box<dyn Any + Send>>) -> bool {
+    fn run_round(&self, cell: NonNull<Cell>, outcome: &mut Outcome, panic: &mut Option<Payload>) -> bool {
         // SAFETY: this thread runs the cell's stage; the references to the cold part are short.
         let mut chain = unsafe { Cell::cold_mut(cell) }.deferred.take();
         let mut rest = Chain::new();
@@ -499,7 +498,7 @@ impl Worker {
                                 Cell::note_handled(cell);
                             }
                         }
-                        Err(caught) => *panic = Some(caught),
+                        Err(caught) => *panic = Some(caught.into()),
                     }
                     self.handled.set(self.handled.get().wrapping_add(1));
                     if *outcome == RESUME {
@@ -524,7 +523,7 @@ impl Worker {
         again
     }
 
-    fn settle_deferred(&self, cell: NonNull<Cell>, outcome: Outcome, panic: Option<Box<dyn Any + Send>>) {
+    fn settle_deferred(&self, cell: NonNull<Cell>, outcome: Outcome, panic: Option<Payload>) {
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
         match panic {
@@ -575,7 +574,7 @@ impl Worker {
             self.handled.set(self.handled.get().wrapping_add(1));
             match outcome {
                 Ok(outcome) => self.settle(cell, outcome),
-                Err(panic) => self.crash(cell, Crash::Panic(panic)),
+                Err(panic) => self.crash(cell, Crash::Panic(panic.into())),
             }
         }
     }

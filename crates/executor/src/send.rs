@@ -133,6 +133,7 @@ impl Worker {
     /// Appends the record of `mail` to the log of the receiver's worker.
     #[inline(always)]
     fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
+        debug_assert!(self.tenure.is_user(), "user code runs in RUNTIME: see `user_code.rs`");
         let Some(dest) = self.route_of(to.stage()) else {
             return bounce_unwritten(to, mail, Undelivered::Stopped);
         };

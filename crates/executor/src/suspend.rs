@@ -19,6 +19,7 @@ use crate::address::RawAddress;
 use crate::cell::{Cell, status};
 use crate::record::{CONTINUE, Outcome, RESUME, STOP};
 use crate::resident::{AsyncEnvelope, Cx, Poll, Resident};
+use crate::user_code::contained;
 use crate::worker;
 
 /// The least alignment of a block: a cache line, because the actors of two blocks may be on different workers. Blocks with a larger one are
@@ -140,7 +141,13 @@ impl Drop for Suspended {
         let at = self.block.at;
         let _recycle = Recycle(&mut self.block);
         // SAFETY: the block holds the future that `drop` was made for; it is not used afterwards.
-        unsafe { (self.drop)(at) };
+        let drop = || unsafe { (self.drop)(at) };
+        if std::thread::panicking() {
+            // The poll has panicked. A second panic, in the drop of what is left, would abort the process.
+            contained(drop);
+        } else {
+            drop();
+        }
     }
 }
 

@@ -558,10 +558,12 @@ impl SystemCore {
     /// Forgets a timer. One that fires at this moment may still fire.
     pub fn cancel_timer(&self, key: TimerKey) {
         if let Some(worker) = worker::current().filter(|w| w.system_id == self.id && w.id == key.worker)
-            && let Some(found) = worker.with_core(|core| core.wheel.cancel(key.id))
+            && let Some(task) = worker.with_core(|core| core.wheel.cancel(key.id))
         {
-            if found {
+            if let Some(task) = task {
                 self.open_less();
+                // Outside of the core, since it is dropped with a message of the program.
+                drop(task);
             }
             return;
         }

@@ -86,13 +86,19 @@ impl Wheel {
         self.link(index);
     }
 
-    /// Forgets the timer; false if it is gone already.
-    pub(crate) fn cancel(&mut self, id: u64) -> bool {
-        let Some(index) = self.by_id.remove(&id) else { return false };
+    /// Forgets the timer. Returns its task, which may hold a message of the program: the caller drops it where user code may run. Returns
+    /// `None` if the timer is gone already.
+    #[must_use]
+    pub(crate) fn cancel(&mut self, id: u64) -> Option<TimerTask> {
+        let index = self.by_id.remove(&id)?;
         self.unlink(index);
-        self.entries[index as usize].task = None;
         self.vacant.push(index);
-        true
+        self.entries[index as usize].task.take()
+    }
+
+    /// Forgets all timers. Returns their tasks.
+    pub(crate) fn take_all(&mut self) -> Vec<TimerTask> {
+        std::mem::replace(self, Wheel::new()).entries.into_iter().filter_map(|entry| entry.task).collect()
     }
 
     fn link(&mut self, index: u32) {
@@ -257,8 +263,8 @@ mod tests {
     #[test]
     fn cancelled_timers_do_not_fire_and_leave_no_trace() {
         let (mut wheel, fired) = wheel_with(&[5, 70, 5000]);
-        assert!(wheel.cancel(1));
-        assert!(!wheel.cancel(1));
+        assert!(wheel.cancel(1).is_some());
+        assert!(wheel.cancel(1).is_none());
         for (_, mut task) in wheel.advance(10_000 * TICK_NS) {
             task();
         }

@@ -11,6 +11,8 @@
 //! take the core of a thread only while that is in USER, and never waits for it. The rules (proof in `monitor.rs`):
 //! before each record the worker stores which record it *claims*, then (after a light fence) looks at its signal; on
 //! entering RUNTIME it stores the phase, then (after a light fence) looks at its signal.
+//!
+//! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::user_code`].
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
 use std::ptr;

@@ -1,0 +1,150 @@
+//! User code: what a program has written. Handlers, hooks, guards, and the drops of messages, states, futures, wakers and panic payloads.
+//!
+//! # The rule
+//!
+//! User code may do anything that is safe: send, spawn, set and cancel timers, panic, block. Therefore
+//!
+//! 1. it runs in phase USER, so that all it calls finds the worker as a handler finds it,
+//! 2. it runs while no reference to the [`Core`](crate::core::Core), to a cell's cold part or to the route exists, and no lock is held,
+//! 3. it runs under a catch, so that a panic ends what has panicked and nothing else.
+//!
+//! Records that the run loop runs meet the rule by themselves. What comes up in RUNTIME is called with [`Worker::call_user`]. That is
+//! only possible between two gulps, where all logs may be opened. Elsewhere in RUNTIME nothing is called: cancelled timers wait in
+//! `Core::cancelled`, and records that the system does not take any more wait in an inbox for the sweep (`quiescence.rs`).
+//!
+//! A worker has claimed nothing while it calls user code from RUNTIME, so the monitor never takes it over meanwhile.
+
+use std::any::Any;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::worker::{Worker, current};
+
+/// The number of panics in a row that [`discard`] ends, each in the drop of the payload of the one before.
+const BOMBS_MAX: usize = 16;
+
+/// Runs `f`, which may be user code. Returns `None` if it panics. The panic hook has reported the panic by then.
+pub fn contained<R>(f: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => Some(result),
+        Err(payload) => {
+            discard(payload);
+            None
+        }
+    }
+}
+
+/// Drops the payload of a panic. If its drop panics, the payload of that panic is dropped, too, and so on. After 16 such panics the last
+/// payload is forgotten.
+pub fn discard(payload: Box<dyn Any + Send>) {
+    let mut payload = payload;
+    for _ in 0..BOMBS_MAX {
+        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return,
+            Err(next) => payload = next,
+        }
+    }
+    std::mem::forget(payload);
+}
+
+/// Calls user code on whatever thread this is, as the rule demands. On a worker in RUNTIME, only between two gulps.
+pub(crate) fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
+    match current() {
+        Some(worker) if !worker.tenure.is_user() => worker.call_user(f),
+        _ => contained(f),
+    }
+}
+
+/// The payload of a panic. Its drop never panics.
+pub struct Payload(ManuallyDrop<Box<dyn Any + Send>>);
+
+impl Payload {
+    /// A payload that holds `value`, as that of a panic with it.
+    pub fn new(value: impl Any + Send) -> Payload {
+        Payload::from(Box::new(value) as Box<dyn Any + Send>)
+    }
+}
+
+impl Deref for Payload {
+    type Target = dyn Any + Send;
+
+    fn deref(&self) -> &Self::Target {
+        &**self.0
+    }
+}
+
+impl From<Box<dyn Any + Send>> for Payload {
+    fn from(payload: Box<dyn Any + Send>) -> Payload {
+        Payload(ManuallyDrop::new(payload))
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Payload")
+    }
+}
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        // SAFETY: taken once, because this value is being dropped.
+        discard(unsafe { ManuallyDrop::take(&mut self.0) });
+    }
+}
+
+impl Worker {
+    /// Calls user code from RUNTIME, between two gulps. Returns `None` if it panics.
+    pub(crate) fn call_user<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
+        debug_assert!(!self.tenure.is_user(), "user code is called within user code without this");
+        // Nothing is claimed from here on.
+        self.tenure.begin();
+        let result = contained(f);
+        let kept = self.enter_runtime();
+        debug_assert!(kept, "a worker that has claimed nothing was taken over");
+        result
+    }
+
+    /// Drops the tasks of cancelled timers, with the messages in them. In RUNTIME, between two gulps.
+    pub(crate) fn drop_cancelled(&self) {
+        // SAFETY: in RUNTIME; short borrow.
+        let cancelled = std::mem::take(&mut unsafe { self.core() }.cancelled);
+        for task in cancelled {
+            self.call_user(|| drop(task));
+            self.system.open_less();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
+    /// A payload whose drop panics with another one.
+    struct Bomb(usize);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+            if self.0 > 0 {
+                std::panic::panic_any(Bomb(self.0 - 1));
+            }
+        }
+    }
+
+    #[test]
+    fn payloads_whose_drops_panic_end_nothing() {
+        let before = DROPPED.load(Ordering::Relaxed);
+        assert_eq!(contained(|| std::panic::panic_any(Bomb(3))), None::<()>);
+        assert_eq!(DROPPED.load(Ordering::Relaxed) - before, 4);
+        // The last one of too many is forgotten.
+        drop(Payload::new(Bomb(1_000)));
+        assert_eq!(DROPPED.load(Ordering::Relaxed) - before, 4 + BOMBS_MAX);
+        assert_eq!(contained(|| 7), Some(7));
+    }
+}
