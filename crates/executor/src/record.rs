@@ -373,8 +373,9 @@ pub(crate) unsafe fn or_lose<E, R>(record: NonNull<Record>, ask: impl FnOnce(&mu
     struct Lose<E>(NonNull<Record>, std::marker::PhantomData<E>);
     impl<E> Drop for Lose<E> {
         fn drop(&mut self) {
+            // The guard has panicked. A second panic, in the drop of the message, would abort the process.
             // SAFETY: the contract of `or_lose`.
-            drop(unsafe { unwrap::<E>(self.0) });
+            contained(|| drop(unsafe { unwrap::<E>(self.0) }));
         }
     }
     let lose = Lose::<E>(record, std::marker::PhantomData);
