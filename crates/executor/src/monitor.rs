@@ -32,7 +32,14 @@
 //!   monitor takes what is before `tail` and sets `end` to null; M's next append takes the slow path, enters RUNTIME,
 //!   sees REVOKED, and from then on sends through the inboxes like any outside thread, after posting the one record
 //!   that may have been under way. If M never sends again, the monitor finds that record at a later tick.
-//! - Nested handlers (short-circuit asks) are claimed in `nest` like records; their stages are held too.
+//! - *Nested handlers* (short-circuit asks, near starts) are claimed in `nest_stages` like records. M stores the stage; light fence; reads
+//!   the signal, and runs the handler only if REVOKED is not raised. The monitor reads `nest_stages` after the phase and the claim. It
+//!   therefore sees the stage of each nested handler that runs, and the new worker holds that stage too. M removes the stage when the
+//!   handler has ended (Release). If the monitor reads the removal (Acquire), the new worker sees all that the handler has written. If the
+//!   monitor still reads the stage of a handler that has just ended, one more stage of this worker is held for a while. M removes the stages
+//!   before it enters RUNTIME, where stages are given away. A stage that the monitor reads is therefore always this worker's. The stage
+//!   stands beside the nested call and is not read from the actor's cell: the nested handler may end its actor, and the vacant cell says
+//!   stage 0, or already belongs to a new actor. Stage 0 of another worker would be held for ever.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -40,7 +47,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::address::Lane;
-use crate::cell::Cell;
 use crate::core::{Core, Hold, Reason};
 use crate::jitter::seam;
 use crate::knot::Knots;
@@ -224,16 +230,11 @@ impl Worker {
             seam(2);
             outgoing.push(chain);
         }
-        // SAFETY: the claimed record stays readable while its thread runs it; cells are never freed.
+        // SAFETY: the claimed record stays readable while its thread runs it.
         let mut stages = vec![unsafe { claimed.as_ref() }.stage()];
-        for nested in &self.nest {
-            // Acquire: pairs with the store in `call_now`, ordered by the fences.
-            if let Some(cell) = NonNull::new(nested.load(Ordering::Acquire)) {
-                // SAFETY: cells are never freed.
-                let cell: &Cell = unsafe { cell.as_ref() };
-                stages.push(cell.stage());
-            }
-        }
+        // Acquire: pairs with the Release in the drop of `Nest`.
+        let nested = self.nest_stages.iter().map(|nested| nested.load(Ordering::Acquire));
+        stages.extend(nested.filter(|nested| *nested > 0).map(|nested| (nested - 1) as u16));
         stages.sort_unstable();
         stages.dedup();
         lease.detached = true;
@@ -352,4 +353,69 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         successor.note_mail(takeover.sent);
     });
     system.start_worker(successor);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::{Duration, Instant};
+
+    use crate::locks::lock;
+    use crate::nested::Nest;
+    use crate::worker::current;
+    use crate::*;
+
+    /// The longest wait for the monitor.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    struct Plain;
+    impl Resident for Plain {
+        type Extra = ();
+        fn name() -> &'static str {
+            "Plain"
+        }
+        fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+        fn crashed(crash: Crash, _: &mut ControlCx<Self>) {
+            panic!("{crash:?}");
+        }
+    }
+
+    /// Calls the function in a handler.
+    struct Do<F>(F);
+    impl<F: FnOnce() + Send + 'static> Envelope<Plain> for Do<F> {
+        fn run(self, _: &mut Plain, cx: Cx<Plain>) -> Cx<Plain> {
+            (self.0)();
+            cx
+        }
+        fn bounce(self, why: Undelivered) {
+            panic!("{why:?}");
+        }
+    }
+
+    /// Ends `child` within a nested call, waits until the monitor has taken the worker over, and sends the stages that stay with the thread.
+    fn end_nested(child: Address<Plain>, held: &Sender<Vec<u16>>) {
+        let worker = current().unwrap();
+        let nest = Nest::enter(worker, 0, child.raw().cell, child.raw().stage());
+        worker.end(child.raw().cell, Ending::Stopped);
+        let deadline = Instant::now() + LIMIT;
+        while worker.lease_kept() && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        held.send(lock(&worker.lease).stages.clone()).unwrap();
+        drop(nest);
+    }
+
+    #[test]
+    fn a_takeover_holds_the_stage_of_a_nested_actor_that_has_just_ended_and_no_other_one() {
+        let config = Config { workers: 2, stages: 2, ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let (send, held) = channel();
+        let child = system.spawn(Plain, StageChoice::At(1), Do(|| ())).ok().unwrap();
+        system.run_until_idle();
+        let _ = system.spawn(Plain, StageChoice::At(1), Do(move || end_nested(child, &send))).ok().unwrap();
+        // Stage 0 belongs to the other worker.
+        assert_eq!(held.recv_timeout(LIMIT).unwrap(), [1]);
+        system.run_until_idle();
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (1, 0));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell as StdCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use crate::address::{Address, RawAddress};
@@ -40,13 +40,13 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
         || worker.should_offer_calls()
         // SAFETY: the claimed record stays readable until the next one is claimed.
         || unsafe { claimed.as_ref() }.cell == to.cell
-        || worker.nest[..depth].iter().any(|cell| cell.load(Ordering::Relaxed) == to.cell.as_ptr())
+        || worker.nest[..depth].iter().any(|cell| cell.get() == to.cell.as_ptr())
         // SAFETY: as above; by the thread itself.
         || !worker.nothing_waits_for(unsafe { worker.position_behind(claimed) }, to.cell)
     {
         return Err(mail);
     }
-    let nest = Nest::enter(worker, depth, to.cell);
+    let nest = Nest::enter(worker, depth, to.cell, to.stage());
     if worker.tenure.signal.get() & Signal::REVOKED != 0 {
         return Err(mail);
     }
@@ -148,7 +148,7 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
         unsafe { raw.typed::<S>().send_first(start, in_start) };
         return Ok(raw.typed());
     }
-    let nest = Nest::enter(worker, depth, raw.cell);
+    let nest = Nest::enter(worker, depth, raw.cell, stage);
     if worker.tenure.signal.get() & Signal::REVOKED != 0 {
         // SAFETY: the address has not been given away.
         unsafe { raw.typed::<S>().send_first(start, false) };
@@ -165,13 +165,18 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     Ok(raw.typed())
 }
 
-/// A nested handler on this stack: its stage is claimed as a record's is (see `monitor.rs`).
-struct Nest<'a>(&'a Worker, usize);
+/// A nested handler on this stack. Its stage is claimed as the stage of a record is (see `monitor.rs`).
+///
+/// The monitor reads the stage from `Worker::nest_stages`, never from the cell: the nested handler may end the actor, and a vacant cell
+/// says stage 0.
+pub(crate) struct Nest<'a>(&'a Worker, usize);
 
 impl<'a> Nest<'a> {
+    /// Claims `stage`, which is the stage of `cell`. The caller looks at the signal before it runs the handler.
     #[inline]
-    fn enter(worker: &'a Worker, depth: usize, cell: NonNull<Cell>) -> Nest<'a> {
-        worker.nest[depth].store(cell.as_ptr(), Ordering::Relaxed);
+    pub(crate) fn enter(worker: &'a Worker, depth: usize, cell: NonNull<Cell>, stage: u16) -> Nest<'a> {
+        worker.nest[depth].set(cell.as_ptr());
+        worker.nest_stages[depth].store(u32::from(stage) + 1, Ordering::Relaxed);
         worker.nested.set(depth + 1);
         worker.light_fence();
         Nest(worker, depth)
@@ -181,6 +186,7 @@ impl<'a> Nest<'a> {
 impl Drop for Nest<'_> {
     fn drop(&mut self) {
         self.0.nested.set(self.1);
-        self.0.nest[self.1].store(ptr::null_mut(), Ordering::Relaxed);
+        // Release: a new thread that runs this stage next, because the monitor did not find it here, sees what the handler has written.
+        self.0.nest_stages[self.1].store(0, Ordering::Release);
     }
 }

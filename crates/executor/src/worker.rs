@@ -16,7 +16,7 @@
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use crate::address::RawAddress;
@@ -113,6 +113,8 @@ pub(crate) struct Worker {
     /// How often it was asked what waits for it when it said so.
     pub(crate) census_given: StdCell<u64>,
     pub(crate) nested: StdCell<usize>,
+    /// The first `nested` entries are the cells whose handlers run nested on this stack, after the claimed record's.
+    pub(crate) nest: [StdCell<*mut Cell>; NEST_MAX],
     /// The time of the first look at the clock for nested calls in this gulp (nanoseconds of the system's clock), or 0 before that look.
     pub(crate) nested_since_ns: StdCell<u64>,
     pub(crate) newborns: Newborns,
@@ -164,8 +166,8 @@ pub(crate) struct Worker {
     // -- shared with the monitor under the rules of the phases --------------------------------------------------------
     /// Null when this thread has lost the worker.
     pub(crate) core: StdCell<*mut Core>,
-    /// Cells whose handlers run nested on this stack, after the claimed record's.
-    pub(crate) nest: [AtomicPtr<Cell>; NEST_MAX],
+    /// The stages of the handlers that run nested on this stack, each plus 1, or 0. The monitor reads them.
+    pub(crate) nest_stages: [AtomicU32; NEST_MAX],
     /// Cursors to go on with when the present one is done, last first.
     pub(crate) later: UnsafeCell<Vec<Cursor>>,
     pub(crate) lease: Mutex<Lease>,
@@ -212,6 +214,7 @@ impl Worker {
             record_bytes: StdCell::new(crate::boundary::RECORD_BYTES),
             census_given: StdCell::new(0),
             nested: StdCell::new(0),
+            nest: [const { StdCell::new(ptr::null_mut()) }; NEST_MAX],
             nested_since_ns: StdCell::new(0),
             newborns: Newborns::default(),
             handed_over: StdCell::new(0),
@@ -243,7 +246,7 @@ impl Worker {
             ledger: Arc::clone(&system.offices[id as usize].ledger),
             system: Arc::clone(system),
             core: StdCell::new(Box::into_raw(core)),
-            nest: [const { AtomicPtr::new(ptr::null_mut()) }; NEST_MAX],
+            nest_stages: [const { AtomicU32::new(0) }; NEST_MAX],
             later: UnsafeCell::new(Vec::new()),
             lease: Mutex::new(Lease::default()),
             running: Running::default(),

@@ -212,6 +212,42 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
     });
 }
 
+/// Nested handlers as in `nested.rs`: a stage that the monitor does not find claimed is run by another thread, never at the same time.
+#[test]
+fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
+    loom::model(|| {
+        let tenure = Arc::new(Tenure::<usize>::new(Arc::default()));
+        let nest = Arc::new(AtomicUsize::new(0));
+        // Stands for the state of the nested actor. Loom reports accesses that no order separates.
+        let state = Arc::new(loom::cell::UnsafeCell::new(0));
+        let mut outer = 7usize;
+        let outer: *mut usize = &raw mut outer;
+        tenure.begin();
+        assert_eq!(tenure.claim::<true>(outer), 0);
+        let monitor = {
+            let (tenure, nest, state) = (tenure.clone(), nest.clone(), state.clone());
+            thread::spawn(move || {
+                assert!(tenure.revoke().is_some(), "the handler is in USER all the time");
+                if nest.load(Ordering::Acquire) == 0 {
+                    // SAFETY: the stage is not claimed: this is what the model checks.
+                    state.with_mut(|state| unsafe { *state += 1 });
+                }
+            })
+        };
+        // Two nested calls in a row.
+        for _ in 0..2 {
+            nest.store(1, Ordering::Relaxed);
+            barrier::light::<true>();
+            if tenure.signal.get() & Signal::REVOKED == 0 {
+                // SAFETY: the stage is claimed.
+                state.with_mut(|state| unsafe { *state += 1 });
+            }
+            nest.store(0, Ordering::Release);
+        }
+        monitor.join().unwrap();
+    });
+}
+
 /// Parking as in `rest.rs` and `delivery.rs`: presence is lowered in two steps, each under the lock under which mail is put
 /// in; the flag is raised after that lock was given back, and only a parked worker is not counted as active.
 #[test]
