@@ -6,7 +6,8 @@
 //! Where things are: [`Address`] and `worker` (the message path), `boundary` (what happens between gulps, and the proof
 //! that order is kept), `rest`, `theft`, `muting`, `knot`, `monitor` (stuck handlers), `office` (what others
 //! see), `delivery`, `segment`, `record`, `cell`,
-//! `slab` (memory), `suspend` (async handlers), `timers`, `user_code` (the rule for what a program has written), `simulated`, `deliveries` (one message at a time),
+//! `slab` (memory), `suspend` (async handlers), `timers`, `threads`, `user_code` (the rule for what a program has written),
+//! `simulated`, `deliveries` (one message at a time),
 //! `observed` (who looks on).
 
 mod address;
@@ -56,6 +57,7 @@ mod sync;
 mod system;
 mod tenure;
 mod theft;
+mod threads;
 mod timers;
 mod user_code;
 mod worker;

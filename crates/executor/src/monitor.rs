@@ -5,6 +5,12 @@
 //! longer has a handler that computes, blocks or sleeps: its *work* (queue, logs, timers, inbox) is taken over by a new
 //! thread, and only the stage of the stuck handler stays with the old one until the handler returns.
 //!
+//! # When no thread can be had
+//!
+//! The monitor starts the new thread before it takes anything. If that fails (a limit on processes or memory), the worker keeps its work:
+//! nothing is lost, the handler's return ends the standstill, and the monitor tries again at each tick. A thread whose takeover has failed
+//! waits for the next attempt, and ends when the worker has made progress. The counter `takeovers_failed` tells the operator.
+//!
 //! # The protocol
 //!
 //! The worker's thread M and the monitor share two words of M: `claimed` + `phase` (written by M), and REVOKED in the
@@ -56,6 +62,7 @@ use crate::record::Record;
 use crate::segment::{Chain, Segment, for_each_between};
 use crate::signal::Signal;
 use crate::system::SystemCore;
+use crate::threads::WorkerThread;
 use crate::worker::Worker;
 
 /// How often the monitor looks.
@@ -282,6 +289,24 @@ struct Watched {
     claimed: *mut Record,
     beat: u64,
     ticks: u32,
+    /// A thread that was started to go on with the worker's work, and did not get it yet.
+    thread: Option<WorkerThread>,
+    /// The work of the handler that is stuck could not be taken over, and that was counted.
+    failed: bool,
+}
+
+impl Watched {
+    fn new(claimed: *mut Record, beat: u64) -> Watched {
+        Watched { claimed, beat, ticks: 0, thread: None, failed: false }
+    }
+
+    /// The work cannot be taken over at this tick.
+    fn fail(&mut self, worker: &Worker) {
+        self.thread = None;
+        if !std::mem::replace(&mut self.failed, true) {
+            worker.office().ledger.takeovers_failed.add(1);
+        }
+    }
 }
 
 /// The monitor thread.
@@ -295,7 +320,7 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             if system.ending.load(Ordering::Acquire) && stuck.is_empty() && system.alive.load(Ordering::Acquire) == 0 {
                 return;
             }
-            watched.resize_with(system.offices.len(), || Watched { claimed: std::ptr::null_mut(), beat: 0, ticks: 0 });
+            watched.resize_with(system.offices.len(), || Watched::new(std::ptr::null_mut(), 0));
             for (id, seen) in watched.iter_mut().enumerate() {
                 let Some(worker) = lock(&system.posts[id]).clone() else {
                     continue;
@@ -320,13 +345,13 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
 fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuck: &mut Vec<Arc<Worker>>) {
     let (claimed, beat) = (worker.tenure.claimed(), worker.beat.load(Ordering::Relaxed));
     if !worker.tenure.is_user() || claimed.is_null() {
-        *seen = Watched { claimed, beat, ticks: 0 };
+        *seen = Watched::new(claimed, beat);
         return;
     }
     // A slice of time is over: gulps are bounded in time, and the worker looks at the clock.
     worker.tenure.signal.raise(Signal::TICK);
     if (claimed, beat) != (seen.claimed, seen.beat) {
-        *seen = Watched { claimed, beat, ticks: 0 };
+        *seen = Watched::new(claimed, beat);
         return;
     }
     seen.ticks += 1;
@@ -334,8 +359,14 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     if seen.ticks < STUCK_TICKS << doublings || worker.id as usize >= system.config.workers {
         return;
     }
-    let Some(takeover) = worker.take_over() else { return };
-    seen.ticks = 0;
+    // The thread first: without one, nothing is taken.
+    let thread = seen.thread.take().map_or_else(|| system.start_thread(worker.id), Ok);
+    let Ok(thread) = thread else { return seen.fail(worker) };
+    let Some(takeover) = worker.take_over() else {
+        seen.thread = Some(thread);
+        return;
+    };
+    *seen = Watched::new(claimed, beat);
     stuck.push(Arc::clone(worker));
     system.detached.fetch_add(1, Ordering::Relaxed);
     system.offices[worker.id as usize].ledger.takeovers.add(1);
@@ -352,7 +383,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         successor.admit(takeover.queue);
         successor.note_mail(takeover.sent);
     });
-    system.start_worker(successor);
+    thread.run(successor);
 }
 
 #[cfg(test)]

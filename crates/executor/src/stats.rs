@@ -67,6 +67,9 @@ counters! {
     busy_ns,
     /// Times a stuck handler's worker got a new thread.
     takeovers,
+    /// Stuck handlers that the monitor could not separate from their workers at first, because no thread could be started. The monitor
+    /// tries again at each tick while such a handler is stuck.
+    takeovers_failed,
     /// Times a stage was muted since its receiver was overloaded.
     mutes,
     /// Asks handled on the caller's stack.

@@ -17,7 +17,7 @@ use crate::locks::lock;
 use crate::mailbox::{Mailbox, Rooms};
 use crate::monitor;
 use crate::observed::Lookout;
-use crate::office::{Offices, Presence};
+use crate::office::Offices;
 use crate::reactor::Reactor;
 use crate::record::KindOf;
 use crate::resident::{Envelope, Resident, Undelivered};
@@ -153,17 +153,6 @@ impl Outside {
 pub(crate) static SLOTS: [Slot; SYSTEMS_MAX] =
     [const { Slot { epoch: AtomicU64::new(0), system: Mutex::new(None) } }; SYSTEMS_MAX];
 
-/// Counts a thread as alive until it is dropped.
-struct Alive(Arc<SystemCore>);
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.alive.fetch_sub(1, Ordering::AcqRel);
-        drop(lock(&self.0.quiet));
-        self.0.became_quiet.notify_all();
-    }
-}
-
 thread_local! {
     /// The system that this outside thread sent to last, and the epoch of its slot.
     static LAST: std::cell::RefCell<Option<(u64, Weak<SystemCore>)>> = const { std::cell::RefCell::new(None) };
@@ -283,12 +272,16 @@ impl SystemCore {
         SLOTS[at].epoch.fetch_add(1, Ordering::Release);
         drop(slot);
         for id in 0..system.config.workers as u16 {
-            let worker = system.new_worker(id);
             if system.simulation.is_some() {
-                *lock(&system.posts[id as usize]) = Some(worker);
-            } else if let Err(error) = system.try_start_worker(worker) {
-                system.end(Duration::from_secs(1), &mut |_, _, _| {});
-                return Err(vec![format!("a worker thread could not be started: {error}")]);
+                *lock(&system.posts[id as usize]) = Some(system.new_worker(id));
+                continue;
+            }
+            match system.start_thread(id) {
+                Ok(thread) => thread.run(system.new_worker(id)),
+                Err(error) => {
+                    system.end(Duration::from_secs(1), &mut |_, _, _| {});
+                    return Err(vec![format!("a worker thread could not be started: {error}")]);
+                }
             }
         }
         if system.simulation.is_none() {
@@ -319,39 +312,6 @@ impl SystemCore {
         let seed = self.config.simulated.unwrap_or(0x9e37_79b9) as u32 ^ (u32::from(id) + 1).wrapping_mul(0x85eb_ca6b);
         let signal = Arc::clone(&self.offices[id as usize].lock().signal);
         Arc::new(Worker::new(self, id, signal, Core::new(seed)))
-    }
-
-    fn try_start_worker(self: &Arc<Self>, worker: Arc<Worker>) -> std::io::Result<()> {
-        let name = format!("playhouse-{}-{}", self.id, worker.id);
-        *lock(&self.posts[worker.id as usize]) = Some(Arc::clone(&worker));
-        // Awake from the start, so the system is not idle before its workers have looked around.
-        {
-            let mut inbox = self.offices[worker.id as usize].lock();
-            if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
-                self.active_more();
-            }
-        }
-        self.alive.fetch_add(1, Ordering::AcqRel);
-        let started = std::thread::Builder::new().name(name).stack_size(8 << 20).spawn(move || {
-            let _alive = Alive(Arc::clone(&worker.system));
-            if worker.system.config.pinning {
-                crate::pinning::pin_to_core(worker.id as usize);
-            }
-            worker.enter(|| worker.work());
-        });
-        match started {
-            Ok(handle) => lock(&self.threads).push(handle),
-            Err(error) => {
-                self.alive.fetch_sub(1, Ordering::AcqRel);
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// Starts the thread of a worker whose former thread is stuck.
-    pub(crate) fn start_worker(self: &Arc<Self>, worker: Arc<Worker>) {
-        let _ = self.try_start_worker(worker);
     }
 
     /// The system with this id.
@@ -511,12 +471,14 @@ impl SystemCore {
         }
         let stage = self.choose_stage(choice)?;
         let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
-        if self.is_pinned(stage)
-            && lock(&self.posts[owner]).is_none()
-            && let Err(error) = self.try_start_worker(self.new_worker(owner as u16))
-        {
-            lock(&self.dedicated).push(stage);
-            return Err(format!("dedicated: the thread could not be started: {error}"));
+        if self.is_pinned(stage) && lock(&self.posts[owner]).is_none() {
+            match self.start_thread(owner as u16) {
+                Ok(thread) => thread.run(self.new_worker(owner as u16)),
+                Err(error) => {
+                    lock(&self.dedicated).push(stage);
+                    return Err(format!("dedicated: the thread could not be started: {error}"));
+                }
+            }
         }
         Ok((stage, self.outside.take(owner, stage, class)))
     }

@@ -1,0 +1,139 @@
+//! Takeovers while the operating system refuses what they need. Each test runs in a process of its own, whose limits it changes.
+#![cfg(all(target_os = "linux", not(miri), not(tsan)))]
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use playhouse_executor::{
+    Address, Config, ControlCx, Counters, Crash, Cx, Ending, Envelope, Resident, StageChoice, SystemCore, Undelivered,
+};
+
+/// The longest wait for anything.
+const LIMIT: Duration = Duration::from_secs(60);
+const INSIDE: &str = "PLAYHOUSE_TAKEOVERS_INSIDE";
+
+struct Plain;
+impl Resident for Plain {
+    type Extra = ();
+    fn name() -> &'static str {
+        "Plain"
+    }
+    fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+    fn crashed(crash: Crash, _: &mut ControlCx<Self>) {
+        panic!("{crash:?}");
+    }
+}
+
+/// Calls the function in a handler.
+struct Do<F>(F);
+impl<F: FnOnce() + Send + 'static> Envelope<Plain> for Do<F> {
+    fn run(self, _: &mut Plain, cx: Cx<Plain>) -> Cx<Plain> {
+        (self.0)();
+        cx
+    }
+    fn bounce(self, why: Undelivered) {
+        panic!("{why:?}");
+    }
+}
+
+/// Runs the test in a process of its own.
+fn inside(name: &str, test: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        return test();
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let status = command.args(["--exact", name, "--nocapture"]).env(INSIDE, "").status().unwrap();
+    assert!(status.success(), "{status}");
+}
+
+/// A system with 1 worker, and an actor on each of 2 stages.
+fn start() -> (Arc<SystemCore>, [Address<Plain>; 2]) {
+    let system = SystemCore::start(Config { workers: 1, stages: 2, ..Config::new() }).unwrap();
+    let actors = [0, 1].map(|stage| system.spawn(Plain, StageChoice::At(stage), Do(|| ())).ok().unwrap());
+    system.run_until_idle();
+    (system, actors)
+}
+
+/// Blocks a handler of `actor` until something is sent or the sender is dropped.
+fn block(actor: Address<Plain>) -> Sender<()> {
+    let ((open, opened), (entered, is_entered)) = (channel(), channel());
+    actor.send(Do(move || {
+        entered.send(()).unwrap();
+        let _ = opened.recv_timeout(LIMIT);
+    }));
+    is_entered.recv_timeout(LIMIT).expect("the handler began");
+    open
+}
+
+/// Asks `actor` for a sign of life.
+fn ask(actor: Address<Plain>) -> Receiver<()> {
+    let (answer, answered) = channel();
+    actor.send(Do(move || answer.send(()).unwrap()));
+    answered
+}
+
+fn totals(system: &SystemCore) -> Counters {
+    let mut total = Counters::default();
+    system.counters().iter().for_each(|counters| total.add(counters));
+    total
+}
+
+fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while !is_true() {
+        assert!(Instant::now() < deadline, "not within {LIMIT:?}: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Sets the limit on address space; `None`: as far as allowed.
+fn limit_memory(bytes: Option<u64>) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both functions use the struct during the call only.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &raw mut limit), 0);
+        limit.rlim_cur = bytes.unwrap_or(limit.rlim_max);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &raw const limit), 0);
+    }
+}
+
+/// The bytes of address space in use.
+fn used_memory() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    // SAFETY: sysconf(3) reads a constant.
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+    pages.split_whitespace().next().unwrap().parse::<u64>().unwrap() * page_bytes
+}
+
+#[test]
+fn a_stuck_worker_keeps_its_work_until_a_thread_can_be_had() {
+    inside("a_stuck_worker_keeps_its_work_until_a_thread_can_be_had", || {
+        let (system, [blocked, other]) = start();
+        // Less than the stack of a thread.
+        limit_memory(Some(used_memory() + (4 << 20)));
+        // Some stacks of former threads may be left. Then there are none.
+        let mut actors = 2;
+        while system.spawn(Plain, StageChoice::Dedicated, Do(|| ())).is_ok() {
+            actors += 1;
+        }
+        let takeovers = totals(&system).takeovers;
+        let open = block(blocked);
+        let answered = ask(other);
+        wait_until("a takeover fails", || totals(&system).takeovers_failed == 1);
+        assert_eq!(totals(&system).takeovers, takeovers);
+        limit_memory(None);
+        // The handler is still blocked.
+        answered.recv_timeout(LIMIT).expect("the worker got a thread");
+        assert!(totals(&system).takeovers > takeovers);
+        assert_eq!(totals(&system).takeovers_failed, 1, "each stuck handler is counted once");
+        let (answer, answered) = channel();
+        let dedicated = system.spawn(Plain, StageChoice::Dedicated, Do(move || answer.send(()).unwrap()));
+        assert!(dedicated.is_ok());
+        answered.recv_timeout(LIMIT).expect("the dedicated actor got a thread");
+        drop(open);
+        system.run_until_idle();
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (actors + 1, 0));
+    });
+}
