@@ -5,11 +5,15 @@
 //! `light` side that stores X then loads Y, and a `heavy` side that stores Y then loads X, at least one sees the
 //! other's store. Linux: `membarrier(2)` with a private expedited command (0.2 µs measured on two cores, against
 //! 4 to 8 ns for a full fence on each message). Elsewhere both sides are full fences.
+//!
+//! The kernel may refuse the barrier later, although it has granted it before: the program may install a seccomp filter. [`heavy`] then
+//! returns false and gives no guarantee against light sides without full fences. From then on [`asymmetric`] returns false. The workers
+//! notice that and change to full fences (`Worker::check_fence`).
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod imp {
     use std::sync::OnceLock;
-    use std::sync::atomic::{Ordering, compiler_fence, fence};
+    use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
@@ -20,10 +24,14 @@ mod imp {
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 
-    /// Whether the kernel offers the expedited barrier; asked (and registered for) once per process.
+    /// The kernel has refused a barrier that it had granted.
+    static REFUSED: AtomicBool = AtomicBool::new(false);
+
+    /// Whether the kernel offers the expedited barrier. Asked (and registered for) once per process; false for good after a refusal.
     pub(crate) fn asymmetric() -> bool {
-        static REGISTERED: OnceLock<bool> = OnceLock::new();
-        *REGISTERED.get_or_init(|| membarrier(REGISTER_PRIVATE_EXPEDITED))
+        static GRANTED: OnceLock<bool> = OnceLock::new();
+        *GRANTED.get_or_init(|| membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED))
+            && !REFUSED.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
@@ -35,11 +43,19 @@ mod imp {
         }
     }
 
-    pub(crate) fn heavy() {
+    /// The heavy side. `full`: the light side has full fences. Returns false if the kernel refuses the barrier: the two sides are then
+    /// not ordered.
+    pub(crate) fn heavy(full: bool) -> bool {
         fence(Ordering::SeqCst);
-        if asymmetric() {
-            assert!(membarrier(PRIVATE_EXPEDITED), "membarrier(2) was registered but failed");
+        if full {
+            return true;
         }
+        let granted = membarrier(PRIVATE_EXPEDITED);
+        if !granted {
+            // Relaxed: nothing is read that was written before. The workers and the monitors find it at their next look.
+            REFUSED.store(true, Ordering::Relaxed);
+        }
+        granted
     }
 }
 
@@ -56,8 +72,9 @@ mod imp {
         fence(Ordering::SeqCst);
     }
 
-    pub(crate) fn heavy() {
+    pub(crate) fn heavy(_full: bool) -> bool {
         fence(Ordering::SeqCst);
+        true
     }
 }
 

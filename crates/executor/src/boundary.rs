@@ -538,6 +538,7 @@ impl Worker {
     /// Makes a checkup: reads the clock, fires timers, publishes counters, ends a trial, and measures the overload.
     #[cold]
     pub(crate) fn checkup(&self) {
+        self.check_fence();
         let now_ns = self.look_at_clock();
         self.publish();
         // SAFETY: in RUNTIME; short borrow.

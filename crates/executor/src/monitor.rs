@@ -38,6 +38,12 @@
 //!   monitor takes what is before `tail` and sets `end` to null; M's next append takes the slow path, enters RUNTIME,
 //!   sees REVOKED, and from then on sends through the inboxes like any outside thread, after posting the one record
 //!   that may have been under way. If M never sends again, the monitor finds that record at a later tick.
+//! - *The kernel refuses the heavy fence* (a seccomp filter that the program has installed since): the monitor can believe neither phase nor
+//!   claim. It lowers REVOKED and leaves, as if M were not stuck. This is safe, because nothing was taken: if M has seen REVOKED, it asks for
+//!   the lease lock and finds that it still has the work. All workers are then woken to change to full fences, each between two gulps and
+//!   in RUNTIME, by storing `full_fence` (Release). The monitor revokes a worker that it sees changed (Acquire) with a full fence of its
+//!   own. The claims and phases from before the change are visible to the monitor by that pair. Each later one is followed by a full fence,
+//!   and the guarantee holds again. A handler that is stuck in a worker without full fences keeps its worker until it returns.
 //! - *Nested handlers* (short-circuit asks, near starts) are claimed in `nest_stages` like records. M stores the stage; light fence; reads
 //!   the signal, and runs the handler only if REVOKED is not raised. The monitor reads `nest_stages` after the phase and the claim. It
 //!   therefore sees the stage of each nested handler that runs, and the new worker holds that stage too. M removes the stage when the
@@ -53,6 +59,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::address::Lane;
+use crate::barrier;
 use crate::core::{Core, Hold, Reason};
 use crate::jitter::seam;
 use crate::knot::Knots;
@@ -165,7 +172,7 @@ impl Worker {
     /// Tries to take the work of this worker's thread. Called by the monitor only.
     fn take_over(&self) -> Option<Takeover> {
         let mut lease = lock(&self.lease);
-        let claimed = self.tenure.revoke()?;
+        let claimed = self.tenure.revoke(self.has_full_fences())?;
         seam(2);
         // SAFETY: the claimed record stays readable; the core stands still, as the thread asks for the lease before it
         // touches it again.
@@ -314,11 +321,16 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
     let mut watched: Vec<Watched> = Vec::new();
     let mut stuck: Vec<Arc<Worker>> = Vec::new();
     let mut knots = Knots::default();
+    let mut asymmetric = true;
     loop {
         {
             let Some(system) = system.upgrade() else { return };
             if system.ending.load(Ordering::Acquire) && stuck.is_empty() && system.alive.load(Ordering::Acquire) == 0 {
                 return;
+            }
+            if std::mem::replace(&mut asymmetric, barrier::asymmetric()) && !asymmetric {
+                // The workers change to full fences at their next checkup.
+                system.offices.made().for_each(|(id, _)| system.rouse(id));
             }
             watched.resize_with(system.offices.len(), || Watched::new(std::ptr::null_mut(), 0));
             for (id, seen) in watched.iter_mut().enumerate() {
@@ -358,6 +370,9 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     let doublings = (system.detached.load(Ordering::Relaxed) as u32).min(STUCK_DOUBLINGS_MAX);
     if seen.ticks < STUCK_TICKS << doublings || worker.id as usize >= system.config.workers {
         return;
+    }
+    if !worker.has_full_fences() && !barrier::asymmetric() {
+        return seen.fail(worker);
     }
     // The thread first: without one, nothing is taken.
     let thread = seen.thread.take().map_or_else(|| system.start_thread(worker.id), Ok);

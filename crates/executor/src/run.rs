@@ -113,7 +113,7 @@ impl Worker {
     fn gulp_as<const OBSERVED: bool>(&self, bound: u64) -> Stop {
         let mut done = 0;
         loop {
-            let result = catch_unwind(AssertUnwindSafe(|| match (self.full_fence, self.holding.get()) {
+            let result = catch_unwind(AssertUnwindSafe(|| match (self.full_fence(), self.holding.get()) {
                 (false, false) => self.run_records::<false, false, OBSERVED>(bound, &mut done),
                 (false, true) => self.run_records::<false, true, OBSERVED>(bound, &mut done),
                 (true, false) => self.run_records::<true, false, OBSERVED>(bound, &mut done),

@@ -74,10 +74,15 @@ impl<T> Tenure<T> {
     }
 
     /// Raises REVOKED and tells which record the thread has claimed; it will claim no other and not enter RUNTIME
-    /// without asking. None, with REVOKED lowered again: the thread is in RUNTIME or about to be. Under the lease.
-    pub(crate) fn revoke(&self) -> Option<std::ptr::NonNull<T>> {
+    /// without asking. None, with REVOKED lowered again: the thread is in RUNTIME or about to be, or the kernel has refused the barrier.
+    /// `full`: the thread has full fences. Under the lease.
+    pub(crate) fn revoke(&self, full: bool) -> Option<std::ptr::NonNull<T>> {
         self.signal.raise(Signal::REVOKED);
-        heavy();
+        if !heavy(full) {
+            // What is read here could be old: nothing is decided by it.
+            self.signal.clear(Signal::REVOKED);
+            return None;
+        }
         // The phase first: a claim read before it could be an old one, of a thread that is about to start a gulp.
         let phase = self.phase.load(Ordering::Acquire);
         let claimed = self.claimed.load(Ordering::Acquire);

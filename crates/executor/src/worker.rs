@@ -16,7 +16,7 @@
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::address::RawAddress;
@@ -147,7 +147,8 @@ pub(crate) struct Worker {
     pub(crate) id: u16,
     pub(crate) system_id: u16,
     pub(crate) stages: u16,
-    pub(crate) full_fence: bool,
+    /// Claims and entries into RUNTIME are followed by full fences. Changed by the owner between two gulps, and then for good.
+    full_fence: AtomicBool,
     pub(crate) office: *const Office,
     /// The private route. Between two flushes, an entry changes only while all logs to other workers are closed, which keeps the order of
     /// messages (I2, proof in `boundary.rs`).
@@ -233,7 +234,7 @@ impl Worker {
             id,
             system_id: system.id,
             stages: system.route.len() as u16,
-            full_fence: !barrier::asymmetric(),
+            full_fence: AtomicBool::new(!barrier::asymmetric()),
             office,
             route: UnsafeCell::new(system.route_for(id)),
             // The first flush takes the mail, as after every update of the route.
@@ -284,9 +285,31 @@ impl Worker {
 
     // -- phases -------------------------------------------------------------------------------------------------------
 
+    /// Whether this thread has full fences, for itself.
+    #[inline(always)]
+    pub(crate) fn full_fence(&self) -> bool {
+        // Relaxed: the owner is the only writer.
+        self.full_fence.load(Ordering::Relaxed)
+    }
+
+    /// Whether this thread has full fences, for the monitor. It sees all claims and phases from before the change.
+    pub(crate) fn has_full_fences(&self) -> bool {
+        // Acquire: pairs with the Release in `check_fence`.
+        self.full_fence.load(Ordering::Acquire)
+    }
+
+    /// Changes to full fences if the kernel refuses the asymmetric one by now. In RUNTIME, between two gulps.
+    pub(crate) fn check_fence(&self) {
+        if !self.full_fence() && !barrier::asymmetric() {
+            // Release: pairs with the Acquire in `has_full_fences`.
+            self.full_fence.store(true, Ordering::Release);
+            self.ledger.fence_fallbacks.add(1);
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn light_fence(&self) {
-        if self.full_fence {
+        if self.full_fence() {
             barrier::light::<true>();
         } else {
             barrier::light::<false>();
@@ -296,7 +319,7 @@ impl Worker {
     /// Enters RUNTIME. False: this thread has lost the worker and must not touch core, queue or logs.
     #[inline(always)]
     pub(crate) fn enter_runtime(&self) -> bool {
-        let free = if self.full_fence { self.tenure.enter::<true>() } else { self.tenure.enter::<false>() };
+        let free = if self.full_fence() { self.tenure.enter::<true>() } else { self.tenure.enter::<false>() };
         if free || self.lease_kept() {
             return true;
         }

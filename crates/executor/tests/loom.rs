@@ -3,7 +3,7 @@
 //! `tenure.rs` and `signal.rs` are the executor's own files, compiled here with loom's atomics and with full fences on
 //! both sides in the place of the asymmetric one (which is at least as strong as what `membarrier` gives to each pair
 //! of a light and a heavy fence, so a bug found here is a bug there; that the light side may be a compiler fence is
-//! the kernel's promise). The models of parking, muting and flushing restate their protocols in a few lines: they are lock-based
+//! the kernel's promise). One model is of a kernel that breaks this promise. The models of parking, muting and flushing restate their protocols in a few lines: they are lock-based
 //! in the executor too, and what is checked is the order of their steps.
 
 #![allow(dead_code)]
@@ -13,15 +13,19 @@ mod sync {
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 }
 
+/// Threads without full fences have none at all here: the kernel refuses the barrier that would make up for them.
 mod barrier {
     use loom::sync::atomic::{Ordering, fence};
 
     pub(crate) fn light<const FULL: bool>() {
-        fence(Ordering::SeqCst);
+        if FULL {
+            fence(Ordering::SeqCst);
+        }
     }
 
-    pub(crate) fn heavy() {
+    pub(crate) fn heavy(full: bool) -> bool {
         fence(Ordering::SeqCst);
+        full
     }
 }
 
@@ -50,6 +54,7 @@ unsafe impl Send for Lease {}
 
 struct Worker {
     tenure: Tenure<AtomicUsize>,
+    full_fence: AtomicBool,
     lease: Mutex<Lease>,
     /// Stands for queue and core: `true` while somebody is in RUNTIME or has taken it.
     core_busy: AtomicBool,
@@ -59,9 +64,10 @@ struct Worker {
 }
 
 impl Worker {
-    fn new() -> Worker {
+    fn new(full_fence: bool) -> Worker {
         Worker {
             tenure: Tenure::new(Arc::default()),
+            full_fence: AtomicBool::new(full_fence),
             lease: Mutex::new(Lease { detached: false, left: std::ptr::null_mut() }),
             core_busy: AtomicBool::new(false),
             runs: (0..RECORDS).map(|_| AtomicUsize::new(0)).collect(),
@@ -73,8 +79,19 @@ impl Worker {
         std::ptr::from_ref(&self.runs[index]).cast_mut()
     }
 
+    fn claim(&self, record: *mut AtomicUsize) -> u32 {
+        match self.full_fence.load(Ordering::Relaxed) {
+            true => self.tenure.claim::<true>(record),
+            false => self.tenure.claim::<false>(record),
+        }
+    }
+
     fn enter(&self) -> bool {
-        if self.tenure.enter::<true>() || !self.lease.lock().unwrap().detached {
+        let free = match self.full_fence.load(Ordering::Relaxed) {
+            true => self.tenure.enter::<true>(),
+            false => self.tenure.enter::<false>(),
+        };
+        if free || !self.lease.lock().unwrap().detached {
             return true;
         }
         self.tenure.leave();
@@ -86,13 +103,14 @@ impl Worker {
         self.core_busy.store(false, Ordering::Release);
     }
 
-    /// The worker's thread: as `run_records`, with one entry into RUNTIME from within a handler.
+    /// The worker's thread: as `run_records`, with one entry into RUNTIME from within a handler. It changes to full fences behind the first
+    /// record, as `check_fence`.
     fn work(&self) {
         let mut next = 0;
         self.tenure.begin();
         while next < RECORDS {
             let record = self.record(next);
-            if self.tenure.claim::<true>(record) != 0 {
+            if self.claim(record) != 0 {
                 if !self.enter() {
                     if self.lease.lock().unwrap().left == record {
                         self.runs[next].fetch_add(1, Ordering::Relaxed);
@@ -116,6 +134,9 @@ impl Worker {
                     return;
                 }
                 self.recycled[0].store(true, Ordering::Relaxed);
+                if !self.full_fence.load(Ordering::Relaxed) {
+                    self.full_fence.store(true, Ordering::Release);
+                }
                 self.tenure.begin();
             }
             next += 1;
@@ -128,7 +149,8 @@ impl Worker {
     /// The monitor: takes the work if it can, and runs the records behind the claimed one.
     fn take_over(&self) {
         let mut lease = self.lease.lock().unwrap();
-        let Some(claimed) = self.tenure.revoke() else { return };
+        let full = self.full_fence.load(Ordering::Acquire);
+        let Some(claimed) = self.tenure.revoke(full) else { return };
         assert!(!self.core_busy.swap(true, Ordering::AcqRel), "taken while the thread was at the core");
         lease.detached = true;
         lease.left = claimed.as_ptr();
@@ -141,10 +163,9 @@ impl Worker {
     }
 }
 
-#[test]
-fn a_taken_worker_s_records_run_exactly_once_and_its_core_has_one_user() {
-    loom::model(|| {
-        let worker = Arc::new(Worker::new());
+fn runs_each_record_once(full_fence: bool) {
+    loom::model(move || {
+        let worker = Arc::new(Worker::new(full_fence));
         let monitor = {
             let worker = Arc::clone(&worker);
             thread::spawn(move || worker.take_over())
@@ -154,7 +175,25 @@ fn a_taken_worker_s_records_run_exactly_once_and_its_core_has_one_user() {
         for run in &worker.runs {
             assert_eq!(run.load(Ordering::Relaxed), 1);
         }
+        // A thread that has lost the worker gives no segment back.
+        let left = worker.lease.lock().unwrap().left;
+        let believed = (0..RECORDS).find(|index| worker.record(*index) == left);
+        assert!(
+            !believed.is_some_and(|index| worker.recycled[index].load(Ordering::Relaxed)),
+            "an old claim was believed"
+        );
     });
+}
+
+#[test]
+fn a_taken_worker_s_records_run_exactly_once_and_its_core_has_one_user() {
+    runs_each_record_once(true);
+}
+
+/// The kernel refuses the barrier from the beginning of the model on, and the worker learns that behind its first record.
+#[test]
+fn a_worker_is_taken_over_only_with_fences_on_both_sides() {
+    runs_each_record_once(false);
 }
 
 /// A log as in `send.rs`: records are whole before the tail moves; the monitor takes a prefix, the thread the rest.
@@ -177,7 +216,7 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
                 (tenure.clone(), lease.clone(), tail.clone(), open.clone(), posted.clone());
             thread::spawn(move || {
                 let mut lease = lease.lock().unwrap();
-                assert!(tenure.revoke().is_some(), "the handler is in USER all the time");
+                assert!(tenure.revoke(true).is_some(), "the handler is in USER all the time");
                 open.store(false, Ordering::Relaxed);
                 let taken = tail.load(Ordering::Acquire);
                 posted.lock().unwrap().extend(0..taken);
@@ -227,7 +266,7 @@ fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
         let monitor = {
             let (tenure, nest, state) = (tenure.clone(), nest.clone(), state.clone());
             thread::spawn(move || {
-                assert!(tenure.revoke().is_some(), "the handler is in USER all the time");
+                assert!(tenure.revoke(true).is_some(), "the handler is in USER all the time");
                 if nest.load(Ordering::Acquire) == 0 {
                     // SAFETY: the stage is not claimed: this is what the model checks.
                     state.with_mut(|state| unsafe { *state += 1 });

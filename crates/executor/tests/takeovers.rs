@@ -137,3 +137,61 @@ fn a_stuck_worker_keeps_its_work_until_a_thread_can_be_had() {
         assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (actors + 1, 0));
     });
 }
+
+/// Makes the kernel refuse membarrier(2) to all threads of this process. False: this machine does not allow that, or has no such call.
+fn forbid_membarrier() -> bool {
+    const PRIVATE_EXPEDITED: libc::c_long = 1 << 3;
+    let instruction = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut program = [
+        // Loads the number of the call.
+        instruction((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, 0, 0, 0),
+        instruction((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, 0, 1, libc::SYS_membarrier as u32),
+        instruction((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        instruction((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: membarrier(2) with command 0 only answers; the kernel copies the filter, which lives during the call.
+    unsafe {
+        libc::syscall(libc::SYS_membarrier, 0, 0, 0) & PRIVATE_EXPEDITED == PRIVATE_EXPEDITED
+            && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                libc::SECCOMP_FILTER_FLAG_TSYNC,
+                &raw const filter,
+            ) == 0
+    }
+}
+
+#[test]
+fn workers_change_to_full_fences_when_the_kernel_refuses_the_barrier() {
+    inside("workers_change_to_full_fences_when_the_kernel_refuses_the_barrier", || {
+        let (system, [blocked, other]) = start();
+        if !forbid_membarrier() {
+            eprintln!("not tested, for this machine has no membarrier(2), or allows no seccomp filters");
+            return;
+        }
+        let open = block(blocked);
+        let answered = ask(other);
+        wait_until("a takeover fails", || totals(&system).takeovers_failed >= 1);
+        drop(open);
+        answered.recv_timeout(LIMIT).expect("the handler has returned");
+        wait_until("the worker has full fences", || totals(&system).fence_fallbacks == 1);
+        // From now on, the monitor takes over again.
+        let takeovers = totals(&system).takeovers;
+        let open = block(blocked);
+        ask(other).recv_timeout(LIMIT).expect("the worker got a thread");
+        assert!(totals(&system).takeovers > takeovers);
+        drop(open);
+        system.run_until_idle();
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (2, 0));
+        // A system that starts later has full fences from the start.
+        let (system, [blocked, other]) = start();
+        let open = block(blocked);
+        ask(other).recv_timeout(LIMIT).expect("the worker got a thread");
+        assert_eq!((totals(&system).takeovers_failed, totals(&system).fence_fallbacks), (0, 0));
+        drop(open);
+        system.run_until_idle();
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (2, 0));
+    });
+}
