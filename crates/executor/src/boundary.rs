@@ -432,7 +432,7 @@ impl Worker {
     fn reroute(&self, mut chain: Chain) {
         // SAFETY: the chain owns whole records; each is handed over once.
         chain.for_each(|record| unsafe {
-            self.system.post_moved(Lane::Normal, record);
+            self.system.post_anyway(Lane::Normal, record);
         });
         chain.bytes = 0;
         // SAFETY: all records were handed over.

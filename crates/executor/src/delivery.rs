@@ -77,47 +77,53 @@ impl SystemCore {
     /// Moves the record to the inbox of its stage's worker. False: the system takes no messages, the record was not
     /// moved.
     pub(crate) fn post(&self, stage: u16, lane: Lane, record: NonNull<Record>, size: usize) -> bool {
-        self.post_unless(stage, lane, record, size, || self.closed.load(Ordering::Acquire))
-    }
-
-    /// Moves the record to the inbox of its stage's worker, unless `is_closed`. Returns whether the record was moved.
-    fn post_unless(
-        &self,
-        stage: u16,
-        lane: Lane,
-        mut record: NonNull<Record>,
-        size: usize,
-        is_closed: impl Fn() -> bool,
-    ) -> bool {
-        self.with_inbox_of(stage, |office, mut inbox, worker| {
-            if is_closed() {
+        self.with_inbox_of(stage, |office, inbox, worker| {
+            if self.closed.load(Ordering::Acquire) {
                 return false;
             }
             // SAFETY: a whole record that the caller gives up.
-            unsafe {
-                record.as_mut().set_lane(lane);
-                inbox.put(lane, record, size);
-            }
-            if lane != Lane::Normal {
-                inbox.signal.raise(Signal::LANES);
-            }
-            self.arrived(office, inbox, worker);
+            unsafe { self.put((office, inbox, worker), lane, record, size) };
             true
         })
     }
 
-    /// Moves a record that a worker of the system has taken already to the inbox of its stage's worker. In a system that takes no more
-    /// messages, it waits there for the sweep: a bounce is user code, which the caller cannot call.
+    /// Moves the record to the inbox of its stage's worker, even if the system takes no messages any more. The thread that ends the system
+    /// bounces it then. No user code runs in here.
+    ///
+    /// # Safety
+    /// A whole record whose payload the caller gives up, in a thread of this system that has not ended.
+    pub(crate) unsafe fn post_anyway(&self, lane: Lane, record: NonNull<Record>) {
+        // SAFETY: by the contract.
+        unsafe {
+            let (stage, size) = (record.as_ref().stage(), record.as_ref().bytes());
+            if !record.as_ref().is_buried() {
+                self.with_inbox_of(stage, |office, inbox, worker| {
+                    self.put((office, inbox, worker), lane, record, size);
+                });
+            }
+        }
+    }
+
+    /// Puts the record into the inbox of `worker`.
     ///
     /// # Safety
     /// A whole record whose payload the caller gives up.
-    pub(crate) unsafe fn post_moved(&self, lane: Lane, record: NonNull<Record>) {
+    unsafe fn put(
+        &self,
+        (office, mut inbox, worker): (&Office, MutexGuard<'_, Inbox>, u16),
+        lane: Lane,
+        mut record: NonNull<Record>,
+        size: usize,
+    ) {
         // SAFETY: by the contract.
         unsafe {
-            if !record.as_ref().is_buried() {
-                self.post_unless(record.as_ref().stage(), lane, record, record.as_ref().bytes(), || false);
-            }
+            record.as_mut().set_lane(lane);
+            inbox.put(lane, record, size);
         }
+        if lane != Lane::Normal {
+            inbox.signal.raise(Signal::LANES);
+        }
+        self.arrived(office, inbox, worker);
     }
 
     /// Returns the pressed worker that gets the messages to `stage` of `worker`: that worker, or the one that the stage passes messages on

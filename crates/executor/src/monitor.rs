@@ -38,6 +38,12 @@
 //!   monitor takes what is before `tail` and sets `end` to null; M's next append takes the slow path, enters RUNTIME,
 //!   sees REVOKED, and from then on sends through the inboxes like any outside thread, after posting the one record
 //!   that may have been under way. If M never sends again, the monitor finds that record at a later tick.
+//! - *User code* never runs under the lease lock nor on the monitor's thread: it could wait for M, or ask for the lock. What was sent is
+//!   therefore put into the inboxes even if the system has been closed, and nothing is bounced (`post_anyway`). User code that M runs in
+//!   RUNTIME (a timer's task) keeps the worker. Drops of dead letters, controls and hooks run in USER, below a claimed record; that record's
+//!   stage is held as for a handler.
+//! - *What the monitor reads of M* is either atomic or changed by M in RUNTIME only. This is not so for `run_at`, which M sets in USER: the
+//!   monitor computes the position from the claim. M may read `later` in USER: the monitor does not change it.
 //! - *The kernel refuses the heavy fence* (a seccomp filter that the program has installed since): the monitor can believe neither phase nor
 //!   claim. It lowers REVOKED and leaves, as if M were not stuck. This is safe, because nothing was taken: if M has seen REVOKED, it asks for
 //!   the lease lock and finds that it still has the work. All workers are then woken to change to full fences, each between two gulps and
@@ -137,7 +143,7 @@ impl Worker {
             if !taken.is_null() && *taken != tail {
                 // SAFETY: `[taken, tail)` are whole records of the last segment, moved out once.
                 unsafe {
-                    for_each_between(*taken, tail, &mut |record| self.system.post_moved(Lane::Normal, record));
+                    for_each_between(*taken, tail, &mut |record| self.system.post_anyway(Lane::Normal, record));
                 }
                 *taken = tail;
             }
@@ -209,11 +215,12 @@ impl Worker {
                 queue[lane].push_bytes(record.as_ptr().cast(), size, None);
             }
         });
-        // SAFETY: the thread stands still; `later` is touched in RUNTIME only.
-        let later = unsafe { (*self.later.get()).drain(..) };
-        for cursor in std::iter::once(self.cursor()).chain(later) {
-            if cursor.segment != log.first.get() {
-                lease.segments.push(cursor.segment);
+        // SAFETY: the thread stands still: it changes `later` in RUNTIME only. It may read it in USER (`nothing_waits_for`), so the monitor
+        // leaves it as it is.
+        let later = unsafe { &*self.later.get() };
+        for segment in std::iter::once(behind.segment).chain(later.iter().map(|cursor| cursor.segment)) {
+            if segment != log.first.get() {
+                lease.segments.push(segment);
             }
         }
         let mut outgoing = Vec::new();
@@ -276,10 +283,10 @@ impl Worker {
         // What this thread sent to others is posted before anybody else runs its stages (I2).
         for mut chain in outgoing {
             // SAFETY: whole records, each handed over once.
-            chain.for_each(|record| unsafe { self.system.post_moved(Lane::Normal, record) });
+            chain.for_each(|record| unsafe { self.system.post_anyway(Lane::Normal, record) });
             chain.bytes = 0;
         }
-        let sent = core.mail.waiting(self.bytes_run()).min(queue[Lane::Normal as usize].bytes as u64);
+        let sent = core.mail.waiting(self.bytes_run_to(behind)).min(queue[Lane::Normal as usize].bytes as u64);
         Some(Takeover { core, queue, sent })
     }
 }
@@ -438,16 +445,34 @@ mod tests {
         }
     }
 
+    /// Calls the function in a handler, or where it is bounced.
+    struct DoAnyway<F>(F);
+    impl<F: FnOnce() + Send + 'static> Envelope<Plain> for DoAnyway<F> {
+        fn run(self, _: &mut Plain, cx: Cx<Plain>) -> Cx<Plain> {
+            (self.0)();
+            cx
+        }
+        fn bounce(self, _: Undelivered) {
+            (self.0)();
+        }
+    }
+
+    /// Waits until the monitor has taken the worker of this thread over. Returns the stages that stay with the thread.
+    fn be_taken_over() -> Vec<u16> {
+        let worker = current().unwrap();
+        let deadline = Instant::now() + LIMIT;
+        while worker.lease_kept() && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        lock(&worker.lease).stages.clone()
+    }
+
     /// Ends `child` within a nested call, waits until the monitor has taken the worker over, and sends the stages that stay with the thread.
     fn end_nested(child: Address<Plain>, held: &Sender<Vec<u16>>) {
         let worker = current().unwrap();
         let nest = Nest::enter(worker, 0, child.raw().cell, child.raw().stage());
         worker.end(child.raw().cell, Ending::Stopped);
-        let deadline = Instant::now() + LIMIT;
-        while worker.lease_kept() && Instant::now() < deadline {
-            std::thread::yield_now();
-        }
-        held.send(lock(&worker.lease).stages.clone()).unwrap();
+        held.send(be_taken_over()).unwrap();
         drop(nest);
     }
 
@@ -463,5 +488,49 @@ mod tests {
         assert_eq!(held.recv_timeout(LIMIT).unwrap(), [1]);
         system.run_until_idle();
         assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (1, 0));
+    }
+
+    #[test]
+    fn a_dead_letter_whose_drop_is_stuck_holds_up_the_stage_of_its_actor_only() {
+        let config = Config { workers: 1, stages: 2, ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let (send, held) = channel();
+        let actors = [0, 1].map(|stage| system.spawn(Plain, StageChoice::At(stage), Do(|| ())).ok().unwrap());
+        let [gone, other] = actors;
+        gone.send(Do(move || current().unwrap().end(gone.raw().cell, Ending::Stopped)));
+        system.run_until_idle();
+        gone.send(DoAnyway(move || {
+            // Nobody else could let it go on.
+            let (go_on, goes_on) = channel();
+            other.send(Do(move || go_on.send(()).unwrap()));
+            send.send((be_taken_over(), goes_on.recv_timeout(LIMIT))).unwrap();
+        }));
+        assert_eq!(held.recv_timeout(LIMIT).unwrap(), (vec![0], Ok(())));
+        system.run_until_idle();
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (1, 0));
+    }
+
+    #[test]
+    fn a_takeover_in_a_closed_system_runs_no_user_code_on_the_monitor_s_thread() {
+        let config = Config { workers: 2, stages: 2, ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let (send, came) = channel();
+        let receiver = system.spawn(Plain, StageChoice::At(1), Do(|| ())).ok().unwrap();
+        let sender = system.spawn(Plain, StageChoice::At(0), Do(|| ())).ok().unwrap();
+        system.run_until_idle();
+        let of_system = std::sync::Arc::clone(&system);
+        let (held, is_held) = channel();
+        sender.send(Do(move || {
+            // This stays in the log of the other worker.
+            receiver.send(DoAnyway(move || send.send(std::thread::current().name().map(str::to_owned)).unwrap()));
+            of_system.closed.store(true, std::sync::atomic::Ordering::Release);
+            of_system.ending.store(true, std::sync::atomic::Ordering::Release);
+            held.send(be_taken_over()).unwrap();
+        }));
+        assert_eq!(is_held.recv_timeout(LIMIT).unwrap(), [0]);
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (2, 0));
+        // The other worker has handled it, or the thread that has ended the system has bounced it.
+        let by = came.try_recv().expect("it was not lost");
+        assert_ne!(by, Some(format!("playhouse-{}-monitor", system.id())));
     }
 }

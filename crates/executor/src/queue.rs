@@ -235,7 +235,12 @@ impl Worker {
 
     /// Bytes of records that were run since the queue was opened.
     pub(crate) fn bytes_run(&self) -> u64 {
-        let run = self.run_at.get() as usize - Segment::body(self.run_segment.get()) as usize;
+        self.bytes_run_to(self.cursor())
+    }
+
+    /// As [`Worker::bytes_run`], with the cursor at `position`. The monitor may not read the cursor: the thread moves it in USER.
+    pub(crate) fn bytes_run_to(&self, position: Cursor) -> u64 {
+        let run = position.at as usize - Segment::body(position.segment) as usize;
         self.passed_bytes.get() + run as u64
     }
 
