@@ -254,7 +254,7 @@ impl Worker {
         self.note_own_stages();
     }
 
-    /// Notes the stages that this worker runs, because children go to these. In RUNTIME.
+    /// Notes the stages for actors that this worker runs, because children go to these. In RUNTIME.
     pub(crate) fn note_own_stages(&self) {
         // SAFETY: used by this thread only, in short borrows; in RUNTIME.
         let (route, near, core) = unsafe { (&*self.route.get(), &mut *self.near.get(), self.core()) };
@@ -463,7 +463,10 @@ impl Worker {
             // SAFETY: the record is for a stage of the system.
             if unsafe { route.worker_of(stage) } == from {
                 route.adopt(stage, from, inbox.departures);
-                near.push(stage);
+                // As in `note_own_stages`: the stages of links are not for actors.
+                if usize::from(stage) < self.system.config.stages {
+                    near.push(stage);
+                }
                 // Release: pairs with the Acquire of a worker that reads the route.
                 self.system.route[stage as usize].store(self.id, Ordering::Release);
                 self.ledger.adoptions.add(1);
@@ -848,6 +851,25 @@ mod tests {
         });
         system.run_until_idle();
         assert_eq!(*got.lock().unwrap(), [0, 1, 2]);
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+    }
+
+    #[test]
+    fn no_child_is_put_on_an_adopted_stage_for_links() {
+        let config = Config { workers: 2, stages: 2, links: 2, simulated: Some(0), ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let [far, near] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
+        // Worker `far` runs stage 2, which is for links.
+        let stub = system.spawn_away::<Receiver>(system.link_stage(0), ());
+        let sender = system.spawn(Sender(stub), StageChoice::At(1), Number(0)).ok().unwrap();
+        far.enter(|| assert!(!far.advance() && far.lower()));
+        near.enter(|| {
+            near.turn(1);
+            sender.send(Number(1));
+            near.attend();
+            assert_eq!(system.counters()[1].adoptions, 1);
+            assert!((0..8).all(|_| near.near_stage() == Some(1)));
+        });
         system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
     }
 }

@@ -155,7 +155,8 @@ pub(crate) struct Worker {
     pub(crate) route: UnsafeCell<Route>,
     /// The next flush updates the route and then takes the mail.
     pub(crate) stale: StdCell<bool>,
-    /// Stages that children are put on.
+    /// Stages that children are put on. INVARIANT: stages for actors (below `Config::stages`) that this worker runs. The stages of links
+    /// and of dedicated actors are not among them.
     pub(crate) near: UnsafeCell<Vec<u16>>,
     pub(crate) logs: Box<[Log]>,
     pub(crate) opened: UnsafeCell<Vec<u16>>,
