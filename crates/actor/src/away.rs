@@ -9,7 +9,8 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
 use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -329,6 +330,13 @@ fn during<R>(crossing: Crossing, f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// The borders at which threads are whose [`BORDER`] is gone: values may be written in the destructors of other thread-locals.
+static LATE_BORDERS: Mutex<Vec<(ThreadId, Arc<dyn Border>)>> = Mutex::new(Vec::new());
+
+fn late_borders() -> MutexGuard<'static, Vec<(ThreadId, Arc<dyn Border>)>> {
+    LATE_BORDERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Calls `f`, which writes or reads values that cross `border`.
 pub fn at_border<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
     struct Back(Option<Arc<dyn Border>>);
@@ -340,10 +348,29 @@ pub fn at_border<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
         }
     }
     // The last border stays known here: most often the next one is the same.
-    let _back = BORDER.with_borrow_mut(|known| match known {
+    let known = BORDER.try_with(|known| match &mut *known.borrow_mut() {
         Some(known) if Arc::ptr_eq(known, border) => Back(None),
         known => Back(known.replace(Arc::clone(border))),
     });
+    match known {
+        Ok(_back) => during(Crossing::Border, f),
+        Err(_) => at_border_late(border, f),
+    }
+}
+
+#[cold]
+fn at_border_late<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
+    struct Back(ThreadId);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            let mut borders = late_borders();
+            let _border = borders.iter().rposition(|(thread, _)| *thread == self.0).map(|at| borders.remove(at));
+            drop(borders);
+        }
+    }
+    let this = std::thread::current().id();
+    late_borders().push((this, Arc::clone(border)));
+    let _back = Back(this);
     during(Crossing::Border, f)
 }
 
@@ -352,10 +379,16 @@ pub(crate) fn looking_at_shapes<R>(f: impl FnOnce() -> R) -> R {
     during(Crossing::Shape, f)
 }
 
+#[cold]
+fn late_border() -> Option<Arc<dyn Border>> {
+    let this = std::thread::current().id();
+    late_borders().iter().rfind(|(thread, _)| *thread == this).map(|(_, border)| Arc::clone(border))
+}
+
 fn border() -> Result<Arc<dyn Border>, WireError> {
     let crossing = CROSSING.get() == Crossing::Border;
     crossing
-        .then(|| BORDER.with_borrow(Option::clone))
+        .then(|| BORDER.try_with(|border| border.borrow().clone()).unwrap_or_else(|_| late_border()))
         .flatten()
         .ok_or_else(|| WireError::new("a reference to an actor can be written only in a message to another theater"))
 }

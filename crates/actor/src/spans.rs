@@ -40,7 +40,8 @@ pub(crate) struct Spans {
 type Entered = (EnteredSpan, Option<(NonZeroU64, Span)>);
 
 thread_local! {
-    /// Of the handlers that run on this thread.
+    /// Of the handlers that run on this thread. In the destructors of the thread's other thread-locals it may be gone. Handlers have no
+    /// spans then.
     static ENTERED: RefCell<Vec<Option<Entered>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -81,7 +82,8 @@ impl Spans {
 
     pub(crate) fn begin(&self, handling: &Handling) {
         if !self.wanted() {
-            return ENTERED.with_borrow_mut(|entered| entered.push(None));
+            let _ = ENTERED.try_with(|entered| entered.borrow_mut().push(None));
+            return;
         }
         let cause = handling.cause.and_then(|number| Some((number, self.forget(number)?)));
         let span = if handling.kind == MailKind::WakeUp { lock(&self.waiting).remove(&handling.to) } else { None };
@@ -92,11 +94,12 @@ impl Spans {
             span
         });
         let entered = span.entered();
-        ENTERED.with_borrow_mut(|all| all.push(Some((entered, cause))));
+        let _ = ENTERED.try_with(|all| all.borrow_mut().push(Some((entered, cause))));
     }
 
     pub(crate) fn end(&self, handling: &Handling, came: Came) {
-        let Some((entered, cause)) = ENTERED.with_borrow_mut(Vec::pop).flatten() else { return };
+        let entered = ENTERED.try_with(|all| all.borrow_mut().pop());
+        let Some((entered, cause)) = entered.ok().flatten().flatten() else { return };
         let span = entered.exit();
         match came {
             Came::Done => {

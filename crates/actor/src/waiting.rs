@@ -36,6 +36,7 @@ use std::iter::once;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::ThreadId;
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -47,6 +48,36 @@ thread_local! {
     static POLLED: Cell<Option<ActorId>> = const { Cell::new(None) };
     /// The asks on this thread's stack, the innermost last.
     static ATTEMPTS: RefCell<Vec<Tried>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The same for threads whose [`ATTEMPTS`] are gone: a simulated system may be run in the destructor of another thread-local.
+static LATE_ATTEMPTS: Mutex<Vec<(ThreadId, Vec<Tried>)>> = Mutex::new(Vec::new());
+
+/// Calls `f` with the asks on this thread's stack.
+fn with_attempts<R>(f: impl FnOnce(&mut Vec<Tried>) -> R) -> R {
+    let mut f = Some(f);
+    let mut call = |attempts: &mut Vec<Tried>| (f.take().expect("it is called once"))(attempts);
+    match ATTEMPTS.try_with(|attempts| call(&mut attempts.borrow_mut())) {
+        Ok(result) => result,
+        Err(_) => with_late_attempts(call),
+    }
+}
+
+#[cold]
+fn with_late_attempts<R>(f: impl FnOnce(&mut Vec<Tried>) -> R) -> R {
+    let late = || LATE_ATTEMPTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let this = std::thread::current().id();
+    let taken = {
+        let mut all = late();
+        let at = all.iter().position(|(thread, _)| *thread == this);
+        at.map(|at| all.swap_remove(at).1)
+    };
+    let mut attempts = taken.unwrap_or_default();
+    let result = f(&mut attempts);
+    if !attempts.is_empty() {
+        late().push((this, attempts));
+    }
+    result
 }
 
 /// Polls `future` as part of `actor`'s handler.
@@ -310,7 +341,7 @@ impl Attempt {
     /// Begins to ask `to`. Returns `None` outside of async handlers.
     pub(crate) fn begin(to: Label) -> Option<Attempt> {
         let from = POLLED.get()?;
-        ATTEMPTS.with_borrow_mut(|attempts| attempts.push(Tried { from, to, edge: None }));
+        with_attempts(|attempts| attempts.push(Tried { from, to, edge: None }));
         Some(Attempt(()))
     }
 
@@ -319,7 +350,7 @@ impl Attempt {
     /// # Errors
     /// The actors along the cycle that this would close, from the one that is asked back to itself.
     pub(crate) fn note(&self, ask: Arc<dyn Awaited>) -> Result<Waiting, Vec<String>> {
-        ATTEMPTS.with_borrow_mut(|attempts| {
+        with_attempts(|attempts| {
             let (innermost, outer) = attempts.split_last_mut().expect("this attempt is the last");
             for tried in outer.iter_mut().filter(|tried| tried.edge.is_none()) {
                 tried.edge = Some(note(tried.from, tried.to, None)?);
@@ -333,7 +364,7 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        let _over = ATTEMPTS.with_borrow_mut(Vec::pop);
+        let _over = with_attempts(Vec::pop);
     }
 }
 

@@ -77,9 +77,9 @@ impl Codec {
     pub fn read<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, WireError> {
         let rest = match self {
             Codec::Positional => {
-                UNREADABLE.take();
+                take_unreadable();
                 let read = postcard::take_from_bytes(bytes);
-                read.map_err(|error| WireError(UNREADABLE.take().unwrap_or_else(|| error.to_string())))
+                read.map_err(|error| WireError(take_unreadable().unwrap_or_else(|| error.to_string())))
             }
             Codec::Named => {
                 let mut rest = bytes;
@@ -129,8 +129,13 @@ thread_local! {
 /// The error of a `Deserialize`.
 pub(crate) fn unreadable<E: serde::de::Error>(why: impl fmt::Display) -> E {
     let error = E::custom(&why);
-    UNREADABLE.set(Some(why.to_string()));
+    // In the destructors of a thread's thread-locals it may be gone. The codec's own text is then the error.
+    let _ = UNREADABLE.try_with(|unreadable| unreadable.set(Some(why.to_string())));
     error
+}
+
+fn take_unreadable() -> Option<String> {
+    UNREADABLE.try_with(std::cell::Cell::take).ok().flatten()
 }
 
 /// The wire form of a message and of its answer.

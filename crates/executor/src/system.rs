@@ -159,25 +159,28 @@ thread_local! {
 }
 
 thread_local! {
-    /// The system whose full mailboxes this thread is turned away from.
-    static REFUSING: std::cell::RefCell<Option<Arc<SystemCore>>> = const { std::cell::RefCell::new(None) };
+    /// The system whose full mailboxes refuse what this thread sends. It has no destructor, because messages may be sent from the
+    /// destructors of other thread-locals.
+    ///
+    /// INVARIANT: null, or the `Arc` that a [`SystemCore::while_refusing`] on this thread's stack has borrowed.
+    static REFUSING: std::cell::Cell<*const Arc<SystemCore>> = const { std::cell::Cell::new(std::ptr::null()) };
 }
+const _: () = assert!(!std::mem::needs_drop::<std::cell::Cell<*const Arc<SystemCore>>>());
 
-/// While this lives, a system refuses what this thread sends; with whoever did before.
-struct Refusing(Option<Arc<SystemCore>>);
+/// While this lives, a system refuses what this thread sends. Its drop restores the former system.
+struct Refusing(*const Arc<SystemCore>);
 
 impl Refusing {
     #[inline(never)]
     fn of(system: &Arc<SystemCore>) -> Refusing {
-        Refusing(REFUSING.replace(Some(Arc::clone(system))))
+        Refusing(REFUSING.replace(system))
     }
 }
 
 impl Drop for Refusing {
     #[inline(never)]
     fn drop(&mut self) {
-        let mine = REFUSING.replace(self.0.take());
-        drop(mine);
+        REFUSING.set(self.0);
     }
 }
 
@@ -566,7 +569,9 @@ impl SystemCore {
     /// The system that a message is a dead letter of which is bounced now.
     #[inline(never)]
     pub fn of_dead_letter() -> Option<Arc<SystemCore>> {
-        REFUSING.try_with(|system| system.borrow().clone()).ok().flatten().or_else(worker::current_system)
+        // SAFETY: by the invariant of REFUSING, the frame that has borrowed it is below this one on the stack.
+        let refusing = unsafe { REFUSING.get().as_ref() };
+        refusing.cloned().or_else(worker::current_system)
     }
 
     /// Counters of each worker, as of its last checkup (at most one tick old while it runs, exact while it rests).
