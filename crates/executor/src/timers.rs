@@ -1,5 +1,9 @@
 //! Timers: a hierarchical wheel per worker (six levels of 64 slots, one millisecond at the finest), so that setting
 //! and cancelling are O(1) however many there are.
+//!
+//! The entries of all timers are in one list, whose vacant places are used again. The wheel gives the memory of a burst back: it packs
+//! the list when less than a quarter of the places are in use ([`Wheel::pack`]). At least three quarters of the timers in the list have
+//! then ended since it was packed last, so the cost for each timer stays O(1).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,6 +28,8 @@ const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
 const TICK_NS: u64 = 1_000_000;
 const NONE: u32 = u32::MAX;
+/// A list with at most this many entries is not packed.
+const PACKED_MIN: usize = 1024;
 
 struct Entry {
     id: u64,
@@ -93,12 +99,43 @@ impl Wheel {
         let index = self.by_id.remove(&id)?;
         self.unlink(index);
         self.vacant.push(index);
-        self.entries[index as usize].task.take()
+        let task = self.entries[index as usize].task.take();
+        self.pack_if_sparse();
+        task
     }
 
     /// Forgets all timers. Returns their tasks.
     pub(crate) fn take_all(&mut self) -> Vec<TimerTask> {
         std::mem::replace(self, Wheel::new()).entries.into_iter().filter_map(|entry| entry.task).collect()
+    }
+
+    #[inline]
+    fn pack_if_sparse(&mut self) {
+        if self.entries.len() > PACKED_MIN && self.by_id.len() < self.entries.len() / 4 {
+            self.pack();
+        }
+    }
+
+    /// Moves all entries in use to a smaller list and gives the rest of the memory back. Only the wheel itself knows indices of entries.
+    /// Each entry stays in its slot; the order within a slot means nothing.
+    #[cold]
+    fn pack(&mut self) {
+        // With room for as many again: the next timers do not make the list grow at once.
+        let room = self.by_id.len() * 2;
+        let mut packed = Vec::with_capacity(room);
+        // An entry is in use if and only if it has a task.
+        packed.extend(std::mem::take(&mut self.entries).into_iter().filter(|entry| entry.task.is_some()));
+        self.entries = packed;
+        self.vacant = Vec::new();
+        self.by_id.shrink_to(room);
+        self.heads = [NONE; LEVELS * SLOTS];
+        for index in 0..self.entries.len() {
+            let entry = &mut self.entries[index];
+            let (id, at) = (entry.id, entry.slot as usize);
+            let index = u32::try_from(index).expect("fewer than 2^32 timers per worker");
+            self.by_id.insert(id, index);
+            self.put_first(at, index);
+        }
     }
 
     fn link(&mut self, index: u32) {
@@ -115,16 +152,20 @@ impl Wheel {
             (due >> (SLOT_BITS * level as u32)) as usize % SLOTS
         };
         let at = level * SLOTS + slot;
-        let head = self.heads[at];
+        self.entries[index as usize].slot = at as u16;
+        self.put_first(at, index);
+        self.occupied[level] |= 1 << slot;
+    }
+
+    /// Puts the entry first in the list of slot `at`.
+    fn put_first(&mut self, at: usize, index: u32) {
+        let head = std::mem::replace(&mut self.heads[at], index);
         let entry = &mut self.entries[index as usize];
-        entry.slot = at as u16;
         entry.next = head;
         entry.previous = NONE;
         if head != NONE {
             self.entries[head as usize].previous = index;
         }
-        self.heads[at] = index;
-        self.occupied[level] |= 1 << slot;
     }
 
     fn unlink(&mut self, index: u32) {
@@ -195,6 +236,7 @@ impl Wheel {
             }
         }
         self.now = self.now.max(target);
+        self.pack_if_sparse();
         due.sort_by_key(|(due_ns, id, _)| (*due_ns, *id));
         due.into_iter().map(|(_, id, task)| (id, task)).collect()
     }
@@ -284,5 +326,60 @@ mod tests {
             fired += wheel.advance(next).len();
         }
         assert_eq!(fired, 1_000_000);
+    }
+
+    /// Returns the number of timers for which the wheel has memory.
+    fn room(wheel: &Wheel) -> usize {
+        wheel.entries.capacity().max(wheel.vacant.capacity()).max(wheel.by_id.capacity())
+    }
+
+    #[test]
+    fn the_memory_of_a_burst_is_given_back_and_the_other_timers_stay() {
+        const BURST: u64 = 100_000;
+        for cancels in [true, false] {
+            // Timers of all levels, that fire behind the burst.
+            let delays: Vec<u64> = (0..700).map(|nth| 10_000 + nth * nth * nth).collect();
+            let (mut wheel, fired) = wheel_with(&delays);
+            for id in 1_000..1_000 + BURST {
+                wheel.start(id, (1 + id % 9_000) * TICK_NS, Box::new(|| None));
+            }
+            assert!(room(&wheel) >= BURST as usize);
+            if cancels {
+                (1_000..1_000 + BURST).for_each(|id| assert!(wheel.cancel(id)));
+            } else {
+                assert_eq!(wheel.advance(9_001 * TICK_NS).len(), BURST as usize);
+            }
+            assert!(room(&wheel) <= 8 * delays.len(), "room for {} timers", room(&wheel));
+            // A timer that was moved can be cancelled, and an id that is gone stays gone.
+            assert!(wheel.cancel(7) && !wheel.cancel(7) && !wheel.cancel(1_000));
+            wheel.start(BURST * 2, 1, Box::new(|| None));
+            while let Some(next) = wheel.next_ns() {
+                wheel.advance(next).into_iter().for_each(|(_, mut task)| {
+                    task();
+                });
+            }
+            let left: Vec<u64> = (0..700).filter(|nth| *nth != 7).map(|nth| delays[nth]).collect();
+            assert_eq!(*fired.lock().unwrap(), left);
+            assert!(wheel.is_empty() && room(&wheel) <= 4 * PACKED_MIN);
+        }
+    }
+
+    #[test]
+    fn packing_costs_little_for_each_timer() {
+        const BURST: u64 = 200_000;
+        let mut wheel = Wheel::new();
+        let start = |wheel: &mut Wheel, id: u64| wheel.start(id, u64::MAX / 2, Box::new(|| None));
+        (0..BURST).for_each(|id| start(&mut wheel, id));
+        let (mut packed, mut grown) = (0, 0);
+        for id in 0..BURST {
+            let (entries, room) = (wheel.entries.len(), wheel.entries.capacity());
+            wheel.cancel(id);
+            packed += usize::from(wheel.entries.len() < entries);
+            // To and fro at one size does not pack the list and let it grow again and again.
+            start(&mut wheel, BURST + id);
+            wheel.cancel(BURST + id);
+            grown += usize::from(wheel.entries.capacity() > room);
+        }
+        assert!((1..=8).contains(&packed) && grown == 0, "packed {packed} times, grown {grown} times");
     }
 }
