@@ -95,7 +95,7 @@ impl SystemBuilder {
     }
 
     /// One thread and virtual time; every choice is drawn from `seed`, so a run can be repeated exactly. The system runs
-    /// while [`System::run_until_idle`] or [`Ask::wait`](crate::Ask::wait) is called.
+    /// while [`System::run_until_idle`] or [`Ask::wait`](crate::Ask::wait) is called. Several threads that call these take turns.
     pub fn simulated(mut self, seed: u64) -> Self {
         self.config.simulated = Some(seed);
         self

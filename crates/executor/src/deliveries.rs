@@ -16,8 +16,9 @@ use std::time::Duration;
 use crate::address::{Lane, RawAddress};
 use crate::cell::status;
 use crate::nested::NEST_MAX;
+use crate::queue::bounce_chain;
 use crate::record::{Record, described};
-use crate::resident::MailKind;
+use crate::resident::{MailKind, Undelivered};
 use crate::segment::Chain;
 use crate::simulated::Steps;
 use crate::system::SystemCore;
@@ -45,9 +46,10 @@ pub struct Delivery {
 }
 
 /// What waits in a simulated system with one worker. Dropped, it gives back what still waits: the system may then run on by
-/// itself, and has to be shut down by others.
+/// itself, and has to be shut down by others. Dropped inside an actor of the system, or after the end of the system, it makes dead letters
+/// of what waits.
 ///
-/// INVARIANT: the worker is touched only with `Steps::alone` held, so by one thread at a time, and by no handler's caller.
+/// INVARIANT: the worker is touched only within a turn ([`crate::driving`]), so by one thread at a time, and by no handler's caller.
 pub struct Deliveries {
     steps: Steps,
     held: BTreeMap<u64, Held>,
@@ -91,7 +93,7 @@ impl Deliveries {
     pub fn collect(&mut self) -> Vec<Delivery> {
         let worker = Arc::clone(self.worker());
         let mut found = Vec::new();
-        let _alone = self.steps.alone();
+        let _turn = self.steps.turn();
         worker.enter(|| {
             worker.raise();
             worker.attend();
@@ -164,7 +166,7 @@ impl Deliveries {
     /// # Panics
     /// If it does not wait, or from inside an actor of a simulated system.
     pub fn deliver(&mut self, number: u64) {
-        let _alone = self.steps.alone();
+        let _turn = self.steps.turn();
         let held = self.held.remove(&number).unwrap_or_else(|| panic!("message {number} does not wait"));
         let worker = self.worker();
         worker.enter(|| {
@@ -196,11 +198,11 @@ impl Deliveries {
     /// # Panics
     /// From inside an actor of a simulated system.
     pub fn let_time_pass(&mut self, until: Option<Duration>) -> bool {
-        let _alone = self.steps.alone();
-        match self.steps.next_timer().filter(|next| until.is_none_or(|until| *next <= until)) {
+        let turn = self.steps.turn();
+        match self.steps.next_timer_in(&turn).filter(|next| until.is_none_or(|until| *next <= until)) {
             Some(next) => {
                 self.steps.advance_clock(next);
-                self.steps.wake();
+                self.steps.wake_in(&turn);
                 true
             }
             None => {
@@ -219,15 +221,18 @@ impl Deliveries {
 
 impl Drop for Deliveries {
     fn drop(&mut self) {
-        // Where somebody else runs the system meanwhile, what is held is lost.
-        let Some(_alone) = self.steps.try_alone() else { return };
+        let turn = self.steps.try_turn();
         let mut chain = Chain::new();
         for held in std::mem::take(&mut self.held).into_values() {
             // SAFETY: a whole record, which is given up.
             unsafe { chain.push_bytes(held.words.as_ptr().cast(), held.words.len() * 8, None) };
         }
         let worker = self.worker();
-        worker.enter(|| worker.enqueue(chain));
+        match turn.filter(|turn| !self.steps.has_ended(turn)) {
+            Some(_turn) => worker.enter(|| worker.enqueue(chain)),
+            // From inside an actor the queue must not change. An ended system runs nothing more.
+            None => bounce_chain(chain, Undelivered::Shutdown),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! that order is kept), `rest`, `theft`, `muting`, `knot`, `monitor` (stuck handlers), `office` (what others
 //! see), `delivery`, `segment`, `record`, `cell`,
 //! `slab` (memory), `suspend` (async handlers), `timers`, `threads`, `user_code` (the rule for what a program has written),
-//! `simulated`, `deliveries` (one message at a time),
+//! `simulated`, `driving`, `deliveries` (one message at a time),
 //! `observed` (who looks on).
 
 mod address;
@@ -21,6 +21,7 @@ mod config;
 mod core;
 mod deliveries;
 mod delivery;
+mod driving;
 mod fullness;
 #[doc(hidden)]
 pub mod jitter;
@@ -67,6 +68,7 @@ pub use away::{AwayCx, Gate, Way, pause_stage};
 pub use census::{Census, WorkerState};
 pub use config::{Config, StageChoice, Stealing, limits};
 pub use deliveries::{Deliveries, Delivery};
+pub use driving::{Drive, DriverLock, Turn};
 pub use mailbox::{Mailbox, OnFull};
 pub use observed::{Came, Handling, Observer};
 pub use reactor::{Reactor, flush_soon};

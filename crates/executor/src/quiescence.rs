@@ -199,6 +199,15 @@ impl SystemCore {
         if stuck > 0 {
             return (0, stuck);
         }
+        // Whoever else runs a simulated system has no turn meanwhile, and none any more.
+        let _turn = match &self.simulation {
+            None => None,
+            Some(simulation) => match simulation.last_turn() {
+                // The thread of an actor that ends its own system is in a handler that does not return before this does.
+                None => return (0, 1),
+                turn => turn,
+            },
+        };
         // Again and again: until it has ended itself, the monitor may start a thread for a worker it has just taken over.
         loop {
             // A statement of its own: the monitor needs the lock to go on.

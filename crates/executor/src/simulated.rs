@@ -5,11 +5,12 @@
 //! interleavings. Choices that only reorder messages of different stages are always allowed: nothing is promised about
 //! their order.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::config::Stealing;
+use crate::driving::{DriverLock, Turn};
 use crate::knot::Knots;
 use crate::locks::lock;
 use crate::system::SystemCore;
@@ -60,6 +61,9 @@ pub trait Driver: Send + Sync + 'static {
 
 /// The driver's own state.
 pub(crate) struct Simulation {
+    driving: DriverLock,
+    /// The system has been swept. Changes within a turn.
+    ended: AtomicBool,
     choices: Mutex<Choices>,
     knots: Mutex<Knots>,
     driver: OnceLock<Arc<dyn Driver>>,
@@ -67,34 +71,53 @@ pub(crate) struct Simulation {
 
 impl Simulation {
     pub(crate) fn new(seed: u64) -> Simulation {
-        Simulation { choices: Mutex::new(Choices(seed)), knots: Mutex::default(), driver: OnceLock::new() }
+        Simulation {
+            driving: DriverLock::new("a simulated system"),
+            ended: AtomicBool::new(false),
+            choices: Mutex::new(Choices(seed)),
+            knots: Mutex::default(),
+            driver: OnceLock::new(),
+        }
     }
 
-    /// Runs until nothing is left to do, or `done`.
+    /// Runs until nothing is left to do, or `done`. Where another thread runs it, the two take turns.
     ///
     /// # Panics
-    /// From inside an actor of a simulated system.
+    /// From inside an actor of this system; and if this thread runs another simulated system, and another thread runs this one.
     pub(crate) fn run(&self, system: &Arc<SystemCore>, done: &mut dyn FnMut() -> bool) {
         if let Some(driver) = self.driver.get() {
             return driver.run(done);
         }
-        drop(self.choices());
+        let mut drive = self.driving.drive();
         let Some(steps) = system.steps() else { return };
         while !done() {
+            let turn = drive.turn();
+            if self.has_ended() {
+                return;
+            }
             if steps.rests() {
                 // Everybody rests: time moves on to the next timer, if there is one.
-                let Some(next) = steps.next_timer() else { return };
+                let Some(next) = steps.next_timer_in(&turn) else { return };
                 system.advance_clock(next.as_nanos() as u64);
-                steps.wake();
+                steps.wake_in(&turn);
             }
-            steps.step();
+            steps.step_in(&turn);
+            drop(turn);
+            drive.give_way();
         }
     }
 
-    fn choices(&self) -> MutexGuard<'_, Choices> {
-        self.choices.try_lock().unwrap_or_else(|_| {
-            panic!("a simulated system was asked to run from inside one of its own actors");
-        })
+    /// Begins the turn in which the system is swept. Returns `None` from inside one of its actors.
+    pub(crate) fn last_turn(&self) -> Option<Turn<'_>> {
+        let turn = self.driving.try_turn()?;
+        self.ended.store(true, Ordering::Relaxed);
+        Some(turn)
+    }
+
+    /// Whether the system has been swept. In a turn.
+    fn has_ended(&self) -> bool {
+        // Relaxed: it changes within a turn.
+        self.ended.load(Ordering::Relaxed)
     }
 }
 
@@ -114,6 +137,8 @@ impl SystemCore {
 }
 
 /// A simulated system, one step at a time. Its choices are drawn from the system's own seed.
+///
+/// INVARIANT: the workers are touched only within a [turn](crate::driving).
 pub struct Steps {
     system: Arc<SystemCore>,
     workers: Vec<Arc<Worker>>,
@@ -124,17 +149,22 @@ impl Steps {
         &self.workers
     }
 
-    /// Keeps everybody else from running the workers.
+    /// Begins a turn: no other thread runs the workers.
     ///
     /// # Panics
-    /// From inside an actor of a simulated system.
-    pub(crate) fn alone(&self) -> MutexGuard<'_, Choices> {
-        self.simulation().choices()
+    /// From inside an actor of the system.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        self.simulation().driving.turn()
     }
 
-    /// As [`Steps::alone`]. None: somebody else runs them.
-    pub(crate) fn try_alone(&self) -> Option<MutexGuard<'_, Choices>> {
-        self.simulation().choices.try_lock().ok()
+    /// As [`Steps::turn`]. `None`: from inside an actor of the system.
+    pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
+        self.simulation().driving.try_turn()
+    }
+
+    /// Whether the system has been swept.
+    pub(crate) fn has_ended(&self, _: &Turn<'_>) -> bool {
+        self.simulation().has_ended()
     }
 
     fn simulation(&self) -> &Simulation {
@@ -147,7 +177,17 @@ impl Steps {
     }
 
     /// When the next timer is due, in the system's time.
+    ///
+    /// # Panics
+    /// From inside an actor of the system.
     pub fn next_timer(&self) -> Option<Duration> {
+        self.next_timer_in(&self.turn())
+    }
+
+    pub(crate) fn next_timer_in(&self, turn: &Turn<'_>) -> Option<Duration> {
+        if self.has_ended(turn) {
+            return None;
+        }
         let next = self.workers.iter().filter_map(|worker| worker.with_core(|core| core.wheel.next_ns()).flatten());
         next.min().map(Duration::from_nanos)
     }
@@ -158,7 +198,17 @@ impl Steps {
     }
 
     /// Fires the timers that are due, with everybody awake.
+    ///
+    /// # Panics
+    /// From inside an actor of the system.
     pub fn wake(&self) {
+        self.wake_in(&self.turn());
+    }
+
+    pub(crate) fn wake_in(&self, turn: &Turn<'_>) {
+        if self.has_ended(turn) {
+            return;
+        }
         for worker in &self.workers {
             worker.enter(|| {
                 worker.raise();
@@ -171,9 +221,16 @@ impl Steps {
     /// One step of one worker.
     ///
     /// # Panics
-    /// From inside an actor of a simulated system.
+    /// From inside an actor of the system.
     pub fn step(&self) {
-        let mut choices = self.simulation().choices();
+        self.step_in(&self.turn());
+    }
+
+    fn step_in(&self, turn: &Turn<'_>) {
+        if self.has_ended(turn) {
+            return;
+        }
+        let mut choices = lock(&self.simulation().choices);
         let worker = &self.workers[choices.below(self.workers.len())];
         worker.enter(|| step(worker, &mut choices, &self.system));
         if choices.one_in(64) {
@@ -184,10 +241,14 @@ impl Steps {
     /// A worker polls the reactor, as one that has nothing to do would, or (if not all rest) one that looks now and then.
     ///
     /// # Panics
-    /// From inside an actor of a simulated system.
+    /// From inside an actor of the system.
     pub fn poll(&self) {
+        let turn = self.turn();
+        if self.has_ended(&turn) {
+            return;
+        }
         let timeout = if self.rests() { None } else { Some(Duration::ZERO) };
-        let mut choices = self.simulation().choices();
+        let mut choices = lock(&self.simulation().choices);
         let worker = &self.workers[choices.below(self.workers.len())];
         worker.enter(|| {
             worker.raise();

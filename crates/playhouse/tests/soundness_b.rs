@@ -5,9 +5,12 @@ mod support;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use playhouse::Undelivered;
 use playhouse::prelude::*;
+#[cfg(feature = "theaters")]
+use playhouse::{Simulation, Theater};
 use support::{finishes, simulated, threads};
 
 // -- the destructors of thread-locals --------------------------------------------------------------------------------
@@ -120,5 +123,123 @@ fn a_simulated_system_runs_in_the_destructor_of_a_thread_local() {
         );
         assert_eq!(answer, Ok(3));
         system.shutdown().unwrap();
+    });
+}
+
+// -- simulated systems that several threads run ----------------------------------------------------------------------
+
+/// Sends itself a number of messages, each some time after the former one.
+struct Ticker {
+    left: u64,
+}
+
+#[actor]
+impl Ticker {
+    #[started]
+    fn start(&mut self, ctx: &mut Context<Self>) {
+        (1..20).for_each(|ms| {
+            ctx.send_after(Duration::from_millis(ms), Tick);
+        });
+    }
+
+    #[message]
+    fn tick(&mut self, ctx: &mut Context<Self>) {
+        if self.left > 0 {
+            self.left -= 1;
+            ctx.send_after(Duration::from_millis(1 + self.left % 90), Tick);
+        }
+    }
+
+    #[message]
+    fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Runs the system that it is in.
+    #[message]
+    fn nest(&mut self, system: System) {
+        system.run_until_idle();
+    }
+}
+
+/// Calls `f` on each of four threads at once.
+fn on_four_threads(f: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        (0..4).for_each(|_| {
+            scope.spawn(&f);
+        });
+    });
+}
+
+#[test]
+fn threads_that_run_a_simulated_system_take_turns() {
+    finishes(|| {
+        let system = simulated(1);
+        let tickers = [(); 3].map(|()| system.spawn(Ticker { left: 20_000 }));
+        on_four_threads(|| system.run_until_idle());
+        for ticker in tickers {
+            assert_eq!(ticker.ask(Left).wait(), Ok(0));
+        }
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn threads_that_wait_in_a_simulated_system_all_get_their_answers() {
+    finishes(|| {
+        let system = simulated(1);
+        let ticker = system.spawn(Ticker { left: u64::MAX });
+        on_four_threads(|| {
+            (0..2_000).for_each(|_| assert!(ticker.ask(Left).wait().is_ok()));
+        });
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn a_thread_that_waits_is_not_kept_waiting_by_one_that_runs_for_ever() {
+    finishes(|| {
+        let system = simulated(1);
+        let ticker = system.spawn(Ticker { left: u64::MAX });
+        std::thread::scope(|scope| {
+            // It is never idle.
+            scope.spawn(|| system.run_until_idle());
+            (0..100).for_each(|_| assert!(ticker.ask(Left).wait().is_ok()));
+            // The end of the system is the end of the run.
+            system.clone().shutdown_within(Duration::ZERO).unwrap();
+        });
+    });
+}
+
+#[test]
+fn an_actor_that_runs_its_own_simulated_system_panics_and_others_go_on() {
+    finishes(|| {
+        let system = simulated(1);
+        let ticker = system.spawn(Ticker { left: 1_000 });
+        on_four_threads(|| {
+            let nesting = system.spawn(Ticker { left: 1_000 });
+            assert_eq!(nesting.ask(Nest(system.clone())).wait(), Err(AskError::Panicked));
+            assert!(ticker.ask(Left).wait().is_ok());
+        });
+        system.run_until_idle();
+        assert_eq!(ticker.ask(Left).wait(), Ok(0));
+        system.shutdown().unwrap();
+    });
+}
+
+#[cfg(feature = "theaters")]
+#[test]
+fn threads_that_run_simulated_theaters_take_turns() {
+    finishes(|| {
+        let net = Simulation::new(1);
+        let [one, other] = [0, 1].map(|_| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        one.connect(other.address().unwrap()).unwrap();
+        let tickers = [&one, &other].map(|theater| theater.system().spawn(Ticker { left: 2_000 }));
+        on_four_threads(|| {
+            for ticker in tickers {
+                (0..50).for_each(|_| assert!(ticker.ask(Left).wait().is_ok()));
+            }
+            net.run_until(|| tickers.iter().all(|ticker| ticker.ask(Left).wait() == Ok(0)));
+        });
     });
 }

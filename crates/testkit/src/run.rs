@@ -9,11 +9,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use playhouse::{ActorId, ShortType, System, name_of};
-use playhouse_executor::{Deliveries, Delivery, Driver, MailKind, RawAddress};
+use playhouse_executor::{Deliveries, Delivery, Driver, DriverLock, MailKind, RawAddress};
 
 use crate::quiet::{Quiet, take_panic, text_of};
 use crate::schedule::{Sent, sender, shown, waits};
@@ -272,26 +272,33 @@ impl Run {
 }
 
 /// Drives a system by the choices of somebody.
-struct Conductor(Mutex<Option<Run>>);
+///
+/// INVARIANT: the run is touched only in a turn. A thread drives it to the end in one turn: others wait meanwhile.
+struct Conductor {
+    driving: DriverLock,
+    run: Mutex<Option<Run>>,
+}
 
 impl Conductor {
-    fn run_of(&self) -> MutexGuard<'_, Option<Run>> {
-        match self.0.try_lock() {
-            Ok(run) => run,
-            Err(TryLockError::Poisoned(run)) => run.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                panic!("a simulated system was asked to run from inside one of its own actors")
-            }
-        }
+    /// Calls `f` with the run, if it is not over.
+    ///
+    /// # Panics
+    /// From inside an actor of the system.
+    fn with<R>(&self, f: impl FnOnce(&mut Option<Run>) -> R) -> R {
+        let drive = self.driving.drive();
+        let _turn = drive.turn();
+        f(&mut lock(&self.run))
     }
 }
 
 impl Driver for Conductor {
     fn run(&self, done: &mut dyn FnMut() -> bool) {
-        // None: the run is over.
-        if let Some(run) = self.run_of().as_mut() {
-            run.run(done);
-        }
+        self.with(|run| {
+            // None: the run is over.
+            if let Some(run) = run.as_mut() {
+                run.run(done);
+            }
+        });
     }
 }
 
@@ -361,7 +368,7 @@ impl Session {
         let wrong: Arc<Mutex<Vec<Wrong>>> = Arc::default();
         let letters = Arc::clone(&wrong);
         system.on_dead_letter(move |letter| lock(&letters).push(Wrong::DeadLetter(letter.to_string())));
-        let conductor = Arc::new(Conductor(Mutex::new(Some(Run {
+        let run = Run {
             deliveries,
             choose,
             cast: Arc::clone(cast),
@@ -381,7 +388,9 @@ impl Session {
             purpose,
             times: 0,
             endless: false,
-        }))));
+        };
+        let driving = DriverLock::new("a simulated system");
+        let conductor = Arc::new(Conductor { driving, run: Mutex::new(Some(run)) });
         system.core().set_driver(Arc::clone(&conductor) as Arc<dyn Driver>);
         Session { system, conductor }
     }
@@ -391,7 +400,7 @@ impl Session {
     }
 
     fn with<T>(&self, f: impl FnOnce(&mut Run) -> T) -> T {
-        f(self.conductor.run_of().as_mut().expect("the kit of this probe is still there"))
+        self.conductor.with(|run| f(run.as_mut().expect("the kit of this probe is still there")))
     }
 
     /// Runs until `done`, or nothing is left to do before `until` (in the system's time), which it is then.
@@ -449,7 +458,7 @@ impl Session {
     }
 
     fn finish(&self) -> Run {
-        self.conductor.run_of().take().expect("it is taken once")
+        self.conductor.with(Option::take).expect("it is taken once")
     }
 
     /// Ends it.

@@ -185,3 +185,15 @@ fn what_never_ends_is_reported() {
     kit.system().spawn(Restless).tell(GoOn);
     kit.settle();
 }
+
+#[test]
+fn several_threads_may_wait_for_the_actors_of_a_kit() {
+    let kit = Kit::new();
+    let ear = kit.probe::<Line>();
+    let slow = kit.system().spawn(Slow { to: ear.recipient(), delay: Duration::from_millis(5) });
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..1_000).for_each(|_| assert_eq!(slow.ask(DelayMs).wait(), Ok(5))));
+        }
+    });
+}

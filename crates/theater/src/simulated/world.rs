@@ -5,10 +5,10 @@ use std::hash::Hasher;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use playhouse_executor::{Choices, Driver, Steps, SystemCore};
+use playhouse_executor::{Choices, Driver, DriverLock, Steps, SystemCore};
 use rustc_hash::FxHasher;
 
 use super::Happened;
@@ -173,7 +173,7 @@ pub(crate) struct World {
     pub(super) net: Mutex<Net>,
     /// Hash of all that has happened.
     trace: AtomicU64,
-    running: Mutex<()>,
+    driving: DriverLock,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -191,7 +191,7 @@ impl World {
             events: Mutex::default(),
             net: Mutex::default(),
             trace: AtomicU64::new(0),
-            running: Mutex::new(()),
+            driving: DriverLock::new("a simulation"),
         })
     }
 
@@ -379,27 +379,25 @@ impl World {
 
     // -- the driver -----------------------------------------------------------------------------------------------------
 
-    /// Runs until `done`, until virtual time is `until`, or until nothing is left to do. True: `done`.
+    /// Runs until `done`, until virtual time is `until`, or until nothing is left to do. True: `done`. Where another thread runs it, the
+    /// two take turns.
     ///
     /// # Panics
-    /// From inside an actor of one of the theaters.
+    /// From inside an actor of one of the theaters; and if this thread runs another simulation, and another thread runs this one.
     pub(super) fn run(&self, until: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
-        let _running = match self.running.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                panic!("a simulation was asked to run from inside one of its own actors")
-            }
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        };
+        let mut drive = self.driving.drive();
         let until_ns = until.map(|until| until.as_nanos() as u64);
         let mut acts = Vec::new();
         loop {
             if done() {
                 return true;
             }
+            let turn = drive.turn();
             if until_ns.is_some_and(|until| until <= self.now_ns()) || !self.step(until_ns, &mut acts) {
                 return false;
             }
+            drop(turn);
+            drive.give_way();
         }
     }
 
