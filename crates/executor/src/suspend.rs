@@ -193,14 +193,15 @@ pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
     let Some(mut suspended) = cold.suspended.take() else { return };
     let own = OwnWaker::new(cell, suspended.send, cold.waking.take());
     let polled = suspended.poll(&mut Context::from_waker(&own.waker()));
-    // SAFETY: as above; the earlier reference is not used any more.
-    let cold = unsafe { Cell::cold_mut(cell) };
-    cold.waking = own.target.into_inner();
+    // SAFETY: as above; the earlier reference is not used any more, and neither is this one while a handler is dropped.
+    unsafe { Cell::cold_mut(cell) }.waking = own.target.into_inner();
     match polled {
-        TaskPoll::Pending => cold.suspended = Some(suspended),
+        // SAFETY: as above.
+        TaskPoll::Pending => unsafe { Cell::cold_mut(cell) }.suspended = Some(suspended),
         TaskPoll::Ready(outcome) => {
             drop(suspended);
-            let stop_after = std::mem::take(&mut cold.stop_after);
+            // SAFETY: as above.
+            let stop_after = std::mem::take(&mut unsafe { Cell::cold_mut(cell) }.stop_after);
             // SAFETY: the cell is alive; its status is written by this thread only (I1), and the reference to the cold part is
             // not used any more.
             unsafe {
@@ -314,3 +315,157 @@ static OWN: RawWakerVTable = RawWakerVTable::new(
     |data| unsafe { &*data.cast::<OwnWaker>() }.target().wake(),
     |_| {},
 );
+
+/// Miri runs these tests too: see CONTRIBUTING.md.
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, poll_fn};
+    use std::panic::resume_unwind;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Poll;
+    use std::thread;
+    use std::time::Duration;
+
+    use crate::*;
+
+    /// Counts handlers that have begun, or were dropped.
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
+    struct Waiter;
+
+    impl Resident for Waiter {
+        type Extra = u64;
+        fn name() -> &'static str {
+            "Waiter"
+        }
+        fn ended(&mut self, _: Option<Box<u64>>, _: Ending, _: &mut Cx<Self>) {}
+        fn crashed(_: Crash, cx: &mut ControlCx<Self>) {
+            cx.resume();
+        }
+    }
+
+    struct Start;
+
+    impl Envelope<Waiter> for Start {
+        fn run(self, _: &mut Waiter, cx: Cx<Waiter>) -> Cx<Waiter> {
+            cx
+        }
+        fn bounce(self, _: Undelivered) {}
+    }
+
+    fn waiter() -> (std::sync::Arc<SystemCore>, Address<Waiter>) {
+        let system = SystemCore::start(Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() }).unwrap();
+        let waiter = system.spawn(Waiter, StageChoice::At(0), Start).ok().unwrap();
+        (system, waiter)
+    }
+
+    /// Clones the waker of its first poll on several threads.
+    struct Lend;
+
+    impl AsyncEnvelope<Waiter> for Lend {
+        async fn run(self, _: &mut Waiter, cx: Cx<Waiter>) -> Cx<Waiter> {
+            poll_fn(|poll| {
+                const THREADS: usize = 3;
+                let (waker, gate) = (poll.waker(), Barrier::new(THREADS));
+                thread::scope(|scope| {
+                    for _ in 0..THREADS {
+                        scope.spawn(|| {
+                            gate.wait();
+                            waker.clone().wake();
+                        });
+                    }
+                });
+                Poll::Ready(())
+            })
+            .await;
+            cx
+        }
+        fn bounce(self, _: Undelivered) {}
+    }
+
+    #[test]
+    fn several_threads_clone_the_waker_of_a_poll() {
+        for _ in 0..if cfg!(miri) { 2 } else { 100 } {
+            let (system, waiter) = waiter();
+            waiter.send_async(Lend);
+            system.run_until_idle();
+            system.end(Duration::ZERO, &mut |_, _, _| {});
+        }
+    }
+
+    /// Uses the rare part of its cell when it is dropped.
+    struct Uses<'a>(&'a mut Cx<Waiter>);
+
+    impl Drop for Uses<'_> {
+        fn drop(&mut self) {
+            *self.0.extra() += 1;
+            self.0.note_handled(true);
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until it is dropped, panics when it is polled a second time, or ends then.
+    enum Hold {
+        ForEver,
+        Panics,
+        Ends,
+    }
+
+    impl AsyncEnvelope<Waiter> for Hold {
+        async fn run(self, _: &mut Waiter, mut cx: Cx<Waiter>) -> Cx<Waiter> {
+            let uses = Uses(&mut cx);
+            BEGUN.fetch_add(1, Ordering::Relaxed);
+            let mut woken = false;
+            let yielded = poll_fn(move |poll| {
+                poll.waker().wake_by_ref();
+                if std::mem::replace(&mut woken, true) { Poll::Ready(()) } else { Poll::Pending }
+            });
+            match self {
+                Hold::ForEver => pending().await,
+                Hold::Panics => {
+                    yielded.await;
+                    resume_unwind(Box::new("meant"));
+                }
+                Hold::Ends => yielded.await,
+            }
+            drop(uses);
+            cx
+        }
+        fn bounce(self, _: Undelivered) {}
+    }
+
+    struct Interrupt;
+
+    impl Control<Waiter> for Interrupt {
+        fn run(self, cx: &mut ControlCx<Waiter>) {
+            cx.interrupt();
+        }
+    }
+
+    struct Fail;
+
+    impl Control<Waiter> for Fail {
+        fn run(self, _: &mut ControlCx<Waiter>) {
+            resume_unwind(Box::new("meant"));
+        }
+    }
+
+    #[test]
+    fn what_a_dropped_handler_owns_may_use_the_rare_part_of_its_cell() {
+        let (system, waiter) = waiter();
+        for hold in [Hold::Panics, Hold::Ends, Hold::ForEver] {
+            waiter.send_async(hold);
+            system.run_until_idle();
+        }
+        waiter.send_control(Interrupt);
+        waiter.send_async(Hold::ForEver);
+        system.run_until_idle();
+        waiter.send_control(Fail);
+        waiter.send_async(Hold::ForEver);
+        system.run_until_idle();
+        system.end(Duration::ZERO, &mut |_, _, _| {});
+        assert_eq!((BEGUN.load(Ordering::Relaxed), DROPPED.load(Ordering::Relaxed)), (5, 5));
+    }
+}
