@@ -9,9 +9,10 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use crate::address::RawAddress;
+use crate::deferred::Deferred;
 use crate::record::Outcome;
 use crate::resident::{Crash, Ending, Resident};
-use crate::segment::Chain;
 use crate::suspend::Suspended;
 
 /// Status bits, the low 16 of a cell's tag. Zero: the actor is here and takes messages.
@@ -30,12 +31,15 @@ pub(crate) mod status {
     /// the deferred list, but for requests that [pass](crate::Control::PASSES).
     pub(crate) const FROZEN: u64 = 32;
     /// Messages wait on the deferred list for their guards: they are looked at again after each message that is run.
-    /// Set on an actor that is otherwise ready if and only if its deferred list is not empty.
+    /// Set on an actor that is otherwise ready if and only if the guards of some of its deferred messages have refused them.
     pub(crate) const GUARDED: u64 = 64;
     /// It is noted when a message was handled last ([`Cell::note_handled`](super::Cell::note_handled)).
     pub(crate) const NOTED: u64 = 128;
     /// With NEW: its start may be put off (`starts.rs`).
     pub(crate) const LATE: u64 = 256;
+    /// Deferred messages of an actor that is otherwise ready come before whatever comes now, which goes to the deferred list too. A
+    /// [`GoOn`](crate::resident::GoOn) is on its way, behind other actors' messages.
+    pub(crate) const BEHIND: u64 = 512;
     /// With these, the actor still takes messages.
     pub(crate) const OPEN: u64 = GUARDED | NOTED;
     pub(crate) const MASK: u64 = 0xffff;
@@ -48,6 +52,8 @@ pub(crate) struct Kind {
     pub(crate) type_id: fn() -> std::any::TypeId,
     pub(crate) stop: unsafe fn(NonNull<Cell>, Ending),
     pub(crate) crash: unsafe fn(NonNull<Cell>, Crash) -> Outcome,
+    /// Sends a [`GoOn`](crate::resident::GoOn).
+    pub(crate) go_on: fn(RawAddress),
 }
 
 /// The header of a cell.
@@ -85,7 +91,7 @@ pub(crate) struct Cold {
     /// The target of the wakers that the suspended handler has cloned.
     pub(crate) waking: Option<std::sync::Arc<crate::suspend::WakeTarget>>,
     /// Messages that arrived while suspended or crashed, or whose guards did not hold, in order.
-    pub(crate) deferred: Chain,
+    pub(crate) deferred: Deferred,
     /// Of an actor that has left.
     pub(crate) way: Option<std::sync::Arc<crate::away::Way>>,
     pub(crate) stop_after: bool,
@@ -126,6 +132,11 @@ impl Cell {
     /// Whether ordinary messages are run when they come; the guards of some may make them wait.
     pub(crate) fn is_ready(&self) -> bool {
         self.tag() & status::MASK & !status::OPEN == 0
+    }
+
+    /// Whether it would be [ready](Cell::is_ready) if it were not [behind](status::BEHIND).
+    pub(crate) fn is_behind(&self) -> bool {
+        self.tag() & status::MASK & !status::OPEN == status::BEHIND
     }
 
     #[inline(always)]

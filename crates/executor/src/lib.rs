@@ -19,6 +19,7 @@ mod cell;
 mod census;
 mod config;
 mod core;
+mod deferred;
 mod deliveries;
 mod delivery;
 mod driving;

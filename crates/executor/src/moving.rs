@@ -148,15 +148,13 @@ impl<S: Resident> ControlCx<S> {
         let identity = here.tag() & !status::MASK;
         // SAFETY: this thread runs the stage of both cells; the references to the cold parts do not overlap.
         unsafe {
-            let mut first = Cell::cold_mut(other.cell).deferred.take();
+            let first = std::mem::take(&mut Cell::cold_mut(other.cell).deferred);
             first.for_each(|mut record| {
                 let record = record.as_mut();
                 record.cell = cell;
                 record.tag = identity | (record.tag & status::MASK);
             });
-            let cold = Cell::cold_mut(cell);
-            first.append(cold.deferred.take());
-            cold.deferred = first;
+            Cell::cold_mut(cell).deferred.put_first(first);
         }
         current().expect("a control runs on a worker").end(other.cell, crate::resident::Ending::Killed);
     }

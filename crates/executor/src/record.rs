@@ -9,10 +9,12 @@ use std::ptr::{self, NonNull};
 use crate::address::Lane;
 use crate::away::AwayCx;
 use crate::cell::{Cell, Cold, Kind, status};
+use crate::deferred::Deferred;
 use crate::mailbox::Placed;
 use crate::placed::PLACED;
-use crate::resident::{Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, MailKind, Resident, Undelivered};
-use crate::segment::Chain;
+use crate::resident::{
+    Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, GoOn, MailKind, Resident, Undelivered,
+};
 use crate::starts::Late;
 use crate::suspend;
 use crate::user_code::contained;
@@ -688,6 +690,7 @@ impl<S: Resident> KindOf<S> {
         type_id: std::any::TypeId::of::<S>,
         stop: stop::<S>,
         crash: crash::<S>,
+        go_on: |to| to.typed::<S>().send_control_behind(GoOn),
     };
 }
 
@@ -722,7 +725,7 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
 unsafe fn forget(cell: NonNull<Cell>) {
     // SAFETY: by the contract.
     if let Some(mut cold) = unsafe { Cell::cold(cell) }.take() {
-        crate::queue::bounce_chain(std::mem::replace(&mut cold.deferred, Chain::new()), Undelivered::Stopped);
+        crate::queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
     }
 }
 
@@ -743,7 +746,7 @@ unsafe fn take_extra(cell: NonNull<Cell>) -> Option<Box<dyn Any + Send>> {
     // SAFETY: by the contract.
     let mut cold = unsafe { Cell::cold(cell) }.take()?;
     let extra = cold.extra.take();
-    crate::queue::bounce_chain(std::mem::replace(&mut cold.deferred, Chain::new()), Undelivered::Stopped);
+    crate::queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
     extra
 }
 
@@ -764,7 +767,7 @@ impl Cold {
         Box::new(Cold {
             suspended: None,
             waking: None,
-            deferred: Chain::new(),
+            deferred: Deferred::default(),
             way: None,
             stop_after: false,
             handled_ns: 0,

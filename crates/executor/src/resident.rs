@@ -443,6 +443,33 @@ impl<S: Resident> ControlCx<S> {
     }
 }
 
+/// Runs more of the actor's deferred messages, of which it has run many without a pause. See [`status::BEHIND`].
+pub(crate) struct GoOn;
+
+impl<S: Resident> Control<S> for GoOn {
+    // At a frozen cell, the deferred messages are run when it thaws.
+    const PASSES: bool = true;
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::WakeUp, "go on")
+    }
+
+    fn run(self, cx: &mut ControlCx<S>) {
+        // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
+        let cell = unsafe { cx.cell().as_ref() };
+        if cell.has_status(status::BEHIND) {
+            cell.set_status(status::BEHIND, false);
+            if cell.is_ready() {
+                cx.set_outcome(RESUME);
+            }
+        }
+        if let Some(worker) = crate::worker::current() {
+            // It is no message that somebody has sent.
+            worker.handled.set(worker.handled.get().wrapping_sub(1));
+        }
+    }
+}
+
 /// Polls the suspended handler of the actor again.
 pub(crate) struct Poll;
 

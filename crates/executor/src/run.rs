@@ -14,7 +14,7 @@ use crate::nested::NEST_MAX;
 use crate::queue::Cursor;
 use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS};
 use crate::resident::{Crash, Ending, Undelivered};
-use crate::segment::Chain;
+use crate::scheduler::policy;
 use crate::user_code::Payload;
 use crate::worker::{Worker, note_suspended};
 
@@ -86,6 +86,43 @@ pub(crate) fn prefetch_for_write<T>(at: *const T) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = at;
+}
+
+/// Deferred messages that are run in a row.
+struct Slice {
+    /// The number of messages that may still be run.
+    left: u64,
+    /// What the last one has decided.
+    outcome: Outcome,
+    panic: Option<Payload>,
+}
+
+/// While this lives, the deferred messages of a cell are run on the stack of a worker.
+struct Resuming<'a> {
+    worker: &'a Worker,
+    outer: *mut Cell,
+}
+
+impl<'a> Resuming<'a> {
+    fn enter(worker: &'a Worker, cell: NonNull<Cell>) -> Self {
+        Resuming { worker, outer: worker.resuming.replace(cell.as_ptr()) }
+    }
+}
+
+impl Drop for Resuming<'_> {
+    fn drop(&mut self) {
+        self.worker.resuming.set(self.outer);
+    }
+}
+
+/// What came of asking the guards that have refused messages.
+enum Round {
+    /// All of those that remain have refused again.
+    AllRefuse,
+    /// A message was run behind one that waits: the oldest is asked again.
+    Again,
+    /// The actor takes no messages now.
+    Over,
 }
 
 impl Worker {
@@ -294,7 +331,7 @@ impl Worker {
             if cell.as_ref().has_status(status::LATE) {
                 self.hasten_starts();
             }
-            Cell::cold_mut(cell).deferred.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+            Cell::cold_mut(cell).deferred.push(record, &self.pool);
             // It counts when it is run.
             PASSED
         }
@@ -326,7 +363,7 @@ impl Worker {
         // SAFETY: by the contract; this thread runs the stage, and the record's payload moves to the list.
         unsafe {
             let cell = record.as_ref().cell;
-            Cell::cold_mut(cell).deferred.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+            Cell::cold_mut(cell).deferred.push_refused(record, &self.pool);
             cell.as_ref().set_status(status::GUARDED, true);
         }
     }
@@ -436,91 +473,172 @@ impl Worker {
         unsafe { (header.kind().stop)(cell, ending) };
     }
 
-    /// Runs the messages that were put aside for `cell` until it is suspended again.
+    /// Runs the deferred messages of `cell` until it is suspended again.
     ///
     /// Those whose guards do not hold stay, in order. Behind one that was run, the oldest that waits comes first again: a
     /// message may be what others wait for. (Local synchronisation constraints: kumar §2.1. Each round looks at all that
     /// wait, so it costs as much as their number.)
+    ///
+    /// At most as many messages as in a gulp are run in a row, and fewer if the signal is raised. The others are run behind what is
+    /// queued for other actors ([`status::BEHIND`]). Where messages are delivered one at a time, all are run.
     fn run_deferred(&self, cell: NonNull<Cell>) {
-        let (mut outcome, mut panic) = (CONTINUE, None);
-        while self.run_round(cell, &mut outcome, &mut panic) && outcome == CONTINUE && panic.is_none() {}
-        // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is short.
-        unsafe {
-            let waits = Cell::cold(cell).as_ref().is_some_and(|cold| !cold.deferred.is_empty());
-            if cell.as_ref().is_ready() {
-                cell.as_ref().set_status(status::GUARDED, waits);
-            }
-        }
-        self.settle_deferred(cell, outcome, panic);
-        // SAFETY: this thread runs the cell's stage.
-        unsafe { self.run_waiting_requests(cell) };
-    }
-
-    /// Goes once through what was put aside, up to a message that was run behind one that waits for its guard. True: there
-    /// was one.
-    fn run_round(&self, cell: NonNull<Cell>, outcome: &mut Outcome, panic: &mut Option<Payload>) -> bool {
-        // SAFETY: this thread runs the cell's stage; the references to the cold part are short.
-        let mut chain = unsafe { Cell::cold_mut(cell) }.deferred.take();
-        let mut rest = Chain::new();
-        let (mut one_waits, mut again) = (false, false);
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
-        chain.for_each(|record| {
-            // SAFETY: the chain owns the records; each is run once, moved to `rest`, or bounced.
+        if self.resuming.get() == cell.as_ptr() {
+            // Something that follows a deferred message has resumed the actor. The call further down on this stack goes on.
+            self.note_deferred(cell, true);
+            return;
+        }
+        let life = header.tag() >> 16;
+        let _resuming = Resuming::enter(self, cell);
+        let at_once = || policy::gulp_messages(self.next_ns.get(), false, self.system.config.throughput);
+        let left = if self.single.get() { u64::MAX } else { at_once() };
+        let mut slice = Slice { left, outcome: CONTINUE, panic: None };
+        loop {
+            header.set_status(status::BEHIND, false);
+            while self.run_round(cell, &mut slice) {}
+            self.note_deferred(cell, slice.left == 0);
+            let (outcome, panic) = (std::mem::take(&mut slice.outcome), slice.panic.take());
+            let was_on_its_way = panic.is_some() && header.has_status(status::AWAY);
+            self.settle_deferred(cell, outcome, panic);
+            // SAFETY: this thread runs the cell's stage.
+            unsafe { self.run_waiting_requests(cell) };
+            // A cell whose actor has ended is vacant, or holds another one.
+            let goes_on = header.tag() >> 16 == life && header.is_behind();
+            if !was_on_its_way && (!goes_on || slice.left == 0) {
+                if goes_on {
+                    (header.kind().go_on)(RawAddress::of(cell));
+                }
+                break;
+            }
+        }
+    }
+
+    /// Notes in the status of a cell that takes messages whether its deferred messages come before others. With `ask_again`, messages whose
+    /// guards have refused them do so too.
+    fn note_deferred(&self, cell: NonNull<Cell>, ask_again: bool) {
+        // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is short.
+        let (header, cold) = unsafe { (cell.as_ref(), Cell::cold(cell).as_mut()) };
+        let (mut refused, mut later) = (false, false);
+        if let Some(cold) = cold {
+            cold.deferred.trim(&self.pool);
+            (refused, later) = (cold.deferred.has_refused(), cold.deferred.has_later());
+        }
+        if header.is_ready() || header.is_behind() {
+            header.set_status(status::GUARDED, refused);
+            header.set_status(status::BEHIND, later || (ask_again && refused));
+        }
+    }
+
+    /// Asks the guards that have refused deferred messages again. If all still do, goes through the other deferred messages up to one that is
+    /// run. True: there may be more to run.
+    fn run_round(&self, cell: NonNull<Cell>, slice: &mut Slice) -> bool {
+        match self.run_refused(cell, slice) {
+            Round::AllRefuse => {}
+            Round::Again => return true,
+            Round::Over => return false,
+        }
+        loop {
+            // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
+            let Some(record) = (unsafe { Cell::cold_mut(cell) }).deferred.first_later(&self.pool) else { return false };
+            let Some(op) = self.op_of_deferred(cell, record, slice) else { return false };
+            // SAFETY: as above; it is taken out before it is run, once, or moved to those that were refused.
             unsafe {
-                let op = match (header.tag() ^ record.as_ref().resident_tag()) & !status::OPEN {
-                    0 => Some(Op::Run),
-                    status::AWAY if record.as_ref().is_control() || may_pass(cell) => Some(Op::Away),
-                    _ => None,
-                };
-                if let Some(op) = op
-                    && *outcome == CONTINUE
-                    && panic.is_none()
-                    && !again
-                {
-                    // A panic must not take the records behind it along.
-                    let run = || (record.as_ref().thunk)(record, op);
-                    match catch_unwind(AssertUnwindSafe(|| if op == Op::Run { self.show(record, run) } else { run() }))
-                    {
-                        Ok(WAITS) => {
-                            one_waits = true;
-                            rest.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
-                            return;
-                        }
-                        Ok(PASSED) => {
-                            // It was dropped for another one; or it waits after all, behind these.
-                            one_waits = true;
-                            return;
-                        }
-                        Ok(decided) => {
-                            *outcome = decided;
-                            if op == Op::Run {
-                                Cell::note_handled(cell);
-                            }
-                        }
-                        Err(caught) => *panic = Some(caught.into()),
-                    }
-                    self.handled.set(self.handled.get().wrapping_add(1));
-                    if *outcome == RESUME {
-                        *outcome = CONTINUE;
-                    }
-                    again = one_waits;
-                } else {
-                    rest.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+                Cell::cold_mut(cell).deferred.pop_later(&self.pool);
+                match self.run_one_deferred(record, op, slice) {
+                    WAITS => Cell::cold_mut(cell).deferred.push_refused(record, &self.pool),
+                    PASSED => {}
+                    _ => return true,
                 }
             }
-        });
-        chain.bytes = 0;
-        // SAFETY: every record was consumed or moved.
-        unsafe { chain.recycle(Some(&self.pool)) };
-        // What arrived meanwhile stands behind what was not run yet.
-        // SAFETY: this thread runs the cell's stage.
-        unsafe {
-            let cold = Cell::cold_mut(cell);
-            rest.append(cold.deferred.take());
-            cold.deferred = rest;
         }
-        again
+    }
+
+    /// Asks the guards that have refused deferred messages again, in order, and runs the messages that they let pass.
+    fn run_refused(&self, cell: NonNull<Cell>, slice: &mut Slice) -> Round {
+        // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
+        let deferred = &mut unsafe { Cell::cold_mut(cell) }.deferred;
+        if !deferred.has_refused() {
+            return Round::AllRefuse;
+        }
+        // SAFETY: cells are never freed.
+        if unsafe { cell.as_ref() }.has_status(status::AWAY) {
+            // No guard is asked any more.
+            deferred.forget_refusals();
+            return Round::AllRefuse;
+        }
+        let mut refused = deferred.take_refused();
+        let (mut one_waits, mut round) = (false, Round::AllRefuse);
+        while let Some(record) = refused.next() {
+            let Some(op) = self.op_of_deferred(cell, record, slice) else {
+                round = Round::Over;
+                break;
+            };
+            // SAFETY: the list owns the records; each is run once, and is noted as consumed unless it waits.
+            unsafe {
+                let outcome = self.run_one_deferred(record, op, slice);
+                if outcome == WAITS {
+                    one_waits = true;
+                    continue;
+                }
+                refused.consumed(record);
+                if outcome == PASSED {
+                    one_waits = true;
+                } else if one_waits {
+                    round = Round::Again;
+                    break;
+                }
+            }
+        }
+        // SAFETY: as above.
+        unsafe { Cell::cold_mut(cell) }.deferred.put_back(refused, &self.pool);
+        round
+    }
+
+    /// Returns what is to be done with `record`, which is deferred. Returns `None` if it waits.
+    fn op_of_deferred(&self, cell: NonNull<Cell>, record: NonNull<Record>, slice: &mut Slice) -> Option<Op> {
+        if slice.outcome != CONTINUE || slice.panic.is_some() {
+            return None;
+        }
+        // SAFETY: cells are never freed; a whole record; this thread runs the cell's stage.
+        unsafe {
+            match (cell.as_ref().tag() ^ record.as_ref().resident_tag()) & !status::OPEN {
+                0 => (slice.left > 0).then_some(Op::Run),
+                status::AWAY if record.as_ref().is_control() || may_pass(cell) => Some(Op::Away),
+                _ => None,
+            }
+        }
+    }
+
+    /// Runs a deferred record, or sends it on.
+    ///
+    /// # Safety
+    /// A whole record of a cell whose stage this thread runs, for which `op` was [found](Worker::op_of_deferred). It is consumed, unless it
+    /// [waits](WAITS).
+    unsafe fn run_one_deferred(&self, record: NonNull<Record>, op: Op, slice: &mut Slice) -> Outcome {
+        // SAFETY: by the contract.
+        unsafe {
+            let cell = record.as_ref().cell;
+            // A panic must not take the records behind it along.
+            let run = || (record.as_ref().thunk)(record, op);
+            match catch_unwind(AssertUnwindSafe(|| if op == Op::Run { self.show(record, run) } else { run() })) {
+                // `PASSED`: it was dropped for another one; or it waits after all, behind the others that were refused.
+                Ok(WAITS) => return WAITS,
+                Ok(PASSED) => return PASSED,
+                Ok(RESUME) => {}
+                Ok(decided) => slice.outcome = decided,
+                Err(caught) => slice.panic = Some(caught.into()),
+            }
+            if op == Op::Run {
+                if slice.panic.is_none() {
+                    Cell::note_handled(cell);
+                }
+                let interrupted = self.tenure.signal.get() != 0 && !self.single.get();
+                slice.left = if interrupted { 0 } else { slice.left.saturating_sub(1) };
+            }
+            self.handled.set(self.handled.get().wrapping_add(1));
+            CONTINUE
+        }
     }
 
     fn settle_deferred(&self, cell: NonNull<Cell>, outcome: Outcome, panic: Option<Payload>) {
@@ -528,7 +646,7 @@ impl Worker {
         let header = unsafe { cell.as_ref() };
         match panic {
             // It was a message on its way that panicked, and is lost by that; those behind it are not.
-            Some(_) if header.has_status(status::AWAY) => self.run_deferred(cell),
+            Some(_) if header.has_status(status::AWAY) => {}
             Some(panic) => self.crash(cell, Crash::Panic(panic)),
             None => self.settle(cell, outcome),
         }
@@ -544,33 +662,14 @@ impl Worker {
             // SAFETY: cells are never freed; by the contract, and the reference to the cold part is short.
             let (header, deferred) =
                 unsafe { (cell.as_ref(), Cell::cold(cell).as_mut().map(|cold| &mut cold.deferred)) };
-            let runs = !header.has_status(status::FROZEN | status::AWAY | status::VACANT);
-            let Some(deferred) = deferred.filter(|deferred| runs && !deferred.is_empty()) else { return };
-            let mut requests = 0;
-            // SAFETY: whole records.
-            deferred.for_each(|record| requests += usize::from(unsafe { record.as_ref() }.is_control()));
-            if requests == 0 {
+            if header.has_status(status::FROZEN | status::AWAY | status::VACANT) || header.is_behind() {
                 return;
             }
-            let (mut chain, mut rest, mut request) = (deferred.take(), Chain::new(), None);
-            // SAFETY: the chain owns the records; each is moved once, but for the first request, which is consumed below, before
-            // its segment is given back.
-            chain.for_each(|record| unsafe {
-                if record.as_ref().is_control() && request.is_none() {
-                    request = Some(record);
-                } else {
-                    rest.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
-                }
-            });
-            // SAFETY: as above.
-            unsafe { Cell::cold_mut(cell) }.deferred = rest;
-            let request = request.expect("one was counted");
+            let Some(mut request) = deferred.and_then(|deferred| deferred.pop_request()) else { return };
+            let request = request.record();
             // SAFETY: as for running it when it comes.
             let run = || unsafe { self.show(request, || (request.as_ref().thunk)(request, Op::Run)) };
             let outcome = catch_unwind(AssertUnwindSafe(run));
-            chain.bytes = 0;
-            // SAFETY: every record was consumed or moved.
-            unsafe { chain.recycle(Some(&self.pool)) };
             self.handled.set(self.handled.get().wrapping_add(1));
             match outcome {
                 Ok(outcome) => self.settle(cell, outcome),

@@ -173,6 +173,8 @@ impl Chain {
     /// # Safety
     /// `[source, source + size)` are whole records whose payloads the caller gives up; `size <= BODY_BYTES`.
     pub(crate) unsafe fn push_bytes(&mut self, source: *const u8, size: usize, pool: Option<&Pool>) {
+        #[cfg(test)]
+        steps::count();
         debug_assert!(size <= BODY_BYTES);
         // SAFETY: `last` is null or a live segment of this chain; `used + size <= BODY_BYTES` is checked before the copy.
         unsafe {
@@ -260,6 +262,12 @@ impl Chain {
     }
 }
 
+impl Default for Chain {
+    fn default() -> Self {
+        Chain::new()
+    }
+}
+
 impl Drop for Chain {
     fn drop(&mut self) {
         debug_assert!(self.bytes == 0 || std::thread::panicking(), "a chain with records was dropped");
@@ -289,5 +297,23 @@ pub(crate) unsafe fn for_each_between(from: *mut u8, to: *mut u8, visit: &mut im
             visit(record);
             at = at.add(size);
         }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod steps {
+    use std::cell::Cell;
+
+    thread_local! {
+        static STEPS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Counts a record that this thread moves to a chain, or looks at among deferred ones.
+    pub(crate) fn count() {
+        STEPS.set(STEPS.get() + 1);
+    }
+
+    pub(crate) fn so_far() -> u64 {
+        STEPS.get()
     }
 }

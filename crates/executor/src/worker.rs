@@ -124,6 +124,8 @@ pub(crate) struct Worker {
     pub(crate) woke_at: StdCell<u64>,
     /// The number of messages that it had handled in all at the end of its last idle time.
     pub(crate) rested: StdCell<u64>,
+    /// The cell whose deferred messages are run, or null.
+    pub(crate) resuming: StdCell<*mut Cell>,
     /// A timer's task runs: what it sends is sent by no stage.
     pub(crate) firing: StdCell<bool>,
     /// It delivers one message at a time: see `deliveries.rs`.
@@ -222,6 +224,7 @@ impl Worker {
             handed_over: StdCell::new(0),
             woke_at: StdCell::new(u64::MAX),
             rested: StdCell::new(0),
+            resuming: StdCell::new(ptr::null_mut()),
             firing: StdCell::new(false),
             single: StdCell::new(false),
             family: StdCell::new(0),
