@@ -215,6 +215,7 @@ impl<A: Actor> Resident for Life<A> {
 
     fn ended(&mut self, extra: Option<Box<Extra<A>>>, ending: Ending, cx: &mut Cx<Self>) {
         let id = ActorId(cx.address().raw());
+        crate::waiting::forget_asks(id);
         let crashed = extra.as_ref().and_then(|extra| extra.child.as_ref()).is_some_and(|child| child.crashed);
         let calm = matches!(ending, Ending::Stopped | Ending::Shutdown) && !crashed;
         let reason = match ending {

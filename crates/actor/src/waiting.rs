@@ -7,12 +7,16 @@
 //! # How a cycle is found
 //!
 //! The number of an actor's cell leads to a *node*, which holds the actor's edges under a lock of its own. An asker first adds its edge.
-//! Then it checks whether the asked actor has any edges. If that actor has none, the edge closes no cycle: the check costs 1 lock and no
-//! search. Otherwise the asker searches the graph.
+//! Then it marks the asked actor as *asked*. An edge closes no cycle if the asked actor has no edges, or if the asker is not asked: the two
+//! checks cost no lock and no search. Otherwise the asker searches the graph.
 //!
-//! *No cycle is missed.* An asker that adds an edge writes the number of its edges with `SeqCst`, and all askers read these numbers with
-//! `SeqCst`. The writes of all edges of a cycle are therefore in a single order, and the asker with the last of them sees all others. Edges
-//! of a closed cycle stay, so the search finds a path along them.
+//! The mark of an actor stays until the actor ends. A chain of waiting actors therefore takes one step per edge from whichever end it is
+//! made, while each of its actors waits for the first time. A search takes one step per edge that it can reach, and no stack.
+//!
+//! *No cycle is missed.* An asker that adds an edge writes the number of its edges and the mark of the asked actor with `SeqCst`, and all
+//! askers read these numbers and marks with `SeqCst`. The writes of all edges of a cycle are therefore in a single order, and the asker with
+//! the last of them sees all others. It finds that it is asked, because its predecessor in the cycle has marked it. Edges of a closed cycle
+//! stay, so the search finds a path along them.
 //!
 //! *No cycle is invented.* A search reads the edges of different actors at different times. An asker that has found a cycle therefore reads
 //! all edges of the cycle a second time. An edge that was read twice existed in between. All first readings come before all second ones.
@@ -233,9 +237,37 @@ fn chunk_at(at: usize) -> &'static Chunk {
     })
 }
 
-/// Returns the node with this number, and its chunk. Numbers begin with 1.
+/// In the number of an actor's cell: another actor has awaited an ask to this actor.
+const ASKED: u32 = 1 << 31;
+/// In the number of an actor's cell: the number of its node.
+const NODE: u32 = ASKED - 1;
+
+/// Marks an actor as asked.
+fn mark_as_asked(actor: ActorId) {
+    let cell = actor.0.cell_number();
+    // SeqCst: this thread reads the edges of other actors, and its own mark, after this.
+    if cell.load(Ordering::SeqCst) & ASKED == 0 {
+        cell.fetch_or(ASKED, Ordering::SeqCst);
+    }
+}
+
+fn is_asked(actor: ActorId) -> bool {
+    // SeqCst: the asker reads this after it has added its own edge.
+    actor.0.cell_number().load(Ordering::SeqCst) & ASKED != 0
+}
+
+/// Takes back the mark of an actor that ends. The next actor of its cell has another identity, and nobody waits for it yet.
+pub(crate) fn forget_asks(actor: ActorId) {
+    let cell = actor.0.cell_number();
+    // Relaxed: an ended actor adds no edge. An asker that marks it later makes a search of the next actor longer, and nothing else.
+    if cell.load(Ordering::Relaxed) & ASKED != 0 {
+        cell.fetch_and(NODE, Ordering::Relaxed);
+    }
+}
+
+/// Returns the node with the number of a cell, and its chunk. Numbers of nodes begin with 1.
 fn node_at(number: u32) -> Option<(&'static Node, &'static Chunk)> {
-    let at = number.checked_sub(1)? as usize;
+    let at = (number & NODE).checked_sub(1)? as usize;
     let chunk = chunk_at(at / CHUNK);
     Some((&chunk.nodes[at % CHUNK], chunk))
 }
@@ -250,9 +282,10 @@ fn node_of(actor: ActorId) -> Option<&'static Node> {
 fn add(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Waiting {
     let cell = from.0.cell_number();
     let (node, chunk) = node_at(cell.load(Ordering::Relaxed)).unwrap_or_else(|| {
-        let number = NODES_USED.fetch_add(1, Ordering::SeqCst) + 1;
+        let number = NODES_USED.fetch_add(1, Ordering::SeqCst) % NODE + 1;
         // If another thread was faster, its number holds.
-        let before = cell.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
+        let with_node = |before| (before & NODE == 0).then_some(before | number);
+        let before = cell.fetch_update(Ordering::SeqCst, Ordering::SeqCst, with_node);
         node_at(before.err().unwrap_or(number)).expect("numbers begin with 1")
     });
     let waiting = node.add(from, to, ask);
@@ -265,6 +298,8 @@ fn add(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Waiting {
 
 /// Returns the waits of `actor` whose asks have no answer.
 fn waits_of(actor: ActorId) -> Waits {
+    #[cfg(test)]
+    tests::READINGS.set(tests::READINGS.get() + 1);
     node_of(actor).filter(|node| node.has_edges()).map_or_else(Waits::new, |node| node.waits(|from| from == actor))
 }
 
@@ -374,7 +409,8 @@ impl Drop for Attempt {
 /// Returns the actors along the cycle that the edge closes, and removes the edge.
 fn note(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Result<Waiting, Vec<String>> {
     let waiting = add(from, to, ask);
-    if from != to.id && !node_of(to.id).is_some_and(Node::has_edges) {
+    mark_as_asked(to.id);
+    if from != to.id && !(is_asked(from) && node_of(to.id).is_some_and(Node::has_edges)) {
         return Ok(waiting);
     }
     judge(waiting, to)
@@ -437,8 +473,47 @@ mod tests {
     use crate::actor::Actor;
     use crate::system::System;
 
+    thread_local! {
+        /// How many nodes this thread has read in searches.
+        pub(super) static READINGS: Cell<usize> = const { Cell::new(0) };
+    }
+
     struct Waiter;
     impl Actor for Waiter {}
+
+    #[test]
+    fn a_long_chain_takes_a_step_for_each_edge_and_no_stack() {
+        const ACTORS: usize = 100_000;
+        let chain = || {
+            let system = System::builder().workers(1).simulated(0).start().unwrap();
+            let actors: Vec<ActorId> = (0..ACTORS).map(|_| system.spawn(Waiter).id()).collect();
+            let label = |at: usize| Label::of::<Waiter>(actors[at]);
+            // From its end, and from its start: each edge is added with no search.
+            for from_end in [true, false] {
+                let mut edges = Vec::new();
+                for at in 1..ACTORS {
+                    let at = if from_end { ACTORS - at } else { at };
+                    edges.push(note(actors[at - 1], label(at), None).ok().unwrap());
+                    assert_eq!(READINGS.get(), 0, "the chain was walked");
+                }
+                // The edge that closes the cycle is found, by a walk.
+                let closing = note(actors[ACTORS - 1], label(0), None).err().unwrap();
+                assert_eq!(closing.len(), ACTORS + 1);
+                assert!(READINGS.replace(0) <= 3 * ACTORS);
+            }
+        };
+        std::thread::Builder::new().stack_size(2 << 20).spawn(chain).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn an_actor_in_the_cell_of_one_that_was_asked_is_not_asked() {
+        let system = System::builder().workers(1).simulated(0).start().unwrap();
+        let [asker, asked, _] = actors(&system);
+        drop(note(asker, Label::of::<Waiter>(asked), None).ok().unwrap());
+        assert!(is_asked(asked) && !is_asked(asker));
+        forget_asks(asked);
+        assert!(!is_asked(asked));
+    }
 
     /// The actors A, B and C. A has asked B and looks for a path from B to A.
     fn actors(system: &System) -> [ActorId; 3] {
@@ -538,6 +613,8 @@ mod tests {
                         failed.fetch_add(noted.is_err().into(), Ordering::Relaxed);
                         barrier.wait();
                         drop(noted);
+                        // The marks have to be made again, too. All threads have left `note`.
+                        forget_asks(actors[at]);
                     }
                 });
             }
