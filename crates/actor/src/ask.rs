@@ -7,7 +7,9 @@ use std::task::{Context as PollContext, Poll, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use playhouse_executor::{Address, Sleeper, SystemCore, TimerKey, Undelivered, contained};
+use playhouse_executor::{
+    Address, Sleeper, SystemCore, TimerKey, Undelivered, WaitOutside, WaitsOutside, contained, with_current_system,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Life};
@@ -218,6 +220,12 @@ impl<R> Slot<R> {
     }
 }
 
+impl<R: Send + 'static> WaitsOutside for Slot<R> {
+    fn system_ended(&self) {
+        self.answer(Err(AskError::Shutdown));
+    }
+}
+
 impl<R: Send> Awaited for Slot<R> {
     fn is_over(&self) -> bool {
         self.is_over()
@@ -421,13 +429,20 @@ impl<A: Actor, M: Message> Ask<A, M> {
             state.thread = Some(std::thread::current());
             state.due = self.within.map(|within| Due::new(&system, within));
         }
+        let deadline = self.within.map(|within| system.now().saturating_add(within));
         let _timer = self.within.map(|within| Deadline::start(&system, within, &slot));
+        let _outside = system.wait_outside(&slot);
         (self.post)(self.message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, None);
         let mut answer = None;
-        system.block_until(None, &mut || {
+        system.block_until(deadline, &mut || {
             answer = answer.take().or_else(|| slot.take());
             answer.is_some()
         });
+        if answer.is_none() && system.config().simulated.is_none() {
+            // The deadline has passed. The worker with the timer has not got to it, or has ended.
+            slot.expire();
+            answer = slot.take();
+        }
         // Only a simulated system returns without an answer: nothing is left to do in it that could bring one.
         answer.unwrap_or_else(|| {
             slot.abandon();
@@ -467,7 +482,8 @@ impl<A: Actor, M: Message> IntoFuture for Ask<A, M> {
     type IntoFuture = AskFuture<A, M>;
 
     fn into_future(self) -> AskFuture<A, M> {
-        AskFuture { request: Some(self), slot: Some(Slot::new()), waiting: None, timer: None }
+        let system = self.to.address.raw().system();
+        AskFuture { system, request: Some(self), slot: Some(Slot::new()), waiting: None, timer: None, outside: None }
     }
 }
 
@@ -477,9 +493,13 @@ pub struct AskFuture<A: Actor, M: Message> {
     request: Option<Ask<A, M>>,
     /// The slot for the answer. `None` after the future has returned the answer.
     slot: Option<Arc<Slot<M::Reply>>>,
+    /// The receiver's system.
+    system: u16,
     /// The edge from the asker to the receiver in the graph of waiting actors. The future drops the edge when it returns the answer.
     waiting: Option<Waiting>,
     timer: Option<Deadline>,
+    /// For an asker that is no actor of the receiver's system.
+    outside: Option<WaitOutside>,
 }
 
 // No field is ever pinned.
@@ -551,15 +571,16 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
     type Output = Result<M::Reply, AskError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
-        let request = self.request.take();
-        let Some(slot) = &self.slot else { panic!("an ask was polled again after it had returned the answer") };
+        let this = &mut *self;
+        let request = this.request.take();
+        let Some(slot) = &this.slot else { panic!("an ask was polled again after it had returned the answer") };
         let sent = request.map(|request| Self::send(request, slot, cx.waker()));
         let wakes = sent.as_ref().is_some_and(|sent| sent.wakes);
         if !wakes {
             let mut state = slot.lock();
             if let Some(answer) = state.progress.take() {
                 drop(state);
-                (self.slot, self.waiting) = (None, None);
+                (this.slot, this.waiting, this.outside) = (None, None, None);
                 return Poll::Ready(answer);
             }
             let is_known = matches!(&state.asker, Some(Asker::Task(waker)) if waker.will_wake(cx.waker()));
@@ -572,7 +593,7 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
                 if let Some(answer) = state.progress.take() {
                     drop(state);
                     drop(waker);
-                    (self.slot, self.waiting) = (None, None);
+                    (this.slot, this.waiting, this.outside) = (None, None, None);
                     return Poll::Ready(answer);
                 }
                 let former = state.asker.replace(Asker::Task(waker));
@@ -581,8 +602,14 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
             }
         }
         if let Some(Sent { timed, waiting, .. }) = sent {
-            self.timer = timed.map(|(within, system)| Deadline::start(&system, within, slot));
-            self.waiting = waiting;
+            this.timer = timed.map(|(within, system)| Deadline::start(&system, within, slot));
+            this.waiting = waiting;
+            let system = this.system;
+            let is_inside = with_current_system(|current| current.is_some_and(|current| current.id() == system));
+            if !is_inside {
+                // The slot knows the asker by now. An answer that comes at once wakes it.
+                this.outside = SystemCore::by_id(system).map(|system| system.wait_outside(slot));
+            }
         }
         Poll::Pending
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered};
@@ -52,6 +52,9 @@ impl fmt::Display for BuildError {
 }
 
 impl std::error::Error for BuildError {}
+
+/// The least time that a shutdown has beyond its limit, to end threads and actors after a drain that has taken all of the limit.
+const GRACE_MIN: Duration = Duration::from_millis(100);
 
 /// Workers of a simulated system where nothing else is asked for.
 const SIMULATED_WORKERS: usize = 4;
@@ -204,7 +207,7 @@ impl System {
     }
 
     /// Returns when the system is quiescent: no message is queued or handled, no timer runs, no async handler waits. A
-    /// system with a periodic timer never is.
+    /// system with a periodic timer never is. Returns as well when the system was shut down.
     ///
     /// # Panics
     /// Inside an actor of this system.
@@ -240,7 +243,9 @@ impl System {
     /// Calls `hook` for each message that reaches nobody. Hooks that were given before are called first; none is ever
     /// taken away.
     ///
-    /// It is called on the worker (or thread) that finds out, and must not block.
+    /// It is called on the worker (or thread) that finds out, and must not block. If it panics, that is reported by the panic hook and
+    /// nothing else. It may send messages. One of these that reaches nobody is counted, and no hook is called for it, neither within the
+    /// hook nor later.
     pub fn on_dead_letter(&self, hook: impl Fn(&DeadLetter) + Send + Sync + 'static) {
         self.core.on_dead_letter(Box::new(move |actor, message, why| {
             hook(&DeadLetter { actor, message, why });
@@ -250,7 +255,8 @@ impl System {
     /// Handles what is queued (for up to 5 seconds), stops all actors, and ends the threads. Blocks meanwhile.
     ///
     /// # Errors
-    /// A handler did not return in time: its thread goes on until it does.
+    /// A handler, `stopped`, a drop or a dead-letter hook did not return in time: its thread goes on until it does. Asks that still wait fail
+    /// with [`AskError::Shutdown`](crate::AskError::Shutdown), and messages that wait for actors that no thread runs are dead letters.
     ///
     /// # Panics
     /// Inside an actor of this system.
@@ -258,7 +264,8 @@ impl System {
         self.shutdown_within(Duration::from_secs(5))
     }
 
-    /// As [`System::shutdown`], with another limit for the drain.
+    /// As [`System::shutdown`], with another limit. It returns within that, and a tenth of it or 100 milliseconds more, whatever handlers,
+    /// `stopped`, drops and dead-letter hooks do. (In simulation they take this thread for as long as they run.)
     ///
     /// # Errors
     /// As [`System::shutdown`].
@@ -269,13 +276,17 @@ impl System {
         let start = Instant::now();
         self.core.drain(limit);
         let before = self.stats().total.dead_letters;
-        let mut deferred = BTreeMap::new();
-        let (actors_stopped, stuck) =
-            self.core.end(limit.max(Duration::from_millis(100)), &mut |who, actor, message| {
-                let actor = Label::of_type(actor, ActorId(who)).to_string();
-                *deferred.entry((actor, message)).or_default() += 1;
-            });
+        let deferred = Arc::new(Mutex::new(BTreeMap::new()));
+        let waited = Arc::clone(&deferred);
+        let waited = move |who, actor, message| {
+            let actor = Label::of_type(actor, ActorId(who)).to_string();
+            *waited.lock().unwrap_or_else(PoisonError::into_inner).entry((actor, message)).or_default() += 1;
+        };
+        let grace = GRACE_MIN.max(limit / 10);
+        let left = limit.saturating_sub(start.elapsed());
+        let (actors_stopped, stuck) = self.core.end_in_time((left, grace), Box::new(waited));
         let stats = self.stats();
+        let deferred = std::mem::take(&mut *deferred.lock().unwrap_or_else(PoisonError::into_inner));
         if stuck > 0 {
             return Err(ShutdownError { stuck });
         }
@@ -387,7 +398,11 @@ pub struct ShutdownError {
 
 impl fmt::Display for ShutdownError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} thread(s) of the actor system are stuck in handlers that did not return in time", self.stuck)
+        write!(
+            f,
+            "{} thread(s) of the actor system are stuck in handlers, hooks or drops that did not return in time",
+            self.stuck
+        )
     }
 }
 

@@ -100,6 +100,8 @@ impl Worker {
         self.write_out();
         self.publish();
         self.system.wake_called(usize::MAX);
+        // Release: pairs with the Acquire of the thread that does away with what is left here.
+        self.over.store(true, Ordering::Release);
     }
 
     /// One boundary and one gulp.

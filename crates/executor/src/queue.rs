@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use crate::address::Lane;
 use crate::cell::Cell;
-use crate::record::{Op, Record};
+use crate::record::{self, Record};
 use crate::resident::Undelivered;
 use crate::segment::{Chain, Segment, copy_bytes_max, for_each_between};
 use crate::timers::TimerTask;
@@ -384,5 +384,5 @@ pub(crate) fn bounce_chain(mut chain: Chain, why: Undelivered) {
 /// The caller owns the record, which is consumed.
 pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
     // SAFETY: by the contract.
-    user_code::call(|| unsafe { (record.as_ref().thunk)(record, Op::Bounce(why)) });
+    user_code::call(|| unsafe { record::bounce(record, why) });
 }

@@ -2,7 +2,8 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicIsize, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::address::RawAddress;
@@ -19,6 +20,17 @@ const WOKEN: u64 = 1 << 32;
 
 /// Steps of a simulated system that is shut down, at most.
 const DRAIN_STEPS_MAX: u64 = 1_000_000;
+
+/// Is told of the messages that waited for their guards: [`SystemCore::end`].
+pub type Waited<'a> = dyn FnMut(RawAddress, &'static str, &'static str) + Send + 'a;
+
+/// Returns the moment after `time`.
+fn after(time: Duration) -> Instant {
+    /// Longer than any process lives; about 30 years.
+    const LONG: Duration = Duration::from_secs(1 << 30);
+    let now = Instant::now();
+    now.checked_add(time.min(LONG)).unwrap_or(now)
+}
 
 impl SystemCore {
     pub(crate) fn active_more(&self) {
@@ -91,7 +103,8 @@ impl SystemCore {
         }
     }
 
-    /// Returns when no message waits or is handled, no timer runs, no handler is suspended (kumar ch. 2: quiescence).
+    /// Returns when no message waits or is handled, no timer runs, no handler is suspended (kumar ch. 2: quiescence); or when the system has
+    /// ended.
     ///
     /// # Panics
     /// On a worker of this system: it would wait for itself.
@@ -104,7 +117,7 @@ impl SystemCore {
             "run_until_idle was called inside an actor of the same system: it would wait for itself"
         );
         let mut quiet = lock(&self.quiet);
-        while !self.is_quiet() {
+        while !self.is_quiet() && !self.has_ended() {
             // The time-out only covers a handler that leaves a detached thread.
             quiet = self
                 .became_quiet
@@ -154,10 +167,12 @@ impl SystemCore {
             worker::current().is_none_or(|w| w.system_id != self.id),
             "a system was shut down by one of its own actors: it would wait for itself"
         );
-        let deadline = Instant::now() + limit;
+        let deadline = after(limit);
         let mut quiet = lock(&self.quiet);
         loop {
-            if self.active() == 0 && self.detached.load(Ordering::Acquire) == 0 {
+            let rests = self.active() == 0 && self.detached.load(Ordering::Acquire) == 0;
+            // After the end nothing is handled any more.
+            if rests || self.has_ended() {
                 return true;
             }
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
@@ -168,14 +183,61 @@ impl SystemCore {
 
     /// Takes no more messages from outside, ends all workers, and ends all actors that are left. Messages that still
     /// wait become dead letters. Returns how many actors were left, and how many threads did not end within `limit`
-    /// because they are in handlers that do not return: then nothing is taken from them.
+    /// because they are in handlers that do not return. Then no actor is ended, and only the messages that wait at workers whose threads have
+    /// ended become dead letters.
     ///
     /// `waited` is told of each message that waited for its guard: who it was for, that one's type, and the message's.
-    pub fn end(
+    ///
+    /// The hooks and drops of what is ended run on this thread, for as long as they take.
+    pub fn end(self: &Arc<Self>, limit: Duration, waited: &mut Waited<'_>) -> (u64, usize) {
+        let stuck = self.end_threads(after(limit));
+        let ended = self.end_rest(stuck, waited);
+        self.note_ended();
+        ended
+    }
+
+    /// Does the same as [`end`](SystemCore::end), and returns within `limit` and `grace` whatever hooks and drops do. They run on a thread of
+    /// their own. If they take longer, that thread goes on, and counts as one that did not end. A simulated system has one thread only, and
+    /// takes as long as they do.
+    pub fn end_in_time(
         self: &Arc<Self>,
-        limit: Duration,
-        waited: &mut dyn FnMut(RawAddress, &'static str, &'static str),
+        (limit, grace): (Duration, Duration),
+        mut waited: Box<Waited<'static>>,
     ) -> (u64, usize) {
+        let deadline = after(limit + grace);
+        let stuck = self.end_threads(after(limit + grace / 2));
+        let (done, finished) = channel();
+        let system = Arc::clone(self);
+        let rest = move || {
+            let ended = system.end_rest(stuck, &mut *waited);
+            // Nobody listens any more if it has taken too long.
+            let _ = done.send(ended);
+        };
+        self.run_apart(Box::new(rest));
+        let in_time = finished.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
+        self.note_ended();
+        in_time.unwrap_or((0, stuck + 1))
+    }
+
+    /// Runs `rest` on a thread of its own. In simulation, or if no thread can be started, it runs on this one.
+    fn run_apart(&self, rest: Box<dyn FnMut() + Send>) {
+        let job = Arc::new(Mutex::new(Some(rest)));
+        let run = |job: &Mutex<Option<Box<dyn FnMut() + Send>>>| {
+            let taken = lock(job).take();
+            taken.into_iter().for_each(|mut rest| rest());
+        };
+        if self.simulation.is_none() {
+            let job = Arc::clone(&job);
+            let name = format!("playhouse-{}-end", self.id);
+            if std::thread::Builder::new().name(name).spawn(move || run(&job)).is_ok() {
+                return;
+            }
+        }
+        run(&job);
+    }
+
+    /// Takes no more messages from outside and ends all workers. Returns the number of threads that have not ended by `deadline`.
+    fn end_threads(self: &Arc<Self>, deadline: Instant) -> usize {
         self.closed.store(true, Ordering::Release);
         self.ending.store(true, Ordering::Release);
         for (id, office) in self.offices.made() {
@@ -184,19 +246,23 @@ impl SystemCore {
         }
         *lock(&self.monitor_nap.0) = true;
         self.monitor_nap.1.notify_all();
-        let deadline = Instant::now() + limit;
         let mut quiet = lock(&self.quiet);
-        let stuck = loop {
+        loop {
             let alive = self.alive.load(Ordering::Acquire);
-            if alive == 0 {
-                break 0;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if alive == 0 || left.is_zero() {
+                return alive;
             }
-            let Some(left) = deadline.checked_duration_since(Instant::now()) else { break alive };
             quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
-        };
-        drop(quiet);
-        let slot = &SLOTS[self.id as usize];
+        }
+    }
+
+    /// Ends what is left. `stuck` threads have not ended. Returns the number of actors that were left, and the number of threads that cannot
+    /// end.
+    fn end_rest(self: &Arc<Self>, stuck: usize, waited: &mut Waited<'_>) -> (u64, usize) {
+        let _alone = lock(&self.ending_rest);
         if stuck > 0 {
+            self.bounce_at_ended_workers();
             return (0, stuck);
         }
         // Whoever else runs a simulated system has no turn meanwhile, and none any more.
@@ -220,6 +286,7 @@ impl SystemCore {
             }
         }
         let left = self.sweep(waited);
+        let slot = &SLOTS[self.id as usize];
         let mut occupant = lock(&slot.system);
         if occupant.as_ref().is_some_and(|system| Arc::ptr_eq(system, self)) {
             slot.epoch.fetch_add(1, Ordering::Release);
@@ -228,8 +295,20 @@ impl SystemCore {
         (left, 0)
     }
 
+    /// Bounces the messages that wait at workers whose threads have ended, while other threads are stuck. The actors stay as they are,
+    /// because a stuck handler may spawn others beside them.
+    fn bounce_at_ended_workers(&self) {
+        for post in &self.posts {
+            let worker = lock(post).clone();
+            // Acquire: pairs with the Release of its thread, which touches nothing of it any more. What stuck threads send is bounced.
+            if let Some(worker) = worker.filter(|worker| worker.over.load(Ordering::Acquire)) {
+                worker.enter(|| worker.bounce_everything());
+            }
+        }
+    }
+
     /// Ends what is left when all threads have ended.
-    fn sweep(self: &Arc<Self>, waited: &mut dyn FnMut(RawAddress, &'static str, &'static str)) -> u64 {
+    fn sweep(self: &Arc<Self>, waited: &mut Waited<'_>) -> u64 {
         let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).take()).collect();
         let Some(first) = workers.first() else { return 0 };
         let mut left = 0;
@@ -269,7 +348,7 @@ impl SystemCore {
 ///
 /// # Safety
 /// The caller runs the cell's stage.
-unsafe fn guarded(cell: NonNull<Cell>, waited: &mut dyn FnMut(RawAddress, &'static str, &'static str)) {
+unsafe fn guarded(cell: NonNull<Cell>, waited: &mut Waited<'_>) {
     // SAFETY: cells are never freed; by the contract, and the reference to the cold part is short.
     unsafe {
         if !cell.as_ref().is_ready() || !cell.as_ref().has_status(status::GUARDED) {

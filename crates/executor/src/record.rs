@@ -9,6 +9,7 @@ use std::ptr::{self, NonNull};
 use crate::address::Lane;
 use crate::away::AwayCx;
 use crate::cell::{Cell, Cold, Kind, status};
+use crate::dead_letters::quietly;
 use crate::deferred::Deferred;
 use crate::mailbox::Placed;
 use crate::placed::PLACED;
@@ -123,7 +124,9 @@ pub(crate) type Thunk = unsafe fn(NonNull<Record>, Op) -> Outcome;
 /// Payloads up to this size travel inline; larger ones (and over-aligned ones) are boxed once at the send.
 pub const INLINE_BYTES_MAX: usize = 256;
 
-const WORDS: u64 = 0x0fff;
+const WORDS: u64 = 0x07ff;
+/// A dead-letter hook has sent the message.
+const FROM_HOOK: u64 = 0x0800;
 /// The last word is what caused the message: see `observed.rs`.
 const CAUSED: u64 = 0x1000;
 const LANE_SHIFT: u32 = 13;
@@ -133,7 +136,7 @@ pub(crate) const IDENTITY: u64 = !0xffff;
 
 /// The head of a record; its payload follows.
 ///
-/// `tag` is `generation:32 | stage:16 | control:1 | lane:2 | caused:1 | words:12`. Its upper 48 bits are compared with the tag of the
+/// `tag` is `generation:32 | stage:16 | control:1 | lane:2 | caused:1 | from_hook:1 | words:11`. Its upper 48 bits are compared with the tag of the
 /// cell at delivery: the liveness check, the residency check and the "is it suspended?" check in one.
 #[repr(C)]
 pub(crate) struct Record {
@@ -177,10 +180,21 @@ impl Record {
         }
     }
 
-    /// It is for the cell that `other` is for, and of its lane.
+    /// Whether a dead-letter hook has sent it.
+    pub(crate) fn is_from_hook(&self) -> bool {
+        self.tag & FROM_HOOK != 0
+    }
+
+    /// A dead-letter hook sends it.
+    pub(crate) fn mark_from_hook(&mut self) {
+        self.tag |= FROM_HOOK;
+    }
+
+    /// It is for the cell that `other` is for, of its lane, and from whom that is.
     fn follow(&mut self, other: &Record) {
+        const FOLLOWED: u64 = IDENTITY | LANE | FROM_HOOK;
         self.cell = other.cell;
-        self.tag = (self.tag & !(IDENTITY | LANE)) | (other.tag & (IDENTITY | LANE));
+        self.tag = (self.tag & !FOLLOWED) | (other.tag & FOLLOWED);
     }
 
     pub(crate) fn set_lane(&mut self, lane: Lane) {
@@ -407,7 +421,9 @@ unsafe fn turn_away<E>(
         // SAFETY: by the contract; the record is consumed here.
         Admission::Drop => drop(unsafe { unwrap::<E>(record) }),
         // SAFETY: as above.
-        Admission::Bounce(why) => bounce(unsafe { unwrap::<E>(record) }, why),
+        Admission::Bounce(why) => unsafe {
+            quietly(record.as_ref().is_from_hook(), || bounce(unwrap::<E>(record), why));
+        },
     }
     Some(CONTINUE)
 }
@@ -446,7 +462,16 @@ unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, 
 /// A whole record whose payload was not consumed.
 pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
     // SAFETY: by the contract.
-    unsafe { (record.as_ref().thunk)(record, Op::Bounce(why)) };
+    unsafe { turn_back(record, Op::Bounce(why)) };
+}
+
+/// Consumes what cannot be delivered here, by `Op::Bounce` or `Op::Away`. If a dead-letter hook has sent it, no hook is told of that.
+///
+/// # Safety
+/// As for the record's thunk.
+pub(crate) unsafe fn turn_back(record: NonNull<Record>, op: Op) -> Outcome {
+    // SAFETY: by the contract.
+    unsafe { quietly(record.as_ref().is_from_hook(), || (record.as_ref().thunk)(record, op)) }
 }
 
 /// What a thunk answers to [`Op::Ask`].
@@ -573,6 +598,7 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
 
 /// The largest record, in one with its place, with a cause.
 const LOOSE_BYTES: usize = record_bytes::<Placed>() + HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES;
+const _: () = assert!(LOOSE_BYTES / 8 <= WORDS as usize);
 
 /// Room on the stack for one record, for senders that have no log of their own.
 #[repr(C, align(8))]

@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::jitter::seam;
 use crate::nested::NEST_MAX;
 use crate::queue::Cursor;
-use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS};
+use crate::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS, turn_back};
 use crate::resident::{Crash, Ending, Undelivered};
 use crate::scheduler::policy;
 use crate::user_code::Payload;
@@ -305,7 +305,7 @@ impl Worker {
             let cell = record.as_ref().cell;
             let same_life = cell.as_ref().tag() >> 16 == record.as_ref().tag >> 16;
             if !same_life || cell.as_ref().has_status(status::VACANT) {
-                return (record.as_ref().thunk)(record, Op::Bounce(Undelivered::Stopped));
+                return turn_back(record, Op::Bounce(Undelivered::Stopped));
             }
             if cell.as_ref().has_status(status::FROZEN) {
                 if record.as_ref().is_control() {
@@ -316,7 +316,7 @@ impl Worker {
                 }
             } else if cell.as_ref().has_status(status::AWAY) {
                 if record.as_ref().is_control() || may_pass(cell) {
-                    return (record.as_ref().thunk)(record, Op::Away);
+                    return turn_back(record, Op::Away);
                 }
             } else if record.as_ref().is_control() {
                 return (record.as_ref().thunk)(record, Op::Run);
@@ -620,7 +620,7 @@ impl Worker {
         unsafe {
             let cell = record.as_ref().cell;
             // A panic must not take the records behind it along.
-            let run = || (record.as_ref().thunk)(record, op);
+            let run = || if op == Op::Run { (record.as_ref().thunk)(record, op) } else { turn_back(record, op) };
             match catch_unwind(AssertUnwindSafe(|| if op == Op::Run { self.show(record, run) } else { run() })) {
                 // `PASSED`: it was dropped for another one; or it waits after all, behind the others that were refused.
                 Ok(WAITS) => return WAITS,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::address::{Lane, RawAddress};
 use crate::core::MuteRequest;
+use crate::dead_letters::in_hook;
 use crate::jitter::seam;
 use crate::mailbox::{self, Placed, Room};
 use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Record};
@@ -238,6 +239,9 @@ impl Worker {
                 record::put_cause(NonNull::new_unchecked(open.tail.cast()), cause);
                 size += CAUSE_BYTES;
             }
+            if in_hook() {
+                (*open.tail.cast::<Record>()).mark_from_hook();
+            }
             log.tail.store(open.tail.add(size), Ordering::Release);
         }
         let receiver = &self.system.offices[dest as usize];
@@ -261,7 +265,7 @@ impl Worker {
         }
         // Both limits become null, because the code below sets one of them at most.
         log.stop();
-        if !some_stage_full && !open.wants_causes {
+        if !some_stage_full && !open.wants_causes && !in_hook() {
             let limit = Segment::limit(log.last.get());
             let some_idle = dest != self.id && self.system.idle.any().is_some();
             let end =
@@ -325,6 +329,11 @@ impl Worker {
         // SAFETY: `counted_room_for` has seen a claimed record, which stays readable until the next one is claimed.
         let sender = unsafe { (*self.tenure.claimed()).stage() };
         self.note_sent(sender, (dest, stage, size), false, pressed);
+    }
+
+    /// Makes each append enter RUNTIME, until [`close_up`](Worker::close_up) opens the log again.
+    pub(crate) fn stop_logs(&self) {
+        self.logs.iter().for_each(Log::stop);
     }
 
     /// Returns the pressed worker that gets the messages to `stage` of `dest`, if any. No stage is muted for its own worker, because that
@@ -587,7 +596,13 @@ unsafe fn post_unbounded(system: &SystemCore, to: RawAddress, lane: Lane, record
 }
 
 #[inline(never)]
-unsafe fn post_loose(system: &SystemCore, stage: u16, lane: Lane, record: NonNull<Record>, cause: Option<NonZeroU64>) {
+unsafe fn post_loose(
+    system: &SystemCore,
+    stage: u16,
+    lane: Lane,
+    mut record: NonNull<Record>,
+    cause: Option<NonZeroU64>,
+) {
     if usize::from(stage) >= system.route.len() {
         // SAFETY: by the contract.
         unsafe { record::bounce(record, Undelivered::Stopped) };
@@ -596,6 +611,10 @@ unsafe fn post_loose(system: &SystemCore, stage: u16, lane: Lane, record: NonNul
     if let Some(cause) = cause {
         // SAFETY: by the contract.
         unsafe { record::put_cause(record, cause) };
+    }
+    if in_hook() {
+        // SAFETY: by the contract, the record is owned by the caller.
+        unsafe { record.as_mut().mark_from_hook() };
     }
     // SAFETY: by the contract.
     let size = unsafe { record.as_ref().bytes() };

@@ -12,12 +12,14 @@ use crate::backpressure::standing::Sources;
 use crate::cell::Cell;
 use crate::config::{Config, StageChoice, limits};
 use crate::core::Core;
+use crate::dead_letters::{DeadLetterHook, DeadLetterHooks};
 use crate::fullness::Fullness;
 use crate::locks::lock;
 use crate::mailbox::{Mailbox, Rooms};
 use crate::monitor;
 use crate::observed::Lookout;
 use crate::office::Offices;
+use crate::outsiders::Outsiders;
 use crate::reactor::Reactor;
 use crate::record::KindOf;
 use crate::resident::{Envelope, Resident, Undelivered};
@@ -34,32 +36,6 @@ use crate::worker::{self, Worker};
 pub(crate) enum Clock {
     Real(Instant),
     Virtual(AtomicU64),
-}
-
-/// A hook for messages that reach nobody: the names of the actor's and the message's type, and why.
-pub type DeadLetterHook = Box<dyn Fn(&'static str, &'static str, Undelivered) + Send + Sync>;
-
-/// A list that only grows, so hooks are called under no lock.
-#[derive(Default)]
-struct DeadLetterHooks(OnceLock<Box<(DeadLetterHook, DeadLetterHooks)>>);
-
-impl DeadLetterHooks {
-    fn add(&self, hook: DeadLetterHook) {
-        let mut last = self;
-        let mut new = Box::new((hook, DeadLetterHooks::default()));
-        while let Err(back) = last.0.set(new) {
-            new = back;
-            last = &last.0.get().expect("it was set before").1;
-        }
-    }
-
-    fn call(&self, actor: &'static str, message: &'static str, why: Undelivered) {
-        let mut next = self.0.get();
-        while let Some((hook, rest)) = next.map(|hooks| &**hooks) {
-            hook(actor, message, why);
-            next = rest.0.get();
-        }
-    }
 }
 
 /// What the workers of a system share.
@@ -100,6 +76,11 @@ pub struct SystemCore {
     pub(crate) closed: AtomicBool,
     /// Workers end when they find nothing to do.
     pub(crate) ending: AtomicBool,
+    /// The end is over, or was given up because threads are stuck.
+    pub(crate) ended: AtomicBool,
+    /// Held while what is left is ended.
+    pub(crate) ending_rest: Mutex<()>,
+    pub(crate) outsiders: Outsiders,
     pub(crate) detached: AtomicUsize,
     pub(crate) handled_detached: AtomicU64,
     pub(crate) outside: Outside,
@@ -247,6 +228,9 @@ impl SystemCore {
             next_spread: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             ending: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            ending_rest: Mutex::new(()),
+            outsiders: Outsiders::default(),
             detached: AtomicUsize::new(0),
             handled_detached: AtomicU64::new(0),
             outside: Outside {
@@ -544,7 +528,8 @@ impl SystemCore {
 
     // -- reports -------------------------------------------------------------------------------------------------------
 
-    /// Calls `hook` for each message that reaches nobody, after those that were given before.
+    /// Calls `hook` for each message that reaches nobody, after those that were given before; but for messages that hooks have sent
+    /// ([`crate::dead_letters`]).
     pub fn on_dead_letter(&self, hook: DeadLetterHook) {
         self.dead_letter_hooks.add(hook);
     }

@@ -176,6 +176,8 @@ pub(crate) struct Worker {
     pub(crate) later: UnsafeCell<Vec<Cursor>>,
     pub(crate) lease: Mutex<Lease>,
     pub(crate) running: Running,
+    /// Its thread has ended in order and touches nothing of it any more.
+    pub(crate) over: AtomicBool,
 }
 
 // SAFETY: a Worker is used by one thread, apart from the fields marked as read by the monitor, which follow the
@@ -255,6 +257,7 @@ impl Worker {
             later: UnsafeCell::new(Vec::new()),
             lease: Mutex::new(Lease::default()),
             running: Running::default(),
+            over: AtomicBool::new(false),
         };
         worker.open_queue();
         worker

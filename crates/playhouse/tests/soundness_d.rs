@@ -1,0 +1,328 @@
+//! Ends that end, whatever user code does; floods between systems.
+
+mod support;
+
+use std::future::{Future, IntoFuture};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context as PollContext, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use playhouse::prelude::*;
+use playhouse::{Guard, ShutdownError, ShutdownReport};
+use support::{
+    Adder, Clock, Do, Gate, Increment, LIMIT, Never, Puppet, Turnstile, finishes, on_stage, quiet_panics, threads,
+};
+
+#[derive(Message)]
+struct Note;
+
+/// Takes no [`Note`].
+struct Closed;
+
+impl Actor for Closed {}
+
+impl Handler<Note> for Closed {
+    fn guard(&self, _: &Note) -> Guard {
+        Guard::Refuse
+    }
+
+    fn handle(&mut self, _: Note, _: &mut Context<Self>) {}
+}
+
+/// Lets a [`Note`] wait for ever.
+struct Patient;
+
+impl Actor for Patient {}
+
+impl Handler<Note> for Patient {
+    fn guard(&self, _: &Note) -> Guard {
+        Guard::Defer
+    }
+
+    fn handle(&mut self, _: Note, _: &mut Context<Self>) {}
+}
+
+/// Counts what it is told.
+struct Counter;
+
+impl Actor for Counter {}
+
+impl Handler<Note> for Counter {
+    fn handle(&mut self, _: Note, _: &mut Context<Self>) {}
+}
+
+fn is_answered<A: Handler<M>, M: Message + Send>(to: ActorRef<A>, message: M) -> bool
+where
+    M::Reply: Send,
+{
+    to.ask(message).within(LIMIT).wait().is_ok()
+}
+
+/// An actor that has ended.
+fn gone(system: &System) -> ActorRef<Counter> {
+    let gone = system.spawn(Counter);
+    gone.kill();
+    system.run_until_idle();
+    gone
+}
+
+#[test]
+fn a_hook_is_not_called_for_what_hooks_send_to_actors_that_are_gone() {
+    for simulated in [false, true] {
+        finishes(move || {
+            let builder = System::builder().workers(2);
+            let system = if simulated { builder.simulated(1) } else { builder }.start().unwrap();
+            let (gone, closed) = (gone(&system), system.spawn(Closed));
+            let calls = Arc::new(AtomicU64::new(0));
+            let counted = Arc::clone(&calls);
+            system.on_dead_letter(move |_| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                gone.tell(Note);
+                gone.tell(Note);
+                closed.tell(Note);
+            });
+            // From outside; from a worker; to an actor that refuses it.
+            gone.tell(Note);
+            system.spawn(Puppet).tell(Do::this(move |_| gone.tell(Note)));
+            closed.tell(Note);
+            system.run_until_idle();
+            assert_eq!(calls.load(Ordering::Relaxed), 3);
+            assert_eq!(system.stats().total.dead_letters, 12);
+            // A handler that runs afterwards sends what is no hook's.
+            system.spawn(Puppet).tell(Do::this(move |_| gone.tell(Note)));
+            system.run_until_idle();
+            assert_eq!(calls.load(Ordering::Relaxed), 4);
+            system.shutdown().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_shutdown_ends_though_a_hook_tells_an_actor_of_each_dead_letter() {
+    for workers in [1, 2] {
+        finishes(move || {
+            let system = threads(workers);
+            let counter = system.spawn(Counter);
+            system.on_dead_letter(move |_| counter.tell(Note));
+            let waits = system.spawn(Patient);
+            waits.tell(Note);
+            system.run_until_idle();
+            let report = system.shutdown().unwrap();
+            assert_eq!(report.actors_stopped, 2);
+            assert!(report.undelivered >= 1, "{report:?}");
+        });
+    }
+}
+
+#[test]
+fn a_hook_that_panics_ends_nothing() {
+    quiet_panics();
+    finishes(|| {
+        let system = threads(1);
+        let (gone, adder) = (gone(&system), system.spawn(Adder));
+        let calls = Arc::new(AtomicU64::new(0));
+        system.on_dead_letter(|_| panic!("meant: a hook panics"));
+        let counted = Arc::clone(&calls);
+        system.on_dead_letter(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        gone.tell(Note);
+        let puppet = system.spawn(Puppet);
+        puppet.tell(Do::this(move |_| gone.tell(Note)));
+        system.spawn(Patient).tell(Note);
+        assert!(is_answered(adder, Increment(1)) && is_answered(puppet, Do::this(|_| {})));
+        system.run_until_idle();
+        assert_eq!(calls.load(Ordering::Relaxed), 2);
+        assert_eq!(system.stats().total.crashes, 0);
+        let report = system.clone().shutdown().unwrap();
+        // The guard's message, at the end.
+        assert_eq!((report.actors_stopped, report.undelivered), (3, 1));
+        assert_eq!(calls.load(Ordering::Relaxed), 3);
+        // Behind the end: no hook is called, because the system is gone.
+        adder.tell(Increment(1));
+    });
+}
+
+/// An actor whose `stopped` stands in a gate.
+struct SlowToStop(Option<Turnstile>);
+
+impl Actor for SlowToStop {
+    fn stopped(&mut self, _: &mut Context<Self>) {
+        if let Some(turnstile) = self.0.take() {
+            turnstile.pass();
+        }
+    }
+}
+
+impl AsyncHandler<Never> for SlowToStop {
+    async fn handle(&mut self, _: Never, _: &mut Context<Self>) {
+        std::future::pending().await
+    }
+}
+
+/// The longest that a shutdown with a limit of 200 ms may take: with its grace of 100 ms, and time for a busy machine.
+const IN_TIME: Duration = Duration::from_millis(if cfg!(tsan) { 20_000 } else { 2_000 });
+
+fn ends_in_time(system: &System) -> Result<ShutdownReport, ShutdownError> {
+    let start = Instant::now();
+    let ended = system.clone().shutdown_within(Duration::from_millis(200));
+    assert!(start.elapsed() < IN_TIME, "{:?}", start.elapsed());
+    ended
+}
+
+#[test]
+fn a_shutdown_keeps_its_limit_whatever_stopped_and_hooks_and_drops_do() {
+    struct Drops(Option<Turnstile>);
+    impl Drop for Drops {
+        fn drop(&mut self) {
+            if let Some(turnstile) = self.0.take() {
+                turnstile.pass();
+            }
+        }
+    }
+    finishes(|| {
+        // `stopped`.
+        let system = threads(2);
+        let (gate, turnstile) = Gate::new();
+        system.spawn(SlowToStop(Some(turnstile)));
+        ends_in_time(&system).unwrap_err();
+        // What was slow has ended: so does the system.
+        gate.open();
+        system.shutdown().unwrap();
+
+        // A drop of a message.
+        let system = threads(1);
+        let (gate, turnstile) = Gate::new();
+        let drops = Drops(Some(turnstile));
+        let (stands, blocks) = Gate::new();
+        let puppet = system.spawn(Puppet);
+        puppet.tell(Do::this(move |_| blocks.pass()));
+        stands.wait_entered();
+        puppet.tell(Do::this(move |_| drop(drops)));
+        ends_in_time(&system).unwrap_err();
+        stands.open();
+        gate.open();
+        system.shutdown().unwrap();
+
+        // A hook.
+        let system = threads(1);
+        let (gate, turnstile) = Gate::new();
+        let turnstile = std::sync::Mutex::new(Some(turnstile));
+        system.on_dead_letter(move |_| {
+            if let Some(turnstile) = support::lock(&turnstile).take() {
+                turnstile.pass();
+            }
+        });
+        system.spawn(Patient).tell(Note);
+        ends_in_time(&system).unwrap_err();
+        gate.open();
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn who_waits_for_an_idle_system_goes_on_when_it_was_shut_down() {
+    #[derive(Message, Clone)]
+    struct Tick;
+    struct Ticks;
+    impl Actor for Ticks {
+        fn started(&mut self, ctx: &mut Context<Self>) {
+            ctx.send_every(Duration::from_millis(5), Tick);
+        }
+    }
+    impl Handler<Tick> for Ticks {
+        fn handle(&mut self, _: Tick, _: &mut Context<Self>) {}
+    }
+    finishes(|| {
+        let system = threads(2);
+        system.spawn(Ticks);
+        let (gate, turnstile) = Gate::new();
+        let waits = system.clone();
+        let waiting = std::thread::spawn(move || waits.run_until_idle());
+        system.clone().shutdown().unwrap();
+        waiting.join().unwrap();
+        system.run_until_idle();
+
+        // A handler is stuck.
+        let system = threads(2);
+        system.spawn(Puppet).tell(Do::this(move |_| turnstile.pass()));
+        gate.wait_entered();
+        ends_in_time(&system).unwrap_err();
+        system.run_until_idle();
+        gate.open();
+    });
+}
+
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Awaits `future` on this thread.
+fn block_on<F: IntoFuture>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = std::pin::pin!(future.into_future());
+    loop {
+        match future.as_mut().poll(&mut PollContext::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn asks_of_a_system_that_leaves_a_stuck_handler_behind_end() {
+    finishes(|| {
+        let system = threads(2);
+        let (gate, turnstile) = Gate::new();
+        let (stuck, waits) = (system.spawn_with(on_stage(0), Puppet), system.spawn_with(on_stage(1), Clock));
+        stuck.tell(Do::this(move |_| turnstile.pass()));
+        gate.wait_entered();
+        let later = Duration::from_millis(400);
+        let asks = [
+            // Queued behind the stuck handler; handled by one that waits; the same, awaited.
+            std::thread::spawn(move || stuck.ask(Do::this(|_| {})).wait()),
+            std::thread::spawn(move || stuck.ask(Do::this(|_| {})).within(later).wait()),
+            std::thread::spawn(move || waits.ask(Never).wait()),
+            std::thread::spawn(move || waits.ask(Never).within(later).wait()),
+            std::thread::spawn(move || block_on(waits.ask(Never))),
+            std::thread::spawn(move || block_on(waits.ask(Never).within(LIMIT))),
+            std::thread::spawn(move || block_on(stuck.ask(Do::this(|_| {})))),
+        ];
+        ends_in_time(&system).unwrap_err();
+        for ask in asks {
+            let error = ask.join().unwrap().unwrap_err();
+            assert!(matches!(error, AskError::Shutdown | AskError::Deadline { .. }), "{error:?}");
+        }
+        // Asks of a system that was given up.
+        assert_eq!(waits.ask(Never).wait(), Err(AskError::Shutdown));
+        assert_eq!(block_on(stuck.ask(Do::this(|_| {}))), Err(AskError::Shutdown));
+        gate.open();
+    });
+}
+
+#[test]
+fn a_deadline_ends_an_ask_though_no_worker_of_its_system_runs_any_more() {
+    finishes(|| {
+        let system = threads(1);
+        // In whatever order the actors are ended, the one that is asked is not the first.
+        let [(gate, first), (other, last)] = [Gate::new(), Gate::new()];
+        let [_, waits, _] = [Some(first), None, Some(last)].map(|turnstile| system.spawn(SlowToStop(turnstile)));
+        let (asking, asked) = std::sync::mpsc::channel();
+        let ask = std::thread::spawn(move || {
+            asking.send(()).unwrap();
+            waits.ask(Never).within(Duration::from_millis(300)).wait()
+        });
+        asked.recv_timeout(LIMIT).unwrap();
+        // The workers end at once, and the shutdown waits for the gates.
+        let ends = std::thread::spawn(move || system.shutdown());
+        ask.join().unwrap().unwrap_err();
+        gate.open();
+        other.open();
+        ends.join().unwrap().unwrap();
+    });
+}
