@@ -50,6 +50,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use crate::address::Lane;
+use crate::backpressure::elsewhere::ELSEWHERE;
 use crate::config::Stealing;
 use crate::jitter::seam;
 use crate::office::{Inbox, Presence};
@@ -550,7 +551,8 @@ impl Worker {
         let (slow_average_ns, timers) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
-            self.accounts.borrow_mut().close_unused(|worker| self.system.offices[usize::from(worker)].is_pressed());
+            let is_pressed = |worker| worker != ELSEWHERE && self.system.offices[usize::from(worker)].is_pressed();
+            self.accounts.borrow_mut().close_unused(is_pressed);
             self.note_holds(core);
             (core.slow_pace.average_ns(), !core.wheel.is_empty())
         };

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::away::Gate;
+use crate::backpressure::elsewhere::{AnyWorker, Home};
 use crate::backpressure::standing::Turnover;
 use crate::fullness::Fullness;
 use crate::muting::OVERLOADED_BYTES;
@@ -23,7 +24,8 @@ pub(crate) enum Reason {
     Detached,
     /// The stage is muted, because it has sent to stage `target`. Either `target` is full (`stuck`), or the stage has sent more than it
     /// handled (`source`) and worker `receiver` is pressed or overloaded.
-    Muted { receiver: u16, target: u16, stuck: bool, source: Option<u32> },
+    /// `receiver` and `target` are in the system `home`, if that is another one.
+    Muted { receiver: u16, target: u16, stuck: bool, source: Option<u32>, home: Option<Home> },
     /// What the stage sends on has to wait: see `away.rs`.
     Paused,
 }
@@ -39,6 +41,8 @@ pub(crate) struct MuteRequest {
     pub(crate) target: u16,
     /// `Some` if `sender` has sent more than it handled: the bytes that it owes. It is muted until `receiver` is relieved or admits these.
     pub(crate) source: Option<u32>,
+    /// The system of `receiver` and `target`, if that is another one.
+    pub(crate) home: Option<Home>,
 }
 
 /// What is put aside for a stage.
@@ -205,7 +209,7 @@ pub(crate) struct Core {
     /// Stages put aside. No stage in here is given to a thief.
     pub(crate) holds: BTreeMap<u16, Hold>,
     /// What its muted stages wait for, as it stands in the office: see `knot.rs`.
-    pub(crate) waits_for: Vec<u16>,
+    pub(crate) waits_for: Vec<AnyWorker>,
     /// Stages to be muted before the next gulp.
     pub(crate) mute_requests: Vec<MuteRequest>,
     /// The turnover of this worker's mail, to tell a standing backlog from a flood.

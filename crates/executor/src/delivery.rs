@@ -141,10 +141,16 @@ impl SystemCore {
     /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while `stage` is full.
     /// Returns for 1 message when that worker admits it ([`crate::backpressure::admission`]).
     pub(crate) fn wait_while_overloaded(&self, stage: u16, bytes: u64) {
+        self.wait_while_overloaded_for(stage, bytes, None);
+    }
+
+    /// Does the same as [`wait_while_overloaded`](SystemCore::wait_while_overloaded), for up to `limit`.
+    pub(crate) fn wait_while_overloaded_for(&self, stage: u16, bytes: u64, limit: Option<Duration>) {
         if self.simulation.is_some() || stage as usize >= self.route.len() {
             return;
         }
-        while !self.closed.load(Ordering::Relaxed) {
+        let start = self.now();
+        while !self.closed.load(Ordering::Relaxed) && limit.is_none_or(|limit| self.now() - start < limit) {
             let worker = self.route[stage as usize].load(Ordering::Acquire);
             let full = || self.full[stage as usize].is_full();
             let slows = if full() { Some(worker) } else { self.pressed_by(worker, stage) };

@@ -15,11 +15,17 @@
 //! here, and the others of its worker do not wait for it. The flags are read one after the other, so a worker may have been
 //! relieved and held up again between two looks. Then a stage goes on too early, by what was put aside for it.
 //!
+//! *A knot may be one of several systems.* A stage may be muted for a worker of another system ([`crate::backpressure::elsewhere`]). Each
+//! system's own monitor then looks, at all workers that those of the system wait for, and has one of its own stages go on. At the former
+//! look, workers of other systems may not have been in the knot; a stage then goes on too early, as above.
+//!
 //! *A knot is found.* A worker that is overloaded works off its queue and its inbox, to which nothing comes any more but by
 //! stages that are not muted yet; then it is held up, or relieved.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
+use crate::backpressure::elsewhere::AnyWorker;
 use crate::locks::lock;
 use crate::office::Office;
 use crate::signal::Signal;
@@ -75,23 +81,39 @@ impl SystemCore {
     }
 
     fn knot_among(&self, among: impl Fn(u16) -> bool) -> Vec<u16> {
-        // Relaxed, all of it: it is looked at twice.
-        let held_up = |(worker, office): &(u16, &Office)| {
-            among(*worker)
-                && office.muted_stages.load(Ordering::Relaxed) > 0
-                && (office.overloaded.load(Ordering::Relaxed) || office.pressed.load(Ordering::Relaxed))
-                && office.held_up.load(Ordering::Relaxed)
-        };
-        let mut knot: Vec<u16> = self.offices.made().filter(held_up).map(|(worker, _)| worker).collect();
-        loop {
-            let known = knot.clone();
-            let waits_inside =
-                |worker: &u16| lock(&self.offices[*worker as usize].waits_for).iter().all(|on| known.contains(on));
-            knot.retain(waits_inside);
-            if knot.len() == known.len() {
-                return knot;
+        let own = self.offices.made().filter(|(worker, office)| among(*worker) && office.is_held_up());
+        let mut knot: BTreeMap<AnyWorker, Vec<AnyWorker>> =
+            own.map(|(worker, office)| ((self.id, worker), lock(&office.waits_for).clone())).collect();
+        // Workers of other systems that those wait for, directly or over others.
+        let elsewhere = |worker: &AnyWorker| worker.0 != self.id;
+        let mut found: Vec<AnyWorker> = knot.values().flatten().copied().filter(elsewhere).collect();
+        while let Some(at) = found.pop() {
+            if let Some(system) = SystemCore::by_id(at.0).filter(|_| !knot.contains_key(&at))
+                && let Some((_, office)) = system.offices.made().find(|(worker, _)| *worker == at.1)
+                && office.is_held_up()
+            {
+                let waits_for = lock(&office.waits_for).clone();
+                found.extend(waits_for.iter().copied().filter(elsewhere));
+                knot.insert(at, waits_for);
             }
         }
+        loop {
+            let known: BTreeSet<AnyWorker> = knot.keys().copied().collect();
+            knot.retain(|_, waits_for| waits_for.iter().all(|on| known.contains(on)));
+            if knot.len() == known.len() {
+                return known.into_iter().filter(|worker| !elsewhere(worker)).map(|(_, worker)| worker).collect();
+            }
+        }
+    }
+}
+
+impl Office {
+    /// Whether its worker is overloaded by nothing but what is put aside for its muted stages.
+    fn is_held_up(&self) -> bool {
+        // Relaxed, all of it: it is looked at twice.
+        self.muted_stages.load(Ordering::Relaxed) > 0
+            && (self.overloaded.load(Ordering::Relaxed) || self.pressed.load(Ordering::Relaxed))
+            && self.held_up.load(Ordering::Relaxed)
     }
 }
 
@@ -112,7 +134,7 @@ mod tests {
             office.overloaded.store(true, Ordering::Relaxed);
             office.held_up.store(!waits_for.is_empty(), Ordering::Relaxed);
             office.muted_stages.store(waits_for.len(), Ordering::Relaxed);
-            *office.waits_for.lock().unwrap() = waits_for.to_vec();
+            *office.waits_for.lock().unwrap() = waits_for.iter().map(|on| (system.id, *on)).collect();
         }
         system
     }
@@ -141,6 +163,22 @@ mod tests {
             assert_eq!(system.knot(), knot, "{waits_for:?}");
             end(&system);
         }
+    }
+
+    #[test]
+    fn a_knot_over_several_systems_is_found_by_each_of_them() {
+        let systems = [waiting(&[&[0], &[]]), waiting(&[&[0], &[]])];
+        for (at, system) in systems.iter().enumerate() {
+            *system.offices[0].waits_for.lock().unwrap() = vec![(systems[1 - at].id, 0)];
+        }
+        assert_eq!(systems.each_ref().map(|system| system.knot()), [[0], [0]]);
+        // One waits for a worker that runs.
+        *systems[1].offices[0].waits_for.lock().unwrap() = vec![(systems[0].id, 1)];
+        assert_eq!(systems.each_ref().map(|system| system.knot()), [[], []]);
+        // It waits for one of a system that has ended.
+        end(&systems[1]);
+        assert_eq!(systems[0].knot(), []);
+        end(&systems[0]);
     }
 
     #[test]

@@ -80,6 +80,8 @@ use crate::worker::Worker;
 
 /// How often the monitor looks.
 pub(crate) const TICK: Duration = if cfg!(jitter) { Duration::from_micros(200) } else { Duration::from_millis(2) };
+/// Ticks after which the workers with stages that are muted for another system look whether these may go on, though nobody has called them.
+const MUTED_ELSEWHERE_TICKS: u64 = 5;
 /// Ticks without progress after which a worker's work is taken over, while no other handler is stuck; doubles with
 /// each that is, so long computations do not breed threads.
 const STUCK_TICKS: u32 = if cfg!(jitter) { 2 } else { 5 };
@@ -329,6 +331,7 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
     let mut stuck: Vec<Arc<Worker>> = Vec::new();
     let mut knots = Knots::default();
     let mut asymmetric = true;
+    let mut looks = 0_u64;
     loop {
         {
             let Some(system) = system.upgrade() else { return };
@@ -354,6 +357,10 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
                 !lease.stages.is_empty()
             });
             knots.look(&system);
+            looks += 1;
+            if looks.is_multiple_of(MUTED_ELSEWHERE_TICKS) {
+                system.rouse_muted_elsewhere();
+            }
             // All workers that should wake the called workers may be in handlers that do not return.
             system.wake_called(usize::MAX);
             system.rest_of_monitor(TICK, stuck.is_empty());

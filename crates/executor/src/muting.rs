@@ -5,6 +5,8 @@
 //! that sends no more than it handles is not muted, because a standing backlog is not overload. If it sends to an overloaded worker, the
 //! overload counts for its own senders ([`crate::backpressure::relays`]).
 //!
+//! Senders in other systems of the process are slowed down by their own workers: [`crate::backpressure::elsewhere`].
+//!
 //! What counts is what is queued, and what is put aside for stages that are muted: a worker gets through that when those do whom
 //! its stages are muted for. Where they are muted for each other, one goes on: [`crate::knot`]. Mail on deferred lists does not
 //! count, however much it is. It waits for something: an answer, a state in which its guard holds, a supervisor. That may have to
@@ -16,6 +18,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::away::Gate;
+use crate::backpressure::elsewhere::{AnyWorker, Home};
 use crate::backpressure::standing::Look;
 use crate::boundary::RECORD_BYTES;
 use crate::core::{Core, Hold, MuteRequest, Reason};
@@ -155,13 +158,17 @@ impl Worker {
     fn tell_what_is_waited_for(&self) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let mut waits_for: Vec<u16> = core
+        let mut waits_for: Vec<AnyWorker> = core
             .holds
             .values()
             .filter_map(|hold| match hold.reason {
+                // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by itself.
+                Reason::Muted { stuck: true, home: Some(_), .. } => None,
                 Reason::Muted { stuck: true, target, .. } if self.system.full[target as usize].is_stuck() => None,
-                Reason::Muted { stuck: true, .. } => Some(OUTSIDE),
-                Reason::Muted { receiver, .. } => Some(receiver),
+                Reason::Muted { stuck: true, .. } => Some((self.system_id, OUTSIDE)),
+                Reason::Muted { receiver, home, .. } => {
+                    Some((home.map_or(self.system_id, |home| home.system), receiver))
+                }
                 Reason::Detached | Reason::Paused => None,
             })
             .collect();
@@ -188,6 +195,7 @@ impl Worker {
                     self.system.rouse(other);
                 }
             }
+            office.rouse_elsewhere();
         }
     }
 
@@ -204,6 +212,7 @@ impl Worker {
                     self.system.rouse(other);
                 }
             }
+            office.rouse_elsewhere();
         }
     }
 
@@ -226,7 +235,9 @@ impl Worker {
         if core.exempt.is_some_and(|(_, until)| until <= self.bytes_run()) {
             core.exempt = None;
         }
-        for MuteRequest { sender: stage, receiver, target, source } in std::mem::take(&mut core.mute_requests) {
+        for MuteRequest { sender: stage, receiver, target, source, home } in std::mem::take(&mut core.mute_requests) {
+            // SAFETY: in RUNTIME; short borrow, no call back.
+            let core = unsafe { self.core() };
             if let Some(hold) = core.holds.get_mut(&stage) {
                 // The stage has sent more in the same gulp.
                 if let (Reason::Muted { source: owed_bytes, .. }, Some(more)) = (&mut hold.reason, source) {
@@ -234,20 +245,22 @@ impl Worker {
                 }
                 continue;
             }
-            if self.route_of(stage) != Some(self.id)
-                || !self.may_be_muted(core, stage)
-                || !self.stays_muted(receiver, target, source.is_some())
-            {
+            if self.route_of(stage) != Some(self.id) || !self.may_be_muted(core, stage) {
                 continue;
             }
-            let stuck = self.system.full[target as usize].is_full();
-            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck, source }, None));
+            // The last handle of another system may be dropped in here.
+            let Some((receiver, stuck)) = self.stays_muted(home, receiver, target, source.is_some()) else { continue };
+            // SAFETY: as above.
+            let core = unsafe { self.core() };
+            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck, source, home }, None));
             if !stuck {
                 self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
             }
             self.system.open_more();
             self.ledger.mutes.add(1);
         }
+        // SAFETY: as above.
+        let core = unsafe { self.core() };
         let pauses = std::mem::take(&mut core.pauses);
         let mut accounts = self.accounts.borrow_mut();
         if accounts.are_wanted() {
@@ -283,35 +296,54 @@ impl Worker {
     }
 
     /// Leaves word with the receiver, then looks whether it is full: either it is seen relieved, or it will say so. Word
-    /// is left anew each time, since the receiver may have been relieved and be full again.
-    fn stays_muted(&self, receiver: u16, target: u16, source: bool) -> bool {
+    /// is left anew each time, since the receiver may have been relieved and be full again. Returns the receiver, and whether the target is
+    /// full.
+    fn stays_muted(&self, home: Option<Home>, receiver: u16, target: u16, source: bool) -> Option<(u16, bool)> {
+        if let Some(home) = home {
+            return self.stays_muted_elsewhere(&*home.find()?, target, source);
+        }
         let office = &self.system.offices[receiver as usize];
         office.muted_on_me.store(true, Ordering::SeqCst);
         let pressed = source && office.is_pressed();
         if pressed {
             self.system.note_source(receiver);
         }
-        self.system.full[target as usize].is_full() || pressed
+        let full = self.system.full[target as usize].is_full();
+        (full || pressed).then_some((receiver, full))
+    }
+
+    /// Whether the receiver of a muted stage admits the bytes that this owes.
+    fn is_admitted(&self, home: Option<Home>, receiver: u16, owed_bytes: u32) -> bool {
+        match home {
+            None => self.system.offices[receiver as usize].admits(u64::from(owed_bytes)),
+            Some(home) => {
+                let system = home.find().filter(|system| usize::from(receiver) < system.offices.len());
+                system.is_none_or(|system| system.offices[receiver as usize].admits(u64::from(owed_bytes)))
+            }
+        }
     }
 
     /// Lets the stages go on whose receivers are no longer overloaded.
     fn unmute(&self) {
         let mut ready = Vec::new();
-        // SAFETY: in RUNTIME; short borrow, no call back.
-        for (stage, hold) in unsafe { &mut self.core().holds } {
-            let Reason::Muted { receiver, target, stuck, source } = &mut hold.reason else { continue };
-            if !self.stays_muted(*receiver, *target, source.is_some()) {
-                ready.push(*stage);
+        // No borrow of the core meanwhile: the last handle of another system may be dropped in here.
+        for (stage, reason) in self.muted() {
+            let Reason::Muted { receiver, target, source, home, .. } = reason else { continue };
+            let Some((receiver, is_full)) = self.stays_muted(home, receiver, target, source.is_some()) else {
+                ready.push(stage);
                 continue;
-            }
-            // What was put aside for that stage was run, but now its worker is overloaded; or the other way round.
-            let is_full = self.system.full[*target as usize].is_full();
-            if let (false, Some(owed_bytes)) = (is_full, *source)
-                && self.system.offices[*receiver as usize].admits(u64::from(owed_bytes))
+            };
+            if let (false, Some(owed_bytes)) = (is_full, source)
+                && self.is_admitted(home, receiver, owed_bytes)
             {
-                ready.push(*stage);
+                ready.push(stage);
                 continue;
             }
+            // SAFETY: in RUNTIME; short borrow, no call back.
+            let Some(hold) = unsafe { self.core() }.holds.get_mut(&stage) else { continue };
+            let Reason::Muted { receiver: known, stuck, .. } = &mut hold.reason else { continue };
+            *known = receiver;
+            // What was put aside for that stage was run, but now its worker is overloaded; or the other way round.
             if *stuck != is_full {
                 *stuck = is_full;
                 let muted = &self.office().muted_stages;

@@ -12,6 +12,7 @@ use std::thread::Thread;
 
 use crate::address::Lane;
 use crate::backpressure::admission::Admission;
+use crate::backpressure::elsewhere::AnyWorker;
 use crate::backpressure::standing::Standing;
 use crate::census::Census;
 use crate::core::Reason;
@@ -282,7 +283,9 @@ pub(crate) struct Office {
     /// Its own stages that are muted, apart from those that wait for a stuck handler to return.
     pub(crate) muted_stages: AtomicUsize,
     /// The workers that its muted stages wait for, in order; with [`OUTSIDE`](crate::knot::OUTSIDE) for what is none.
-    pub(crate) waits_for: Mutex<Vec<u16>>,
+    pub(crate) waits_for: Mutex<Vec<AnyWorker>>,
+    /// Workers of other systems with stages muted on this one.
+    pub(crate) muted_elsewhere: Mutex<Vec<AnyWorker>>,
     /// What waited here when somebody asked.
     pub(crate) census: Mutex<Census>,
     /// The figures that thieves read. They have cache lines of their own, because the worker writes them before each gulp.
@@ -327,6 +330,7 @@ impl Office {
             standing: Standing::default(),
             muted_stages: AtomicUsize::new(0),
             waits_for: Mutex::default(),
+            muted_elsewhere: Mutex::default(),
             census: Mutex::default(),
             shown: Apart(Shown { idle_share: AtomicU64::new(IdleShare::BEGIN.0), ..Shown::default() }),
             relieved: Condvar::new(),

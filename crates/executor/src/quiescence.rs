@@ -170,7 +170,7 @@ impl SystemCore {
         let deadline = after(limit);
         let mut quiet = lock(&self.quiet);
         loop {
-            let rests = self.active() == 0 && self.detached.load(Ordering::Acquire) == 0;
+            let rests = self.active() == 0 && self.detached.load(Ordering::Acquire) == 0 && !self.is_muted_elsewhere();
             // After the end nothing is handled any more.
             if rests || self.has_ended() {
                 return true;
@@ -243,6 +243,7 @@ impl SystemCore {
         for (id, office) in self.offices.made() {
             office.relieved.notify_all();
             self.rouse(id);
+            office.rouse_elsewhere();
         }
         *lock(&self.monitor_nap.0) = true;
         self.monitor_nap.1.notify_all();

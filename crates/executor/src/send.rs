@@ -352,13 +352,13 @@ impl Worker {
     /// `sender` is a source and its messages reach the `pressed` worker.
     fn note_sent(&self, sender: u16, (dest, target, size): (u16, u16, usize), stage_full: bool, pressed: Option<u16>) {
         if stage_full {
-            self.request_mute(MuteRequest { sender, receiver: dest, target, source: None });
+            self.request_mute(MuteRequest { sender, receiver: dest, target, source: None, home: None });
         }
         let source = self.accounts.borrow_mut().charge(sender, size, pressed);
         let Some(receiver) = pressed else { return };
         if source.is_some() {
             self.system.note_source(receiver);
-            self.request_mute(MuteRequest { sender, receiver, target, source });
+            self.request_mute(MuteRequest { sender, receiver, target, source, home: None });
         }
         if self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed) {
             self.system.relays.note(sender, receiver);
@@ -366,9 +366,15 @@ impl Worker {
     }
 
     #[cold]
-    fn request_mute(&self, request: MuteRequest) {
+    pub(crate) fn request_mute(&self, request: MuteRequest) {
         self.with_core(|core| {
-            core.mute_requests.push(request);
+            match core.mute_requests.last_mut() {
+                // A handler may send many messages to another system while that is overloaded.
+                Some(last) if request.home.is_some() && MuteRequest { source: last.source, ..request } == *last => {
+                    last.source = last.source.max(request.source);
+                }
+                _ => core.mute_requests.push(request),
+            }
             if self.may_be_muted(core, request.sender) {
                 // This ends the gulp, because the messages that wait may be large, and the stage may send much more in the same gulp.
                 self.tenure.signal.raise(Signal::TICK);
@@ -526,8 +532,11 @@ fn bounce_unwritten<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D, why
 /// The system of `to`, once this thread need not wait any more to send `bytes` bytes there.
 fn system_for(to: RawAddress, lane: Lane, bytes: usize) -> Option<Arc<SystemCore>> {
     let system = SystemCore::by_id(to.system())?;
-    match lane {
-        Lane::Normal if current().is_none() => system.wait_while_overloaded(to.stage(), bytes as u64),
+    match (lane, current()) {
+        (Lane::Normal, None) => system.wait_while_overloaded(to.stage(), bytes as u64),
+        (Lane::Normal, Some(worker)) if worker.system_id != system.id => {
+            worker.note_sent_elsewhere(&system, to.stage(), bytes);
+        }
         _ => system.note_unslowed(to.stage()),
     }
     Some(system)

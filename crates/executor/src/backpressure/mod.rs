@@ -4,5 +4,6 @@
 
 pub(crate) mod accounts;
 pub(crate) mod admission;
+pub(crate) mod elsewhere;
 pub(crate) mod relays;
 pub(crate) mod standing;
