@@ -53,7 +53,7 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// The least time that a shutdown has beyond its limit, to end threads and actors after a drain that has taken all of the limit.
+/// The least time that a shutdown has beyond its limit to end threads, and again to end actors, after a drain that has taken all of it.
 const GRACE_MIN: Duration = Duration::from_millis(100);
 
 /// Workers of a simulated system where nothing else is asked for.
@@ -264,7 +264,7 @@ impl System {
         self.shutdown_within(Duration::from_secs(5))
     }
 
-    /// As [`System::shutdown`], with another limit. It returns within that, and a tenth of it or 100 milliseconds more, whatever handlers,
+    /// As [`System::shutdown`], with another limit. It returns within that, and a fifth of it or 200 milliseconds more, whatever handlers,
     /// `stopped`, drops and dead-letter hooks do. (In simulation they take this thread for as long as they run.)
     ///
     /// # Errors

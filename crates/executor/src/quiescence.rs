@@ -196,7 +196,7 @@ impl SystemCore {
         ended
     }
 
-    /// Does the same as [`end`](SystemCore::end), and returns within `limit` and `grace` whatever hooks and drops do. They run on a thread of
+    /// Does the same as [`end`](SystemCore::end), and returns within `limit` and twice `grace`, whatever hooks and drops do. They run on a thread of
     /// their own. If they take longer, that thread goes on, and counts as one that did not end. A simulated system has one thread only, and
     /// takes as long as they do.
     pub fn end_in_time(
@@ -204,8 +204,9 @@ impl SystemCore {
         (limit, grace): (Duration, Duration),
         mut waited: Box<Waited<'static>>,
     ) -> (u64, usize) {
-        let deadline = after(limit + grace);
-        let stuck = self.end_threads(after(limit + grace / 2));
+        let ends = limit.saturating_add(grace);
+        let deadline = after(ends.saturating_add(grace));
+        let stuck = self.end_threads(after(ends));
         let (done, finished) = channel();
         let system = Arc::clone(self);
         let rest = move || {
