@@ -16,6 +16,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::panic::panic_any;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 
@@ -31,7 +32,7 @@ thread_local! {
 
 /// Says which thread drives.
 pub struct DriverLock {
-    what: &'static str,
+    nested: &'static str,
     state: Mutex<State>,
     passed_on: Condvar,
 }
@@ -52,10 +53,11 @@ struct Owner {
 }
 
 impl DriverLock {
-    /// Creates a lock that nobody has. `what` is driven, in the texts of panics: "a simulated system".
-    pub const fn new(what: &'static str) -> DriverLock {
+    /// Creates a lock that nobody has. `nested` is the text of the panic of an actor that asks for it: "a simulated system was asked to
+    /// run from inside one of its own actors".
+    pub const fn new(nested: &'static str) -> DriverLock {
         let state = State { owner: None, waiting: VecDeque::new(), next: 0 };
-        DriverLock { what, state: Mutex::new(state), passed_on: Condvar::new() }
+        DriverLock { nested, state: Mutex::new(state), passed_on: Condvar::new() }
     }
 
     /// Waits for the right to drive.
@@ -63,7 +65,7 @@ impl DriverLock {
     /// # Panics
     /// In a turn of this thread; and if another thread has the right while this one drives other systems.
     pub fn drive(&self) -> Drive<'_> {
-        self.acquire(true).unwrap_or_else(|why| panic!("{} was asked to run {why}", self.what));
+        self.acquire(true).unwrap_or_else(|why| panic_any(why));
         Drive { lock: self, turns: 0 }
     }
 
@@ -72,7 +74,7 @@ impl DriverLock {
     /// # Panics
     /// In a turn of this thread.
     pub fn turn(&self) -> Turn<'_> {
-        self.try_turn().unwrap_or_else(|| panic!("{} was asked to run {NESTED}", self.what))
+        self.try_turn().unwrap_or_else(|| panic_any(self.nested))
     }
 
     /// Does the same as [`DriverLock::turn`], but returns `None` in a turn of this thread.
@@ -87,13 +89,13 @@ impl DriverLock {
     /// Returns with the right. `is_first`: this thread does not ask for it as the driver of several systems.
     ///
     /// # Errors
-    /// Returns why this thread may not wait.
+    /// Returns a text that says why this thread may not wait.
     fn acquire(&self, is_first: bool) -> Result<(), &'static str> {
         let this = std::thread::current().id();
         let mut state = lock(&self.state);
         if let Some(owner) = state.owner.as_mut().filter(|owner| owner.thread == this) {
             if owner.in_turn {
-                return Err(NESTED);
+                return Err(self.nested);
             }
             owner.depth += 1;
             RIGHTS.set(RIGHTS.get() + 1);
@@ -101,7 +103,7 @@ impl DriverLock {
         }
         if state.owner.is_some() || !state.waiting.is_empty() {
             if is_first && RIGHTS.get() > 0 {
-                return Err("by a thread that runs another one, while yet another thread runs it");
+                return Err(CIRCLE);
             }
             let number = state.next;
             state.next += 1;
@@ -141,7 +143,8 @@ impl DriverLock {
     }
 }
 
-const NESTED: &str = "from inside one of its own actors";
+const CIRCLE: &str = "a thread that runs one simulated system was asked to run another one, which another thread runs: \
+                      the two could wait for each other";
 
 /// The right to drive, for several turns.
 pub struct Drive<'a> {
@@ -199,7 +202,7 @@ mod tests {
 
     fn text_of(call: impl FnOnce()) -> String {
         let panic = catch_unwind(AssertUnwindSafe(call)).expect_err("it panics");
-        *panic.downcast::<String>().expect("a panic with a text")
+        panic.downcast::<&str>().expect("a panic with a text").to_string()
     }
 
     /// Returns when so many threads wait for the lock.
@@ -253,7 +256,7 @@ mod tests {
         drop(driving.drive().turn());
         let turn = drive.turn();
         for call in [|driving: &DriverLock| drop(driving.drive()), |driving: &DriverLock| drop(driving.turn())] {
-            assert_eq!(text_of(|| call(&driving)), "it was asked to run from inside one of its own actors");
+            assert_eq!(text_of(|| call(&driving)), "it");
         }
         assert!(driving.try_turn().is_none());
         drop(turn);
@@ -291,10 +294,7 @@ mod tests {
             is_had.recv().unwrap();
             let drive = one.drive();
             let text = text_of(|| drop(other.drive()));
-            assert_eq!(
-                text,
-                "other was asked to run by a thread that runs another one, while yet another thread runs it"
-            );
+            assert_eq!(text, CIRCLE);
             drop((drive, done));
             // Without a right, it waits.
             drop(other.drive());

@@ -72,7 +72,7 @@ pub(crate) struct Simulation {
 impl Simulation {
     pub(crate) fn new(seed: u64) -> Simulation {
         Simulation {
-            driving: DriverLock::new("a simulated system"),
+            driving: DriverLock::new("a simulated system was asked to run from inside one of its own actors"),
             ended: AtomicBool::new(false),
             choices: Mutex::new(Choices(seed)),
             knots: Mutex::default(),

@@ -389,7 +389,7 @@ impl Session {
             times: 0,
             endless: false,
         };
-        let driving = DriverLock::new("a simulated system");
+        let driving = DriverLock::new("a simulated system was asked to run from inside one of its own actors");
         let conductor = Arc::new(Conductor { driving, run: Mutex::new(Some(run)) });
         system.core().set_driver(Arc::clone(&conductor) as Arc<dyn Driver>);
         Session { system, conductor }

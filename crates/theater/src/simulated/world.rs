@@ -191,7 +191,7 @@ impl World {
             events: Mutex::default(),
             net: Mutex::default(),
             trace: AtomicU64::new(0),
-            driving: DriverLock::new("a simulation"),
+            driving: DriverLock::new("a simulation was asked to run from inside one of its own actors"),
         })
     }
 
