@@ -1,6 +1,8 @@
 //! The envelopes that actors' messages travel in.
 
 use std::any::type_name;
+use std::borrow::Borrow;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use playhouse_executor::{Address, Admission, AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, Undelivered};
@@ -101,26 +103,67 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
     }
 }
 
+/// The size of the largest messages that requests carry as they are. A request is moved several times before it is in a queue, and each move
+/// may take room on the stack.
+pub(crate) const CARRIED_BYTES_MAX: usize = 4096;
+
+/// How a request carries its message: as it is, or boxed.
+pub(crate) trait Carries<M>: Borrow<M> + Send + 'static {
+    /// The future of a handler that may wait.
+    type Handling<F: Future + Send>: Future<Output = F::Output> + Send;
+
+    fn open(self) -> M;
+
+    fn handle<F: Future + Send>(self, handle: impl FnOnce(M) -> F) -> Self::Handling<F>;
+}
+
+impl<M: Message> Carries<M> for M {
+    type Handling<F: Future + Send> = F;
+
+    #[inline(always)]
+    fn open(self) -> M {
+        self
+    }
+
+    #[inline(always)]
+    fn handle<F: Future + Send>(self, handle: impl FnOnce(M) -> F) -> F {
+        handle(self)
+    }
+}
+
+/// The handler's future owns the message and is boxed too.
+impl<M: Message> Carries<M> for Box<M> {
+    type Handling<F: Future + Send> = Pin<Box<F>>;
+
+    fn open(self) -> M {
+        *self
+    }
+
+    fn handle<F: Future + Send>(self, handle: impl FnOnce(M) -> F) -> Pin<Box<F>> {
+        Box::pin(handle(*self))
+    }
+}
+
 /// A message with an answer.
-pub(crate) struct AskMail<M: Message> {
-    pub(crate) message: M,
+pub(crate) struct AskMail<M: Message, C = M> {
+    pub(crate) message: C,
     pub(crate) reply: ReplyTo<M::Reply>,
 }
 
-impl<A: Handler<M>, M: Message> Envelope<Life<A>> for AskMail<M> {
+impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for AskMail<M, C> {
     fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
         if self.reply.begin().is_none() {
             return cx;
         }
         let mut ctx = Context::new(cx);
-        let answer = life.actor.handle(self.message, &mut ctx);
+        let answer = life.actor.handle(self.message.open(), &mut ctx);
         self.reply.send(ctx.unless_failed(answer));
         ctx.into_cx()
     }
 
     #[inline(always)]
     fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
-        life.actor.guard(&self.message).of_ask(&self.reply)
+        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -128,7 +171,7 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for AskMail<M> {
     }
 
     fn bytes(&self) -> usize {
-        self.message.bytes()
+        self.message.borrow().bytes()
     }
 
     fn bounce(self, why: Undelivered) {
@@ -136,24 +179,24 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for AskMail<M> {
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        away::ask_on::<A, M>(&self.message, self.reply, cx);
+        away::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
     }
 }
 
 /// A message with an answer, for a handler that may wait.
-pub(crate) struct AsyncAskMail<M: Message> {
-    pub(crate) message: M,
+pub(crate) struct AsyncAskMail<M: Message, C = M> {
+    pub(crate) message: C,
     pub(crate) reply: ReplyTo<M::Reply>,
 }
 
-impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> {
+impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<Life<A>> for AsyncAskMail<M, C> {
     fn run<'a>(self, life: &'a mut Life<A>, cx: Cx<Life<A>>) -> impl Future<Output = Cx<Life<A>>> + Send + 'a {
         let mut ctx = Context::new(cx);
         let begun = self.reply.begin();
         let due = begun.as_ref().and_then(|begun| begun.due);
         as_answering(ctx.id(), due, async move {
             if begun.is_some() {
-                let answer = life.actor.handle(self.message, &mut ctx).await;
+                let answer = self.message.handle(|message| life.actor.handle(message, &mut ctx)).await;
                 self.reply.send(ctx.unless_failed(answer));
             }
             ctx.into_cx()
@@ -162,7 +205,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> 
 
     #[inline(always)]
     fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
-        life.actor.guard(&self.message).of_ask(&self.reply)
+        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -170,7 +213,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> 
     }
 
     fn bytes(&self) -> usize {
-        self.message.bytes()
+        self.message.borrow().bytes()
     }
 
     fn bounce(self, why: Undelivered) {
@@ -178,7 +221,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncAskMail<M> 
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        away::ask_on::<A, M>(&self.message, self.reply, cx);
+        away::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
     }
 }
 

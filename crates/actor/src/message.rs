@@ -3,7 +3,7 @@
 use crate::actor::{Actor, Life};
 use crate::ask::{MaySend, ReplyTo};
 use crate::context::Context;
-use crate::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, Fired, Tell};
+use crate::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, CARRIED_BYTES_MAX, Carries, Fired, Tell};
 use crate::wire::WireForm;
 use playhouse_executor::{Address, Admission, Undelivered};
 
@@ -11,7 +11,8 @@ use playhouse_executor::{Address, Admission, Undelivered};
 ///
 /// Usually derived: `#[derive(Message)]`, with `#[message(reply = u64)]` where the message has an answer.
 ///
-/// Messages of up to 256 bytes lie in the receiver's queue; larger ones are boxed once, at the send.
+/// Messages of up to 256 bytes lie in the receiver's queue; larger ones are boxed once, at the send. Before that, a message is on the stack of
+/// its sender, and in a build without optimisation several times: box messages of more than 1 MiB.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message",
     label = "not a message",
@@ -181,14 +182,9 @@ impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
     }
 
     fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
-        let mut mail = AskMail { message: self, reply };
-        if let Some(may_send) = now {
-            match to.call_now(mail) {
-                Err(back) if may_send() => mail = back,
-                _ => return,
-            }
-        }
-        to.send_request(mail);
+        // One call of one of two functions, because each call has a place for the message on the stack.
+        let post = if size_of::<M>() > CARRIED_BYTES_MAX { post_large::<A, M> } else { post_carried::<A, M, M> };
+        post(self, to, reply, now);
     }
 
     fn post_fired(to: Address<Life<A>>, fired: Fired<M>) {
@@ -215,17 +211,67 @@ impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
     }
 
     fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
-        let mut mail = AsyncAskMail { message: self, reply };
-        if let Some(may_send) = now {
-            match to.call_now_async(mail) {
-                Err(back) if may_send() => mail = back,
-                _ => return,
-            }
-        }
-        to.send_request_async(mail);
+        // One call of one of two functions, because each call has a place for the message on the stack.
+        let post =
+            if size_of::<M>() > CARRIED_BYTES_MAX { post_large_async::<A, M> } else { post_carried_async::<A, M, M> };
+        post(self, to, reply, now);
     }
 
     fn post_fired(to: Address<Life<A>>, fired: Fired<M>) {
         to.send_async(AsyncFired(fired));
     }
+}
+
+#[inline]
+fn post_carried<A: Handler<M>, M: Message, C: Carries<M>>(
+    message: C,
+    to: Address<Life<A>>,
+    reply: ReplyTo<M::Reply>,
+    now: Option<MaySend<'_>>,
+) {
+    let mut mail = AskMail::<M, C> { message, reply };
+    if let Some(may_send) = now {
+        match to.call_now(mail) {
+            Err(back) if may_send() => mail = back,
+            _ => return,
+        }
+    }
+    to.send_request(mail);
+}
+
+#[inline(never)]
+fn post_large<A: Handler<M>, M: Message>(
+    message: M,
+    to: Address<Life<A>>,
+    reply: ReplyTo<M::Reply>,
+    now: Option<MaySend<'_>>,
+) {
+    post_carried::<A, M, Box<M>>(Box::new(message), to, reply, now);
+}
+
+#[inline]
+fn post_carried_async<A: AsyncHandler<M>, M: Message, C: Carries<M>>(
+    message: C,
+    to: Address<Life<A>>,
+    reply: ReplyTo<M::Reply>,
+    now: Option<MaySend<'_>>,
+) {
+    let mut mail = AsyncAskMail::<M, C> { message, reply };
+    if let Some(may_send) = now {
+        match to.call_now_async(mail) {
+            Err(back) if may_send() => mail = back,
+            _ => return,
+        }
+    }
+    to.send_request_async(mail);
+}
+
+#[inline(never)]
+fn post_large_async<A: AsyncHandler<M>, M: Message>(
+    message: M,
+    to: Address<Life<A>>,
+    reply: ReplyTo<M::Reply>,
+    now: Option<MaySend<'_>>,
+) {
+    post_carried_async::<A, M, Box<M>>(Box::new(message), to, reply, now);
 }

@@ -403,7 +403,7 @@ mod tests {
     }
 
     impl AsyncEnvelope<Reader> for Wait {
-        async fn run<'a>(self, reader: &'a mut Reader, cx: Cx<Reader>) -> Cx<Reader> {
+        async fn run(self, reader: &mut Reader, cx: Cx<Reader>) -> Cx<Reader> {
             let mut waits = self.how == How::Yields;
             poll_fn(|cx| {
                 if std::mem::take(&mut waits) {

@@ -165,7 +165,7 @@ impl Chain {
     }
 
     pub(crate) fn take(&mut self) -> Chain {
-        std::mem::replace(self, Chain::new())
+        std::mem::take(self)
     }
 
     /// Moves the `size` bytes of whole records at `source` to the end.

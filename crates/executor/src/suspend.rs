@@ -373,7 +373,8 @@ mod tests {
                     for _ in 0..THREADS {
                         scope.spawn(|| {
                             gate.wait();
-                            waker.clone().wake();
+                            let clone = waker.clone();
+                            clone.wake_by_ref();
                         });
                     }
                 });

@@ -171,6 +171,10 @@ impl fmt::Debug for SystemCore {
     }
 }
 
+/// The size of a worker's stack. Without optimisation, a function has a place of its own for each move of a value, and asks with messages of
+/// 1 MiB need more. The system gives memory only to the part of a stack that is used.
+pub(crate) const STACK_BYTES: usize = if cfg!(debug_assertions) { 32 << 20 } else { 8 << 20 };
+
 impl SystemCore {
     /// Starts a system.
     ///

@@ -7,7 +7,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use crate::locks::lock;
 use crate::office::Presence;
-use crate::system::SystemCore;
+use crate::system::{STACK_BYTES, SystemCore};
 use crate::worker::Worker;
 
 /// A thread that waits for its worker. It ends if this value is dropped.
@@ -29,7 +29,7 @@ impl SystemCore {
     pub(crate) fn start_thread(&self, id: u16) -> io::Result<WorkerThread> {
         let (hand_over, worker) = sync_channel::<Arc<Worker>>(1);
         let name = format!("playhouse-{}-{id}", self.id);
-        let thread = std::thread::Builder::new().name(name).stack_size(8 << 20).spawn(move || {
+        let thread = std::thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || {
             let Ok(worker) = worker.recv() else { return };
             let _alive = Alive(Arc::clone(&worker.system));
             if worker.system.config.pinning {

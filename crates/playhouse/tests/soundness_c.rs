@@ -1,4 +1,4 @@
-//! Long lists of deferred messages: order, fairness, stops, crashes.
+//! Long lists of deferred messages; large messages.
 
 mod support;
 
@@ -192,6 +192,90 @@ fn messages_for_handlers_that_wait_are_handled_in_order_whoever_sends_them() {
                     system.shutdown().unwrap();
                 }
             }
+        }
+    });
+}
+
+const MIB: usize = 1 << 20;
+
+#[derive(Message)]
+#[message(reply = u8)]
+struct Large([u8; MIB]);
+
+#[derive(Message)]
+#[message(reply = u8)]
+struct LargeLater([u8; MIB]);
+
+struct Receiver;
+
+impl Actor for Receiver {}
+
+impl Handler<Large> for Receiver {
+    fn handle(&mut self, message: Large, _: &mut Context<Self>) -> u8 {
+        message.0[MIB - 1]
+    }
+}
+
+impl AsyncHandler<LargeLater> for Receiver {
+    async fn handle(&mut self, message: LargeLater, _: &mut Context<Self>) -> u8 {
+        yield_once().await;
+        message.0[MIB - 1]
+    }
+}
+
+/// Asks with large messages.
+struct LargeAsker {
+    to: ActorRef<Receiver>,
+    answered: Arc<AtomicU64>,
+}
+
+#[actor]
+impl LargeAsker {
+    #[message]
+    async fn ask_and_wait(&mut self) {
+        let answer = self.to.ask(Large([3; MIB])).await.unwrap();
+        self.answered.fetch_add(answer.into(), Ordering::SeqCst);
+    }
+
+    #[message]
+    async fn ask_later_and_wait(&mut self) {
+        let answer = self.to.ask(LargeLater([4; MIB])).await.unwrap();
+        self.answered.fetch_add(answer.into(), Ordering::SeqCst);
+    }
+
+    #[message]
+    fn ask_then(&mut self, ctx: &mut Context<Self>) {
+        ctx.ask(self.to, Large([5; MIB])).then(|me, answer, _| {
+            me.answered.fetch_add(answer.unwrap().into(), Ordering::SeqCst);
+        });
+    }
+
+    #[message]
+    fn ask_later_then(&mut self, ctx: &mut Context<Self>) {
+        ctx.ask(self.to, LargeLater([6; MIB])).then(|me, answer, _| {
+            me.answered.fetch_add(answer.unwrap().into(), Ordering::SeqCst);
+        });
+    }
+}
+
+#[test]
+fn asks_carry_messages_of_a_mebibyte_by_value() {
+    finishes(|| {
+        let system = threads(1);
+        let (to, answered) = (system.spawn(Receiver), Arc::new(AtomicU64::new(0)));
+        let asker = system.spawn(LargeAsker { to, answered: Arc::clone(&answered) });
+        asker.tell(AskAndWait);
+        asker.tell(AskLaterAndWait);
+        asker.tell(AskThen);
+        asker.tell(AskLaterThen);
+        system.run_until_idle();
+        assert_eq!(answered.load(Ordering::SeqCst), 3 + 4 + 5 + 6);
+        // From outside, each on a stack of 8 MiB.
+        type Asks = fn(ActorRef<Receiver>) -> Result<u8, AskError>;
+        let asks: [Asks; 2] = [|to| to.ask(Large([7; MIB])).wait(), |to| to.ask(LargeLater([7; MIB])).wait()];
+        for ask in asks {
+            let outside = std::thread::Builder::new().stack_size(8 * MIB).spawn(move || ask(to));
+            assert_eq!(outside.unwrap().join().unwrap(), Ok(7));
         }
     });
 }
