@@ -208,6 +208,8 @@ impl SystemCore {
 
     pub(crate) fn settle_away<S: Resident>(&self, stage: u16, extra: S::Extra, status: u64) -> Address<S> {
         let kind = KindOf::<S>::KIND;
+        // In a system that has ended, nobody would end it.
+        let Some(_spawning) = self.begin_to_spawn() else { return RawAddress::nowhere() };
         let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
         let cell = self.outside.take(owner, stage, kind.class);
         let mut cold = crate::cell::Cold::new();

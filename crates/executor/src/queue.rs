@@ -12,7 +12,7 @@ use crate::cell::Cell;
 use crate::record::{self, Record};
 use crate::resident::Undelivered;
 use crate::segment::{Chain, Segment, copy_bytes_max, for_each_between};
-use crate::timers::TimerTask;
+use crate::timers::{TimerOp, TimerTask};
 use crate::user_code;
 use crate::worker::Worker;
 
@@ -333,7 +333,7 @@ impl Worker {
         }
     }
 
-    /// Bounces all that waits anywhere at this worker. Its thread has ended.
+    /// Bounces all that waits anywhere at this worker, and forgets its timers. Its thread has ended.
     pub(crate) fn bounce_everything(&self) {
         if self.core.get().is_null() {
             return;
@@ -347,12 +347,18 @@ impl Worker {
             .collect();
         let mut inbox = self.office().lock();
         chains.extend(self.empty_inbox(&mut inbox));
+        let timer_ops = std::mem::take(&mut inbox.timer_ops);
         drop(inbox);
         // SAFETY: the thread has ended, so this one owns the core.
         let core = unsafe { self.core() };
         chains.extend(std::mem::take(&mut core.holds).into_values().flat_map(|hold| hold.lanes));
         chains.push(core.starts.take(u64::MAX, Some(&self.pool)));
-        let tasks: Vec<TimerTask> = core.wheel.take_all().into_iter().chain(core.cancelled.drain(..)).collect();
+        let started = timer_ops.into_iter().filter_map(|op| match op {
+            TimerOp::Start { task, .. } => Some(task),
+            TimerOp::Cancel { .. } => None,
+        });
+        let tasks: Vec<TimerTask> =
+            core.wheel.take_all().into_iter().chain(core.cancelled.drain(..)).chain(started).collect();
         for task in tasks {
             self.call_user(|| drop(task));
         }

@@ -18,6 +18,12 @@ use crate::worker::{self, Worker};
 /// The value that each wake-up adds to `active`, beside the 1 for the awake worker. Equal readings show that no worker woke between them.
 const WOKEN: u64 = 1 << 32;
 
+/// The number of times that the cells of an ended system are swept while actors that end still start others. The actors of further sweeps
+/// are killed, so their `ended` does not run the hooks of the layer above.
+const SWEEPS_MAX: u32 = 8;
+/// The number of sweeps in all. If even the drops of killed states start others without end, the last ones stay undropped.
+const KILLING_SWEEPS_MAX: u32 = 2 * SWEEPS_MAX;
+
 /// Steps of a simulated system that is shut down, at most.
 const DRAIN_STEPS_MAX: u64 = 1_000_000;
 
@@ -239,7 +245,7 @@ impl SystemCore {
 
     /// Takes no more messages from outside and ends all workers. Returns the number of threads that have not ended by `deadline`.
     fn end_threads(self: &Arc<Self>, deadline: Instant) -> usize {
-        self.closed.store(true, Ordering::Release);
+        self.close();
         self.ending.store(true, Ordering::Release);
         for (id, office) in self.offices.made() {
             office.relieved.notify_all();
@@ -309,26 +315,42 @@ impl SystemCore {
         }
     }
 
-    /// Ends what is left when all threads have ended.
+    /// Ends what is left when all threads have ended. All states are dropped, and all that waits is bounced.
+    ///
+    /// The last code of an actor may start others, and so may the drop of a message. Those are ended, too, without having been started. They
+    /// are not refused: that would be a panic, perhaps in the drop of a state.
     fn sweep(self: &Arc<Self>, waited: &mut Waited<'_>) -> u64 {
         let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).take()).collect();
         let Some(first) = workers.first() else { return 0 };
         let mut left = 0;
-        for worker in &workers {
-            worker.enter(|| worker.bounce_everything());
-        }
-        first.enter(|| {
-            slab::sweep(self.id, |cell| {
-                left += 1;
-                // SAFETY: all threads of the system have ended, and this one has taken the workers over.
-                unsafe { guarded(cell, waited) };
-                first.call_user(|| first.end(cell, Ending::Shutdown));
+        for sweep in 1..=KILLING_SWEEPS_MAX {
+            let ending = || if sweep > SWEEPS_MAX { Ending::Killed } else { Ending::Shutdown };
+            let spawned = self.spawned();
+            for worker in &workers {
+                worker.enter(|| worker.bounce_everything());
+            }
+            first.enter(|| {
+                slab::sweep(self.id, |cell| {
+                    left += 1;
+                    // SAFETY: all threads of the system have ended, and this one has taken the workers over.
+                    unsafe { guarded(cell, waited) };
+                    first.call_user(|| first.end(cell, ending()));
+                });
             });
-        });
-        for worker in &workers {
-            worker.enter(|| worker.bounce_everything());
+            for worker in &workers {
+                worker.enter(|| worker.bounce_everything());
+            }
+            if self.spawned() == spawned {
+                break;
+            }
         }
         left
+    }
+
+    /// Returns the number of actors that were ever spawned. Exact when all threads have ended.
+    fn spawned(&self) -> u64 {
+        let inside = self.offices.made().map(|(_, office)| office.ledger.read().spawned).sum::<u64>();
+        inside + self.outside.spawned.load(Ordering::Relaxed)
     }
 
     /// Waits for a tick, or for work if none is under way. Called by the monitor.

@@ -72,8 +72,10 @@ pub struct SystemCore {
     pub(crate) became_quiet: Condvar,
     // -- the rest ------------------------------------------------------------------------------------------------------
     next_spread: AtomicUsize,
-    /// No messages from outside are taken any more.
+    /// No messages from outside are taken any more. It is set by [`SystemCore::close`] only.
     pub(crate) closed: AtomicBool,
+    /// The number of threads that occupy cells for actors from outside, or are about to find that the system is closed.
+    spawning: AtomicUsize,
     /// Workers end when they find nothing to do.
     pub(crate) ending: AtomicBool,
     /// The end is over, or was given up because threads are stuck.
@@ -165,6 +167,16 @@ impl Drop for Refusing {
     }
 }
 
+/// While this lives, the system does not end: it waits for the cells that are occupied meanwhile, and sweeps them.
+struct Spawning<'a>(&'a AtomicUsize);
+
+impl Drop for Spawning<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `close`, so the sweep finds the cell.
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
 impl fmt::Debug for SystemCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SystemCore").field("id", &self.id).field("config", &self.config).finish_non_exhaustive()
@@ -231,6 +243,7 @@ impl SystemCore {
             became_quiet: Condvar::new(),
             next_spread: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
+            spawning: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             ending_rest: Mutex::new(()),
@@ -436,6 +449,9 @@ impl SystemCore {
         bound: Option<Mailbox>,
     ) -> Result<Address<S>, (S, String)> {
         let kind = KindOf::<S>::KIND;
+        let Some(spawning) = self.begin_to_spawn() else {
+            return Err((state, "the system has been shut down".to_owned()));
+        };
         let (stage, cell) = match self.vacant_cell(choice, kind.class) {
             Ok(found) => found,
             Err(why) => return Err((state, why)),
@@ -449,17 +465,33 @@ impl SystemCore {
             self.rooms.build(RawAddress::of(cell), bound);
         }
         let address = RawAddress::of(cell).typed();
+        // From here on a sweep may end the actor. Its first message then finds the system closed.
+        drop(spawning);
         // SAFETY: the address has not been given away.
         unsafe { address.send_first(start, false) };
         Ok(address)
     }
 
+    /// Begins to occupy cells. `None`: the system is closed.
+    pub(crate) fn begin_to_spawn(&self) -> Option<impl Drop> {
+        // SeqCst: either this thread sees that the system is closed, or `close` sees this thread.
+        self.spawning.fetch_add(1, Ordering::SeqCst);
+        let spawning = Spawning(&self.spawning);
+        (!self.closed.load(Ordering::SeqCst)).then_some(spawning)
+    }
+
+    /// Takes no more messages and no more actors from outside. Returns when no thread is about to occupy a cell.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        // They run no code of others, and wait for nothing that this thread could hold.
+        while self.spawning.load(Ordering::SeqCst) > 0 {
+            std::thread::yield_now();
+        }
+    }
+
     /// A cell for an actor that is spawned by a thread that is no worker, and its stage. Err: why there is none.
     #[inline(never)]
     fn vacant_cell(self: &Arc<Self>, choice: StageChoice, class: u16) -> Result<(u16, NonNull<Cell>), String> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err("the system has been shut down".to_owned());
-        }
         let stage = self.choose_stage(choice)?;
         let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
         if self.is_pinned(stage) && lock(&self.posts[owner]).is_none() {

@@ -406,6 +406,10 @@ impl Drop for Worker {
     fn drop(&mut self) {
         let core = self.core.get();
         if !core.is_null() {
+            // The queue is empty, but its open segment is still there. A thread that has lost the core has freed its queue.
+            let mut queue = self.logs[usize::from(self.id)].seal();
+            queue.bytes = 0;
+            drop(queue);
             // SAFETY: made by Box::into_raw in `new`, and not taken over by another thread.
             drop(unsafe { Box::from_raw(core) });
         }

@@ -4,6 +4,8 @@ mod support;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -241,5 +243,160 @@ fn threads_that_run_simulated_theaters_take_turns() {
             }
             net.run_until(|| tickers.iter().all(|ticker| ticker.ask(Left).wait() == Ok(0)));
         });
+    });
+}
+
+// -- the end of a system -----------------------------------------------------------------------------------------------
+
+/// An actor that counts itself while its state exists. Its last code starts others.
+struct Parent {
+    alive: Arc<AtomicI64>,
+    /// How its `stopped` starts children, and for how many generations.
+    spawns: Spawns,
+    generations: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spawns {
+    Near,
+    Spread,
+    InDrop,
+}
+
+impl Parent {
+    fn new(alive: &Arc<AtomicI64>, spawns: Spawns, generations: u32) -> Parent {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Parent { alive: Arc::clone(alive), spawns, generations }
+    }
+
+    fn child(&self) -> Option<Parent> {
+        let left = self.generations.checked_sub(1)?;
+        Some(Parent::new(&self.alive, self.spawns, left))
+    }
+}
+
+impl Drop for Parent {
+    fn drop(&mut self) {
+        if self.spawns == Spawns::InDrop
+            && let Some(child) = self.child()
+        {
+            playhouse_executor::with_current_system(|system| {
+                let _ = system.map(|_| playhouse_executor::spawn_near(Raw(child), RawStart));
+            });
+        }
+        self.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[actor]
+impl Parent {
+    #[message]
+    fn note(&mut self) {}
+
+    #[stopped]
+    fn stopped(&mut self, ctx: &mut Context<Self>) {
+        let children = if self.generations < 8 { 3 } else { 1 };
+        for _ in 0..children {
+            match self.spawns {
+                Spawns::Near => self.child().into_iter().for_each(|child| ctx.spawn(child).tell(Note)),
+                Spawns::Spread => self.child().into_iter().for_each(|child| {
+                    let options = SpawnOptions::new().placement(Placement::Spread);
+                    let _ = ctx.try_spawn_with(options, child).map(|child| child.tell(Note));
+                }),
+                Spawns::InDrop => {}
+            }
+        }
+    }
+}
+
+/// A state of the executor, which `Drop` can spawn.
+struct Raw(#[allow(dead_code, reason = "it is dropped")] Parent);
+struct RawStart;
+
+impl playhouse_executor::Resident for Raw {
+    type Extra = ();
+    fn name() -> &'static str {
+        "Raw"
+    }
+    fn ended(&mut self, _: Option<Box<()>>, _: playhouse_executor::Ending, _: &mut playhouse_executor::Cx<Self>) {}
+    fn crashed(crash: playhouse_executor::Crash, cx: &mut playhouse_executor::ControlCx<Self>) {
+        cx.give_up(crash);
+    }
+}
+
+impl playhouse_executor::Envelope<Raw> for RawStart {
+    fn run(self, _: &mut Raw, cx: playhouse_executor::Cx<Raw>) -> playhouse_executor::Cx<Raw> {
+        cx
+    }
+    fn bounce(self, _: Undelivered) {}
+}
+
+#[test]
+fn states_that_are_spawned_while_a_system_ends_are_dropped() {
+    finishes(|| {
+        let alive = Arc::<AtomicI64>::default();
+        for seed in [None, Some(1)] {
+            for workers in [1, 2] {
+                // The last ones would start children for ever.
+                for (spawns, generations) in
+                    [(Spawns::Near, 3), (Spawns::Spread, 3), (Spawns::InDrop, 3), (Spawns::Near, u32::MAX)]
+                {
+                    let builder = System::builder().workers(workers);
+                    let builder = if let Some(seed) = seed { builder.simulated(seed) } else { builder };
+                    let system = builder.start().unwrap();
+                    (0..10).for_each(|_| {
+                        system.spawn(Parent::new(&alive, spawns, generations));
+                    });
+                    system.shutdown().unwrap();
+                    assert_eq!(alive.load(Ordering::Relaxed), 0);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_system_ends_though_each_drop_of_a_state_starts_another_actor() {
+    finishes(|| {
+        let alive = Arc::<AtomicI64>::default();
+        let system = threads(1);
+        system.spawn(Parent::new(&alive, Spawns::InDrop, u32::MAX));
+        system.shutdown().unwrap();
+        assert_eq!(alive.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn states_that_threads_spawn_while_a_system_ends_are_dropped() {
+    finishes(|| {
+        let alive = Arc::<AtomicI64>::default();
+        for round in 0..100 {
+            let builder = System::builder().workers(2);
+            let system = if round % 2 == 0 { builder } else { builder.simulated(round) }.start().unwrap();
+            let begun = Arc::new(std::sync::Barrier::new(3));
+            std::thread::scope(|scope| {
+                for placement in [Placement::Spread, Placement::Dedicated] {
+                    let (system, begun, alive) = (system.clone(), Arc::clone(&begun), &alive);
+                    scope.spawn(move || {
+                        begun.wait();
+                        // A simulated system that is never idle takes long to end.
+                        let most = if round % 2 == 0 { usize::MAX } else { 1_000 };
+                        for _ in 0..most {
+                            let options = SpawnOptions::new().placement(placement);
+                            let parent = Parent::new(alive, Spawns::Near, 0);
+                            match system.try_spawn_with(options, parent) {
+                                Ok(parent) => parent.stop(),
+                                // All threads of their own are taken, or the system has ended.
+                                Err(error) if error.to_string().contains("shut down") => break,
+                                Err(_) => std::thread::yield_now(),
+                            }
+                        }
+                    });
+                }
+                begun.wait();
+                system.clone().shutdown_within(Duration::from_millis(round % 3)).unwrap();
+            });
+            assert_eq!(alive.load(Ordering::Relaxed), 0, "in round {round}");
+        }
     });
 }
