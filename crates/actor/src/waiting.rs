@@ -183,6 +183,10 @@ impl Node {
         let mut edges = self.lock();
         let at = edges.list.iter().position(|(wait, _)| waiting.is(wait))?;
         let edge = edges.list.swap_remove(at);
+        if edges.list.is_empty() {
+            // A node lives for ever. It keeps no room for the largest number of edges that it ever had.
+            edges.list.shrink_to_fit();
+        }
         // Relaxed: an asker that reads an old number searches in vain.
         self.count.store(edges.list.len() as u32, Ordering::Relaxed);
         Some(edge)
