@@ -1,0 +1,818 @@
+//! Plays a program, and says what was lost, kept or dropped twice.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as PollContext, Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use playhouse::ShutdownReport;
+use playhouse::prelude::*;
+
+use crate::program::{Place, Placed, Program, Script, Step};
+
+/// How long a shutdown may take by itself.
+const SHUTDOWN: Duration = Duration::from_secs(if cfg!(tsan) { 60 } else { 5 });
+
+/// Actors of a program, at most: `Spawn` does nothing beyond.
+const ACTORS_MAX: usize = 64;
+
+/// Scripts of `Drop`s, hooks and wakers that run in each other, at most. A message whose `Drop` sends another one to an actor that has
+/// ended, and so on, takes as much of the stack as the program wants.
+const DEPTH_MAX: u32 = 24;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a token belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Message { mail: usize },
+    State { actor: usize },
+    Future { mail: usize },
+    Continuation,
+    Ask,
+    Waker,
+}
+
+/// Counts that it was dropped.
+struct Token {
+    world: Arc<World>,
+    id: usize,
+}
+
+impl Token {
+    fn new(world: &Arc<World>, kind: Kind) -> Token {
+        let mut tokens = lock(&world.tokens);
+        tokens.push((kind, 0));
+        Token { world: Arc::clone(world), id: tokens.len() - 1 }
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        // The list is empty if the run has failed and is over.
+        if let Some((_, drops)) = lock(&self.world.tokens).get_mut(self.id) {
+            *drops += 1;
+        }
+    }
+}
+
+/// Something for a foreign thread to do.
+enum Job {
+    Wake(Waker),
+    Tell { to: u8, mail: u8 },
+}
+
+type Shelved = (Pin<Box<dyn Future<Output = Result<u64, AskError>> + Send>>, Token);
+
+/// What a program's scripts share.
+struct World {
+    program: Program,
+    fuel: AtomicI64,
+    system: Mutex<Option<System>>,
+    actors: Mutex<Vec<ActorRef<Nasty>>>,
+    tokens: Mutex<Vec<(Kind, u32)>>,
+    kept: Mutex<Vec<Waker>>,
+    shelf: Mutex<Vec<Shelved>>,
+    /// None: what a foreign thread would do is done at once.
+    jobs: Mutex<Option<Sender<Job>>>,
+    /// For a simulated system.
+    pumped: Mutex<Receiver<Job>>,
+    /// The system is shut down from now on.
+    closing: AtomicBool,
+    /// Tells before `closing`, and all tells.
+    sent_before: AtomicU64,
+    sent: AtomicU64,
+    handled: AtomicU64,
+    refused: AtomicU64,
+    dead: AtomicU64,
+}
+
+/// How a message was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Tell,
+    Other,
+}
+
+/// What all messages carry.
+struct Load {
+    how: How,
+    mail: usize,
+    token: Token,
+}
+
+impl Load {
+    fn new(world: &Arc<World>, mail: u8, how: How) -> Load {
+        let mail = usize::from(mail) % world.program.mails.len();
+        Load { how, mail, token: Token::new(world, Kind::Message { mail }) }
+    }
+
+    /// A handler has begun.
+    fn arrived(&self) -> Arc<World> {
+        let world = &self.token.world;
+        if self.how == How::Tell {
+            world.handled.fetch_add(1, Ordering::Relaxed);
+        }
+        world.spend();
+        Arc::clone(world)
+    }
+}
+
+impl Clone for Load {
+    fn clone(&self) -> Load {
+        Load::new(&self.token.world, self.mail as u8, self.how)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let world = Arc::clone(&self.token.world);
+        world.bare(Place::MessageDrop, &world.program.mails[self.mail].drop);
+    }
+}
+
+/// A message for a sync handler.
+#[derive(Clone)]
+struct Mail<const N: usize>(Load, [u8; N]);
+
+/// A message for an async handler.
+#[derive(Clone)]
+struct Later<const N: usize>(Load, [u8; N]);
+
+impl<const N: usize> Message for Mail<N> {
+    type Reply = u64;
+}
+
+impl<const N: usize> Message for Later<N> {
+    type Reply = u64;
+}
+
+/// The size of messages that have a box of their own.
+const LARGE: usize = 600;
+
+/// Makes a message of a load, of the type that its script wants.
+macro_rules! with_mail {
+    ($load:expr, $message:ident => $do:expr) => {{
+        let load: Load = $load;
+        let script = &load.token.world.program.mails[load.mail];
+        match (script.waits, script.large) {
+            (false, false) => {
+                let $message = Mail(load, []);
+                $do
+            }
+            (false, true) => {
+                let $message = Mail(load, [7; LARGE]);
+                $do
+            }
+            (true, false) => {
+                let $message = Later(load, []);
+                $do
+            }
+            (true, true) => {
+                let $message = Later(load, [7; LARGE]);
+                $do
+            }
+        }
+    }};
+}
+
+/// A waker of another executor.
+struct Foreign {
+    script: usize,
+    token: Token,
+}
+
+impl Wake for Foreign {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        let world = &self.token.world;
+        world.bare(Place::Waker, &world.program.wakers[self.script].wake);
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let world = Arc::clone(&self.token.world);
+        world.bare(Place::WakerDrop, &world.program.wakers[self.script].drop);
+    }
+}
+
+/// What an async handler holds.
+struct Held {
+    mail: usize,
+    token: Token,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let world = Arc::clone(&self.token.world);
+        world.bare(Place::FutureDrop, &world.program.mails[self.mail].future_drop);
+    }
+}
+
+fn panic_on_purpose(place: Place) {
+    if !thread::panicking() {
+        panic!("meant: in {place:?}");
+    }
+}
+
+fn within_ms(ms: u8) -> Duration {
+    Duration::from_millis(ms.into())
+}
+
+impl World {
+    /// Takes one unit of fuel. False: there is none left.
+    fn spend(&self) -> bool {
+        self.fuel.fetch_sub(1, Ordering::Relaxed) > 0
+    }
+
+    fn is_spent(&self) -> bool {
+        self.fuel.load(Ordering::Relaxed) <= 0
+    }
+
+    fn actor(&self, who: u8) -> Option<ActorRef<Nasty>> {
+        let actors = lock(&self.actors);
+        (!actors.is_empty()).then(|| actors[usize::from(who) % actors.len()])
+    }
+
+    fn send(self: &Arc<Self>, to: u8, mail: u8, send: impl FnOnce(ActorRef<Nasty>, Load)) {
+        let Some(to) = self.actor(to) else { return };
+        self.sent.fetch_add(1, Ordering::SeqCst);
+        send(to, Load::new(self, mail, How::Tell));
+        if !self.closing.load(Ordering::SeqCst) {
+            self.sent_before.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn tell(self: &Arc<Self>, to: u8, mail: u8) {
+        self.send(to, mail, |to, load| with_mail!(load, message => to.tell(message)));
+    }
+
+    /// Runs a script where there is no context.
+    fn bare(self: &Arc<Self>, place: Place, script: &Script) {
+        thread_local! {
+            static DEPTH: Cell<u32> = const { Cell::new(0) };
+        }
+        struct Leave;
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                DEPTH.set(DEPTH.get() - 1);
+            }
+        }
+        DEPTH.set(DEPTH.get() + 1);
+        let _leave = Leave;
+        for step in script {
+            if DEPTH.get() > DEPTH_MAX || !self.spend() {
+                return;
+            }
+            self.step(place, step);
+        }
+    }
+
+    fn step(self: &Arc<Self>, place: Place, step: &Step) {
+        match *step {
+            Step::Tell { to, mail } => self.tell(to, mail),
+            Step::TellUrgent { to, mail } => {
+                self.send(to, mail, |to, load| with_mail!(load, message => to.tell_urgent(message)));
+            }
+            Step::TryTell { to, mail } => self.send(to, mail, |to, load| {
+                with_mail!(load, message => if let Err(back) = to.try_tell(message) {
+                    self.refused.fetch_add(1, Ordering::Relaxed);
+                    drop(back);
+                });
+            }),
+            Step::TellAbroad { to, mail } => self.give(Job::Tell { to, mail }),
+            Step::Ask { to, mail, within } => {
+                if let Some((mut ask, _token)) = self.ask(to, mail, within) {
+                    if place == Place::Thread {
+                        self.wait(ask);
+                    } else {
+                        let _ = ask.as_mut().poll(&mut PollContext::from_waker(Waker::noop()));
+                    }
+                }
+            }
+            Step::Shelve { to, mail, within, waker } => {
+                let script = usize::from(waker) % self.program.wakers.len();
+                let waker = Waker::from(Arc::new(Foreign { script, token: Token::new(self, Kind::Waker) }));
+                if let Some((mut ask, token)) = self.ask(to, mail, within)
+                    && ask.as_mut().poll(&mut PollContext::from_waker(&waker)).is_pending()
+                {
+                    lock(&self.shelf).push((ask, token));
+                }
+            }
+            Step::DropShelved => {
+                let shelved = lock(&self.shelf).pop();
+                drop(shelved);
+            }
+            Step::Spawn { actor } => self.spawn(usize::from(actor)),
+            Step::Stop { who } => _ = self.actor(who).map(ActorRef::stop),
+            Step::Drain { who } => _ = self.actor(who).map(ActorRef::drain),
+            Step::Kill { who } => _ = self.actor(who).map(ActorRef::kill),
+            Step::Panic => panic_on_purpose(place),
+            Step::Block { ms } => thread::sleep(within_ms(ms)),
+            Step::Yield => thread::yield_now(),
+            Step::WakeKept { waker } => {
+                let waker = {
+                    let kept = lock(&self.kept);
+                    (!kept.is_empty()).then(|| kept[usize::from(waker) % kept.len()].clone())
+                };
+                let _ = waker.map(Waker::wake);
+            }
+            Step::DropKept => {
+                let kept = lock(&self.kept).pop();
+                drop(kept);
+            }
+            // These need a context.
+            Step::StopSelf
+            | Step::Fail
+            | Step::After { .. }
+            | Step::Every { .. }
+            | Step::Spaced { .. }
+            | Step::Cancel { .. }
+            | Step::Watch { .. }
+            | Step::WakeAbroad
+            | Step::KeepWaker => {}
+        }
+    }
+
+    fn ask(self: &Arc<Self>, to: u8, mail: u8, within: Option<u8>) -> Option<Shelved> {
+        let (to, load) = (self.actor(to)?, Load::new(self, mail, How::Other));
+        let future = with_mail!(load, message => {
+            let ask = to.ask(message);
+            let ask = if let Some(ms) = within { ask.within(within_ms(ms)) } else { ask };
+            let boxed: Pin<Box<dyn Future<Output = Result<u64, AskError>> + Send>> = Box::pin(ask.into_future());
+            boxed
+        });
+        Some((future, Token::new(self, Kind::Ask)))
+    }
+
+    /// Waits for an ask in a thread that runs no actor.
+    fn wait(self: &Arc<Self>, mut ask: Pin<Box<dyn Future<Output = Result<u64, AskError>> + Send>>) {
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut poll = || ask.as_mut().poll(&mut PollContext::from_waker(&waker)).is_ready();
+        if self.program.seed.is_none() {
+            while !poll() {
+                thread::park();
+            }
+        } else {
+            self.simulate(&mut poll);
+        }
+    }
+
+    /// Runs a simulated system, and foreign threads beside it, until nothing is left to do, or `done`.
+    fn simulate(self: &Arc<Self>, done: &mut dyn FnMut() -> bool) {
+        let Some(system) = lock(&self.system).clone() else { return };
+        loop {
+            let mut is_done = false;
+            system.core().block_until(None, &mut || {
+                if !is_done {
+                    self.pump();
+                    is_done = done();
+                }
+                is_done
+            });
+            if is_done || !self.pump() {
+                return;
+            }
+        }
+    }
+
+    /// Does what foreign threads would do. False: there was nothing.
+    fn pump(self: &Arc<Self>) -> bool {
+        let mut any = false;
+        loop {
+            let job = lock(&self.pumped).try_recv();
+            let Ok(job) = job else { return any };
+            any = true;
+            self.work(job);
+        }
+    }
+
+    fn give(self: &Arc<Self>, job: Job) {
+        let job = match &*lock(&self.jobs) {
+            Some(jobs) => jobs.send(job).err().map(|back| back.0),
+            None => Some(job),
+        };
+        if let Some(job) = job {
+            self.work(job);
+        }
+    }
+
+    /// A foreign thread does this. A panic in a `Drop` or a waker ends it no more than another program's loop.
+    fn work(self: &Arc<Self>, job: Job) {
+        let _ = catch_unwind(AssertUnwindSafe(|| match job {
+            Job::Wake(waker) => waker.wake(),
+            Job::Tell { to, mail } => self.tell(to, mail),
+        }));
+    }
+
+    fn options(&self, actor: usize) -> SpawnOptions {
+        let script = &self.program.actors[actor];
+        let mut options = SpawnOptions::new().placement(match script.placed {
+            Placed::Near => Placement::Near,
+            Placed::Stage(stage) => Placement::Stage((stage % self.program.stages).into()),
+            Placed::Dedicated => Placement::Dedicated,
+        });
+        if let Some(bound) = script.bound {
+            let full = if bound.is_multiple_of(2) { OnFull::DropOldest } else { OnFull::default() };
+            options = options.mailbox(Mailbox::bounded(bound.into()).on_full(full));
+        }
+        options
+    }
+
+    fn new_actor(self: &Arc<Self>, actor: usize) -> Option<(SpawnOptions, Nasty)> {
+        let actor = actor % self.program.actors.len();
+        let may = lock(&self.actors).len() < ACTORS_MAX;
+        may.then(|| {
+            let token = Token::new(self, Kind::State { actor });
+            (self.options(actor), Nasty { script: actor, timers: Vec::new(), token })
+        })
+    }
+
+    fn spawn(self: &Arc<Self>, actor: usize) {
+        let Some(system) = lock(&self.system).clone() else { return };
+        let Some((options, actor)) = self.new_actor(actor) else { return };
+        if let Ok(spawned) = system.try_spawn_with(options, actor) {
+            lock(&self.actors).push(spawned);
+        }
+    }
+}
+
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// An actor that does what its scripts and its messages say.
+struct Nasty {
+    script: usize,
+    timers: Vec<TimerKey>,
+    token: Token,
+}
+
+#[derive(Debug)]
+struct Meant;
+
+impl std::fmt::Display for Meant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("meant")
+    }
+}
+
+impl std::error::Error for Meant {}
+
+impl Nasty {
+    fn world(&self) -> Arc<World> {
+        Arc::clone(&self.token.world)
+    }
+
+    fn act(&mut self, place: Place, world: &Arc<World>, script: &Script, ctx: &mut Context<Self>) {
+        for step in script {
+            if !world.spend() {
+                break;
+            }
+            self.step(place, world, step, ctx);
+        }
+        self.calm(world, ctx);
+    }
+
+    /// The program comes to its end: timers that would go on for ever do not.
+    fn calm(&mut self, world: &World, ctx: &mut Context<Self>) {
+        if world.is_spent() {
+            for key in std::mem::take(&mut self.timers) {
+                ctx.cancel(key);
+            }
+        }
+    }
+
+    fn step(&mut self, place: Place, world: &Arc<World>, step: &Step, ctx: &mut Context<Self>) {
+        match *step {
+            Step::Ask { to, mail, within } => {
+                let Some(to) = world.actor(to) else { return };
+                let token = Token::new(world, Kind::Continuation);
+                with_mail!(Load::new(world, mail, How::Other), message => {
+                    let ask = ctx.ask(to, message);
+                    let ask = if let Some(ms) = within { ask.within(within_ms(ms)) } else { ask };
+                    ask.then(move |this, _answer, ctx| {
+                        let _token = token;
+                        let world = this.world();
+                        if world.spend() && world.fuel.load(Ordering::Relaxed) % 8 == 0 {
+                            panic_on_purpose(Place::Answer);
+                        }
+                        this.calm(&world, ctx);
+                    });
+                });
+            }
+            Step::Spawn { actor } => {
+                if let Some((options, child)) = world.new_actor(usize::from(actor))
+                    && let Ok(child) = ctx.try_spawn_with(options, child)
+                {
+                    lock(&world.actors).push(child);
+                }
+            }
+            Step::StopSelf => ctx.stop(),
+            Step::Fail => ctx.fail(Meant),
+            Step::After { mail, ms } => {
+                let load = Load::new(world, mail, How::Other);
+                self.timers.push(with_mail!(load, message => ctx.send_after(within_ms(ms), message)));
+            }
+            Step::Every { mail, ms } => {
+                let load = Load::new(world, mail, How::Other);
+                self.timers.push(with_mail!(load, message => ctx.send_every(within_ms(ms), message)));
+            }
+            Step::Spaced { mail, ms } => {
+                let load = Load::new(world, mail, How::Other);
+                self.timers.push(with_mail!(load, message => ctx.send_spaced(within_ms(ms), message)));
+            }
+            Step::Cancel { timer } => {
+                if !self.timers.is_empty() {
+                    let at = usize::from(timer) % self.timers.len();
+                    ctx.cancel(self.timers.swap_remove(at));
+                }
+            }
+            Step::Watch { who } => _ = world.actor(who).map(|who| ctx.watch(who)),
+            ref other => world.step(place, other),
+        }
+    }
+
+    async fn act_waiting(&mut self, world: &Arc<World>, script: &Script, ctx: &mut Context<Self>) {
+        for step in script {
+            if !world.spend() {
+                break;
+            }
+            match *step {
+                Step::Ask { to, mail, within } => {
+                    if let Some((ask, _token)) = world.ask(to, mail, within) {
+                        let _ = ask.await;
+                    }
+                }
+                Step::Yield => {
+                    let mut waited = false;
+                    poll_fn(|cx| {
+                        if std::mem::replace(&mut waited, true) {
+                            return Poll::Ready(());
+                        }
+                        cx.waker().wake_by_ref();
+                        Poll::Pending
+                    })
+                    .await;
+                }
+                Step::WakeAbroad => {
+                    let woken = Arc::new(AtomicBool::new(false));
+                    let mut given = false;
+                    poll_fn(|cx| {
+                        if !std::mem::replace(&mut given, true) {
+                            let waker = OnceWaker { woken: Arc::clone(&woken), waker: cx.waker().clone() };
+                            world.give(Job::Wake(Waker::from(Arc::new(waker))));
+                        }
+                        if woken.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+                    })
+                    .await;
+                }
+                Step::KeepWaker => {
+                    poll_fn(|cx| {
+                        lock(&world.kept).push(cx.waker().clone());
+                        Poll::Ready(())
+                    })
+                    .await;
+                }
+                ref other => self.step(Place::AsyncHandler, world, other, ctx),
+            }
+        }
+        self.calm(world, ctx);
+    }
+}
+
+/// Notes that it was woken, and passes that on.
+struct OnceWaker {
+    woken: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl Wake for OnceWaker {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.waker.wake_by_ref();
+    }
+}
+
+impl Actor for Nasty {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let world = self.world();
+        self.act(Place::Started, &world, &world.program.actors[self.script].started, ctx);
+    }
+    fn stopped(&mut self, ctx: &mut Context<Self>) {
+        let world = self.world();
+        self.act(Place::Stopped, &world, &world.program.actors[self.script].stopped, ctx);
+    }
+    fn terminated(&mut self, _down: Down, ctx: &mut Context<Self>) {
+        let world = self.world();
+        self.act(Place::Terminated, &world, &world.program.actors[self.script].terminated, ctx);
+    }
+}
+
+impl Drop for Nasty {
+    fn drop(&mut self) {
+        let world = self.world();
+        world.bare(Place::StateDrop, &world.program.actors[self.script].drop);
+    }
+}
+
+impl<const N: usize> Handler<Mail<N>> for Nasty {
+    fn handle(&mut self, Mail(load, _): Mail<N>, ctx: &mut Context<Self>) -> u64 {
+        let world = load.arrived();
+        self.act(Place::Handler, &world, &world.program.mails[load.mail].handle, ctx);
+        1
+    }
+}
+
+impl<const N: usize> AsyncHandler<Later<N>> for Nasty {
+    async fn handle(&mut self, Later(load, _): Later<N>, ctx: &mut Context<Self>) -> u64 {
+        let world = load.arrived();
+        let _held = Held { mail: load.mail, token: Token::new(&world, Kind::Future { mail: load.mail }) };
+        self.act_waiting(&world, &world.program.mails[load.mail].handle, ctx).await;
+        2
+    }
+}
+
+/// Plays `program` once.
+///
+/// # Errors
+/// What was wrong.
+pub fn play(program: &Program) -> Result<(), String> {
+    let (jobs, pumped) = channel();
+    let system = System::builder().workers(program.workers.into()).stages(program.stages.into());
+    let system = match program.seed {
+        Some(seed) => system.simulated(seed),
+        None => system,
+    };
+    let system = system.start().map_err(|error| error.to_string())?;
+    let world = Arc::new(World {
+        fuel: AtomicI64::new(program.fuel.into()),
+        program: program.clone(),
+        system: Mutex::new(Some(system.clone())),
+        actors: Mutex::default(),
+        tokens: Mutex::default(),
+        kept: Mutex::default(),
+        shelf: Mutex::default(),
+        jobs: Mutex::new(Some(jobs)),
+        pumped: Mutex::new(pumped),
+        closing: AtomicBool::new(false),
+        sent_before: AtomicU64::new(0),
+        sent: AtomicU64::new(0),
+        handled: AtomicU64::new(0),
+        refused: AtomicU64::new(0),
+        dead: AtomicU64::new(0),
+    });
+    let hooked = Arc::clone(&world);
+    system.on_dead_letter(move |_: &DeadLetter| {
+        hooked.dead.fetch_add(1, Ordering::Relaxed);
+        hooked.bare(Place::DeadLetter, &hooked.program.dead_letter);
+    });
+    for actor in 0..program.actors.len() {
+        calmly(|| world.spawn(actor));
+    }
+    let report = run(&world, system);
+    let mut wrong: Vec<String> = Vec::new();
+    match report {
+        Err(error) => wrong.push(error),
+        Ok(report) => wrong.extend(account(&world, Some(&report))),
+    }
+    finish(&world, &mut wrong);
+    let tokens = std::mem::take(&mut *lock(&world.tokens));
+    if Arc::strong_count(&world) > 1 {
+        wrong.push(format!("{} references to the world are left", Arc::strong_count(&world) - 1));
+    }
+    let mut amiss: BTreeMap<(Kind, u32), u32> = BTreeMap::new();
+    for token in tokens.into_iter().filter(|(_, drops)| *drops != 1) {
+        *amiss.entry(token).or_default() += 1;
+    }
+    for ((kind, drops), count) in amiss {
+        wrong.push(format!("{count} of {kind:?} dropped {drops} times"));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
+}
+
+/// Does something that may panic on purpose.
+fn calmly(what: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(what));
+}
+
+/// Runs the threads and the system to the end.
+fn run(world: &Arc<World>, system: System) -> Result<ShutdownReport, String> {
+    let program = &world.program;
+    if program.seed.is_some() {
+        for script in &program.threads {
+            calmly(|| world.bare(Place::Thread, script));
+        }
+        world.simulate(&mut || false);
+        return end(world, system);
+    }
+    let abroad = {
+        let world = Arc::clone(world);
+        thread::spawn(move || {
+            let jobs = lock(&world.pumped);
+            while let Ok(job) = jobs.recv() {
+                world.work(job);
+            }
+        })
+    };
+    let threads: Vec<_> = (0..program.threads.len())
+        .map(|at| {
+            let world = Arc::clone(world);
+            thread::spawn(move || calmly(|| world.bare(Place::Thread, &world.program.threads[at])))
+        })
+        .collect();
+    let join = |threads: Vec<thread::JoinHandle<()>>| threads.into_iter().for_each(|thread| _ = thread.join());
+    let report = program.racing.then(|| end(world, system.clone()));
+    join(threads);
+    // What would go on for ever comes to its end.
+    world.fuel.store(0, Ordering::Relaxed);
+    *lock(&world.jobs) = None;
+    let _ = abroad.join();
+    if let Some(report) = report {
+        return report;
+    }
+    system.run_until_idle();
+    if let Some(wrong) = account(world, None) {
+        return Err(format!("idle: {wrong}"));
+    }
+    let waits = lock(&world.shelf).len();
+    let pending = poll_shelf(world);
+    if pending > 0 {
+        return Err(format!("{pending} of {waits} asks have no end, though all is idle"));
+    }
+    end(world, system)
+}
+
+/// Shuts the system down.
+fn end(world: &Arc<World>, system: System) -> Result<ShutdownReport, String> {
+    world.fuel.store(world.program.end_fuel.into(), Ordering::Relaxed);
+    world.closing.store(true, Ordering::SeqCst);
+    let begun = Instant::now();
+    let report = catch_unwind(AssertUnwindSafe(|| system.shutdown_within(SHUTDOWN)));
+    let took = begun.elapsed();
+    world.fuel.store(0, Ordering::Relaxed);
+    match report {
+        Ok(Ok(report)) if took < SHUTDOWN * 3 => Ok(report),
+        Ok(Ok(_)) => Err(format!("the shutdown took {took:?}")),
+        Ok(Err(error)) => Err(format!("shutdown: {error}")),
+        Err(_) => Err("the shutdown has panicked".to_owned()),
+    }
+}
+
+/// Compares what was sent with what became of it. `report`: after the shutdown.
+fn account(world: &World, report: Option<&ShutdownReport>) -> Option<String> {
+    let [before, sent, handled, refused, dead] =
+        [&world.sent_before, &world.sent, &world.handled, &world.refused, &world.dead]
+            .map(|n| n.load(Ordering::SeqCst));
+    let ended = handled + refused + dead;
+    let at_least = if world.program.racing { before } else { sent };
+    let counted = report.map(|report| report.stats.total.dead_letters).filter(|_| !world.program.racing);
+    if ended < at_least || ended > sent || counted.is_some_and(|counted| counted != dead) {
+        return Some(format!(
+            "{sent} tells ({before} before the end): {handled} handled, {refused} refused, {dead} told to the hook as dead letters, {counted:?} counted as such"
+        ));
+    }
+    None
+}
+
+/// Polls what was shelved. Returns the number of asks that have no end.
+fn poll_shelf(world: &World) -> usize {
+    let shelved = std::mem::take(&mut *lock(&world.shelf));
+    let mut pending = 0;
+    for (mut ask, _token) in shelved {
+        pending += usize::from(ask.as_mut().poll(&mut PollContext::from_waker(Waker::noop())).is_pending());
+        calmly(|| drop(ask));
+    }
+    pending
+}
+
+/// Drops what is kept, when the system has ended.
+fn finish(world: &Arc<World>, wrong: &mut Vec<String>) {
+    let waits = lock(&world.shelf).len();
+    let pending = poll_shelf(world);
+    if pending > 0 {
+        wrong.push(format!("{pending} of {waits} asks have no end, though the system has ended"));
+    }
+    while {
+        let kept = lock(&world.kept).pop();
+        kept.is_some()
+    } {}
+    world.pump();
+    *lock(&world.system) = None;
+}
