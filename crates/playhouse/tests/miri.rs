@@ -108,6 +108,7 @@ fn tells_and_asks_of_two_workers() {
     for by in 1..=10 {
         first.tell(Add(by));
     }
+    system.run_until_idle();
     first.tell_urgent(Add(1));
     system.run_until_idle();
     assert_eq!(second.ask(Get).wait(), Ok(56));
