@@ -869,7 +869,7 @@ mod tests {
         far.enter(|| assert!(!far.advance() && far.lower()));
         near.enter(|| {
             near.turn(1);
-            sender.send(Number(1));
+            near.call_user(|| sender.send(Number(1)));
             near.attend();
             assert_eq!(system.counters()[1].adoptions, 1);
             assert!((0..8).all(|_| near.near_stage() == Some(1)));

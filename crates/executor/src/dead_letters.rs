@@ -13,10 +13,10 @@
 //! path, which marks the record and leaves the log stopped. Records that go into an inbox are marked there.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use crate::resident::Undelivered;
+use crate::user_code::contained;
 use crate::worker::current;
 
 /// A hook for messages that reach nobody: the names of the actor's and the message's type, and why.
@@ -43,12 +43,7 @@ impl DeadLetterHooks {
         let Some(_runs) = HookRuns::begin() else { return };
         let mut next = Some(first);
         while let Some((hook, rest)) = next.map(|hooks| &**hooks) {
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(actor, message, why))) {
-                // The drop of a panic's payload is the hook's code, too.
-                if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-                    std::mem::forget(again);
-                }
-            }
+            contained(|| hook(actor, message, why));
             next = rest.0.get();
         }
     }

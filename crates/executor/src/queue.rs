@@ -333,10 +333,11 @@ impl Worker {
         }
     }
 
-    /// Bounces all that waits anywhere at this worker, and forgets its timers. Its thread has ended.
-    pub(crate) fn bounce_everything(&self) {
+    /// Bounces all that waits anywhere at this worker, and forgets its timers. Its thread has ended. Returns whether there was anything: what
+    /// is dropped may have sent more.
+    pub(crate) fn bounce_everything(&self) -> bool {
         if self.core.get().is_null() {
-            return;
+            return false;
         }
         let mut chains: Vec<Chain> = self
             .logs
@@ -359,6 +360,7 @@ impl Worker {
         });
         let tasks: Vec<TimerTask> =
             core.wheel.take_all().into_iter().chain(core.cancelled.drain(..)).chain(started).collect();
+        let mut any = !tasks.is_empty() || chains.iter().any(|chain| !chain.is_empty());
         for task in tasks {
             self.call_user(|| drop(task));
         }
@@ -366,6 +368,7 @@ impl Worker {
             bounce_chain(chain, Undelivered::Shutdown);
         }
         while self.advance() {
+            any = true;
             let record = NonNull::new(self.run_at.get().cast::<Record>()).expect("segments are not null");
             // SAFETY: whole records of the own queue; each is consumed once.
             unsafe {
@@ -373,6 +376,7 @@ impl Worker {
                 bounce(record, Undelivered::Shutdown);
             }
         }
+        any
     }
 }
 

@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::address::RawAddress;
@@ -220,14 +221,18 @@ impl SystemCore {
             // Nobody listens any more if it has taken too long.
             let _ = done.send(ended);
         };
-        self.run_apart(Box::new(rest));
+        let thread = self.run_apart(Box::new(rest));
         let in_time = finished.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
+        if let (Some(_), Some(thread)) = (in_time, thread) {
+            // It only drops its reference to the system any more.
+            let _ = thread.join();
+        }
         self.note_ended();
         in_time.unwrap_or((0, stuck + 1))
     }
 
-    /// Runs `rest` on a thread of its own. In simulation, or if no thread can be started, it runs on this one.
-    fn run_apart(&self, rest: Box<dyn FnMut() + Send>) {
+    /// Runs `rest` on a thread of its own, which is returned. In simulation, or if no thread can be started, it runs on this one.
+    fn run_apart(&self, rest: Box<dyn FnMut() + Send>) -> Option<JoinHandle<()>> {
         let job = Arc::new(Mutex::new(Some(rest)));
         let run = |job: &Mutex<Option<Box<dyn FnMut() + Send>>>| {
             let taken = lock(job).take();
@@ -236,11 +241,12 @@ impl SystemCore {
         if self.simulation.is_none() {
             let job = Arc::clone(&job);
             let name = format!("playhouse-{}-end", self.id);
-            if std::thread::Builder::new().name(name).spawn(move || run(&job)).is_ok() {
-                return;
+            if let Ok(thread) = std::thread::Builder::new().name(name).spawn(move || run(&job)) {
+                return Some(thread);
             }
         }
         run(&job);
+        None
     }
 
     /// Takes no more messages from outside and ends all workers. Returns the number of threads that have not ended by `deadline`.
@@ -306,13 +312,10 @@ impl SystemCore {
     /// Bounces the messages that wait at workers whose threads have ended, while other threads are stuck. The actors stay as they are,
     /// because a stuck handler may spawn others beside them.
     fn bounce_at_ended_workers(&self) {
-        for post in &self.posts {
-            let worker = lock(post).clone();
-            // Acquire: pairs with the Release of its thread, which touches nothing of it any more. What stuck threads send is bounced.
-            if let Some(worker) = worker.filter(|worker| worker.over.load(Ordering::Acquire)) {
-                worker.enter(|| worker.bounce_everything());
-            }
-        }
+        // Acquire: pairs with the Release of its thread, which touches nothing of it any more.
+        let is_over = |worker: &Arc<Worker>| worker.over.load(Ordering::Acquire);
+        let ended: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).filter(is_over).collect();
+        bounce_at(&ended);
     }
 
     /// Ends what is left when all threads have ended. All states are dropped, and all that waits is bounced.
@@ -326,9 +329,7 @@ impl SystemCore {
         for sweep in 1..=KILLING_SWEEPS_MAX {
             let ending = || if sweep > SWEEPS_MAX { Ending::Killed } else { Ending::Shutdown };
             let spawned = self.spawned();
-            for worker in &workers {
-                worker.enter(|| worker.bounce_everything());
-            }
+            bounce_at(&workers);
             first.enter(|| {
                 slab::sweep(self.id, |cell| {
                     left += 1;
@@ -337,9 +338,7 @@ impl SystemCore {
                     first.call_user(|| first.end(cell, ending()));
                 });
             });
-            for worker in &workers {
-                worker.enter(|| worker.bounce_everything());
-            }
+            bounce_at(&workers);
             if self.spawned() == spawned {
                 break;
             }
@@ -366,6 +365,12 @@ impl SystemCore {
             drop(wake.wait_timeout(guard, nap).unwrap_or_else(PoisonError::into_inner));
         }
     }
+}
+
+/// Bounces all that waits at `workers`, until nothing does: what is dropped may send to any of them. The threads of all have ended.
+fn bounce_at(workers: &[Arc<Worker>]) {
+    let bounce = |worker: &Arc<Worker>| worker.enter(|| worker.bounce_everything());
+    while workers.iter().fold(false, |any, worker| any | bounce(worker)) {}
 }
 
 /// Tells `waited` of the messages that wait for their guards in `cell`.

@@ -8,8 +8,7 @@
 //! |---|---|
 //! | `PROPTEST_CASES=100000` | so many programs instead of 200 |
 //! | `NASTY_SEED=7` | other programs |
-//! | `NASTY_WITH=all`, `NASTY_WITH=HookPanics,Takeover` | with ingredients that [fail today](program::FAILS_TODAY) |
-//! | `NASTY_WITHOUT=Racing` | without ingredients |
+//! | `NASTY_WITHOUT=HookPanics,Racing` | without these [ingredients](program::Ingredient) |
 //! | `NASTY_PROGRAM='{..}'` | only this program |
 //! | `NASTY_REPEAT=100` | each program so many times |
 
@@ -24,7 +23,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use crate::apart::Player;
-use crate::program::{FAILS_TODAY, Ingredient, Program, program};
+use crate::program::{Ingredient, Program, program};
 
 /// Programs that are played where `PROPTEST_CASES` says nothing else.
 const CASES: u32 = if cfg!(tsan) { 50 } else { 200 };
@@ -44,17 +43,13 @@ fn number<N: std::str::FromStr>(name: &str) -> Option<N> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
 }
 
-/// Whether an environment variable names an ingredient.
-fn names(variable: &str, ingredient: Ingredient) -> bool {
-    let named = std::env::var(variable).unwrap_or_default();
-    named == "all" || named.split(',').any(|name| name == format!("{ingredient:?}"))
-}
-
 /// Returns the ingredients that are left out.
 fn left_out() -> Vec<Ingredient> {
-    let fail = FAILS_TODAY.iter().map(|(ingredient, _)| *ingredient).filter(|fails| !names("NASTY_WITH", *fails));
-    let unwanted = Ingredient::ALL.into_iter().filter(|ingredient| names("NASTY_WITHOUT", *ingredient));
-    fail.chain(unwanted).collect()
+    let unwanted = std::env::var("NASTY_WITHOUT").unwrap_or_default();
+    Ingredient::ALL
+        .into_iter()
+        .filter(|ingredient| unwanted.split(',').any(|name| name == format!("{ingredient:?}")))
+        .collect()
 }
 
 #[test]

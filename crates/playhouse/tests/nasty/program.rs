@@ -1,4 +1,4 @@
-//! Programs: what they are made of, how they are drawn, and which ingredients fail today.
+//! Programs: what they are made of, and how they are drawn.
 
 use std::fmt;
 
@@ -6,20 +6,6 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
-
-/// The ingredients that fail today, each with what happens. A program is drawn without them. `NASTY_WITH=all`, or the names of some
-/// ingredients, puts them back.
-pub const FAILS_TODAY: &[(Ingredient, &str)] = &[
-    (Ingredient::DeadLetterHookPanics, "with Drops and hooks that send, the program does not end"),
-    (
-        Ingredient::MessageDropPanics,
-        "with Drops and hooks that send, the program does not end, or the process ends with SIGSEGV",
-    ),
-    (Ingredient::WakerPanics, "the program does not end"),
-    (Ingredient::WakerDropPanics, "with Drops and hooks that send, the program does not end"),
-    (Ingredient::TimerMessageDrops, "with Drops that send, the process ends with SIGSEGV in the timer wheel"),
-    (Ingredient::EndScripts, "the continuation of an ask that `stopped` makes during the shutdown is never dropped"),
-];
 
 /// Something that a program may do, and that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
