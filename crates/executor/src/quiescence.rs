@@ -21,7 +21,7 @@ const WOKEN: u64 = 1 << 32;
 
 /// The number of times that the cells of an ended system are swept while actors that end still start others. The actors of further sweeps
 /// are killed, so their `ended` does not run the hooks of the layer above.
-const SWEEPS_MAX: u32 = 8;
+const SWEEPS_MAX: u32 = 100;
 /// The number of sweeps in all. If even the drops of killed states start others without end, the last ones stay undropped.
 const KILLING_SWEEPS_MAX: u32 = 2 * SWEEPS_MAX;
 
