@@ -729,18 +729,27 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
         if cell.as_ref().has_status(status::AWAY) {
             return forget(cell);
         }
-        drop_suspended(cell);
+        // Few actors have a cold part.
+        let has_cold = Cell::cold(cell).is_some();
+        if has_cold {
+            drop_suspended(cell);
+        }
         // An actor that was never started has no end to tell of.
         let unstarted = cell.as_ref().has_status(status::NEW);
         let ending = if unstarted { crate::resident::Ending::Killed } else { ending };
         let mut cx = Cx::<S>::new(cell);
-        let extra = take_extra(cell);
+        let extra = if has_cold { take_extra(cell) } else { None };
         let extra = extra.map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
         contained(|| Cell::state::<S>(cell).ended(extra, ending, &mut cx));
         // What the hook left in a new cold part goes with the state.
-        drop_suspended(cell);
-        let left = take_extra(cell);
-        contained(|| drop(left));
+        if Cell::cold(cell).is_some() {
+            drop_suspended(cell);
+            let left = take_extra(cell);
+            contained(|| drop(left));
+        }
+        if crate::slab::is_inline::<S>() && !std::mem::needs_drop::<S>() {
+            return;
+        }
         contained(|| Cell::drop_state::<S>(cell));
     }
 }
