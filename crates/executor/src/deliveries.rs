@@ -49,7 +49,7 @@ pub struct Delivery {
 /// itself, and has to be shut down by others. Dropped inside an actor of the system, or after the end of the system, it makes dead letters
 /// of what waits.
 ///
-/// INVARIANT: the worker is touched only within a turn ([`crate::driving`]), so by one thread at a time, and by no handler's caller.
+/// INVARIANT: the worker is touched only within a turn (`driving.rs`), so by one thread at a time, and by no handler's caller.
 pub struct Deliveries {
     steps: Steps,
     held: BTreeMap<u64, Held>,

@@ -138,7 +138,7 @@ impl SystemCore {
 
 /// A simulated system, one step at a time. Its choices are drawn from the system's own seed.
 ///
-/// INVARIANT: the workers are touched only within a [turn](crate::driving).
+/// INVARIANT: the workers are touched only within a turn (`driving.rs`).
 pub struct Steps {
     system: Arc<SystemCore>,
     workers: Vec<Arc<Worker>>,

@@ -565,7 +565,7 @@ impl SystemCore {
     // -- reports -------------------------------------------------------------------------------------------------------
 
     /// Calls `hook` for each message that reaches nobody, after those that were given before; but for messages that hooks have sent
-    /// ([`crate::dead_letters`]).
+    /// (`dead_letters.rs`).
     pub fn on_dead_letter(&self, hook: DeadLetterHook) {
         self.dead_letter_hooks.add(hook);
     }
