@@ -170,7 +170,10 @@ pub(crate) fn cancel_all(timers: Timers) {
         if let Some(system) = system {
             for timer in timers.into_values() {
                 // The drop of the timer's message may panic, and the other timers are cancelled all the same.
-                contained(|| system.cancel_timer(timer.key));
+                contained(move || {
+                    system.cancel_timer(timer.key);
+                    drop(timer);
+                });
             }
         }
     });

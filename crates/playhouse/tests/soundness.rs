@@ -333,3 +333,50 @@ fn an_end_that_panics_on_the_stack_of_another_actor_is_none_of_its_business() {
         }
     });
 }
+
+/// A message that a timer clones. Its drop panics while the world is quiet.
+#[derive(Message)]
+struct Tick(Arc<AtomicUsize>);
+
+impl Clone for Tick {
+    fn clone(&self) -> Tick {
+        Tick(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Tick {
+    fn drop(&mut self) {
+        if self.0.fetch_add(1, Ordering::Relaxed) % 2 == 0 && !std::thread::panicking() {
+            panic!("meant: a drop that panics");
+        }
+    }
+}
+
+struct Ticking;
+
+impl Actor for Ticking {}
+
+impl Handler<Tick> for Ticking {
+    fn handle(&mut self, tick: Tick, ctx: &mut Context<Self>) {
+        for _ in 0..8 {
+            ctx.send_every(Duration::from_millis(1), tick.clone());
+        }
+        ctx.stop();
+    }
+}
+
+#[test]
+fn all_timers_of_an_actor_end_with_it_though_the_drops_of_their_messages_panic() {
+    support::quiet_panics();
+    finishes(|| {
+        for simulated in [false, true] {
+            let system = if simulated { support::simulated(7) } else { support::threads(2) };
+            let ticking = system.spawn(Ticking);
+            ticking.tell(Tick(Arc::default()));
+            // Idle only when no timer is left.
+            system.run_until_idle();
+            assert!(ticking.is_stopped());
+            system.shutdown().unwrap();
+        }
+    });
+}
