@@ -255,8 +255,8 @@ impl System {
     /// Handles what is queued (for up to 5 seconds), stops all actors, and ends the threads. Blocks meanwhile.
     ///
     /// When this returns, the states of all actors have been dropped. If `stopped` or the drop of a state starts other actors, those are
-    /// stopped, too, without having been started. After 8 generations they are killed, so their `stopped` is not called. Only if the drops
-    /// of states start others without end, the states of the 16th generation are never dropped.
+    /// stopped, too, without having been started. After 100 generations they are killed, so their `stopped` is not called. Only if the drops
+    /// of states start others without end, the states of the 200th generation are never dropped.
     ///
     /// # Errors
     /// A handler, `stopped`, a drop or a dead-letter hook did not return in time: its thread goes on until it does. Asks that still wait fail

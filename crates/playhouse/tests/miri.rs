@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use playhouse::prelude::*;
+use playhouse::{ShutdownError, ShutdownReport};
 
 #[derive(Default)]
 struct Counter {
@@ -101,6 +102,11 @@ fn pair(system: &System) -> [ActorRef<Counter>; 2] {
     pair
 }
 
+/// Shuts the system down. Miri takes long.
+fn end(system: System) -> Result<ShutdownReport, ShutdownError> {
+    system.shutdown_within(Duration::from_secs(600))
+}
+
 #[test]
 fn tells_and_asks_of_two_workers() {
     let system = system(2);
@@ -114,7 +120,7 @@ fn tells_and_asks_of_two_workers() {
     assert_eq!(second.ask(Get).wait(), Ok(56));
     assert_eq!(first.ask(TakeLarge([7; 400])).wait(), Ok(7));
     assert_eq!(first.ask(TakeBox(Box::new([8; 400]))).wait(), Ok(8));
-    assert_eq!(system.shutdown().unwrap().undelivered, 0);
+    assert_eq!(end(system).unwrap().undelivered, 0);
 }
 
 #[test]
@@ -126,7 +132,7 @@ fn async_handlers_and_continuations_of_two_workers() {
     first.tell(FetchLater);
     system.run_until_idle();
     assert_eq!(first.ask(Get).wait(), Ok(3));
-    system.shutdown().unwrap();
+    end(system).unwrap();
 }
 
 #[test]
@@ -138,7 +144,7 @@ fn timers_and_children() {
     assert_eq!(child.ask(Get).wait(), Ok(5));
     system.run_until_idle();
     assert_eq!(counter.ask(Get).wait(), Ok(100));
-    assert_eq!(system.shutdown().unwrap().actors_stopped, 2);
+    assert_eq!(end(system).unwrap().actors_stopped, 2);
 }
 
 #[test]
@@ -157,7 +163,7 @@ fn stops_kills_and_crashes() {
         assert_eq!(second.ask(Get).wait(), Err(AskError::Stopped));
     }
     assert!(system.stats().total.dead_letters >= 3);
-    system.shutdown().unwrap();
+    end(system).unwrap();
 }
 
 #[test]
@@ -170,7 +176,7 @@ fn a_shutdown_ends_what_is_under_way() {
         }
         second.ask(Get).wait()
     });
-    system.shutdown().unwrap();
+    end(system).unwrap();
     let answer = sender.join().unwrap();
     assert!(answer.is_err() || answer.is_ok_and(|n| n <= 190));
 }
