@@ -346,7 +346,7 @@ impl Clone for Tick {
 
 impl Drop for Tick {
     fn drop(&mut self) {
-        if self.0.fetch_add(1, Ordering::Relaxed) % 2 == 0 && !std::thread::panicking() {
+        if self.0.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) && !std::thread::panicking() {
             panic!("meant: a drop that panics");
         }
     }
