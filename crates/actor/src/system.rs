@@ -268,8 +268,8 @@ impl System {
         self.shutdown_within(Duration::from_secs(5))
     }
 
-    /// As [`System::shutdown`], with another limit. It returns within that, and a fifth of it or 200 milliseconds more, whatever handlers,
-    /// `stopped`, drops and dead-letter hooks do. (In simulation they take this thread for as long as they run.)
+    /// Does the same as [`System::shutdown`], with another limit. It returns within that, and a fifth of it or 200 milliseconds more, whatever
+    /// handlers, `stopped`, drops and dead-letter hooks do. (In simulation they take this thread for as long as they run.)
     ///
     /// # Errors
     /// As [`System::shutdown`].

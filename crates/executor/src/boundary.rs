@@ -466,7 +466,7 @@ impl Worker {
             // SAFETY: the record is for a stage of the system.
             if unsafe { route.worker_of(stage) } == from {
                 route.adopt(stage, from, inbox.departures);
-                // As in `note_own_stages`: the stages of links are not for actors.
+                // The stages of links are not for actors: see `note_own_stages`.
                 if usize::from(stage) < self.system.config.stages {
                     near.push(stage);
                 }

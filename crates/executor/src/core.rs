@@ -121,7 +121,7 @@ pub(crate) struct Mail {
     bytes: u64,
     /// The bytes of all batches that were ever noted.
     noted: u64,
-    /// What they were when the queue was short the last time.
+    /// The value of `noted` when the queue was short the last time.
     noted_when_short: u64,
 }
 

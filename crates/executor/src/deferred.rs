@@ -232,7 +232,7 @@ impl Deferred {
     /// Moves `record`, whose guard has refused it, behind the others that were refused.
     ///
     /// # Safety
-    /// As [`Deferred::push`].
+    /// The same as for [`Deferred::push`].
     pub(crate) unsafe fn push_refused(&mut self, record: NonNull<Record>, pool: &Pool) {
         // SAFETY: by the contract.
         unsafe { self.refused.push(record, pool) };

@@ -110,7 +110,7 @@ impl DriverLock {
             state.waiting.push_back(number);
             while state.owner.is_some() || state.waiting.front() != Some(&number) {
                 state = if cfg!(tsan) {
-                    // As in `lock`.
+                    // The reason is the same as in `lock`.
                     drop(state);
                     std::thread::yield_now();
                     lock(&self.state)

@@ -89,7 +89,7 @@ impl Worker {
     /// latter: a tree of a million actors that two workers build together is no flood. For the bound of 2 MiB, only those
     /// of its own messages count that its actors have *made*: they were sent beyond the mail that has come. Messages that
     /// are passed on within the worker are not made by it, and if they raised the bound, each round would double a flood.
-    /// So memory is bounded by twice what the worker makes itself, or by the high-water mark.
+    /// The bound on memory is thus twice the mail that the worker makes itself, or the high-water mark.
     pub(crate) fn weigh(&self) {
         let office = self.office();
         let (mail, own) = self.queued_mail();
@@ -343,7 +343,7 @@ impl Worker {
             let Some(hold) = unsafe { self.core() }.holds.get_mut(&stage) else { continue };
             let Reason::Muted { receiver: known, stuck, .. } = &mut hold.reason else { continue };
             *known = receiver;
-            // What was put aside for that stage was run, but now its worker is overloaded; or the other way round.
+            // The stage may have caught up while its worker became overloaded, or the other way round.
             if *stuck != is_full {
                 *stuck = is_full;
                 let muted = &self.office().muted_stages;

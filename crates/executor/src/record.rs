@@ -468,7 +468,7 @@ pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
 /// Consumes what cannot be delivered here, by `Op::Bounce` or `Op::Away`. If a dead-letter hook has sent it, no hook is told of that.
 ///
 /// # Safety
-/// As for the record's thunk.
+/// The contract of the record's thunk.
 pub(crate) unsafe fn turn_back(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract.
     unsafe { quietly(record.as_ref().is_from_hook(), || (record.as_ref().thunk)(record, op)) }
@@ -741,7 +741,7 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
         let extra = if has_cold { take_extra(cell) } else { None };
         let extra = extra.map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
         contained(|| Cell::state::<S>(cell).ended(extra, ending, &mut cx));
-        // What the hook left in a new cold part goes with the state.
+        // A cold part that the hook has made goes with the state.
         if Cell::cold(cell).is_some() {
             drop_suspended(cell);
             let left = take_extra(cell);

@@ -92,7 +92,7 @@ pub(crate) fn prefetch_for_write<T>(at: *const T) {
 struct Slice {
     /// The number of messages that may still be run.
     left: u64,
-    /// What the last one has decided.
+    /// The decision of the last one.
     outcome: Outcome,
     panic: Option<Payload>,
 }
@@ -115,7 +115,7 @@ impl Drop for Resuming<'_> {
     }
 }
 
-/// What came of asking the guards that have refused messages.
+/// The result of asking the guards that have refused messages.
 enum Round {
     /// All of those that remain have refused again.
     AllRefuse,

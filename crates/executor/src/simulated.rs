@@ -157,7 +157,7 @@ impl Steps {
         self.simulation().driving.turn()
     }
 
-    /// As [`Steps::turn`]. `None`: from inside an actor of the system.
+    /// Returns the same as [`Steps::turn`], or `None` inside an actor of the system.
     pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
         self.simulation().driving.try_turn()
     }

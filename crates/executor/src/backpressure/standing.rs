@@ -102,7 +102,7 @@ pub(crate) struct Look {
     pub(crate) run: u64,
     /// Nanoseconds of the system's clock.
     pub(crate) now_ns: u64,
-    /// What [`Sources::last_ns`] returns.
+    /// The time of the last sign of a source ([`Sources::last_ns`]).
     pub(crate) source_ns: u64,
 }
 
