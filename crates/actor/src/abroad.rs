@@ -414,10 +414,8 @@ pub(crate) enum End {
 }
 
 impl Envelope<Life<Supervisor>> for ChildIsNoMore {
-    fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
-        let mut ctx = Context::new(cx);
-        life.actor.child_is_no_more(self, &mut ctx);
-        ctx.into_cx()
+    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
+        life.actor.child_is_no_more(self, Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -431,10 +429,8 @@ pub(crate) struct Reached {
 }
 
 impl Envelope<Life<Supervisor>> for Reached {
-    fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
-        let mut ctx = Context::new(cx);
-        life.actor.reached(self, &mut ctx);
-        ctx.into_cx()
+    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
+        life.actor.reached(self, Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}

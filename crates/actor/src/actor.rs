@@ -227,10 +227,10 @@ impl<A: Actor> Resident for Life<A> {
         };
         let _tell = TellOthers { extra, id, reason };
         if calm {
-            contained(|| Context::with(cx, |ctx| self.actor.stopped(ctx)));
+            contained(|| self.actor.stopped(Context::of(cx)));
             // What the hook has started ends with the actor.
-            if let Some(extra) = cx.extra_if_any() {
-                let (timers, idle) = (std::mem::take(&mut extra.timers), extra.idle.take());
+            let started = cx.with_extra_if_any(|extra| (std::mem::take(&mut extra.timers), extra.idle.take()));
+            if let Some((timers, idle)) = started {
                 cancel_all(timers);
                 contained(|| idle.into_iter().for_each(Idle::cancel));
             }
@@ -275,7 +275,7 @@ impl<A: Actor> Drop for TellOthers<A> {
 #[inline(never)]
 fn tell_watchers(watchers: Vec<(Watcher, Notify)>, who: ActorId, name: Option<Arc<Name>>, reason: &StopReason) {
     for (_, watcher) in watchers {
-        let name = name.as_ref().map(|name| name.text().to_owned());
+        let name = name.as_ref().map(|name| name.text().to_string());
         watcher.tell(Down { who, name, reason: reason.clone() });
     }
 }

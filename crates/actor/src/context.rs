@@ -1,9 +1,10 @@
 //! What a handler is given: its actor's own view of the world.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_executor::{Address, Cx, Port, Sends, with_current_system};
+use playhouse_executor::{Address, Port, Sends, with_current_system, wrap_cx};
 
 use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
@@ -18,10 +19,9 @@ use crate::spawn::{SpawnError, SpawnOptions};
 use crate::system::System;
 use crate::timers::{Copying, Pace, Timer};
 
-/// What a handler is given besides its message.
-#[repr(transparent)]
-pub struct Context<A: Actor> {
-    cx: Cx<Life<A>>,
+wrap_cx! {
+    /// What a handler is given besides its message.
+    pub struct Context<A: Actor>(Life<A>);
 }
 
 /// Names a timer of an actor.
@@ -29,21 +29,6 @@ pub struct Context<A: Actor> {
 pub struct TimerKey(u64);
 
 impl<A: Actor> Context<A> {
-    #[inline(always)]
-    pub(crate) fn new(cx: Cx<Life<A>>) -> Self {
-        Context { cx }
-    }
-
-    #[inline(always)]
-    pub(crate) fn into_cx(self) -> Cx<Life<A>> {
-        self.cx
-    }
-
-    pub(crate) fn with<R>(cx: &mut Cx<Life<A>>, f: impl FnOnce(&mut Context<A>) -> R) -> R {
-        let mut ctx = Context { cx: cx.again() };
-        f(&mut ctx)
-    }
-
     pub(crate) fn id(&self) -> ActorId {
         ActorId(self.cx.address().raw())
     }
@@ -203,8 +188,8 @@ impl<A: Actor> Context<A> {
     /// [`started`](Actor::started) is called after each restart: what it sets needs not be kept, and would be there twice.
     /// False: there is no such timer (any more).
     pub fn keep(&mut self, key: TimerKey) -> bool {
-        let timer = self.cx.extra_if_any().and_then(|extra| extra.timers.get_mut(&key.0));
-        timer.map(|timer| timer.kept = true).is_some()
+        let keep = |timer: &mut Timer| timer.kept = true;
+        self.cx.with_extra_if_any(|extra| extra.timers.get_mut(&key.0).map(keep).is_some()).unwrap_or(false)
     }
 
     /// Has [`receive_timeout`](Actor::receive_timeout) called whenever this actor has handled no message for so long (millisecond
@@ -223,15 +208,15 @@ impl<A: Actor> Context<A> {
         self.cancel_receive_timeout();
         let address = self.cx.address();
         self.cx.note_handled(true);
-        let extra = self.cx.extra();
-        extra.next_timer += 1;
-        extra.idle = Some(Idle::begin(address, extra.next_timer, after));
+        self.cx.with_extra(|extra| {
+            extra.next_timer += 1;
+            extra.idle = Some(Idle::begin(address, extra.next_timer, after));
+        });
     }
 
     /// Takes the receive timeout back, if there is one.
     pub fn cancel_receive_timeout(&mut self) {
-        let idle = self.cx.extra_if_any().and_then(|extra| extra.idle.take());
-        if let Some(idle) = idle {
+        if let Some(idle) = self.cx.with_extra_if_any(|extra| extra.idle.take()).flatten() {
             idle.cancel();
             self.cx.note_handled(false);
         }
@@ -242,16 +227,17 @@ impl<A: Actor> Context<A> {
         M: HandledBy<A, Mode>,
     {
         let address = self.cx.address();
-        let extra = self.cx.extra();
-        extra.next_timer += 1;
-        let id = extra.next_timer;
-        extra.timers.insert(id, Timer::start::<A, M, Mode>(address, id, times, message, copy));
-        TimerKey(id)
+        self.cx.with_extra(|extra| {
+            extra.next_timer += 1;
+            let id = extra.next_timer;
+            extra.timers.insert(id, Timer::start::<A, M, Mode>(address, id, times, message, copy));
+            TimerKey(id)
+        })
     }
 
     /// Forgets a timer of this actor: its message will not be handled, even if it has been sent already.
     pub fn cancel(&mut self, key: TimerKey) {
-        if let Some(timer) = self.cx.extra_if_any().and_then(|extra| extra.timers.remove(&key.0)) {
+        if let Some(timer) = self.cx.with_extra_if_any(|extra| extra.timers.remove(&key.0)).flatten() {
             timer.stop();
         }
     }
@@ -282,12 +268,12 @@ impl<A: Actor> Context<A> {
     /// The number of this actor's life here: a larger one after each restart, and when it has come back from another theater. A `then`
     /// is called in whichever life the answer finds; this tells it whether that is the one that has asked.
     pub fn life(&mut self) -> u64 {
-        self.cx.extra_if_any().map_or(0, |extra| extra.life)
+        self.cx.with_extra_if_any(|extra| extra.life).unwrap_or(0)
     }
 
     /// The name given to this actor, if one was.
-    pub fn name(&mut self) -> Option<&str> {
-        self.cx.extra_if_any().and_then(|extra| extra.name.as_ref()).map(|name| name.text())
+    pub fn name(&mut self) -> Option<Arc<str>> {
+        self.cx.with_extra_if_any(|extra| extra.name.as_ref().map(|name| Arc::clone(name.text()))).flatten()
     }
 }
 

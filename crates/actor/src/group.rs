@@ -87,7 +87,7 @@ pub(crate) fn join<A: Actor>(system: &SystemCore, group: GroupName, actor: Actor
 }
 
 impl<A: Actor, E: Envelope<Life<A>>> Envelope<Life<A>> for Joined<E> {
-    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
         let id = ActorId(cx.address().raw());
         playhouse_executor::with_current_system(|system| {
             join::<A>(system.expect("an actor starts on a worker"), self.0, id);

@@ -90,10 +90,8 @@ impl<A: Actor> Control<Life<A>> for Look {
 struct TimedOut;
 
 impl<A: Actor> Envelope<Life<A>> for TimedOut {
-    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let mut ctx = Context::new(cx);
-        life.actor.receive_timeout(&mut ctx);
-        ctx.into_cx()
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        life.actor.receive_timeout(Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}

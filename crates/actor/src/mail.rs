@@ -21,10 +21,8 @@ pub(crate) struct Start;
 
 impl<A: Actor> Envelope<Life<A>> for Start {
     #[inline(always)]
-    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let mut ctx = Context::new(cx);
-        life.actor.started(&mut ctx);
-        ctx.into_cx()
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        life.actor.started(Context::of(cx));
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -40,10 +38,8 @@ pub(crate) struct Tell<M>(pub(crate) M);
 
 impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
     #[inline(always)]
-    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let mut ctx = Context::new(cx);
-        let _unasked = life.actor.handle(self.0, &mut ctx);
-        ctx.into_cx()
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        let _unasked = life.actor.handle(self.0, Context::of(cx));
     }
 
     #[inline(always)]
@@ -73,11 +69,10 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
 pub(crate) struct AsyncTell<M>(pub(crate) M);
 
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
-    fn run<'a>(self, life: &'a mut Life<A>, cx: Cx<Life<A>>) -> impl Future<Output = Cx<Life<A>>> + Send + 'a {
-        let mut ctx = Context::new(cx);
+    fn run<'a>(self, life: &'a mut Life<A>, cx: &'a mut Cx<Life<A>>) -> impl Future<Output = ()> + Send + 'a {
+        let ctx = Context::of(cx);
         waiting::as_actor(ctx.id(), async move {
-            let _unasked = life.actor.handle(self.0, &mut ctx).await;
-            ctx.into_cx()
+            let _unasked = life.actor.handle(self.0, ctx).await;
         })
     }
 
@@ -151,14 +146,13 @@ pub(crate) struct AskMail<M: Message, C = M> {
 }
 
 impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for AskMail<M, C> {
-    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
         if self.reply.begin().is_none() {
-            return cx;
+            return;
         }
-        let mut ctx = Context::new(cx);
-        let answer = life.actor.handle(self.message.open(), &mut ctx);
+        let ctx = Context::of(cx);
+        let answer = life.actor.handle(self.message.open(), ctx);
         self.reply.send(ctx.unless_failed(answer));
-        ctx.into_cx()
     }
 
     #[inline(always)]
@@ -190,16 +184,15 @@ pub(crate) struct AsyncAskMail<M: Message, C = M> {
 }
 
 impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<Life<A>> for AsyncAskMail<M, C> {
-    fn run<'a>(self, life: &'a mut Life<A>, cx: Cx<Life<A>>) -> impl Future<Output = Cx<Life<A>>> + Send + 'a {
-        let mut ctx = Context::new(cx);
+    fn run<'a>(self, life: &'a mut Life<A>, cx: &'a mut Cx<Life<A>>) -> impl Future<Output = ()> + Send + 'a {
+        let ctx = Context::of(cx);
         let begun = self.reply.begin();
         let due = begun.as_ref().and_then(|begun| begun.due);
         as_answering(ctx.id(), due, async move {
             if begun.is_some() {
-                let answer = self.message.handle(|message| life.actor.handle(message, &mut ctx)).await;
+                let answer = self.message.handle(|message| life.actor.handle(message, ctx)).await;
                 self.reply.send(ctx.unless_failed(answer));
             }
-            ctx.into_cx()
         })
     }
 
@@ -257,11 +250,10 @@ where
     R: Send + 'static,
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
 {
-    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let mut ctx = Context::new(cx);
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        let ctx = Context::of(cx);
         let Continuation { then, .. } = *self.continuation;
-        then(&mut life.actor, self.answer, &mut ctx);
-        ctx.into_cx()
+        then(&mut life.actor, self.answer, ctx);
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -291,10 +283,10 @@ impl<M: Message> Fired<M> {
     fn admission<A: Actor>(&self, cx: &mut Cx<Life<A>>, guard: impl FnOnce(&M) -> Guard) -> Admission {
         match self.clock.look(guard).unwrap_or(Guard::Holds) {
             Guard::Holds => Admission::Run,
-            _ if !cx.extra_if_any().is_some_and(|extra| self.is_wanted(extra)) => Admission::Run,
+            _ if !cx.with_extra_if_any(|extra| self.is_wanted(extra)).unwrap_or(false) => Admission::Run,
             Guard::Defer => Admission::Wait,
             other => {
-                go_on(cx.extra(), self.id);
+                cx.with_extra(|extra| go_on(extra, self.id));
                 other.of_tell()
             }
         }
@@ -326,15 +318,11 @@ fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
 }
 
 impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
-    fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
         let id = self.id;
-        match self.take::<A>(cx.extra()) {
-            Some(message) => {
-                let mut cx = Tell(message).run(life, cx);
-                go_on(cx.extra(), id);
-                cx
-            }
-            None => cx,
+        if let Some(message) = cx.with_extra(|extra| self.take::<A>(extra)) {
+            Tell(message).run(life, cx);
+            cx.with_extra(|extra| go_on(extra, id));
         }
     }
 
@@ -361,18 +349,15 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
 pub(crate) struct AsyncFired<M>(pub(crate) Fired<M>);
 
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
-    fn run<'a>(self, life: &'a mut Life<A>, mut cx: Cx<Life<A>>) -> impl Future<Output = Cx<Life<A>>> + Send + 'a {
+    fn run<'a>(self, life: &'a mut Life<A>, cx: &'a mut Cx<Life<A>>) -> impl Future<Output = ()> + Send + 'a {
         let id = self.0.id;
-        let message = self.0.take::<A>(cx.extra());
-        let mut ctx = Context::new(cx);
-        waiting::as_actor(ctx.id(), async move {
+        let message = cx.with_extra(|extra| self.0.take::<A>(extra));
+        let actor = Context::of(cx).id();
+        waiting::as_actor(actor, async move {
             if let Some(message) = message {
-                let _unasked = life.actor.handle(message, &mut ctx).await;
-                let mut cx = ctx.into_cx();
-                go_on(cx.extra(), id);
-                return cx;
+                let _unasked = life.actor.handle(message, Context::of(cx)).await;
+                cx.with_extra(|extra| go_on(extra, id));
             }
-            ctx.into_cx()
         })
     }
 
@@ -398,10 +383,8 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
 pub(crate) struct DownMail(pub(crate) Down);
 
 impl<A: Actor> Envelope<Life<A>> for DownMail {
-    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let mut ctx = Context::new(cx);
-        life.actor.terminated(self.0, &mut ctx);
-        ctx.into_cx()
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        life.actor.terminated(self.0, Context::of(cx));
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -415,9 +398,7 @@ impl<A: Actor> Envelope<Life<A>> for DownMail {
 pub(crate) struct Mark<T>(pub(crate) T);
 
 impl<A: Actor, T: Send + 'static> Envelope<Life<A>> for Mark<T> {
-    fn run(self, _: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        cx
-    }
+    fn run(self, _: &mut Life<A>, _: &mut Cx<Life<A>>) {}
 
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::Control, "mark")

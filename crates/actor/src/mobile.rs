@@ -418,7 +418,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     let receive_timeout = cx.extra().idle.as_ref().map(|idle| idle.after);
     let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
     let state = crate::away::guarded(|codec, out| codec.write(actor, out));
-    let name = name.as_ref().map(|name| name.text());
+    let name = name.as_ref().map(|name| &**name.text());
     offer(Ok(Pack { state: &state, name, ties, last_timer, timers: &timers, receive_timeout }))
 }
 
@@ -569,10 +569,8 @@ impl<A: Mobile> Control<Life<A>> for Begin {
 struct Departing;
 
 impl<A: Actor> Envelope<Life<A>> for Departing {
-    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let mut ctx = Context::new(cx);
-        life.actor.departing(&mut ctx);
-        ctx.into_cx()
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        life.actor.departing(Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -581,10 +579,8 @@ impl<A: Actor> Envelope<Life<A>> for Departing {
 struct Stayed(MigrateError);
 
 impl<A: Actor> Envelope<Life<A>> for Stayed {
-    fn run(self, life: &mut Life<A>, cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        let mut ctx = Context::new(cx);
-        life.actor.stayed(self.0, &mut ctx);
-        ctx.into_cx()
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        life.actor.stayed(self.0, Context::of(cx));
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -597,34 +593,34 @@ impl<A: Actor> Envelope<Life<A>> for Stayed {
 pub(crate) struct Arrived(pub(crate) Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
-    fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
         let Luggage { name, ties, last_timer, timers, receive_timeout, held: _ } = self.0;
         if let Some(name) = name {
-            take_name(&mut cx, Name::new(name));
+            take_name(cx, Name::new(name));
         }
         let address = cx.address();
-        let extra = cx.extra();
-        extra.child = ties.map(Child::of_elsewhere);
-        if let Some(ties) = ties {
-            Minded::watch(ActorRef::new(address), ties);
-        }
-        // What has been here before has left no others behind.
-        cancel_all(std::mem::take(&mut extra.timers));
-        extra.next_timer = last_timer;
-        extra.life += 1;
-        for ReadTimer { id, left, pace, kept, start } in timers {
-            if let Ok(start) = start.downcast::<StartTimer<A>>() {
-                let mut timer = start(address, id, left, pace);
-                timer.kept = kept;
-                extra.timers.insert(id, timer);
+        cx.with_extra(|extra| {
+            extra.child = ties.map(Child::of_elsewhere);
+            if let Some(ties) = ties {
+                Minded::watch(ActorRef::new(address), ties);
             }
-        }
-        let mut ctx = Context::new(cx);
+            // What has been here before has left no others behind.
+            cancel_all(std::mem::take(&mut extra.timers));
+            extra.next_timer = last_timer;
+            extra.life += 1;
+            for ReadTimer { id, left, pace, kept, start } in timers {
+                if let Ok(start) = start.downcast::<StartTimer<A>>() {
+                    let mut timer = start(address, id, left, pace);
+                    timer.kept = kept;
+                    extra.timers.insert(id, timer);
+                }
+            }
+        });
+        let ctx = Context::of(cx);
         if let Some(after) = receive_timeout {
             ctx.set_receive_timeout(after);
         }
-        life.actor.arrived(&mut ctx);
-        ctx.into_cx()
+        life.actor.arrived(ctx);
     }
 
     fn bounce(self, _: Undelivered) {}

@@ -41,7 +41,7 @@ impl Name {
         });
     }
 
-    pub(crate) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &Arc<str> {
         &self.text
     }
 }

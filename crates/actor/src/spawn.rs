@@ -101,8 +101,8 @@ impl std::error::Error for SpawnError {}
 struct Named(Arc<Name>);
 
 impl<A: Actor> Envelope<Life<A>> for Named {
-    fn run(self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        take_name(&mut cx, self.0);
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        take_name(cx, self.0);
         Start.run(life, cx)
     }
 
@@ -116,7 +116,7 @@ impl<A: Actor> Envelope<Life<A>> for Named {
 /// Gives the actor that runs its name.
 pub(crate) fn take_name<A: Actor>(cx: &mut Cx<Life<A>>, name: Arc<Name>) {
     name.belongs_to(ActorId(cx.address().raw()));
-    cx.extra().name = Some(name);
+    cx.with_extra(|extra| extra.name = Some(name));
 }
 
 pub(crate) fn spawn<A: Actor>(

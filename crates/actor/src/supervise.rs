@@ -632,12 +632,12 @@ pub(crate) struct StartChild<A> {
 }
 
 impl<A: Actor> Envelope<Life<A>> for StartChild<A> {
-    fn run(mut self, life: &mut Life<A>, mut cx: Cx<Life<A>>) -> Cx<Life<A>> {
-        take_name(&mut cx, self.name);
+    fn run(mut self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        take_name(cx, self.name);
         if self.child.minded().is_some() {
             Minded::watch(ActorRef::new(cx.address()), self.child.ties());
         }
-        cx.extra().child = Some(self.child);
+        cx.with_extra(|extra| extra.child = Some(self.child));
         Start.run(life, cx)
     }
 
@@ -662,19 +662,18 @@ impl ChildCrashed {
 }
 
 impl Envelope<Life<Supervisor>> for ChildCrashed {
-    fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
-        let mut ctx = Context::new(cx);
+    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
+        let ctx = Context::of(cx);
         let supervisor = &mut life.actor;
         match supervisor.position(self.key) {
             None => self.child.verdict(Verdict::GiveUp(self.crash)),
             Some(at) => match supervisor.policy.decide(&self.crash) {
-                Directive::Restart => supervisor.restart(self.key, self.crash, &mut ctx),
+                Directive::Restart => supervisor.restart(self.key, self.crash, ctx),
                 Directive::Resume => self.child.verdict(Verdict::Resume),
                 Directive::Stop => self.child.verdict(Verdict::GiveUp(self.crash)),
-                Directive::Escalate => supervisor.give_up(at, self.crash, &mut ctx),
+                Directive::Escalate => supervisor.give_up(at, self.crash, ctx),
             },
         }
-        ctx.into_cx()
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
@@ -695,10 +694,8 @@ struct ChildLeaves {
 }
 
 impl Envelope<Life<Supervisor>> for ChildLeaves {
-    fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
-        let mut ctx = Context::new(cx);
-        life.actor.child_leaves(self.key, self.abroad, self.count, &mut ctx);
-        ctx.into_cx()
+    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
+        life.actor.child_leaves(self.key, self.abroad, self.count, Context::of(cx));
     }
 
     /// The supervisor is gone, and the child learns that.
@@ -717,9 +714,8 @@ impl ChildEnded {
 }
 
 impl Envelope<Life<Supervisor>> for ChildEnded {
-    fn run(self, life: &mut Life<Supervisor>, cx: Cx<Life<Supervisor>>) -> Cx<Life<Supervisor>> {
+    fn run(self, life: &mut Life<Supervisor>, _: &mut Cx<Life<Supervisor>>) {
         life.actor.forget(self.key);
-        cx
     }
 
     fn describe(&self) -> (MailKind, &'static str) {

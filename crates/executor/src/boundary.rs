@@ -756,18 +756,16 @@ mod tests {
     /// The sender sends it on.
     struct Number(u8);
     impl Envelope<Sender> for Number {
-        fn run(self, sender: &mut Sender, cx: Cx<Sender>) -> Cx<Sender> {
+        fn run(self, sender: &mut Sender, _: &mut Cx<Sender>) {
             sender.0.send(self);
-            cx
         }
         fn bounce(self, why: Undelivered) {
             panic!("{why:?}");
         }
     }
     impl Envelope<Receiver> for Number {
-        fn run(self, receiver: &mut Receiver, cx: Cx<Receiver>) -> Cx<Receiver> {
+        fn run(self, receiver: &mut Receiver, _: &mut Cx<Receiver>) {
             receiver.0.lock().unwrap().push(self.0);
-            cx
         }
         fn bounce(self, why: Undelivered) {
             panic!("{why:?}");

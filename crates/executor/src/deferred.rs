@@ -376,9 +376,7 @@ mod tests {
     struct Start;
 
     impl Envelope<Reader> for Start {
-        fn run(self, _: &mut Reader, cx: Cx<Reader>) -> Cx<Reader> {
-            cx
-        }
+        fn run(self, _: &mut Reader, _: &mut Cx<Reader>) {}
         fn bounce(self, _: Undelivered) {}
     }
 
@@ -403,7 +401,7 @@ mod tests {
     }
 
     impl AsyncEnvelope<Reader> for Wait {
-        async fn run(self, reader: &mut Reader, cx: Cx<Reader>) -> Cx<Reader> {
+        async fn run(self, reader: &mut Reader, _: &mut Cx<Reader>) {
             let mut waits = self.how == How::Yields;
             poll_fn(|cx| {
                 if std::mem::take(&mut waits) {
@@ -417,7 +415,6 @@ mod tests {
             if self.how == How::Panics {
                 std::panic::resume_unwind(Box::new("meant"));
             }
-            cx
         }
         fn admission(&self, reader: &Reader, _: &mut Cx<Reader>) -> Admission {
             if reader.closed { Admission::Wait } else { Admission::Run }
@@ -431,9 +428,8 @@ mod tests {
     struct Open;
 
     impl Envelope<Reader> for Open {
-        fn run(self, reader: &mut Reader, cx: Cx<Reader>) -> Cx<Reader> {
+        fn run(self, reader: &mut Reader, _: &mut Cx<Reader>) {
             reader.closed = false;
-            cx
         }
         fn bounce(self, _: Undelivered) {}
     }

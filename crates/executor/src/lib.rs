@@ -3,11 +3,8 @@
 //! This crate knows cells and envelopes; it does not know that messages have types, replies or supervisors: that is
 //! `playhouse-actor`. Nearly all unsafe code of Playhouse is here. Programs use neither crate but `playhouse`.
 //!
-//! # For the layer above only
-//!
-//! An [`Envelope`] is trusted to keep its [`Cx`] no longer than its run. Safe code could do that, and reach the actor at a time when it
-//! has ended or runs elsewhere. `playhouse-actor` lends a `Cx` to handlers only behind a `&mut Context`, so no program can. This crate
-//! is therefore no interface for programs.
+//! The interface is safe for any caller: an [`Envelope`] is lent its [`Cx`] for its run, and [`wrap_cx`] gives the layer above a type of its
+//! own for it.
 //!
 //! Where things are: [`Address`] and `worker` (the message path), `boundary` (what happens between gulps, and the proof
 //! that order is kept), `rest`, `theft`, `muting`, `knot`, `monitor` (stuck handlers), `office` (what others

@@ -391,9 +391,7 @@ mod tests {
     struct Letter;
 
     impl Envelope<Reader> for Letter {
-        fn run(self, _: &mut Reader, cx: Cx<Reader>) -> Cx<Reader> {
-            cx
-        }
+        fn run(self, _: &mut Reader, _: &mut Cx<Reader>) {}
         fn bounce(self, why: Undelivered) {
             panic!("{why:?}");
         }

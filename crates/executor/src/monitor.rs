@@ -443,9 +443,8 @@ mod tests {
     /// Calls the function in a handler.
     struct Do<F>(F);
     impl<F: FnOnce() + Send + 'static> Envelope<Plain> for Do<F> {
-        fn run(self, _: &mut Plain, cx: Cx<Plain>) -> Cx<Plain> {
+        fn run(self, _: &mut Plain, _: &mut Cx<Plain>) {
             (self.0)();
-            cx
         }
         fn bounce(self, why: Undelivered) {
             panic!("{why:?}");
@@ -455,9 +454,8 @@ mod tests {
     /// Calls the function in a handler, or where it is bounced.
     struct DoAnyway<F>(F);
     impl<F: FnOnce() + Send + 'static> Envelope<Plain> for DoAnyway<F> {
-        fn run(self, _: &mut Plain, cx: Cx<Plain>) -> Cx<Plain> {
+        fn run(self, _: &mut Plain, _: &mut Cx<Plain>) {
             (self.0)();
-            cx
         }
         fn bounce(self, _: Undelivered) {
             (self.0)();

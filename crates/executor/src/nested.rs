@@ -156,9 +156,10 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     }
     // SAFETY: the cell was just occupied on a stage of this worker, and no handler of it runs.
     let state = unsafe { Cell::state::<S>(raw.cell) };
-    match catch_unwind(AssertUnwindSafe(|| start.run(state, Cx::new(raw.cell)).outcome())) {
-        Ok(CONTINUE) => {}
-        Ok(outcome) => worker.settle(raw.cell, outcome),
+    let mut cx = Cx::new(raw.cell);
+    match catch_unwind(AssertUnwindSafe(|| start.run(state, &mut cx))) {
+        Ok(()) if cx.outcome() == CONTINUE => {}
+        Ok(()) => worker.settle(raw.cell, cx.outcome()),
         Err(panic) => worker.crash(raw.cell, Crash::Panic(panic.into())),
     }
     drop(nest);

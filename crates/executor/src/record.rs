@@ -376,7 +376,8 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
         if let Some(outcome) = turn_away(record, |e: &mut E| e.admission(state, &mut cx), E::bounce) {
             return outcome;
         }
-        unwrap::<E>(record).run(state, cx).outcome()
+        unwrap::<E>(record).run(state, &mut cx);
+        cx.outcome()
     }
 }
 

@@ -122,7 +122,22 @@ pub enum MailKind {
 /// A message on its way to an `S`, whose handler runs to completion.
 pub trait Envelope<S: Resident>: Send + Sized + 'static {
     /// Runs the handler. Called at most once, by the worker that runs the cell's stage.
-    fn run(self, state: &mut S, cx: Cx<S>) -> Cx<S>;
+    ///
+    /// The envelope cannot keep its `cx` beyond the run:
+    /// ```compile_fail,E0521
+    /// use playhouse_executor::{Cx, Envelope, Resident, Undelivered};
+    /// use std::sync::Mutex;
+    ///
+    /// struct Keep<S: Resident>(&'static Mutex<Option<&'static mut Cx<S>>>);
+    ///
+    /// impl<S: Resident> Envelope<S> for Keep<S> {
+    ///     fn run(self, _: &mut S, cx: &mut Cx<S>) {
+    ///         *self.0.lock().unwrap() = Some(cx);
+    ///     }
+    ///     fn bounce(self, _: Undelivered) {}
+    /// }
+    /// ```
+    fn run(self, state: &mut S, cx: &mut Cx<S>);
     /// Whether it is run now: asked when its turn has come.
     #[inline(always)]
     fn admission(&self, _state: &S, _cx: &mut Cx<S>) -> Admission {
@@ -148,7 +163,7 @@ pub trait Envelope<S: Resident>: Send + Sized + 'static {
 pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
     /// Starts the handler. The future is polled only by the worker that runs the cell's stage, and no other envelope
     /// of this cell runs until it is done.
-    fn run<'a>(self, state: &'a mut S, cx: Cx<S>) -> impl Future<Output = Cx<S>> + Send + 'a;
+    fn run<'a>(self, state: &'a mut S, cx: &'a mut Cx<S>) -> impl Future<Output = ()> + Send + 'a;
     /// Whether it is run now: asked when its turn has come.
     #[inline(always)]
     fn admission(&self, _state: &S, _cx: &mut Cx<S>) -> Admission {
@@ -206,13 +221,8 @@ impl<S: Resident> Cx<S> {
     }
 
     #[inline(always)]
-    pub(crate) fn outcome(self) -> Outcome {
+    pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
-    }
-
-    /// A second one for the same actor, for use while this one is not.
-    pub fn again(&mut self) -> Cx<S> {
-        Cx::new(self.cell)
     }
 
     /// The address of the actor that runs.
@@ -248,18 +258,64 @@ impl<S: Resident> Cx<S> {
         unsafe { note_from_now(self.cell, on) };
     }
 
-    /// The extra part, made at first use.
-    pub fn extra(&mut self) -> &mut S::Extra {
-        // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.
-        unsafe { extra_of::<S>(self.cell) }
+    /// Calls `f` with the extra part, which is made at the first use.
+    ///
+    /// A handler that waits keeps no reference to it: requests to the actor are carried out meanwhile, and use it.
+    #[inline]
+    pub fn with_extra<R>(&mut self, f: impl FnOnce(&mut S::Extra) -> R) -> R {
+        // SAFETY: this thread runs the cell's stage, so the cell is not used by another one. No request to the cell and no other envelope
+        // for it runs before `f` has returned, and the borrow of `self` keeps `f` from getting a second reference.
+        f(unsafe { extra_of::<S>(self.cell) })
     }
 
-    /// The extra part, if there is one.
-    pub fn extra_if_any(&mut self) -> Option<&mut S::Extra> {
-        // SAFETY: as in `extra`.
+    /// Calls `f` with the extra part, if there is one.
+    #[inline]
+    pub fn with_extra_if_any<R>(&mut self, f: impl FnOnce(&mut S::Extra) -> R) -> Option<R> {
+        // SAFETY: as in `with_extra`.
         let cold = unsafe { Cell::cold(self.cell) }.as_mut()?;
-        cold.extra.as_mut().map(|any| any.downcast_mut().expect("the extra part of a cell has its own type"))
+        let extra = cold.extra.as_mut()?.downcast_mut().expect("the extra part of a cell has its own type");
+        Some(f(extra))
     }
+}
+
+/// Defines the type that stands for a [`Cx`] in the layer above: the same bytes, with other methods.
+///
+/// An envelope is lent its `Cx` for its run and can neither keep it nor exchange it for another one. That also holds for the type that is
+/// defined, because a reference to it can only be made from a reference to a `Cx`.
+///
+/// # Examples
+/// ```
+/// use playhouse_executor::{Resident, wrap_cx};
+///
+/// wrap_cx! {
+///     /// What a handler is given besides its message.
+///     pub struct Context<S: Resident>(S);
+/// }
+///
+/// impl<S: Resident> Context<S> {
+///     pub fn stop(&mut self) {
+///         self.cx.stop();
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! wrap_cx {
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident<$param:ident: $bound:path>($resident:ty);) => {
+        $(#[$attribute])*
+        #[repr(transparent)]
+        $vis struct $name<$param: $bound> {
+            cx: $crate::Cx<$resident>,
+        }
+
+        impl<$param: $bound> $name<$param> {
+            /// Returns the context for this `Cx`.
+            #[inline(always)]
+            pub(crate) fn of(cx: &mut $crate::Cx<$resident>) -> &mut Self {
+                // SAFETY: the type is transparent, and its only field is the `Cx`.
+                unsafe { &mut *::std::ptr::from_mut(cx).cast::<Self>() }
+            }
+        }
+    };
 }
 
 /// # Safety
@@ -370,12 +426,13 @@ impl<S: Resident> ControlCx<S> {
         }
     }
 
-    /// The actor's state, unless a suspended handler holds it.
+    /// The actor's state, unless a suspended handler holds it or it has [departed](ControlCx::depart).
     pub fn state(&mut self) -> Option<&mut S> {
-        if self.is_suspended() {
+        // SAFETY: the cell is alive while the control runs.
+        if self.is_suspended() || unsafe { self.cell.as_ref() }.has_status(status::AWAY) {
             return None;
         }
-        // SAFETY: this thread runs the stage (I1) and no future borrows the state.
+        // SAFETY: this thread runs the stage (I1), no future borrows the state, and the cell holds one.
         Some(unsafe { Cell::state::<S>(self.cell) })
     }
 
@@ -403,8 +460,9 @@ impl<S: Resident> ControlCx<S> {
         self.outcome = STOP;
     }
 
-    /// Puts ordinary messages aside until [`ControlCx::resume`]: the actor waits for its supervisor.
+    /// Puts ordinary messages aside until [`ControlCx::resume`]: the actor waits for its supervisor. A suspended handler is dropped.
     pub fn hold(&mut self) {
+        self.interrupt();
         // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
         let cell = unsafe { self.cell.as_ref() };
         cell.set_status(status::SUSPENDED, false);
@@ -414,25 +472,28 @@ impl<S: Resident> ControlCx<S> {
     /// Runs `envelope` on the actor as part of this control; what it decides about its life is decided.
     ///
     /// # Panics
-    /// Where a handler is suspended.
+    /// If a handler is suspended, or if the actor is away.
     pub fn run<E: Envelope<S>>(&mut self, envelope: E) {
-        let cx = Cx::new(self.cell);
-        let state = self.state().expect("a suspended actor runs nothing else");
-        let outcome = envelope.run(state, cx).outcome();
-        if outcome != CONTINUE {
-            self.outcome = outcome;
+        let mut cx = Cx::new(self.cell);
+        let state = self.state().expect("an actor that is suspended or away runs nothing else");
+        envelope.run(state, &mut cx);
+        if cx.outcome() != CONTINUE {
+            self.outcome = cx.outcome();
         }
     }
 
     /// Puts a new state in the place of the old one, which is returned; it counts as a restart.
     ///
     /// # Panics
-    /// Where a handler is suspended.
+    /// If a handler is suspended, or if the actor is away.
     pub fn replace(&mut self, state: S) -> S {
         if let Some(worker) = crate::worker::current() {
             worker.ledger.restarts.add(1);
         }
-        std::mem::replace(self.state().expect("the state of a suspended actor cannot be replaced"), state)
+        std::mem::replace(
+            self.state().expect("the state of an actor that is suspended or away cannot be replaced"),
+            state,
+        )
     }
 
     /// Lets a held actor go on with the messages put aside.

@@ -652,9 +652,7 @@ mod tests {
 
     struct Letter;
     impl Envelope<Someone> for Letter {
-        fn run(self, _: &mut Someone, cx: Cx<Someone>) -> Cx<Someone> {
-            cx
-        }
+        fn run(self, _: &mut Someone, _: &mut Cx<Someone>) {}
         fn bounce(self, why: Undelivered) {
             panic!("{why:?}");
         }

@@ -448,14 +448,13 @@ mod tests {
     struct Begin(&'static [usize], Counts);
 
     impl Envelope<Someone> for Begin {
-        fn run(self, _: &mut Someone, cx: Cx<Someone>) -> Cx<Someone> {
+        fn run(self, _: &mut Someone, _: &mut Cx<Someone>) {
             self.1.0[0].fetch_add(1, Ordering::Relaxed);
             if let [children, rest @ ..] = self.0 {
                 for _ in 0..*children {
                     assert!(spawn_near(Someone, Begin(rest, self.1.clone())).is_ok());
                 }
             }
-            cx
         }
         fn bounce(self, _: Undelivered) {
             self.1.0[1].fetch_add(1, Ordering::Relaxed);

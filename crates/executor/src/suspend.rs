@@ -105,13 +105,10 @@ impl Suspended {
     ///
     /// # Safety
     /// What the future borrows must live until the Suspended is dropped.
-    unsafe fn new<S: Resident, F: Future<Output = Cx<S>> + Send>(make: impl FnOnce() -> F) -> Suspended {
-        unsafe fn poll<S: Resident, F: Future<Output = Cx<S>>>(
-            at: NonNull<u8>,
-            cx: &mut Context<'_>,
-        ) -> TaskPoll<Outcome> {
+    unsafe fn new<S: Resident, F: Future<Output = Outcome> + Send>(make: impl FnOnce() -> F) -> Suspended {
+        unsafe fn poll<F: Future<Output = Outcome>>(at: NonNull<u8>, cx: &mut Context<'_>) -> TaskPoll<Outcome> {
             // SAFETY: `at` holds an F that does not move until it is dropped.
-            unsafe { Pin::new_unchecked(at.cast::<F>().as_mut()) }.poll(cx).map(Cx::outcome)
+            unsafe { Pin::new_unchecked(at.cast::<F>().as_mut()) }.poll(cx)
         }
         unsafe fn drop<F>(at: NonNull<u8>) {
             // SAFETY: `at` holds an F that is not used afterwards.
@@ -120,7 +117,7 @@ impl Suspended {
         let block = Block::with_room_for(Layout::new::<F>());
         // SAFETY: the block is large enough and aligned for an F.
         unsafe { block.at.cast::<F>().write(make()) };
-        Suspended { block: ManuallyDrop::new(block), poll: poll::<S, F>, drop: drop::<F>, send: poll_address::<S> }
+        Suspended { block: ManuallyDrop::new(block), poll: poll::<F>, drop: drop::<F>, send: poll_address::<S> }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> TaskPoll<Outcome> {
@@ -158,7 +155,14 @@ impl Drop for Suspended {
 pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>, envelope: E) -> Outcome {
     // SAFETY: nobody else touches the state while the future lives: ordinary mail is deferred while the actor is
     // suspended, control mail gets no state, and `stop` drops the future first.
-    let mut suspended = unsafe { Suspended::new(|| envelope.run(Cell::state::<S>(cell), Cx::new(cell))) };
+    let state = unsafe { Cell::state::<S>(cell) };
+    let mut cx = Cx::<S>::new(cell);
+    let make = || async move {
+        envelope.run(state, &mut cx).await;
+        cx.outcome()
+    };
+    // SAFETY: as above.
+    let mut suspended = unsafe { Suspended::new::<S, _>(make) };
     // SAFETY: this thread runs the cell's stage. Few actors have a cold part, and it is not made for this.
     let target = unsafe { (*Cell::cold(cell)).as_mut().and_then(|cold| cold.waking.take()) };
     let own = OwnWaker::new(cell, suspended.send, target);
@@ -349,9 +353,7 @@ mod tests {
     struct Start;
 
     impl Envelope<Waiter> for Start {
-        fn run(self, _: &mut Waiter, cx: Cx<Waiter>) -> Cx<Waiter> {
-            cx
-        }
+        fn run(self, _: &mut Waiter, _: &mut Cx<Waiter>) {}
         fn bounce(self, _: Undelivered) {}
     }
 
@@ -365,7 +367,7 @@ mod tests {
     struct Lend;
 
     impl AsyncEnvelope<Waiter> for Lend {
-        async fn run(self, _: &mut Waiter, cx: Cx<Waiter>) -> Cx<Waiter> {
+        async fn run(self, _: &mut Waiter, _: &mut Cx<Waiter>) {
             poll_fn(|poll| {
                 const THREADS: usize = 3;
                 let (waker, gate) = (poll.waker(), Barrier::new(THREADS));
@@ -381,7 +383,6 @@ mod tests {
                 Poll::Ready(())
             })
             .await;
-            cx
         }
         fn bounce(self, _: Undelivered) {}
     }
@@ -401,7 +402,7 @@ mod tests {
 
     impl Drop for Uses<'_> {
         fn drop(&mut self) {
-            *self.0.extra() += 1;
+            self.0.with_extra(|extra| *extra += 1);
             self.0.note_handled(true);
             DROPPED.fetch_add(1, Ordering::Relaxed);
         }
@@ -415,8 +416,8 @@ mod tests {
     }
 
     impl AsyncEnvelope<Waiter> for Hold {
-        async fn run(self, _: &mut Waiter, mut cx: Cx<Waiter>) -> Cx<Waiter> {
-            let uses = Uses(&mut cx);
+        async fn run(self, _: &mut Waiter, cx: &mut Cx<Waiter>) {
+            let uses = Uses(cx);
             BEGUN.fetch_add(1, Ordering::Relaxed);
             let mut woken = false;
             let yielded = poll_fn(move |poll| {
@@ -432,7 +433,6 @@ mod tests {
                 Hold::Ends => yielded.await,
             }
             drop(uses);
-            cx
         }
         fn bounce(self, _: Undelivered) {}
     }

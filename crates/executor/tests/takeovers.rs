@@ -29,9 +29,8 @@ impl Resident for Plain {
 /// Calls the function in a handler.
 struct Do<F>(F);
 impl<F: FnOnce() + Send + 'static> Envelope<Plain> for Do<F> {
-    fn run(self, _: &mut Plain, cx: Cx<Plain>) -> Cx<Plain> {
+    fn run(self, _: &mut Plain, _: &mut Cx<Plain>) {
         (self.0)();
-        cx
     }
     fn bounce(self, why: Undelivered) {
         panic!("{why:?}");

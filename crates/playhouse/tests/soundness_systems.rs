@@ -325,9 +325,7 @@ impl playhouse_executor::Resident for Raw {
 }
 
 impl playhouse_executor::Envelope<Raw> for RawStart {
-    fn run(self, _: &mut Raw, cx: playhouse_executor::Cx<Raw>) -> playhouse_executor::Cx<Raw> {
-        cx
-    }
+    fn run(self, _: &mut Raw, _: &mut playhouse_executor::Cx<Raw>) {}
     fn bounce(self, _: Undelivered) {}
 }
 
