@@ -91,7 +91,7 @@ impl Error for TheaterLost {}
 impl TheaterLost {
     /// The crash of a child that could not be started anew.
     pub(crate) fn again(why: &WireError) -> Crash {
-        Crash::Error(Box::new(TheaterLost { why: Some(why.to_string()) }))
+        Crash::Error(TheaterLost { why: Some(why.to_string()) }.into())
     }
 
     /// Whether that is a crash that was not followed by another start.
@@ -383,11 +383,11 @@ impl Handler<ChildReport> for Supervisor {
         }
         match news {
             News::Panicked(_, text) => self.child_crashed(key, Crash::Panic(Payload::new(text)), ctx),
-            News::Failed(_, text) => self.child_crashed(key, Crash::Error(Box::new(CrashThere(text))), ctx),
+            News::Failed(_, text) => self.child_crashed(key, Crash::Error(CrashThere(text).into()), ctx),
             News::NotStarted(why) => {
                 if let Some(abroad) = self.abroad(key) {
                     abroad.whereabouts = Whereabouts::Lost;
-                    self.child_crashed(key, Crash::Error(Box::new(CrashThere(why))), ctx);
+                    self.child_crashed(key, Crash::Error(CrashThere(why).into()), ctx);
                 }
             }
             News::Ended => self.forget(key),
@@ -640,6 +640,10 @@ impl<A: Portable> Control<Life<A>> for Verdict<A> {
                 child.crashed = false;
                 extra.renew();
                 cx.interrupt();
+                if cx.is_ending() {
+                    // It was to stop behind its handler.
+                    return;
+                }
                 cx.note_handled(false);
                 drop(cx.replace(Life { actor }));
                 cx.resume();

@@ -178,24 +178,34 @@ impl<R> Slot<R> {
 
     /// Answers, if nobody has, according to how far the request has come.
     fn answer_with(&self, answer: impl FnOnce(Phase) -> Result<R, AskError>) {
+        if let Some(waker) = self.note_answer(answer) {
+            // The waker is that of whatever polls the ask. If it panics, the actor that answers has no part in that.
+            contained(|| waker.wake()).unwrap_or(());
+        }
+    }
+
+    /// Answers, if nobody has, and wakes an asker that is an actor or a thread. Returns the waker of any other one.
+    fn note_answer(&self, answer: impl FnOnce(Phase) -> Result<R, AskError>) -> Option<Waker> {
         let (asker, thread) = {
             let mut state = self.lock();
             let phase = match state.progress {
                 Progress::Queued => Phase::Queued,
                 Progress::Running => Phase::Running,
-                Progress::Answered(_) | Progress::Over => return,
+                Progress::Answered(_) | Progress::Over => return None,
             };
             state.progress = Progress::Answered(answer(phase));
             (state.asker.take(), state.thread.take())
         };
-        match asker {
-            Some(Asker::Handler(sleeper)) => sleeper.wake(),
-            // The waker is that of whatever polls the ask. If it panics, the actor that answers has no part in that.
-            Some(Asker::Task(waker)) => contained(|| waker.wake()).unwrap_or(()),
-            None => {}
-        }
         if let Some(thread) = thread {
             thread.unpark();
+        }
+        match asker {
+            Some(Asker::Handler(sleeper)) => {
+                sleeper.wake();
+                None
+            }
+            Some(Asker::Task(waker)) => Some(waker),
+            None => None,
         }
     }
 
@@ -221,8 +231,8 @@ impl<R> Slot<R> {
 }
 
 impl<R: Send + 'static> WaitsOutside for Slot<R> {
-    fn system_ended(&self) {
-        self.answer(Err(AskError::Shutdown));
+    fn system_ended(&self) -> Option<Waker> {
+        self.note_answer(|_| Err(AskError::Shutdown))
     }
 }
 

@@ -8,11 +8,10 @@ use std::any::{TypeId, type_name};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
-use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered};
+use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered, contained};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use crate::abroad::{Decision, Found, Host};
@@ -156,8 +155,7 @@ pub(crate) fn guarded(
     write: impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>,
 ) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {
     move |codec, out| {
-        catch_unwind(AssertUnwindSafe(|| write(codec, out)))
-            .unwrap_or_else(|_| Err(WireError::new("its `Serialize` panicked")))
+        contained(|| write(codec, out)).unwrap_or_else(|| Err(WireError::new("its `Serialize` panicked")))
     }
 }
 

@@ -98,7 +98,7 @@ impl<A: Actor> Context<A> {
     ///
     /// The handler still runs to its end. What it returns is dropped, and who asked gets [`AskError::Panicked`].
     pub fn fail(&mut self, error: impl Error + Send + 'static) {
-        self.cx.fail(Box::new(error));
+        self.cx.fail(error.into());
     }
 
     /// Sends `message` to `to`; the answer is handled by the function given to `then`, as a message of its own.

@@ -372,7 +372,8 @@ impl System {
     /// returned. One that returns within the few milliseconds between two looks is told of once. Hooks that were given before
     /// are called first; none is ever taken away. Nothing is called where no limit was set.
     ///
-    /// It is called on a thread of the system, and must not block.
+    /// The hook is called on a thread of the system, and must not block: on the thread that looks after stuck handlers, for a handler that
+    /// still runs. What it sends is sent at once, however much waits for the receiver; a full mailbox refuses it.
     pub fn on_slow_handler(&self, hook: impl Fn(&SlowHandler) + Send + Sync + 'static) {
         lock(&Observing::of(self.core()).slow_hooks).push(Arc::new(hook));
     }

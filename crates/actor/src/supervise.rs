@@ -389,7 +389,7 @@ impl Supervisor {
                 }
             }
         }
-        self.child_crashed(key, Crash::Error(Box::new(TheaterLost { why: None })), ctx);
+        self.child_crashed(key, Crash::Error(TheaterLost { why: None }.into()), ctx);
     }
 
     pub(crate) fn reached(&mut self, Reached { theater, found }: Reached, ctx: &mut Context<Self>) {
@@ -414,7 +414,7 @@ impl Supervisor {
             }
         }
         if let Some((key, error)) = failed {
-            self.child_crashed(key, Crash::Error(Box::new(error)), ctx);
+            self.child_crashed(key, Crash::Error(error.into()), ctx);
         }
     }
 }
@@ -773,6 +773,10 @@ impl<A: Actor> Control<Life<A>> for Verdict {
                     return;
                 }
                 cx.interrupt();
+                if cx.is_ending() {
+                    // It was to stop behind its handler.
+                    return;
+                }
                 cx.extra().renew();
                 cx.note_handled(false);
                 let Some(Child { crashed, restarts: Restarts::Here { factory, count }, .. }) = &mut cx.extra().child

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Takes the lock. No user code runs under a lock of the runtime, so a poisoned one holds no broken state.
+/// Takes the lock. A poisoned one holds no broken state: user code that panics under a lock (see `user_code.rs`) has changed nothing of what
+/// the lock guards.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // ThreadSanitizer does not see the order that the standard library makes where it waits.
     while cfg!(tsan) {

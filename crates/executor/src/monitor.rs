@@ -38,7 +38,8 @@
 //!   monitor takes what is before `tail` and sets `end` to null; M's next append takes the slow path, enters RUNTIME,
 //!   sees REVOKED, and from then on sends through the inboxes like any outside thread, after posting the one record
 //!   that may have been under way. If M never sends again, the monitor finds that record at a later tick.
-//! - *User code* never runs under the lease lock nor on the monitor's thread: it could wait for M, or ask for the lock. What was sent is
+//! - *User code* never runs under the lease lock: it could wait for M, or ask for the lock. On the monitor's thread the observer runs, with
+//!   the hooks for slow handlers. What these send waits for no worker ([`without_waiting`](crate::delivery::without_waiting)). What was sent is
 //!   therefore put into the inboxes even if the system has been closed, and nothing is bounced (`post_anyway`). User code that M runs in
 //!   RUNTIME (a timer's task) keeps the worker. Drops of dead letters, controls and hooks run in USER, below a claimed record; that record's
 //!   stage is held as for a handler.
@@ -154,8 +155,8 @@ impl Worker {
 
     /// The stuck handler has returned: its stages go back, and the thread ends.
     pub(crate) fn leave_detached(&self) {
-        self.flush_detached();
         self.write_out();
+        self.flush_detached();
         seam(2);
         let handled = self.handled.replace(0);
         let stages = {

@@ -22,10 +22,12 @@ use std::time::Duration;
 
 use crate::address::RawAddress;
 use crate::cell::status;
+use crate::delivery::without_waiting;
 use crate::locks::lock;
 use crate::record::{Op, Outcome, PASSED, Record, WAITS, described};
 use crate::resident::MailKind;
 use crate::system::SystemCore;
+use crate::user_code::contained;
 use crate::worker::Worker;
 
 /// A message that is handled.
@@ -88,6 +90,11 @@ impl Lookout {
         self.looking.load(Ordering::Relaxed)
     }
 
+    /// Takes the observer out, because the system goes.
+    pub(crate) fn take_observer(&mut self) -> Option<Arc<dyn Observer>> {
+        self.observer.take()
+    }
+
     /// The observer, where it wants causes.
     pub(crate) fn wants_causes(&self) -> Option<&Arc<dyn Observer>> {
         // Relaxed: as above.
@@ -120,7 +127,7 @@ pub(crate) struct Running(Mutex<Option<(Handling, u64, bool)>>);
 
 impl Running {
     /// Tells the observer of a handler that runs for long. Called by the monitor.
-    pub(crate) fn look(&self, system: &SystemCore) {
+    pub(crate) fn look(&self, system: &Arc<SystemCore>) {
         if !system.lookout.looks() {
             return;
         }
@@ -128,7 +135,9 @@ impl Running {
             return;
         };
         let so_long = Duration::from_nanos(system.now_ns().saturating_sub(since));
-        if observer.still_runs(&handling, so_long)
+        // The receiver of what the observer sends may be the worker that only this thread can take over.
+        let told = || contained(|| observer.still_runs(&handling, so_long)).unwrap_or(true);
+        if without_waiting(|| system.while_refusing(told))
             && let Some((_, at, told)) = &mut *lock(&self.0)
             && *at == since
         {
@@ -150,7 +159,7 @@ impl Drop for Ends<'_> {
     fn drop(&mut self) {
         *lock(&self.worker.running.0) = None;
         let took = Duration::from_nanos(self.worker.system.now_ns().saturating_sub(self.since));
-        self.observer.ends(&self.handling, self.came, took);
+        contained(|| self.observer.ends(&self.handling, self.came, took)).unwrap_or(());
     }
 }
 
@@ -184,7 +193,7 @@ impl Worker {
             return unsafe { self.show(record, || self.deliver_irregular(record)) };
         }
         if let (Some(observer), false, Some(cause)) = (self.system.lookout.observer.get(), same_life, head.cause()) {
-            observer.lost(cause);
+            contained(|| observer.lost(cause)).unwrap_or(());
         }
         // SAFETY: by the contract.
         unsafe { self.deliver_irregular(record) }
@@ -206,7 +215,7 @@ impl Worker {
         if about.is_gone {
             // It was a dead letter before it came here.
             if let Some(cause) = head.cause() {
-                observer.lost(cause);
+                contained(|| observer.lost(cause)).unwrap_or(());
             }
             return run();
         }
@@ -218,7 +227,7 @@ impl Worker {
             message: about.name,
             cause: head.cause(),
         };
-        observer.begins(&handling);
+        contained(|| observer.begins(&handling)).unwrap_or(());
         let since = self.system.now_ns();
         *lock(&self.running.0) = Some((handling, since, false));
         let mut ends = Ends { worker: self, observer, handling, since, came: Came::Done };

@@ -5,14 +5,23 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
+use std::task::Waker;
 
 use crate::locks::lock;
 use crate::system::SystemCore;
+use crate::user_code::contained;
+
+/// Wakes wakers, which are user code.
+pub(crate) fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    for waker in wakers {
+        contained(|| waker.wake()).unwrap_or(());
+    }
+}
 
 /// Something outside a system that waits for an answer of one of its actors.
 pub trait WaitsOutside: Send + Sync + 'static {
-    /// The system has ended.
-    fn system_ended(&self);
+    /// The system has ended. Returns the waker to be woken for that, if it is a program's.
+    fn system_ended(&self) -> Option<Waker>;
 }
 
 const SHARDS: usize = 8;
@@ -59,22 +68,23 @@ impl SystemCore {
         };
         // Behind the lock: either this sees that the system has ended, or `note_ended` sees the entry.
         if self.has_ended() {
-            outsider.system_ended();
+            wake(outsider.system_ended());
         }
         WaitOutside { system: Arc::clone(self), shard, entry }
     }
 
-    /// Notes that the system has ended, or was given up: nothing of it comes any more.
-    pub(crate) fn note_ended(&self) {
+    /// Notes that the system has ended, or was given up: nothing of it comes any more. Returns the wakers of those that wait.
+    #[must_use = "the wakers are to be woken"]
+    pub(crate) fn note_ended(&self) -> Vec<Waker> {
         self.ended.store(true, Ordering::Release);
         drop(lock(&self.quiet));
         self.became_quiet.notify_all();
+        let mut wakers = Vec::new();
         for shard in &self.outsiders.0 {
             let waiting: Vec<_> = lock(shard).entries.iter_mut().filter_map(Option::take).collect();
-            for outsider in waiting.iter().filter_map(Weak::upgrade) {
-                outsider.system_ended();
-            }
+            wakers.extend(waiting.iter().filter_map(Weak::upgrade).filter_map(|outsider| outsider.system_ended()));
         }
+        wakers
     }
 
     /// Returns whether the system has ended, or was given up.

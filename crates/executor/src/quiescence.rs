@@ -4,12 +4,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::task::Waker;
+use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::address::RawAddress;
 use crate::cell::{Cell, status};
 use crate::locks::lock;
+use crate::outsiders::wake;
 use crate::record::described;
 use crate::resident::Ending;
 use crate::slab;
@@ -199,7 +201,7 @@ impl SystemCore {
     pub fn end(self: &Arc<Self>, limit: Duration, waited: &mut Waited<'_>) -> (u64, usize) {
         let stuck = self.end_threads(after(limit));
         let ended = self.end_rest(stuck, waited);
-        self.note_ended();
+        wake(self.note_ended());
         ended
     }
 
@@ -227,8 +229,21 @@ impl SystemCore {
             // It only drops its reference to the system any more.
             let _ = thread.join();
         }
-        self.note_ended();
+        let wakers = self.note_ended();
+        if !wakers.is_empty() {
+            self.wake_in_time(wakers, deadline);
+        }
         in_time.unwrap_or((0, stuck + 1))
+    }
+
+    /// Wakes the wakers of those outside that wait, on a thread of its own. Returns at `deadline`, or earlier if all are woken.
+    fn wake_in_time(&self, wakers: Vec<Waker>, deadline: Instant) {
+        let (done, finished) = channel::<()>();
+        let mut wakers = Some((wakers, done));
+        let thread = self.run_apart(Box::new(move || wake(wakers.take().into_iter().flat_map(|(wakers, _)| wakers))));
+        // The sender is dropped with the last waker.
+        let _ = finished.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        drop(thread);
     }
 
     /// Runs `rest` on a thread of its own, which is returned. In simulation, or if no thread can be started, it runs on this one.
@@ -325,6 +340,15 @@ impl SystemCore {
     fn sweep(self: &Arc<Self>, waited: &mut Waited<'_>) -> u64 {
         let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).take()).collect();
         let Some(first) = workers.first() else { return 0 };
+        /// While this lives, the thread's actors are taken.
+        struct Sweeping<'a>(&'a Mutex<Option<ThreadId>>);
+        impl Drop for Sweeping<'_> {
+            fn drop(&mut self) {
+                *lock(self.0) = None;
+            }
+        }
+        *lock(&self.sweeping) = Some(thread::current().id());
+        let _sweeping = Sweeping(&self.sweeping);
         let mut left = 0;
         for sweep in 1..=KILLING_SWEEPS_MAX {
             let ending = || if sweep > SWEEPS_MAX { Ending::Killed } else { Ending::Shutdown };

@@ -21,6 +21,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::system::SystemCore;
+use crate::user_code;
 use crate::worker::{Worker, current};
 
 /// A source of events besides messages, and a place for what workers write: see `SystemCore::set_reactor`.
@@ -123,7 +124,8 @@ impl Worker {
         if self.unwritten.replace(false)
             && let Some(reactor) = self.system.reactor.get()
         {
-            reactor.flush();
+            // It writes to the program's transport.
+            user_code::call(|| reactor.flush()).unwrap_or(());
         }
     }
 

@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::away::AwayCx;
 use crate::cell::{Cell, status};
 use crate::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP, drop_suspended};
-use crate::user_code::Payload;
+use crate::user_code::{Failure, Payload};
 
 /// Why an envelope was not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +58,14 @@ pub enum Crash {
     /// A handler panicked; the payload of the panic.
     Panic(Payload),
     /// A handler called [`Cx::fail`].
-    Error(Box<dyn std::error::Error + Send>),
+    Error(Failure),
 }
 
 impl std::fmt::Debug for Crash {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Crash::Panic(_) => write!(f, "Panic({:?})", self.describe()),
-            Crash::Error(error) => write!(f, "Error({error})"),
+            Crash::Error(_) => write!(f, "Error({})", self.describe()),
         }
     }
 }
@@ -79,7 +79,7 @@ impl Crash {
                 .map(|text| (*text).to_owned())
                 .or_else(|| payload.downcast_ref::<String>().cloned())
                 .unwrap_or_else(|| "a panic without a text".to_owned()),
-            Crash::Error(error) => error.to_string(),
+            Crash::Error(error) => error.text(),
         }
     }
 }
@@ -239,10 +239,11 @@ impl<S: Resident> Cx<S> {
     }
 
     /// The actor crashes with `error` after this message.
-    pub fn fail(&mut self, error: Box<dyn std::error::Error + Send>) {
+    pub fn fail(&mut self, error: Failure) {
         // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
-        unsafe { Cell::cold_mut(self.cell) }.failure = Some(Crash::Error(error));
+        let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(Crash::Error(error));
         self.outcome = FAIL;
+        drop(former);
     }
 
     /// Whether [`Cx::fail`] was called for this message.
@@ -413,7 +414,8 @@ impl<S: Resident> ControlCx<S> {
         unsafe { self.cell.as_ref() }.has_status(status::CRASHED)
     }
 
-    /// Drops the suspended handler, if there is one: what it awaited is cancelled.
+    /// Drops the suspended handler, if there is one: what it awaited is cancelled. If the actor was to [stop](ControlCx::stop) behind that
+    /// handler, it stops.
     pub fn interrupt(&mut self) {
         if self.is_suspended() {
             // SAFETY: this thread runs the cell's stage; the future is not being polled, since a control runs.
@@ -422,7 +424,12 @@ impl<S: Resident> ControlCx<S> {
                 self.cell.as_ref().set_status(status::SUSPENDED, false);
             }
             crate::worker::note_suspended(false);
-            self.outcome = RESUME;
+            // SAFETY: this thread runs the cell's stage; a short borrow. A suspended actor has a cold part.
+            let cold = unsafe { Cell::cold_mut(self.cell) };
+            let (failure, stop_after) = (cold.failure.take(), std::mem::take(&mut cold.stop_after));
+            self.outcome = if stop_after { STOP } else { RESUME };
+            // The handler had failed, and nobody learns of that.
+            drop(failure);
         }
     }
 
@@ -456,8 +463,9 @@ impl<S: Resident> ControlCx<S> {
     /// Ends the crashed actor: [`Resident::ended`] is told `crash`.
     pub fn give_up(&mut self, crash: Crash) {
         // SAFETY: this thread runs the cell's stage.
-        unsafe { Cell::cold_mut(self.cell) }.failure = Some(crash);
+        let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(crash);
         self.outcome = STOP;
+        drop(former);
     }
 
     /// Puts ordinary messages aside until [`ControlCx::resume`]: the actor waits for its supervisor. A suspended handler is dropped.

@@ -41,7 +41,7 @@ impl Worker {
     /// Nothing to do: watch, steal, park. False: the system has ended. In RUNTIME.
     pub(crate) fn rest(&self) -> bool {
         self.show_that_nothing_waits();
-        if self.dirty.get() {
+        if self.dirty.get() || self.advance() {
             // Messages were sent after the last flush, by `write_out`.
             return true;
         }

@@ -430,7 +430,11 @@ impl Worker {
             header.set_status(status::SUSPENDED, false);
             note_suspended(false);
         }
-        // SAFETY: this thread runs the cell's stage.
+        // SAFETY: this thread runs the cell's stage; short borrows.
+        let failure = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.failure.take());
+        // The handler has failed, and has panicked then: the panic is what is reported.
+        drop(failure);
+        // SAFETY: as above.
         if unsafe { Cell::cold(cell) }.as_ref().is_some_and(|cold| cold.stop_after) {
             // It was to stop after this message: it does, and nobody restarts it.
             return self.end(cell, Ending::Crashed(crash));

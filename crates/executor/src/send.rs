@@ -16,6 +16,7 @@ use crate::resident::{Resident, Undelivered};
 use crate::segment::{Chain, Segment};
 use crate::signal::Signal;
 use crate::system::SystemCore;
+use crate::user_code::contained;
 use crate::worker::{Worker, current};
 
 /// Records written for one worker since the last flush.
@@ -213,7 +214,7 @@ impl Worker {
         seam(2_000);
         // In USER still: it is asked of who looks on, who may send something.
         let wants_causes = self.system.lookout.wants_causes();
-        let cause = wants_causes.and_then(|observer| observer.cause());
+        let cause = wants_causes.and_then(|observer| contained(|| observer.cause()).flatten());
         let in_handler = self.tenure.is_user();
         if in_handler && !self.enter_runtime() {
             seam(100);
@@ -599,7 +600,7 @@ unsafe fn post_placed(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, reco
 /// Puts it right into the inbox of the receiver's worker.
 #[inline(never)]
 unsafe fn post_unbounded(system: &SystemCore, to: RawAddress, lane: Lane, record: NonNull<Record>) {
-    let cause = system.lookout.wants_causes().and_then(|observer| observer.cause());
+    let cause = system.lookout.wants_causes().and_then(|observer| contained(|| observer.cause()).flatten());
     // SAFETY: by the contract.
     unsafe { post_loose(system, to.stage(), lane, record, cause) };
 }

@@ -70,6 +70,11 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
+    /// Takes the driver out, because the system goes.
+    pub(crate) fn take_driver(&mut self) -> Option<Arc<dyn Driver>> {
+        self.driver.take()
+    }
+
     pub(crate) fn new(seed: u64) -> Simulation {
         Simulation {
             driving: DriverLock::new("a simulated system was asked to run from inside one of its own actors"),
@@ -308,6 +313,9 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     }
     if !worker.advance() {
         worker.show_that_nothing_waits();
+        if worker.dirty.get() || worker.advance() {
+            return worker.flush();
+        }
         worker.weigh();
         if worker.lower()
             && worker.sleep()

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::address::{Address, RawAddress};
@@ -30,6 +31,7 @@ use crate::simulated::Simulation;
 use crate::slab::Nursery;
 use crate::stats::Counters;
 use crate::timers::{TimerKey, TimerOp, TimerTask};
+use crate::user_code;
 use crate::worker::{self, Worker};
 
 /// How the runtime tells time.
@@ -74,6 +76,8 @@ pub struct SystemCore {
     next_spread: AtomicUsize,
     /// No messages from outside are taken any more. It is set by [`SystemCore::close`] only.
     pub(crate) closed: AtomicBool,
+    /// The thread that ends what is left, while it does.
+    pub(crate) sweeping: Mutex<Option<ThreadId>>,
     /// The number of threads that occupy cells for actors from outside, or are about to find that the system is closed.
     spawning: AtomicUsize,
     /// Workers end when they find nothing to do.
@@ -177,6 +181,26 @@ impl Drop for Spawning<'_> {
     }
 }
 
+impl Drop for SystemCore {
+    /// Drops what the program has given to the system: the last handle may be dropped by a worker of another system, between two gulps.
+    fn drop(&mut self) {
+        let SystemCore { dead_letter_hooks, lookout, reactor, above, simulation, .. } = self;
+        let (hooks, observer) = (std::mem::take(dead_letter_hooks), lookout.take_observer());
+        let (reactor, above) = (reactor.take(), above.take());
+        let driver = simulation.as_mut().and_then(Simulation::take_driver);
+        let drops: [Box<dyn FnOnce()>; 5] = [
+            Box::new(move || drop(hooks)),
+            Box::new(move || drop(observer)),
+            Box::new(move || drop(reactor)),
+            Box::new(move || drop(above)),
+            Box::new(move || drop(driver)),
+        ];
+        for each in drops {
+            user_code::call(each).unwrap_or(());
+        }
+    }
+}
+
 impl fmt::Debug for SystemCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SystemCore").field("id", &self.id).field("config", &self.config).finish_non_exhaustive()
@@ -243,6 +267,7 @@ impl SystemCore {
             became_quiet: Condvar::new(),
             next_spread: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
+            sweeping: Mutex::new(None),
             spawning: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -379,7 +404,8 @@ impl SystemCore {
             StageChoice::At(stage) => {
                 Err(format!("stage {stage}: this system has the stages 0 to {}", self.config.stages - 1))
             }
-            StageChoice::Dedicated if self.simulation.is_some() => Ok(spread()),
+            // No thread is started any more for an actor that a sweep will end.
+            StageChoice::Dedicated if self.simulation.is_some() || self.closed.load(Ordering::Relaxed) => Ok(spread()),
             StageChoice::Dedicated => lock(&self.dedicated).pop().ok_or_else(|| {
                 format!(
                     "dedicated: {} actors with a thread of their own live already, which is the limit",
@@ -472,12 +498,18 @@ impl SystemCore {
         Ok(address)
     }
 
-    /// Begins to occupy cells. `None`: the system is closed.
+    /// Begins to occupy cells. `None`: the system is closed. A closed system still takes what the thread spawns that ends its actors.
     pub(crate) fn begin_to_spawn(&self) -> Option<impl Drop> {
         // SeqCst: either this thread sees that the system is closed, or `close` sees this thread.
         self.spawning.fetch_add(1, Ordering::SeqCst);
         let spawning = Spawning(&self.spawning);
-        (!self.closed.load(Ordering::SeqCst)).then_some(spawning)
+        (!self.closed.load(Ordering::SeqCst) || self.sweeps_here()).then_some(spawning)
+    }
+
+    /// Returns whether this thread ends what is left of the system.
+    #[cold]
+    fn sweeps_here(&self) -> bool {
+        *lock(&self.sweeping) == Some(thread::current().id())
     }
 
     /// Takes no more messages and no more actors from outside. Returns when no thread is about to occupy a cell.

@@ -5,7 +5,10 @@
 //! User code may do anything that is safe: send, spawn, set and cancel timers, panic, block. Therefore
 //!
 //! 1. it runs in phase USER, so that all it calls finds the worker as a handler finds it,
-//! 2. it runs while no reference to the [`Core`](crate::core::Core), to a cell's cold part or to the route exists, and no lock is held,
+//! 2. it runs while no reference to the [`Core`](crate::core::Core), to a cell's cold part or to the route exists, and no lock is held that it
+//!    could want. References to a resident's extra part may exist, because nothing but the actor's own context leads there. Two locks are
+//!    known to be held: that of a timer's clock, while its message is cloned or its guard is asked, and that of the choices of a simulated
+//!    system, which the thread takes whose turn it is (`driving.rs`),
 //! 3. it runs under a catch, so that a panic ends what has panicked and nothing else.
 //!
 //! Records that the run loop runs meet the rule by themselves. What comes up in RUNTIME is called with [`Worker::call_user`]. That is
@@ -15,6 +18,7 @@
 //! A worker has claimed nothing while it calls user code from RUNTIME, so the monitor never takes it over meanwhile.
 
 use std::any::Any;
+use std::error::Error;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -91,6 +95,38 @@ impl Drop for Payload {
     fn drop(&mut self) {
         // SAFETY: taken once, because this value is being dropped.
         discard(unsafe { ManuallyDrop::take(&mut self.0) });
+    }
+}
+
+/// An error of a program. Its drop never panics, and neither does its text.
+pub struct Failure(ManuallyDrop<Box<dyn Error + Send>>);
+
+impl Failure {
+    /// Returns the text of the error.
+    pub(crate) fn text(&self) -> String {
+        contained(|| self.0.to_string()).unwrap_or_else(|| "an error whose `Display` panicked".to_owned())
+    }
+}
+
+impl<E: Error + Send + 'static> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure(ManuallyDrop::new(Box::new(error)))
+    }
+}
+
+impl Deref for Failure {
+    type Target = dyn Error + Send;
+
+    fn deref(&self) -> &Self::Target {
+        &**self.0
+    }
+}
+
+impl Drop for Failure {
+    fn drop(&mut self) {
+        // SAFETY: taken once, because this value is being dropped.
+        let error = unsafe { ManuallyDrop::take(&mut self.0) };
+        contained(|| drop(error)).unwrap_or(());
     }
 }
 

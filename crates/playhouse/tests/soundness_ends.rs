@@ -594,3 +594,218 @@ fn floods_of_simulated_systems_to_threads_and_back_end() {
         simulated.shutdown().unwrap();
     });
 }
+
+/// Starts others in `stopped`.
+struct Founder {
+    other: Option<ActorRef<Founder>>,
+    begun: Arc<AtomicU64>,
+    done: Arc<AtomicU64>,
+}
+
+impl Actor for Founder {
+    fn stopped(&mut self, ctx: &mut Context<Self>) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        ctx.spawn(Counter);
+        for placement in [Placement::Spread, Placement::Stage(1), Placement::Dedicated] {
+            ctx.spawn_with(SpawnOptions::new().placement(placement), Counter);
+        }
+        ctx.system().spawn(Counter);
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Message)]
+struct Ball(u32);
+
+impl Handler<Ball> for Founder {
+    fn handle(&mut self, Ball(left): Ball, _: &mut Context<Self>) {
+        if let (1.., Some(other)) = (left, self.other) {
+            other.tell(Ball(left - 1));
+        }
+    }
+}
+
+#[derive(Message)]
+struct Meet(ActorRef<Founder>);
+
+impl Handler<Meet> for Founder {
+    fn handle(&mut self, Meet(other): Meet, _: &mut Context<Self>) {
+        self.other = Some(other);
+    }
+}
+
+#[test]
+fn actors_that_start_others_as_their_system_ends_are_not_refused() {
+    finishes(|| {
+        for _ in 0..20 {
+            let system = System::builder().workers(2).stages(2).start().unwrap();
+            let (begun, done) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+            let [one, two] = [0, 1].map(|stage| {
+                let founder = Founder { other: None, begun: Arc::clone(&begun), done: Arc::clone(&done) };
+                system.spawn_with(on_stage(stage), founder)
+            });
+            one.tell(Meet(two));
+            two.tell(Meet(one));
+            // One worker adopts the stage of the other one, which has no stage then.
+            one.tell(Ball(5_000));
+            system.run_until_idle();
+            system.shutdown().unwrap();
+            assert_eq!((begun.load(Ordering::Relaxed), done.load(Ordering::Relaxed)), (2, 2));
+        }
+    });
+}
+
+#[test]
+fn a_waker_that_blocks_does_not_hold_up_a_shutdown() {
+    struct Blocks(std::sync::Mutex<Option<Turnstile>>);
+    impl Wake for Blocks {
+        fn wake(self: Arc<Self>) {
+            let turnstile = support::lock(&self.0).take();
+            turnstile.into_iter().for_each(Turnstile::pass);
+        }
+    }
+    finishes(|| {
+        let system = threads(1);
+        let waits = system.spawn(Clock);
+        let ((stays, stuck), (opens, blocks)) = (Gate::new(), Gate::new());
+        system.spawn_with(on_stage(1), Puppet).tell(Do::this(move |_| stuck.pass()));
+        stays.wait_entered();
+        let waker = Waker::from(Arc::new(Blocks(Some(blocks).into())));
+        let mut ask = std::pin::pin!(waits.ask(Never).into_future());
+        assert!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)).is_pending());
+        ends_in_time(&system).unwrap_err();
+        opens.wait_entered();
+        assert_eq!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)), Poll::Ready(Err(AskError::Shutdown)));
+        opens.open();
+        stays.open();
+    });
+}
+
+/// Floods an actor of another system.
+struct Floods {
+    to: Option<ActorRef<Slow>>,
+    over: Arc<std::sync::atomic::AtomicBool>,
+}
+
+struct Slow;
+
+impl Actor for Slow {}
+
+#[derive(Message)]
+struct Work(#[expect(dead_code, reason = "it takes room")] [u64; 16]);
+
+impl Handler<Work> for Slow {
+    fn handle(&mut self, _: Work, _: &mut Context<Self>) {
+        let until = Instant::now() + Duration::from_micros(30);
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[actor]
+impl Floods {
+    #[message]
+    fn pour(&mut self, to: ActorRef<Slow>, ctx: &mut Context<Self>) {
+        self.to = Some(to);
+        ctx.this().tell(More);
+    }
+    #[message]
+    fn more(&mut self, ctx: &mut Context<Self>) {
+        if let (Some(to), false) = (self.to, self.over.load(Ordering::Relaxed)) {
+            (0..50).for_each(|_| to.tell(Work([0; 16])));
+            ctx.this().tell(More);
+        }
+    }
+}
+
+/// Tells an actor, and panics, when it is dropped by a worker of the flooding system.
+struct Guarded(ActorRef<Counter>, Arc<AtomicU64>);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.0.tell(Note);
+        self.1.fetch_add(1, Ordering::Relaxed);
+        panic!("meant");
+    }
+}
+
+#[test]
+fn a_worker_that_drops_the_last_handle_of_another_system_goes_on() {
+    quiet_panics();
+    finishes(|| {
+        let system = System::builder().workers(2).stages(8).start().unwrap();
+        let counters: Vec<_> = (0..8).map(|stage| system.spawn_with(on_stage(stage), Counter)).collect();
+        let dropped = Arc::<AtomicU64>::default();
+        const SYSTEMS: u64 = 200;
+        for _ in 0..SYSTEMS {
+            let other = threads(1);
+            let guarded = Guarded(counters[0], Arc::clone(&dropped));
+            other.on_dead_letter(move |_| {
+                let _ = &guarded;
+            });
+            let slow = other.spawn(Slow);
+            let over = Arc::<std::sync::atomic::AtomicBool>::default();
+            let floods: Vec<_> =
+                (0..4).map(|_| system.spawn(Floods { to: None, over: Arc::clone(&over) })).collect();
+            floods.iter().for_each(|floods| floods.tell(Pour(slow)));
+            assert!(is_answered(slow, Work([0; 16])));
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+                let _ = other.shutdown_within(Duration::from_millis(1));
+            }));
+            over.store(true, Ordering::Relaxed);
+            floods.iter().for_each(|floods| floods.stop());
+        }
+        for counter in counters {
+            assert!(is_answered(counter, Note));
+        }
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn a_hook_for_slow_handlers_that_tells_an_actor_keeps_no_worker_from_being_taken_over() {
+    /// Answers late.
+    struct Late(Arc<AtomicU64>);
+    impl Actor for Late {}
+    impl Handler<Note> for Late {
+        fn handle(&mut self, _: Note, _: &mut Context<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let until = Instant::now() + Duration::from_micros(50);
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        }
+    }
+    finishes(|| {
+        let system = System::builder().workers(1).stages(4).slow_handlers(Duration::from_millis(1)).start().unwrap();
+        let handled = Arc::<AtomicU64>::default();
+        let late = system.spawn_with(on_stage(1), Late(Arc::clone(&handled)));
+        let (stuck, logger) = (system.spawn_with(on_stage(2), Puppet), system.spawn_with(on_stage(3), Counter));
+        system.on_slow_handler(move |_| logger.tell(Note));
+        let over = Arc::<std::sync::atomic::AtomicBool>::default();
+        let is_over = Arc::clone(&over);
+        let flood = std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                late.tell(Note);
+            }
+        });
+        let more_than = |count: u64| {
+            let deadline = Instant::now() + LIMIT;
+            while handled.load(Ordering::Relaxed) <= count {
+                assert!(Instant::now() < deadline, "{count} were handled, and no more");
+                std::thread::yield_now();
+            }
+        };
+        // Enough that the worker is pressed.
+        more_than(2_000);
+        let (gate, turnstile) = Gate::new();
+        stuck.tell_urgent(Do::this(move |_| turnstile.pass()));
+        gate.wait_entered();
+        more_than(handled.load(Ordering::Relaxed) + 2_000);
+        gate.open();
+        over.store(true, Ordering::Relaxed);
+        flood.join().unwrap();
+        system.shutdown().unwrap();
+    });
+}

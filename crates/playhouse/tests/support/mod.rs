@@ -11,7 +11,7 @@ use std::time::Duration;
 use playhouse::prelude::*;
 
 /// Longer than anything here takes on a busy machine, short enough to report a hang.
-pub const LIMIT: Duration = Duration::from_secs(if cfg!(tsan) { 1200 } else { 120 });
+pub const LIMIT: Duration = Duration::from_secs(if cfg!(any(tsan, miri)) { 1200 } else { 120 });
 
 /// Runs `test` in a thread of its own; fails where it does not finish, instead of hanging.
 pub fn finishes(test: impl FnOnce() + Send + 'static) {

@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use playhouse_executor::discard;
+
 use super::Wire;
 
 /// A wire, which may be the user's code and is called by workers: where it panics, or counts what cannot be, that is an error of the
@@ -22,6 +24,7 @@ pub(crate) fn guarded<R>(call: impl FnOnce() -> io::Result<R>) -> io::Result<R> 
     let panicked = |thrown: Box<dyn Any + Send>| {
         let text = thrown.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| thrown.downcast_ref::<String>().cloned()).unwrap_or_default();
+        discard(thrown);
         Err(io::Error::other(format!("the transport has panicked: {text}")))
     };
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(panicked)
