@@ -166,9 +166,13 @@ impl Worker {
             _ => self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK | Signal::GO_ON),
         };
         let lanes_due = signal & Signal::LANES != 0;
-        if lanes_due && self.lanes_ran.replace(true) && self.has_normal_mail() {
-            // Urgent mail that never ends must not keep the rest waiting for ever (I4): a gulp of that is due.
-            self.lanes_ran.set(false);
+        // Urgent mail that never ends must not keep the rest waiting for ever (I4). Between two portions of it, a gulp of the rest is due.
+        if lanes_due && self.lanes_ran.replace(true) && self.advance() {
+            if self.has_mail_of_lanes() {
+                self.take_mail_but_urgent();
+            } else {
+                self.lanes_ran.set(false);
+            }
         } else if lanes_due || self.office().mail.is_up() {
             self.take_mail();
         }
@@ -482,6 +486,24 @@ impl Worker {
 
     /// Takes the whole inbox, and is awake. In RUNTIME.
     pub(crate) fn take_mail(&self) {
+        self.take_from_inbox(|inbox| self.empty_inbox(inbox));
+    }
+
+    /// Takes the inbox, and leaves the urgent mail in it. In RUNTIME.
+    fn take_mail_but_urgent(&self) {
+        self.take_from_inbox(|inbox| {
+            let mail = &self.office().mail;
+            mail.lower();
+            inbox.restock(&self.pool);
+            let lanes = inbox.take_lanes_but_urgent();
+            if inbox.has_mail() {
+                mail.raise(inbox.first_segment());
+            }
+            lanes
+        });
+    }
+
+    fn take_from_inbox(&self, take_lanes: impl FnOnce(&mut MutexGuard<'_, Inbox>) -> [Chain; 3]) {
         let office = self.office();
         office.mail.fetch();
         let mut inbox = office.lock();
@@ -493,10 +515,10 @@ impl Worker {
         let sent = inbox.sent_bytes();
         let (mail, own) = self.queued_mail();
         inbox.note_queued(mail + sent, own);
-        let lanes = self.empty_inbox(&mut inbox);
         let timer_ops = std::mem::take(&mut inbox.timer_ops);
         let returned = std::mem::take(&mut inbox.returned);
         let arrivals = std::mem::take(&mut inbox.arrivals);
+        let lanes = take_lanes(&mut inbox);
         self.note_departures(&inbox);
         drop(inbox);
         self.note_arrivals(&arrivals);

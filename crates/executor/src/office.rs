@@ -128,6 +128,12 @@ impl Inbox {
         self.own_bytes = 0;
         [Lane::System, Lane::Urgent, Lane::Normal].map(|lane| self.lane(lane).take())
     }
+
+    /// Takes the system lane and the normal lane; the urgent mail stays here.
+    pub(crate) fn take_lanes_but_urgent(&mut self) -> [Chain; 3] {
+        self.own_bytes = 0;
+        [self.lane(Lane::System).take(), Chain::default(), self.lane(Lane::Normal).take()]
+    }
 }
 
 /// The offices of a system, by the numbers of their workers.

@@ -245,9 +245,9 @@ impl Worker {
         self.passed_bytes.get() + run as u64
     }
 
-    /// Whether anything is queued, and no mail of a higher lane is left over.
-    pub(crate) fn has_normal_mail(&self) -> bool {
-        self.advance() && self.lane_last.iter().all(|last| last.get().is_null())
+    /// Whether mail of a higher lane is queued. After [`Worker::advance`].
+    pub(crate) fn has_mail_of_lanes(&self) -> bool {
+        self.lane_last.iter().any(|last| !last.get().is_null())
     }
 
     /// Calls `visit` for each record that waits: the starts that were put off, and then the queue, in order.

@@ -350,6 +350,49 @@ fn an_actor_that_writes_to_itself_for_ever_starves_nobody() {
     });
 }
 
+/// Sends itself one urgent message for each that it handles.
+struct Urgent {
+    handled: Arc<AtomicU64>,
+}
+
+#[derive(Message)]
+struct UrgentAgain;
+
+impl Actor for Urgent {}
+
+impl Handler<UrgentAgain> for Urgent {
+    fn handle(&mut self, again: UrgentAgain, ctx: &mut Context<Self>) {
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        ctx.this().tell_urgent(again);
+    }
+}
+
+#[test]
+fn actors_that_always_have_urgent_messages_starve_nobody_and_each_other_neither() {
+    finishes(|| {
+        for workers in [1, 2] {
+            for urgent in [1, 2, 3, 50] {
+                let system = threads(workers);
+                let other = system.spawn(Adder);
+                let handled: Vec<_> = (0..urgent).map(|_| Arc::<AtomicU64>::default()).collect();
+                for handled in &handled {
+                    system.spawn(Urgent { handled: Arc::clone(handled) }).tell(UrgentAgain);
+                }
+                for number in 0..100 {
+                    let answer = other.ask(Increment(number)).within(LIMIT).wait();
+                    assert_eq!(answer, Ok(number + 1), "{urgent} actors with urgent messages, {workers} workers");
+                }
+                let deadline = Instant::now() + LIMIT;
+                while handled.iter().any(|handled| handled.load(Ordering::Relaxed) < 1_000) {
+                    assert!(Instant::now() < deadline, "{handled:?}");
+                    std::thread::yield_now();
+                }
+                assert!(system.shutdown_within(Duration::from_millis(100)).is_ok());
+            }
+        }
+    });
+}
+
 #[test]
 fn shutdown_with_a_stuck_handler_is_an_error_in_time() {
     finishes(|| {
