@@ -154,9 +154,7 @@ pub fn place<A: Remote>(system: &SystemCore, berth: Berth, carrier: Arc<dyn Carr
 pub(crate) fn guarded(
     write: impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>,
 ) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {
-    move |codec, out| {
-        contained(|| write(codec, out)).unwrap_or_else(|| Err(WireError::new("its `Serialize` panicked")))
-    }
+    move |codec, out| contained(|| write(codec, out)).unwrap_or_else(|| Err(WireError::new("its `Serialize` panicked")))
 }
 
 pub(crate) fn writer<M: Message>(message: &M) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {

@@ -104,8 +104,10 @@ impl Worker {
         let muted: u64 = muted.map(|hold| hold.bytes() as u64).sum();
         let sent = mail + inbox_bytes + muted;
         let starts = core.starts.bytes();
-        let made = core.mail.made(mail + own).min(own) + starts;
-        let own = own + starts;
+        let made = core.mail.made(mail + own).min(own);
+        // All that has come and is not done with: also what the actors here pass on to each other.
+        let came = (mail + own - made + inbox_bytes + muted).max(sent);
+        let (made, own) = (made + starts, own + starts);
         // Mail that was put aside for muted stages is not run yet. What was noted once is never taken back.
         let noted = office.mail_run.load(Ordering::Relaxed);
         let mail_run = core.mail.run().saturating_sub(muted).max(noted);
@@ -116,7 +118,7 @@ impl Worker {
         }
         let look = Look {
             pressed: office.is_pressed(),
-            mail: sent,
+            mail: came,
             run: mail_run,
             now_ns: self.system.now_ns(),
             source_ns: self.system.sources.last_ns(),
@@ -131,17 +133,18 @@ impl Worker {
         if office.held_up.load(Ordering::Relaxed) != held_up {
             office.held_up.store(held_up, Ordering::Relaxed);
         }
-        let raise = |flag: &AtomicBool, load, own| {
-            if load == Load::High && sent >= own {
+        let raise = |flag: &AtomicBool, load| {
+            if load == Load::High && came >= made {
                 office.press();
                 flag.store(true, Ordering::Relaxed);
                 return false;
             }
             // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
-            at_ease(load, sent, own) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
+            at_ease(load, came, made) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
         };
-        let loads = office.loads(sent, average_ns);
-        if raise(&office.overloaded, loads.overloaded, made) | raise(&office.pressed, loads.pressed, own) {
+        office.note_excess(came);
+        let loads = office.loads(came, average_ns);
+        if raise(&office.overloaded, loads.overloaded) | raise(&office.pressed, loads.pressed) {
             self.relieve(office);
         }
     }

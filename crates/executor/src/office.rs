@@ -17,6 +17,7 @@ use crate::backpressure::standing::Standing;
 use crate::census::Census;
 use crate::core::Reason;
 use crate::locks::{lock, try_lock};
+use crate::muting::OVERLOADED_BYTES;
 use crate::record::Record;
 use crate::run::prefetch_for_write;
 use crate::scheduler::idle_share::IdleShare;
@@ -282,6 +283,8 @@ pub(crate) struct Office {
     pub(crate) muted_on_me: AtomicBool,
     /// The bytes of mail from others that the worker has run, as of its last checkup.
     pub(crate) mail_run: AtomicU64,
+    /// The backlog as a multiple of the high-water mark, as of the last checkup.
+    excess: AtomicU64,
     /// The bytes that sources may send while this worker is pressed.
     pub(crate) admission: Admission,
     /// The standing backlog, which raises this worker's bounds because no source has sent it.
@@ -332,6 +335,7 @@ impl Office {
             full_stages: AtomicUsize::new(0),
             muted_on_me: AtomicBool::new(false),
             mail_run: AtomicU64::new(0),
+            excess: AtomicU64::new(0),
             admission: Admission::default(),
             standing: Standing::default(),
             muted_stages: AtomicUsize::new(0),
@@ -367,7 +371,15 @@ impl Office {
     /// Admits `bytes` bytes of records from a source although the worker is pressed. Returns false if the worker has run too little of its
     /// mail since the last ones.
     pub(crate) fn admits(&self, bytes: u64) -> bool {
-        self.admission.admits(bytes, self.mail_run.load(Ordering::Relaxed))
+        self.admission.admits(bytes, self.excess.load(Ordering::Relaxed), self.mail_run.load(Ordering::Relaxed))
+    }
+
+    /// Notes the bytes that have come and are not done with.
+    pub(crate) fn note_excess(&self, came: u64) {
+        let excess = came / self.standing.raised(OVERLOADED_BYTES as u64);
+        if self.excess.load(Ordering::Relaxed) != excess {
+            self.excess.store(excess, Ordering::Relaxed);
+        }
     }
 
     /// Returns whether this worker would admit a source.

@@ -746,8 +746,7 @@ fn a_worker_that_drops_the_last_handle_of_another_system_goes_on() {
             });
             let slow = other.spawn(Slow);
             let over = Arc::<std::sync::atomic::AtomicBool>::default();
-            let floods: Vec<_> =
-                (0..4).map(|_| system.spawn(Floods { to: None, over: Arc::clone(&over) })).collect();
+            let floods: Vec<_> = (0..4).map(|_| system.spawn(Floods { to: None, over: Arc::clone(&over) })).collect();
             floods.iter().for_each(|floods| floods.tell(Pour(slow)));
             assert!(is_answered(slow, Work([0; 16])));
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {

@@ -5,6 +5,10 @@
 //! its backlog ends, and a source goes on beside a standing backlog.
 //!
 //! Only mail from others counts. A worker may run many messages of its own actors while the backlog stays as it is.
+//!
+//! A message may pass many actors before it is done with, on two workers in turn. Each pass is mail that a worker runs, so half of that would
+//! be many times as much as the workers can do. The more the backlog exceeds the high-water mark, the more each admitted byte therefore costs:
+//! the fourth power of the excess. A chain of `n` actors comes to rest at a backlog of about the fourth root of `n / 2` times the mark.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +16,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const RUN_PER_ADMITTED: u64 = 2;
 /// The largest number of bytes that are saved for sources while none comes.
 const SAVED_BYTES_MAX: u64 = 64 * 1024;
+/// The largest cost of one admission, in bytes: a source that is admitted at the largest excess holds the others up for as long as the worker
+/// runs twice as much.
+const COST_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
 /// The bytes of sources that a worker has admitted while it was pressed, as a position in all that it may admit.
 #[derive(Default)]
 pub(crate) struct Admission(AtomicU64);
@@ -32,13 +40,15 @@ impl Admission {
         self.0.load(Ordering::Relaxed) < run / RUN_PER_ADMITTED
     }
 
-    /// Admits `bytes` bytes, if the worker has run enough since the last ones. `run`: the bytes of mail that it has run in all.
-    pub(crate) fn admits(&self, bytes: u64, run: u64) -> bool {
+    /// Admits `bytes` bytes, if the worker has run enough since the last ones. `excess`: the backlog as a multiple of the high-water mark.
+    /// `run`: the bytes of mail that it has run in all.
+    pub(crate) fn admits(&self, bytes: u64, excess: u64, run: u64) -> bool {
         let earned = run / RUN_PER_ADMITTED;
+        let cost = bytes.saturating_mul(excess.max(1).saturating_pow(4)).min(COST_BYTES_MAX);
         let take = |taken: u64| {
             let from = taken.max(earned.saturating_sub(SAVED_BYTES_MAX));
             // The position may pass what was earned, because a source may owe more than is ever saved. The next one then waits longer.
-            (from < earned).then_some(from + bytes)
+            (from < earned).then_some(from + cost)
         };
         // Relaxed: no other data depends on the number.
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
@@ -52,27 +62,35 @@ mod tests {
     #[test]
     fn one_byte_is_admitted_for_two_that_were_run_whoever_sends_it() {
         let admission = Admission::default();
-        let admitted = (0..100_000).filter(|run| admission.admits(1, *run)).count();
+        let admitted = (0..100_000).filter(|run| admission.admits(1, 0, *run)).count();
         assert_eq!(admitted, 49_999);
         let admission = Admission::default();
-        let admitted = (0..100_000).filter(|run| admission.admits(500, *run)).count();
+        let admitted = (0..100_000).filter(|run| admission.admits(500, 1, *run)).count();
         assert_eq!(admitted, 100);
+    }
+
+    #[test]
+    fn each_byte_costs_more_the_more_waits() {
+        for (excess, admitted) in [(2, 100_000 / 2 / 16), (3, 100_000 / 2 / 81 + 1), (5, 100_000 / 2 / 625)] {
+            let admission = Admission::default();
+            assert_eq!((0..100_000).filter(|run| admission.admits(1, excess, *run)).count(), admitted, "{excess}");
+        }
     }
 
     #[test]
     fn little_is_saved_while_nobody_comes() {
         let admission = Admission::default();
-        assert!(admission.admits(SAVED_BYTES_MAX, 1_000_000));
-        assert!(!admission.admits(1, 1_000_000));
+        assert!(admission.admits(SAVED_BYTES_MAX, 1, 1_000_000));
+        assert!(!admission.admits(1, 1, 1_000_000));
         admission.begin(2_000_000);
-        assert!(!admission.admits(1, 2_000_000));
+        assert!(!admission.admits(1, 1, 2_000_000));
     }
 
     #[test]
     fn a_source_that_owes_more_than_is_saved_goes_on_and_the_next_one_waits_for_it() {
         let admission = Admission::default();
-        assert!(admission.admits(10 * SAVED_BYTES_MAX, 2));
-        assert!(!admission.admits(1, 20 * SAVED_BYTES_MAX));
-        assert!(admission.admits(1, 20 * SAVED_BYTES_MAX + 2));
+        assert!(admission.admits(10 * SAVED_BYTES_MAX, 1, 2));
+        assert!(!admission.admits(1, 1, 20 * SAVED_BYTES_MAX));
+        assert!(admission.admits(1, 1, 20 * SAVED_BYTES_MAX + 2));
     }
 }
