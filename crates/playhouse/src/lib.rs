@@ -37,8 +37,9 @@
 //! other: what is sent to it crosses in order and once, also where the connection breaks and is made again. What crosses
 //! is listed in the binary by `#[actor(remote)]`; both programs must know the types, and need not be the same program.
 //!
-//! Here both are in one process, and talk over the loopback. For other networks, theaters need certificates
-//! ([`TheaterBuilder::tls`]), unless plain links are allowed there ([`TheaterBuilder::plaintext`]).
+//! Here both are in one process, and talk over the loopback, where the processes of one user recognise each other by a
+//! cookie ([`TheaterBuilder::cookie`]). For other networks, theaters need certificates ([`TheaterBuilder::tls`]), unless plain
+//! links are allowed there ([`TheaterBuilder::plaintext`]).
 //!
 //! ```
 //! use playhouse::prelude::*;
@@ -105,10 +106,10 @@ pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor, warn_needless_clones};
 #[cfg(feature = "theaters")]
 pub use playhouse_theater::{
-    ActorLine, Balance, Balancing, CountNames, Evacuation, Find, FindError, GetName, Happened, INSPECTOR, Inspect,
-    Inspector, LinkLine, LinkState, MessageLine, Migration, NameAsk, NameError, NameServer, Names, Peer, PeerState,
-    PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder, TheaterError, Tls, UpdateName,
-    WorkerLine, transport,
+    ActorLine, Balance, Balancing, COOKIE_FILE, Cookie, CountNames, Evacuation, Find, FindError, GetName, Happened,
+    INSPECTOR, Inspect, Inspector, LinkLine, LinkState, MessageLine, Migration, NameAsk, NameError, NameServer, Names,
+    Peer, PeerState, PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder, TheaterError, Tls,
+    UpdateName, WorkerLine, transport,
 };
 pub use playhouse_toolbox::{asks, durable, receptionist, remote_topic, resource, router, shutdown, stdout, topic};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with

@@ -99,8 +99,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(crate) fn random() -> Identity {
-        Identity { incarnation: rand::random(), seal: Seal::random(), simulated: false }
+    pub(crate) fn new(incarnation: u64) -> Identity {
+        Identity { incarnation, seal: Seal::random(), simulated: false }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What can go wrong between theaters.
 
 use std::fmt;
-use std::io;
+use std::io::{self, ErrorKind};
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,16 @@ pub enum TheaterError {
         /// What is wrong, and what would be right.
         why: String,
     },
+    /// The other end, or this theater to it, has not proved that it belongs to the cluster: by its [cookie](crate::Cookie), the
+    /// cluster's name, or its incarnation.
+    NotMember {
+        /// The address.
+        address: String,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
+    /// The [cookie](crate::Cookie) that this theater was to have is of no use: which, and why.
+    Cookie(String),
     /// The certificates that this theater was given are of no use: which, and why.
     Certificates(String),
     /// Only the loopback can be used without encryption.
@@ -61,12 +71,13 @@ impl fmt::Display for TheaterError {
                 write!(f, "the theater at {address} refuses the connection: {why}")
             }
             TheaterError::Tls { address, why } => write!(f, "no TLS with {address}: {why}"),
+            TheaterError::NotMember { address, why } => write!(f, "{address} is no theater of this cluster: {why}"),
             TheaterError::NotLoopback { address } => write!(
                 f,
                 "{address} is not on the loopback, where links are encrypted: give certificates with `tls(..)` (for \
                  development, `playhouse certificates` makes some), or allow plaintext by name with `plaintext()`"
             ),
-            TheaterError::Certificates(why) | TheaterError::System(why) => f.write_str(why),
+            TheaterError::Cookie(why) | TheaterError::Certificates(why) | TheaterError::System(why) => f.write_str(why),
             TheaterError::Names(twice) => write!(
                 f,
                 "names that are used twice on the wire: {}; give one of the two another by `remote = \"..\"`",
@@ -77,6 +88,14 @@ impl fmt::Display for TheaterError {
 }
 
 impl std::error::Error for TheaterError {}
+
+impl TheaterError {
+    /// Whether the other end has ended the connection without a word.
+    pub(crate) fn is_hang_up(&self) -> bool {
+        let TheaterError::Io { error, .. } = self else { return false };
+        matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+    }
+}
 
 /// Why a name was not found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

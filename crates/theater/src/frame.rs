@@ -1,12 +1,20 @@
 //! Frames: what theaters say to each other. A head, and behind it what only the types know to read.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use playhouse_actor::away::Decision;
 use playhouse_actor::wire::{Codec, Ties, WireError};
 use playhouse_actor::{GroupName, Pace, StopReason};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Most kinds in a greeting: messages of remote actors, and remote actors that can be started, in one program.
+pub(crate) const KINDS_MAX: usize = 8 * 1024;
+/// Most theaters that one is linked with, and that a greeting names.
+pub(crate) const THEATERS_MAX: usize = 4 * 1024;
 
 /// The number that one end has given to an actor of the other end.
 pub(crate) type Handle = u32;
@@ -169,11 +177,38 @@ pub(crate) struct Hello {
     /// The incarnation that is expected at the other end, and what was received from it.
     pub(crate) resumes: Option<Resume>,
     /// Whom it has links with: if it calls one of them, it does not know by this address whom it calls.
+    #[serde(deserialize_with = "at_most::<_, _, THEATERS_MAX>")]
     pub(crate) knows: Vec<u64>,
     /// Where it resumes nothing: theaters that it had links with, and has given up.
+    #[serde(deserialize_with = "at_most::<_, _, THEATERS_MAX>")]
     pub(crate) lost: Vec<u64>,
     /// What it takes.
+    #[serde(deserialize_with = "at_most::<_, _, KINDS_MAX>")]
     pub(crate) kinds: Vec<Kind>,
+}
+
+/// Reads a list of at most `MAX` entries; the first one beyond that is an error.
+fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(from: D) -> Result<Vec<T>, D::Error> {
+    struct Entries<T, const MAX: usize>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Entries<T, MAX> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {MAX} entries")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<T>, A::Error> {
+            let mut all = Vec::new();
+            while let Some(entry) = entries.next_element()? {
+                if all.len() == MAX {
+                    return Err(A::Error::invalid_length(MAX + 1, &self));
+                }
+                all.push(entry);
+            }
+            Ok(all)
+        }
+    }
+    from.deserialize_seq(Entries::<T, MAX>(PhantomData))
 }
 
 /// That a session goes on.

@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use crate::frame::{Head, Hello, Reply};
-use crate::handshake;
+use crate::handshake::{self, MAGIC, Said, Word};
+use crate::identity::{Challenge, Knock, Proof};
 use crate::link::Link;
 use crate::theater::Theater;
 
@@ -14,20 +15,24 @@ pub use crate::session::fuzz as session;
 /// # Panics
 /// If what is heard is not what is said when it is said again.
 pub fn greeting(bytes: &[u8]) {
-    let right = [&b"playhouse\x01"[..], &(bytes.len() as u32).to_le_bytes(), bytes].concat();
-    for words in [bytes, &right] {
-        if let Ok(Ok(hello)) = handshake::read::<Hello>(words) {
-            let again = postcard::to_extend(&hello, Vec::new()).expect("it was read");
-            assert_eq!(postcard::from_bytes(&again), Ok(hello));
-        }
-        if let Ok(Ok(reply)) = handshake::read::<Reply>(words) {
-            let again = postcard::to_extend(&reply, Vec::new()).expect("it was read");
-            assert_eq!(postcard::from_bytes(&again), Ok(reply));
+    fn word<W: Word + PartialEq + std::fmt::Debug>(words: &[u8]) {
+        let heard = handshake::read::<W>(words).ok().and_then(Result::ok);
+        if let Some(word) = &heard {
+            let again = postcard::to_extend(word, Vec::new()).expect("it was read");
+            assert_eq!(postcard::from_bytes(&again).as_ref(), Ok(word));
         }
         // In pieces, it is the same.
         let (first, second) = words.split_at(words.len() / 2);
-        let pieces = handshake::read::<Hello>(first.chain(second));
-        assert_eq!(pieces.ok().and_then(Result::ok), handshake::read::<Hello>(words).ok().and_then(Result::ok));
+        let pieces = handshake::read::<W>(first.chain(second));
+        assert_eq!(pieces.ok().and_then(Result::ok), heard);
+    }
+    let right = [&MAGIC[..], &(bytes.len() as u32).to_le_bytes(), bytes].concat();
+    for words in [bytes, &right] {
+        word::<Knock>(words);
+        word::<Said<Challenge>>(words);
+        word::<Said<Proof>>(words);
+        word::<Hello>(words);
+        word::<Said<Reply>>(words);
     }
 }
 

@@ -2,32 +2,90 @@
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::Shutdown;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply};
+use crate::identity::{Challenge, Credentials, Knock, Proof};
 use crate::link::Stream;
 use crate::tls::{self, Cipher, Tls};
 use crate::transport::Line;
 
 /// What everything begins with: a name, and the version of the protocol.
-const MAGIC: [u8; 10] = *b"playhouse\x01";
+pub(crate) const MAGIC: [u8; 10] = *b"playhouse\x02";
 /// What TLS begins with: a handshake's record, of a version 3 of SSL.
 const TLS_MAGIC: [u8; 2] = [22, 3];
-/// A greeting has at most so many bytes.
-const GREETING_BYTES_MAX: u32 = 4 * 1024 * 1024;
+/// Most bytes of a greeting: room for [`KINDS_MAX`](crate::frame::KINDS_MAX) kinds with names of about 120 bytes.
+pub(crate) const GREETING_BYTES_MAX: u32 = 1024 * 1024;
+/// Most bytes of a word before the greeting.
+const WORD_BYTES_MAX: u32 = 1024;
+/// Most bytes of a cluster's name, which a word has room for.
+pub(crate) const CLUSTER_BYTES_MAX: usize = 512;
+/// Most characters of the reason of a refusal, of up to four bytes each: a word has room for them.
+const REASON_CHARS_MAX: usize = 240;
 /// So long it may take the other end to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// All of it may take so long, however little comes at a time.
 const OPENING_TIME_MAX: Duration = Duration::from_secs(10);
+/// The time that a caller has for its first byte.
+const FIRST_BYTE_TIME_MAX: Duration = Duration::from_secs(2);
+/// The time that a rejected peer has to read the reason.
+const REASON_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// A word of the opening.
+pub(crate) trait Word: Serialize + DeserializeOwned {
+    /// Most bytes of it, behind the magic bytes and the length.
+    const BYTES_MAX: u32;
+}
+
+impl Word for Knock {
+    const BYTES_MAX: u32 = WORD_BYTES_MAX;
+}
+
+/// A word, or the reason why the other end is refused. A refusal reads the same whatever the word is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Said<W> {
+    Refused(String),
+    Word(W),
+}
+
+impl Word for Said<Challenge> {
+    const BYTES_MAX: u32 = WORD_BYTES_MAX;
+}
+
+impl Word for Said<Proof> {
+    const BYTES_MAX: u32 = WORD_BYTES_MAX;
+}
+
+impl Word for Hello {
+    const BYTES_MAX: u32 = GREETING_BYTES_MAX;
+}
+
+impl Word for Said<Reply> {
+    const BYTES_MAX: u32 = GREETING_BYTES_MAX;
+}
+
+/// A refusal, which the other end hears in place of any word.
+type Refusal = Said<()>;
+
+impl Word for Refusal {
+    const BYTES_MAX: u32 = WORD_BYTES_MAX;
+}
+
+/// A caller that has proved that it belongs to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) incarnation: u64,
+}
 
 /// A connection on which the first words are said.
 pub(crate) struct Opening {
-    wire: Line,
+    wire: Arc<Line>,
     until: Instant,
     cipher: Option<Cipher>,
     address: String,
@@ -36,27 +94,28 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    fn new(wire: Line, address: String) -> Opening {
+    fn new(wire: Arc<Line>, address: String) -> Opening {
         Opening { wire, until: Instant::now() + OPENING_TIME_MAX, cipher: None, address, first: None }
     }
 
     /// Begins with who was called at `address`.
     pub(crate) fn call(wire: Line, address: String, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
-        let mut opening = Opening::new(wire, address);
+        let mut opening = Opening::new(Arc::new(wire), address);
         if let Some(tls) = tls {
             opening.encrypted(|stream| tls.call(stream))?;
         }
         Ok(opening)
     }
 
-    /// Answers who has called.
-    pub(crate) fn answer(wire: Line, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
+    /// Answers a caller, whose first byte has to come soon.
+    pub(crate) fn answer(wire: Arc<Line>, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
         let address = wire.peer();
         let mut opening = Opening::new(wire, address);
-        let Some(tls) = tls else { return Ok(opening) };
         let mut first = [0];
-        let count = opening.patient().read(&mut first).map_err(|error| opening.error(error))?;
+        let soon = Patient { until: Instant::now() + FIRST_BYTE_TIME_MAX, ..opening.patient() }.read(&mut first);
+        let count = soon.map_err(|error| opening.error(error))?;
         opening.first = (count > 0).then_some(first[0]);
+        let Some(tls) = tls else { return Ok(opening) };
         if opening.first.is_some_and(|first| first != TLS_MAGIC[0]) {
             let error = opening.no_tls("this theater speaks TLS only, and the caller did not");
             opening.refuse(&error);
@@ -96,16 +155,21 @@ impl Opening {
         let why = match error {
             // A connection that breaks or is slow may be better next time: nothing is refused then.
             TheaterError::Io { .. } => return,
-            TheaterError::Tls { why, .. } => why.clone(),
+            TheaterError::Tls { why, .. } | TheaterError::NotMember { why, .. } => why.clone(),
             error => error.to_string(),
         };
-        let _ = say(self, &Reply::Refused(why));
+        self.say_refused(&why);
+    }
+
+    fn say_refused(&mut self, why: &str) {
+        let _ = say(self, &Refusal::Refused(why.chars().take(REASON_CHARS_MAX).collect()));
         self.let_go();
     }
 
     /// Waits until the other end has heard what was said last. If the connection were closed while something on it is not
     /// read, the system would throw that away.
-    fn let_go(&self) {
+    fn let_go(&mut self) {
+        self.until = self.until.min(Instant::now() + REASON_TIME_MAX);
         let _ = self.wire.shutdown(Shutdown::Write);
         while let Ok(1..) = self.patient().read(&mut [0; 4096]) {}
     }
@@ -128,6 +192,25 @@ impl Opening {
         TheaterError::Protocol { address: self.address.clone(), found: found.into() }
     }
 
+    /// What ties the proofs to this connection: a value of the TLS session.
+    fn binding(&self) -> Result<Vec<u8>, TheaterError> {
+        let binding = self.cipher.as_ref().map(Cipher::binding).transpose().map_err(|error| self.error(error))?;
+        Ok(binding.map(Vec::from).unwrap_or_default())
+    }
+
+    /// The digest of the certificate that the other end has shown.
+    pub(crate) fn certificate(&self) -> Option<[u8; 32]> {
+        self.cipher.as_ref().and_then(Cipher::certificate)
+    }
+
+    fn not_member(&self, why: &str) -> TheaterError {
+        let why = match why {
+            why if why.contains("cookie") => format!("{why}: {}", crate::cookie::ADVICE),
+            why => why.to_owned(),
+        };
+        TheaterError::NotMember { address: self.address.clone(), why }
+    }
+
     fn no_tls(&self, found: &str) -> TheaterError {
         let why = format!("{found}: give both certificates of one CA, with `tls(..)`");
         TheaterError::Tls { address: self.address.clone(), why }
@@ -137,7 +220,10 @@ impl Opening {
 impl Read for Opening {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &self.cipher {
-            None => self.patient().read(room),
+            None => {
+                let first = self.first.take();
+                Patient { first, ..self.patient() }.read(room)
+            }
             Some(cipher) => cipher.read(self.patient(), room),
         }
     }
@@ -194,17 +280,25 @@ impl Write for Patient<'_> {
     }
 }
 
-fn say(opening: &mut Opening, words: &impl Serialize) -> Result<(), TheaterError> {
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend([0; 4]);
-    let bytes = postcard::to_extend(words, bytes).map_err(|error| opening.wrong(error.to_string()))?;
-    let mut bytes = bytes;
-    let length = (bytes.len() - MAGIC.len() - 4) as u32;
-    bytes[MAGIC.len()..][..4].copy_from_slice(&length.to_le_bytes());
+fn say(opening: &mut Opening, word: &impl Word) -> Result<(), TheaterError> {
+    let bytes = written(word).map_err(|error| opening.wrong(error))?;
     opening.write_all(&bytes).map_err(|error| opening.error(error))
 }
 
-fn hear<T: DeserializeOwned>(opening: &mut Opening) -> Result<T, TheaterError> {
+/// The bytes of a word, with the magic bytes and its length.
+fn written<W: Word>(word: &W) -> Result<Vec<u8>, String> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend([0; 4]);
+    let mut bytes = postcard::to_extend(word, bytes).map_err(|error| error.to_string())?;
+    let length = bytes.len() - MAGIC.len() - 4;
+    if length > W::BYTES_MAX as usize {
+        return Err(format!("this theater would say {length} bytes where {} are allowed", W::BYTES_MAX));
+    }
+    bytes[MAGIC.len()..][..4].copy_from_slice(&(length as u32).to_le_bytes());
+    Ok(bytes)
+}
+
+fn hear<W: Word>(opening: &mut Opening) -> Result<W, TheaterError> {
     let mut magic = [0; MAGIC.len()];
     opening.read_exact(&mut magic).map_err(|error| opening.error(error))?;
     if opening.cipher.is_none() && magic.starts_with(&TLS_MAGIC) {
@@ -215,7 +309,7 @@ fn hear<T: DeserializeOwned>(opening: &mut Opening) -> Result<T, TheaterError> {
 }
 
 /// Reads what [`say`] wrote, or says what is wrong with it.
-pub(crate) fn read<T: DeserializeOwned>(mut from: impl Read) -> io::Result<Result<T, String>> {
+pub(crate) fn read<W: Word>(mut from: impl Read) -> io::Result<Result<W, String>> {
     let mut magic = [0; MAGIC.len()];
     from.read_exact(&mut magic)?;
     if magic != MAGIC {
@@ -229,8 +323,8 @@ pub(crate) fn read<T: DeserializeOwned>(mut from: impl Read) -> io::Result<Resul
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length);
-    if length > GREETING_BYTES_MAX {
-        return Ok(Err(format!("a greeting of {length} bytes, and {GREETING_BYTES_MAX} are allowed")));
+    if length > W::BYTES_MAX {
+        return Ok(Err(format!("a greeting of {length} bytes, and {} are allowed", W::BYTES_MAX)));
     }
     // As it comes: the length alone makes nobody allocate.
     let mut bytes = Vec::new();
@@ -238,20 +332,91 @@ pub(crate) fn read<T: DeserializeOwned>(mut from: impl Read) -> io::Result<Resul
     Ok(postcard::from_bytes(&bytes).map_err(|error| format!("a greeting that cannot be read: {error}")))
 }
 
-/// The side that called: says who it is and hears the answer.
-pub(crate) fn call(opening: &mut Opening, hello: &Hello) -> Result<Reply, TheaterError> {
-    say(opening, hello)?;
-    hear(opening)
+/// Hears a word that the other end may refuse to say.
+fn hear_said<W>(opening: &mut Opening) -> Result<W, TheaterError>
+where
+    Said<W>: Word,
+{
+    match hear(opening)? {
+        Said::Word(word) => Ok(word),
+        Said::Refused(why) => Err(TheaterError::Refused { address: opening.address.clone(), why }),
+    }
 }
 
-/// The side that was called: hears who it is ...
-pub(crate) fn hear_hello(opening: &mut Opening) -> Result<Hello, TheaterError> {
-    hear(opening)
+/// The side that called: both ends prove that they are members. Returns the other end's incarnation.
+pub(crate) fn prove(opening: &mut Opening, credentials: &Credentials, cluster: &str) -> Result<Member, TheaterError> {
+    let knock = credentials.knock();
+    say(opening, &knock)?;
+    let challenge: Challenge = hear_said(opening)?;
+    let binding = opening.binding()?;
+    match credentials.answer(&knock, &challenge, &binding, cluster) {
+        Ok((proof, incarnation)) => {
+            say(opening, &Said::Word(proof))?;
+            Ok(Member { incarnation })
+        }
+        Err(why) => {
+            let error = opening.not_member(why);
+            opening.say_refused(why);
+            Err(error)
+        }
+    }
+}
+
+/// The side that called: says what it takes and hears the answer of that `member`.
+pub(crate) fn call(opening: &mut Opening, hello: &Hello, member: Member) -> Result<Reply, TheaterError> {
+    say(opening, hello)?;
+    let reply = hear_said(opening)?;
+    match &reply {
+        Reply::Hello(theirs) if theirs.incarnation != member.incarnation => {
+            Err(opening.wrong("it greets as another incarnation than the one it has proved to be"))
+        }
+        _ => Ok(reply),
+    }
+}
+
+/// The side that was called: hears a caller prove that it is a member, and calls `step` where it has gone on. The caller is refused
+/// before its greeting is read.
+pub(crate) fn check(
+    opening: &mut Opening,
+    credentials: &Credentials,
+    cluster: &str,
+    mut step: impl FnMut(),
+) -> Result<Member, TheaterError> {
+    let knock: Knock = hear(opening)?;
+    step();
+    let binding = opening.binding()?;
+    let (challenge, exchange) = credentials.challenge(&knock, &binding);
+    say(opening, &Said::Word(challenge))?;
+    let proof: Proof = hear(opening).and_then(|said| match said {
+        Said::Word(proof) => Ok(proof),
+        // Its words may be anybody's: the two things that a caller can have found are said in this theater's.
+        Said::Refused(_) => Err(opening.not_member("the caller refuses this theater's cookie or signature")),
+    })?;
+    let incarnation = exchange.check_caller(&proof).map_err(|why| opening.not_member(why))?;
+    step();
+    if proof.cluster != cluster {
+        return Err(opening.not_member(&other_cluster(cluster, &proof.cluster)));
+    }
+    Ok(Member { incarnation })
+}
+
+/// The reason why a theater of `cluster` refuses a caller of another one.
+pub(crate) fn other_cluster(cluster: &str, theirs: &str) -> String {
+    format!("it belongs to the cluster {cluster:?}, and the caller to {theirs:?}")
+}
+
+/// The side that was called: hears what that `member` takes ...
+pub(crate) fn hear_hello(opening: &mut Opening, member: Member) -> Result<Hello, TheaterError> {
+    let hello: Hello = hear(opening)?;
+    if hello.incarnation != member.incarnation {
+        return Err(opening.not_member("it greets as another incarnation than the one it has proved to be"));
+    }
+    Ok(hello)
 }
 
 /// ... and answers.
-pub(crate) fn reply(opening: &mut Opening, reply: &Reply) -> Result<(), TheaterError> {
-    say(opening, reply)
+pub(crate) fn reply(opening: &mut Opening, reply: Reply) -> Result<(), TheaterError> {
+    say(opening, &Said::Word(reply))
 }
 
 #[cfg(test)]
@@ -263,8 +428,11 @@ mod tests {
     fn who_says_little_at_a_time_is_not_listened_to_for_ever() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut opening = Opening::answer(Line::new(Box::new(listener.accept().unwrap().0)).unwrap(), None).unwrap();
-        caller.write_all(b"more").unwrap();
+        let mut opening = {
+            caller.write_all(b"more").unwrap();
+            let line = Line::new(Box::new(listener.accept().unwrap().0)).unwrap();
+            Opening::answer(Arc::new(line), None).unwrap()
+        };
         let mut word = [0];
         opening.read_exact(&mut word).unwrap();
         opening.until = Instant::now();

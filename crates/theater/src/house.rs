@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,9 +21,11 @@ use playhouse_actor::wire::Agency;
 use crate::balance::Meter;
 use crate::cycles::Cycles;
 use crate::directory::{Directory, Identity};
+use crate::door::Callers;
 use crate::error::TheaterError;
-use crate::frame::{Hello, Reply, Resume};
+use crate::frame::{Hello, Reply, Resume, THEATERS_MAX};
 use crate::handshake::{self, Opening, PATIENCE};
+use crate::identity::{Credentials, Word32};
 use crate::link::{Link, Stream};
 use crate::moves::Office;
 use crate::poller::Poller;
@@ -42,6 +44,13 @@ const UNHEARD_MAX: Duration = Duration::from_secs(1);
 const SILENT_TICKS_MAX: u32 = 100;
 /// Ticks after which something is said if there is nothing to say: 1 s.
 const MUTE_TICKS_MAX: u32 = 20;
+
+/// Times that a theater is called again which hangs up before it has answered.
+const HANG_UPS_MAX: u32 = 8;
+/// Most connections of one session: far more than there is time for, so that counting on cannot overflow.
+const CONNECTIONS_MAX: u64 = u64::MAX / 2;
+/// The reason why a theater is refused that has changed its certificate, which no theater does while it lives.
+const OTHER_CERTIFICATE: &str = "it shows another certificate than the one that its link was made with";
 
 /// What was asked for.
 #[derive(Debug)]
@@ -76,7 +85,9 @@ pub(crate) struct House {
     links: Mutex<Links>,
     /// Something about the links has changed.
     changed: Arc<Condvar>,
-    pub(crate) callers: AtomicUsize,
+    pub(crate) callers: Callers,
+    /// None in simulation, where nothing is claimed.
+    pub(crate) credentials: Option<Credentials>,
     /// Has who waits for callers look up; none, where nobody does.
     bell: Option<Waker>,
     pub(crate) turns: AtomicU64,
@@ -124,11 +135,31 @@ impl From<SocketAddr> for Callee {
 
 impl Links {
     /// The link with this theater. (A link with one that is no more may not be given up yet.)
+    ///
+    /// Where only the address is given, it is one that this theater has called: where a caller says that it listens is its claim.
     pub(crate) fn at(&self, Callee { address, theater }: Callee) -> Option<&Arc<Link>> {
-        let alias = self.aliases.get(&address).and_then(|theater| self.by_incarnation.get(theater));
-        let known = || self.by_incarnation.values().find(|known| known.link.address == Some(address));
-        let link = alias.or_else(known).map(|known| &known.link).filter(|link| !link.is_lost())?;
-        theater.is_none_or(|theater| theater == link.incarnation).then_some(link)
+        let found = |theater: &u64| self.by_incarnation.get(theater);
+        let alias = || self.aliases.get(&address).and_then(found);
+        let called = || self.by_incarnation.values().find(|known| known.called_at == Some(address));
+        let known = match theater {
+            Some(theater) => found(&theater),
+            None => alias().or_else(called),
+        };
+        known.map(|known| &known.link).filter(|link| !link.is_lost())
+    }
+
+    /// Makes room for one more link. The table is full only where callers make links that they do not use: the oldest of them,
+    /// in which nothing was heard, is returned, and is to be given up.
+    fn make_room(&mut self) -> Result<Option<Arc<Link>>, String> {
+        if self.by_incarnation.len() < THEATERS_MAX {
+            return Ok(None);
+        }
+        let unused = self.by_incarnation.values().filter(|known| known.called_at.is_none() && !known.link.has_heard());
+        let oldest = unused.min_by_key(|known| known.link.number()).map(|known| known.link.incarnation);
+        let oldest = oldest.and_then(|theater| self.by_incarnation.remove(&theater));
+        oldest
+            .map(|known| Some(known.link))
+            .ok_or_else(|| format!("it has links with {THEATERS_MAX} theaters, and takes no more"))
     }
 }
 
@@ -136,6 +167,10 @@ struct Known {
     link: Arc<Link>,
     /// This end called first, and calls again.
     called: bool,
+    /// Where this end has called it first.
+    called_at: Option<SocketAddr>,
+    /// The digest of the certificate that the other end has shown: the same one on each connection.
+    certificate: Option<Word32>,
     /// The number of the last connection.
     connection: u64,
     /// For how long there has been no connection, as far as was looked.
@@ -150,7 +185,7 @@ impl House {
         listens: Option<SocketAddr>,
         settings: Settings,
         (poller, bell): (Arc<Poller>, Option<Waker>),
-        (identity, outside): (Identity, Option<Arc<Outside>>),
+        (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<Outside>>),
     ) -> Arc<House> {
         let incarnation = identity.incarnation;
         let directory = Arc::new(Directory::new(system.core(), identity));
@@ -164,7 +199,8 @@ impl House {
             directory,
             links: Mutex::new(Links { is_open: bell.is_some(), ..Links::default() }),
             changed: Arc::default(),
-            callers: AtomicUsize::new(0),
+            callers: Callers::default(),
+            credentials,
             bell,
             turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
@@ -268,15 +304,28 @@ impl House {
         }
     }
 
-    fn new_link(&self, links: &mut Links, hello: &Hello, called: Option<SocketAddr>) -> Arc<Link> {
+    fn new_link(
+        &self,
+        links: &mut Links,
+        hello: &Hello,
+        called: Option<SocketAddr>,
+        certificate: Option<Word32>,
+    ) -> Arc<Link> {
         let number = links.next_number;
         links.next_number += 1;
         let peer = (hello.incarnation, called.or(hello.listens));
         let bell = Arc::clone(&self.changed);
         let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, (self.settings.window, bell));
         self.directory.add_link(hello.incarnation, &link);
-        let known =
-            Known { link: Arc::clone(&link), called: called.is_some(), connection: 1, down: None, calls_again: false };
+        let known = Known {
+            link: Arc::clone(&link),
+            called: called.is_some(),
+            called_at: called,
+            certificate,
+            connection: 1,
+            down: None,
+            calls_again: false,
+        };
         links.by_incarnation.insert(hello.incarnation, known);
         link
     }
@@ -299,6 +348,7 @@ impl House {
             return link.expect("somebody hears the caller, or it gives up");
         }
         let deadline = self.now() + 2 * PATIENCE;
+        let mut hung_up = 0;
         let mut links = self.links();
         loop {
             if let Some(link) = links.at(callee) {
@@ -319,6 +369,11 @@ impl House {
                 // It calls us, or has an older link to forget first.
                 Ok(None) if self.now() < deadline => links = self.wait(links),
                 Ok(None) => return Err(only_busy(address)),
+                // It may have had no place left.
+                Err(error) if error.is_hang_up() && hung_up < HANG_UPS_MAX => {
+                    hung_up += 1;
+                    links = self.wait(links);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -330,7 +385,9 @@ impl House {
         let wire =
             guarded(|| self.settings.transport.connect(address, PATIENCE)).and_then(Line::new).map_err(io_error)?;
         let mut opening = Opening::call(wire, address.to_string(), self.settings.secrecy.tls())?;
-        let reply = handshake::call(&mut opening, hello)?;
+        let credentials = self.credentials.as_ref().expect("it is not simulated");
+        let member = handshake::prove(&mut opening, credentials, &self.settings.cluster)?;
+        let reply = handshake::call(&mut opening, hello, member)?;
         let line = opening.into_parts().map_err(io_error)?;
         Ok((reply, line))
     }
@@ -347,10 +404,14 @@ impl House {
             (Reply::Busy, _) => return Ok(None),
             (Reply::Refused(why), _) => return Err(TheaterError::Refused { address: address.to_string(), why }),
         };
-        let link = {
+        let certificate = cipher.as_ref().and_then(Cipher::certificate);
+        let (link, given_up) = {
             let mut links = self.links();
             let known = links.by_incarnation.get_mut(&hello.incarnation);
             if let Some(known) = known.filter(|known| !known.link.is_lost()) {
+                if known.certificate != certificate {
+                    return Err(TheaterError::Tls { address: address.to_string(), why: OTHER_CERTIFICATE.to_owned() });
+                }
                 // It was called under another address, or has called meanwhile.
                 let link = Arc::clone(&known.link);
                 // If that call did not come through, the other end holds itself for the one that was called, too: then nobody
@@ -362,8 +423,11 @@ impl House {
             if self.directory.is_forgetting(hello.incarnation) {
                 return Ok(None);
             }
-            self.new_link(&mut links, &hello, Some(address))
+            let full = |why| TheaterError::Refused { address: address.to_string(), why };
+            let given_up = links.make_room().map_err(full)?;
+            (self.new_link(&mut links, &hello, Some(address), certificate), given_up)
         };
+        given_up.inspect(|link| link.lose());
         link.prepare(1);
         self.poller.add(&link, stream, cipher, 1, 0).map_err(io_error)?;
         Ok(Some(link))
@@ -403,7 +467,10 @@ impl House {
         // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
         let mut reached = false;
         match exchanged {
-            Ok((Reply::Hello(Hello { resumes: Some(theirs), .. }), (stream, cipher))) => {
+            Ok((Reply::Hello(Hello { incarnation, resumes: Some(theirs), .. }), (stream, cipher)))
+                if incarnation == link.incarnation
+                    && self.has_shown(incarnation, cipher.as_ref().and_then(Cipher::certificate)) =>
+            {
                 reached = true;
                 // If it failed ...
                 let _ = self.poller.add(link, stream, cipher, connection, theirs.received);
@@ -423,14 +490,21 @@ impl House {
 
     // -- being called -------------------------------------------------------------------------------------------------
 
-    /// What is answered to a caller; and the link, the number of its connection, and what the other end has received.
-    pub(crate) fn receive_hello(&self, hello: &Hello) -> (Reply, Option<(Arc<Link>, u64, u64)>) {
+    /// Whether the theater has shown this certificate, or none, when its link was made.
+    fn has_shown(&self, theater: u64, certificate: Option<Word32>) -> bool {
+        self.links().by_incarnation.get(&theater).is_some_and(|known| known.certificate == certificate)
+    }
+
+    /// What is answered to a caller, which has proved its incarnation and shown this certificate; and the link, the number of its
+    /// connection, and what the other end has received.
+    pub(crate) fn receive_hello(
+        &self,
+        hello: &Hello,
+        certificate: Option<Word32>,
+    ) -> (Reply, Option<(Arc<Link>, u64, u64)>) {
         let refused = |why: String| (Reply::Refused(why), None);
         if hello.cluster != self.settings.cluster {
-            return refused(format!(
-                "it belongs to the cluster {:?}, and the caller to {:?}",
-                self.settings.cluster, hello.cluster
-            ));
+            return refused(handshake::other_cluster(&self.settings.cluster, &hello.cluster));
         }
         if hello.incarnation == self.incarnation {
             return refused("it was called by itself".to_owned());
@@ -439,7 +513,14 @@ impl House {
             return refused("it is closing".to_owned());
         }
         let mut links = self.links();
+        let known = links.by_incarnation.get(&hello.incarnation).filter(|known| !known.link.is_lost());
+        if known.is_some_and(|known| known.certificate != certificate) {
+            return refused(OTHER_CERTIFICATE.to_owned());
+        }
         match hello.resumes {
+            Some(resumes) if resumes.connection > CONNECTIONS_MAX => {
+                refused(format!("connection {} of a session, and {CONNECTIONS_MAX} are allowed", resumes.connection))
+            }
             Some(resumes) if resumes.incarnation != self.incarnation => refused("it has been started anew".to_owned()),
             Some(resumes) => match links.by_incarnation.get_mut(&hello.incarnation) {
                 Some(known) if !known.link.is_lost() && resumes.connection > known.connection => {
@@ -489,8 +570,14 @@ impl House {
                 if self.directory.is_forgetting(hello.incarnation) {
                     return (Reply::Busy, None);
                 }
-                let link = self.new_link(&mut links, hello, None);
+                let given_up = match links.make_room() {
+                    Ok(given_up) => given_up,
+                    Err(why) => return refused(why),
+                };
+                let link = self.new_link(&mut links, hello, None, certificate);
                 link.prepare(1);
+                drop(links);
+                given_up.inspect(|link| link.lose());
                 (Reply::Hello(self.hello(None)), Some((link, 1, 0)))
             }
         }

@@ -12,6 +12,7 @@
 mod answer;
 mod background;
 mod balance;
+mod cookie;
 mod cycles;
 mod directory;
 mod distant;
@@ -23,6 +24,9 @@ pub mod fuzz;
 mod groups;
 mod handshake;
 mod house;
+mod identity;
+#[cfg(test)]
+mod impostors;
 mod inspector;
 mod journey;
 mod link;
@@ -44,6 +48,7 @@ pub mod transport;
 
 pub use answer::{Find, Migration};
 pub use balance::{Balance, Balancing};
+pub use cookie::{COOKIE_FILE, Cookie};
 pub use error::{FindError, TheaterError};
 pub use inspector::{ActorLine, INSPECTOR, Inspect, Inspector, LinkLine, MessageLine, Snapshot, StageLine, WorkerLine};
 pub use name_server::{CountNames, GetName, NameAsk, NameError, NameServer, Names, PutName, RemoveName, UpdateName};

@@ -8,8 +8,12 @@ use playhouse_actor::ActorId;
 use playhouse_actor::wire::{self, Codec, Controls, Handles, Moves, Spawns, WireError};
 use rustc_hash::FxHashMap;
 
-use crate::error::FindError;
-use crate::frame::Kind;
+use crate::error::{FindError, TheaterError};
+use crate::frame::{KINDS_MAX, Kind, THEATERS_MAX};
+use crate::handshake::GREETING_BYTES_MAX;
+
+/// Most bytes of all kinds as they are written: a greeting also has two lists of theaters, and some addresses and names.
+const KINDS_BYTES_MAX: usize = GREETING_BYTES_MAX as usize - 2 * 10 * THEATERS_MAX - 4 * 1024;
 
 /// What this theater takes, and who is published here.
 pub(crate) struct Registry {
@@ -28,8 +32,11 @@ struct Published {
 }
 
 impl Registry {
-    /// All that is in the binary. On an error: names that two of it share.
-    pub(crate) fn new() -> Result<Registry, Vec<String>> {
+    /// All that is in the binary.
+    ///
+    /// # Errors
+    /// Two of it share a name, or there is more than other theaters read.
+    pub(crate) fn new() -> Result<Registry, TheaterError> {
         let messages: Vec<_> = wire::handles().collect();
         let spawns: Vec<_> = wire::spawns().collect();
         let takes = messages.iter().map(|entry| Kind {
@@ -43,6 +50,12 @@ impl Registry {
             schema: (entry.schema)(),
         });
         let kinds: Vec<Kind> = takes.chain(starts).collect();
+        let bytes = postcard::to_extend(&kinds, Vec::new()).map_or(usize::MAX, |bytes| bytes.len());
+        if kinds.len() > KINDS_MAX || bytes > KINDS_BYTES_MAX {
+            let found = format!("{} kinds of messages and actors with names of {bytes} bytes", kinds.len());
+            let why = format!("{found}, and other theaters read at most {KINDS_MAX} with {KINDS_BYTES_MAX} bytes");
+            return Err(TheaterError::System(why));
+        }
         let mut seen = HashSet::new();
         let twice = kinds.iter().filter(|kind| !seen.insert((&kind.actor, &kind.message)));
         let twice: Vec<String> = twice
@@ -52,7 +65,7 @@ impl Registry {
             })
             .collect();
         if !twice.is_empty() {
-            return Err(twice);
+            return Err(TheaterError::Names(twice));
         }
         let of_messages = messages.iter().map(|entry| ((entry.resident)(), entry.controls));
         let of_spawns = spawns.iter().map(|entry| ((entry.resident)(), entry.controls));
@@ -130,16 +143,13 @@ impl Registry {
         let numbers: HashMap<(&str, Option<&str>), u32> =
             kinds.iter().zip(0..).map(|(kind, number)| ((&*kind.actor, kind.message.as_deref()), number)).collect();
         let number = |actor: &'static str, message| numbers.get(&(actor, message)).copied();
-        let mut table = Table {
-            messages: FxHashMap::default(),
-            spawns: FxHashMap::default(),
-            names: vec![("?", "?"); kinds.len()],
-        };
+        let mut table =
+            Table { messages: FxHashMap::default(), spawns: FxHashMap::default(), names: FxHashMap::default() };
         let (messages, spawns) = self.kinds.split_at(self.messages.len());
         for (entry, ours) in self.messages.iter().zip(messages) {
             let names = ((entry.actor_name)(), (entry.message_name)());
             let kind = number(names.0, Some(names.1)).map(|number| {
-                table.names[number as usize] = names;
+                table.names.insert(number, names);
                 (number, codec(&kinds[number as usize], ours))
             });
             table.messages.insert(((entry.actor)(), (entry.message)()), kind);
@@ -157,7 +167,7 @@ pub(crate) struct Table {
     messages: FxHashMap<(TypeId, TypeId), Option<(u32, Codec)>>,
     spawns: FxHashMap<TypeId, Option<(u32, Codec)>>,
     /// Actor and message of the other one's numbers, as far as they are known here.
-    names: Vec<(&'static str, &'static str)>,
+    names: FxHashMap<u32, (&'static str, &'static str)>,
 }
 
 impl Table {
@@ -182,6 +192,6 @@ impl Table {
     }
 
     pub(crate) fn names(&self, kind: u32) -> (&'static str, &'static str) {
-        self.names.get(kind as usize).copied().unwrap_or(("?", "?"))
+        self.names.get(&kind).copied().unwrap_or(("?", "?"))
     }
 }

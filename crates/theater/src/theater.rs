@@ -17,10 +17,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::answer::{Answer, Find, Migration};
+use crate::cookie::Cookie;
 use crate::directory::Identity;
 use crate::door::Door;
 use crate::error::{FindError, TheaterError};
+use crate::handshake::CLUSTER_BYTES_MAX;
 use crate::house::{House, OnStranger, Settings};
+use crate::identity::Credentials;
 use crate::inspector::Inspector;
 use crate::link::{Link, WINDOW_BYTES};
 use crate::poller::Poller;
@@ -51,6 +54,7 @@ impl fmt::Debug for Theater {
 pub struct TheaterBuilder {
     system: SystemBuilder,
     listen: Option<String>,
+    cookie: Option<Cookie>,
     settings: Settings,
     inspected: bool,
 }
@@ -62,9 +66,21 @@ impl TheaterBuilder {
         self
     }
 
-    /// Only theaters with the same name talk to each other. Default: empty.
+    /// Only theaters with the same name talk to each other. At most 512 bytes. Default: empty.
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
         self.settings.cluster = name.into();
+        self
+    }
+
+    /// The secret that theaters of this cluster recognise each other by. They need the same one, or all none.
+    ///
+    /// Default: the cookie in the file that the environment variable [`COOKIE_FILE`](crate::COOKIE_FILE) names. Where it names
+    /// none, and links do not leave the machine, it is the cookie of the user: the first theater makes the file `.playhouse.cookie`
+    /// in the home directory (or, where there is none, in `XDG_RUNTIME_DIR`), and theaters of other users are rejected. With
+    /// [certificates](Self::tls) or [`plaintext`](Self::plaintext) the default is none. A [`Simulation`](crate::Simulation) needs
+    /// none.
+    pub fn cookie(mut self, cookie: Cookie) -> Self {
+        self.cookie = Some(cookie);
         self
     }
 
@@ -91,8 +107,9 @@ impl TheaterBuilder {
         self
     }
 
-    /// Calls `hook` when somebody has called who is no theater or shows no good certificate, with what is wrong. By a thread
-    /// of the caller's own, which may block. Default: nothing is said.
+    /// Calls `hook` when a caller was rejected, with the reason: it is no theater, belongs to another cluster, or shows no good
+    /// cookie or certificate. The hook runs on a thread of that caller's own and may block. While 32 calls of the hook run, further
+    /// callers are rejected without one. Default: no hook.
     pub fn on_stranger(mut self, hook: impl Fn(&TheaterError) + Send + Sync + 'static) -> Self {
         self.settings.on_stranger = Some(OnStranger(Box::new(hook)));
         self
@@ -131,8 +148,21 @@ impl TheaterBuilder {
     ///
     /// # Errors
     /// The system cannot be started (or is a simulated one: see [`Simulation`](crate::Simulation)), the address cannot be
-    /// listened on, or two actors or messages of this program are called alike on the wire.
+    /// listened on, the [cookie](Self::cookie) cannot be read or made, or two actors or messages of this program are called alike
+    /// on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
+        if self.settings.cluster.len() > CLUSTER_BYTES_MAX {
+            let bytes = self.settings.cluster.len();
+            let why = format!("the cluster's name has {bytes} bytes, and {CLUSTER_BYTES_MAX} are allowed");
+            return Err(TheaterError::System(why));
+        }
+        let cookie = match self.cookie {
+            Some(cookie) => Some(cookie),
+            None => match Cookie::of_environment()? {
+                None if self.settings.secrecy.is_local() => Some(Cookie::of_user()?),
+                cookie => cookie,
+            },
+        };
         let listener = self.listen.as_deref().map(|address| listen(address, &self.settings)).transpose()?;
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
         let unknown = |error: io::Error| TheaterError::Io {
@@ -141,7 +171,7 @@ impl TheaterBuilder {
         };
         let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
         let (door, bell) = listener.map(Door::new).transpose().map_err(io_error)?.unzip();
-        let registry = Registry::new().map_err(TheaterError::Names)?;
+        let registry = Registry::new()?;
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
         if system.core().config().simulated.is_some() {
@@ -150,7 +180,8 @@ impl TheaterBuilder {
             return Err(TheaterError::System(why.to_owned()));
         }
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
-        let inside = (Identity::random(), None);
+        let credentials = Credentials::new(cookie);
+        let inside = (Identity::new(credentials.incarnation), Some(credentials), None);
         let house = House::new(registry, system, listens, self.settings, (poller, bell), inside);
         if self.inspected {
             Inspector::start_in(&house)?;
@@ -176,7 +207,7 @@ impl TheaterBuilder {
             world.bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
         });
         let listens = listens.transpose()?;
-        let registry = Registry::new().map_err(TheaterError::Names)?;
+        let registry = Registry::new()?;
         let (seed, incarnation, key) =
             world.choose(|choices| (choices.next(), choices.next(), [choices.next(), choices.next()]));
         let system = self.system.simulated(seed).links(LINKS).start();
@@ -190,7 +221,7 @@ impl TheaterBuilder {
             part.copy_from_slice(&word.to_le_bytes());
         }
         let identity = Identity { incarnation, seal: Seal::new(bytes), simulated: true };
-        let inside = (identity, Some(Arc::clone(&outside)));
+        let inside = (identity, None, Some(Arc::clone(&outside)));
         let house = House::new(registry, system, listens, self.settings, (poller, None), inside);
         if self.inspected {
             Inspector::start_in(&house)?;
@@ -313,6 +344,7 @@ impl Theater {
         TheaterBuilder {
             system: System::builder(),
             listen: None,
+            cookie: None,
             inspected: false,
             settings: Settings {
                 cluster: String::new(),

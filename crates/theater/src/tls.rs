@@ -155,7 +155,12 @@ pub(crate) enum Secrecy {
 
 impl Secrecy {
     pub(crate) fn allows(&self, address: SocketAddr) -> bool {
-        !matches!(self, Secrecy::Loopback) || address.ip().is_loopback()
+        !self.is_local() || address.ip().is_loopback()
+    }
+
+    /// Whether links stay on this machine, where nothing else was asked for.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self, Secrecy::Loopback)
     }
 
     pub(crate) fn tls(&self) -> Option<&Tls> {
@@ -202,6 +207,19 @@ impl Cipher {
         let shown = inside.tls.peer_certificates().and_then(<[_]>::first);
         let check = |shown| verify_server_name(&ParsedCertificate::try_from(shown)?, &member());
         shown.map_or(Err(rustls::Error::NoCertificatesPresented), check).map_err(io::Error::other)
+    }
+
+    /// A value that both ends of this TLS session know and nobody else does (RFC 5705).
+    pub(crate) fn binding(&self) -> io::Result<[u8; 32]> {
+        let exported = self.lock().tls.export_keying_material([0; 32], b"EXPORTER-playhouse-opening", None);
+        exported.map_err(io::Error::other)
+    }
+
+    /// The SHA-256 of the certificate that the other end has shown.
+    pub(crate) fn certificate(&self) -> Option<[u8; 32]> {
+        let inside = self.lock();
+        let shown = inside.tls.peer_certificates()?.first()?;
+        ring::digest::digest(&ring::digest::SHA256, shown).as_ref().try_into().ok()
     }
 
     /// Reads into `room` what has come. As little as one byte says nothing about whether there is more.

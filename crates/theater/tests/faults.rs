@@ -162,7 +162,7 @@ fn strangers_are_refused_with_a_reason() {
     web.join().unwrap();
     // And those who talk nonsense harm nobody.
     use std::io::Write;
-    for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"playhouse\x01\xff\xff\xff\xff", b"playhouse\x02", b""] {
+    for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"playhouse\x02\xff\xff\xff\xff", b"playhouse\x01", b""] {
         std::net::TcpStream::connect(&address).unwrap().write_all(nonsense).unwrap();
     }
     let friend = theater();

@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::simulated::End;
@@ -10,7 +11,7 @@ use crate::transport::Line;
 
 /// What bytes go over.
 pub(crate) enum Stream {
-    Wire(Line),
+    Wire(Arc<Line>),
     Simulated(End),
 }
 

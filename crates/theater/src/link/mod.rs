@@ -439,6 +439,11 @@ impl Link {
         lock(&self.out).connection.clone()
     }
 
+    /// Links that were made later have higher ones.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(self) fn received(&self) -> u64 {
         self.received.load(Ordering::Acquire)
     }

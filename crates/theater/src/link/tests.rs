@@ -332,10 +332,10 @@ fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
     let [there, here] = [&back, &peer].map(|peer| peer.link.house().unwrap());
     let hello = here.hello(None);
     back.link.lost.store(true, Ordering::Release);
-    assert_eq!(there.receive_hello(&hello).0, Reply::Busy);
+    assert_eq!(there.receive_hello(&hello, None).0, Reply::Busy);
     back.link.lost.store(false, Ordering::Release);
     back.link.lose();
-    assert!(matches!(there.receive_hello(&hello).0, Reply::Hello(_)));
+    assert!(matches!(there.receive_hello(&hello, None).0, Reply::Hello(_)));
 }
 
 #[test]

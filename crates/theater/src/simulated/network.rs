@@ -125,7 +125,7 @@ impl World {
             return fail(heard, Duration::from_nanos(ns as u64), ErrorKind::TimedOut);
         }
         let tenant = Arc::clone(&self.tenants()[number]);
-        let (reply, go_on) = tenant.house.receive_hello(hello);
+        let (reply, go_on) = tenant.house.receive_hello(hello, None);
         self.note(&[caller as u64, number as u64, u64::from(go_on.is_some())], &[]);
         let breaks = lock(&self.net).faults_every.is_some() && self.choose(|choices| choices.one_in(8));
         if breaks {

@@ -1,0 +1,234 @@
+//! Cookies: the secret that the local processes of one user share.
+//!
+//! # Which cookie a theater has
+//!
+//! 1. The one given to [`TheaterBuilder::cookie`](crate::TheaterBuilder::cookie).
+//! 2. The one in the file that the environment variable [`COOKIE_FILE`] names.
+//! 3. On the loopback: the one in `.playhouse.cookie` in the user's home directory, or in the runtime directory where there is
+//!    no home directory. The first theater of a user makes that file.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::error::TheaterError;
+
+/// The environment variable with the path of the cookie's file.
+pub const COOKIE_FILE: &str = "PLAYHOUSE_COOKIE_FILE";
+/// What to do where two cookies differ.
+pub(crate) const ADVICE: &str = "both need the same cookie: processes of one user share the file .playhouse.cookie in the home directory, \
+                                 and others the one that PLAYHOUSE_COOKIE_FILE or `cookie(..)` names";
+/// The file's name, in the home or the runtime directory.
+const NAME: &str = ".playhouse.cookie";
+/// Bytes of a cookie, at least and at most.
+const BYTES: std::ops::RangeInclusive<usize> = 16..=1024;
+/// Random bytes of a new cookie: as many as HMAC-SHA-256 makes use of.
+const NEW_BYTES: usize = 32;
+/// Permissions of other users, which a cookie's file must not give.
+const OTHERS: u32 = 0o077;
+
+/// The secret by which theaters without certificates recognise each other: for
+/// [`TheaterBuilder::cookie`](crate::TheaterBuilder::cookie). Cheap to clone.
+///
+/// A cookie is never sent: both ends prove with HMAC-SHA-256 that they know it.
+#[derive(Clone)]
+pub struct Cookie {
+    key: hmac::Key,
+}
+
+impl fmt::Debug for Cookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cookie")
+    }
+}
+
+impl Cookie {
+    /// The cookie with these bytes, 16 to 1,024 of them. They should be random: each peer can try guesses on its own.
+    ///
+    /// # Errors
+    /// [`TheaterError::Cookie`]: the number of bytes is out of range.
+    pub fn new(secret: impl AsRef<[u8]>) -> Result<Cookie, TheaterError> {
+        Cookie::of(secret.as_ref()).map_err(|why| TheaterError::Cookie(format!("the cookie is of no use: {why}")))
+    }
+
+    /// The cookie in this file: its bytes without the white space around them. A file that is missing or empty is filled with a
+    /// new random cookie, and only its owner may read it (mode 0600).
+    ///
+    /// # Errors
+    /// [`TheaterError::Cookie`], with the file: it cannot be read or made, other users have access to it, or the number of bytes
+    /// in it is out of range.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Cookie, TheaterError> {
+        let path = path.as_ref();
+        let wrong = |why: String| {
+            let path = path.display();
+            TheaterError::Cookie(format!(
+                "the cookie file {path} is of no use: {why}; theaters of one cluster share one such file (another is named \
+                 by {COOKIE_FILE} or `cookie(..)`)"
+            ))
+        };
+        let secret = read_or_make(path).map_err(|error| wrong(error.to_string()))?;
+        Cookie::of(&secret).map_err(wrong)
+    }
+
+    fn of(secret: &[u8]) -> Result<Cookie, String> {
+        if !BYTES.contains(&secret.len()) {
+            let (least, most) = BYTES.into_inner();
+            return Err(format!("it has {} bytes, and a cookie has {least} to {most}", secret.len()));
+        }
+        Ok(Cookie { key: hmac::Key::new(hmac::HMAC_SHA256, secret) })
+    }
+
+    /// The cookie that the environment names.
+    pub(crate) fn of_environment() -> Result<Option<Cookie>, TheaterError> {
+        std::env::var_os(COOKIE_FILE).filter(|path| !path.is_empty()).map(Cookie::from_file).transpose()
+    }
+
+    /// The cookie of this user.
+    pub(crate) fn of_user() -> Result<Cookie, TheaterError> {
+        let path = path_of_user(std::env::var_os("HOME"), std::env::var_os("XDG_RUNTIME_DIR"));
+        let none = || {
+            TheaterError::Cookie(format!(
+                "there is no place for the cookie that the theaters of this user share: neither HOME nor XDG_RUNTIME_DIR \
+                 names a directory; name a file by {COOKIE_FILE}, or give a cookie with `cookie(..)`"
+            ))
+        };
+        Cookie::from_file(path.ok_or_else(none)?)
+    }
+
+    /// The key of HMAC-SHA-256.
+    pub(crate) fn key(&self) -> &hmac::Key {
+        &self.key
+    }
+}
+
+/// The home directory comes first: services have it as well as shells, so that both have the same cookie.
+fn path_of_user(home: Option<OsString>, runtime: Option<OsString>) -> Option<PathBuf> {
+    let folders = [home, runtime].into_iter().flatten().map(PathBuf::from);
+    folders.filter(|folder| folder.is_absolute()).find(|folder| folder.is_dir()).map(|folder| folder.join(NAME))
+}
+
+/// The secret in this file. Processes that start together agree on one: the file is filled under its lock.
+fn read_or_make(path: &Path) -> io::Result<Vec<u8>> {
+    match File::open(path) {
+        Ok(file) => {
+            let secret = read(&file, false)?;
+            if !secret.is_empty() {
+                return Ok(secret);
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+    let secret = read(&file, true)?;
+    if !secret.is_empty() {
+        return Ok(secret);
+    }
+    let mut random = [0; NEW_BYTES];
+    SystemRandom::new().fill(&mut random).map_err(|_| io::Error::other("the system has no random numbers"))?;
+    let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    file.write_all(format!("{secret}\n").as_bytes())?;
+    Ok(secret.into_bytes())
+}
+
+/// The secret in `file`, whose lock is held until it is closed.
+fn read(file: &File, alone: bool) -> io::Result<Vec<u8>> {
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    if found.mode() & OTHERS != 0 {
+        let mode = found.mode() & 0o777;
+        return Err(io::Error::other(format!("other users have access to it (mode {mode:o}, and 600 is right)")));
+    }
+    if alone {
+        file.lock()?
+    } else {
+        file.lock_shared()?
+    }
+    let mut bytes = Vec::new();
+    // White space may be around it.
+    file.take(2 * *BYTES.end() as u64).read_to_end(&mut bytes)?;
+    Ok(bytes.trim_ascii().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A folder that is removed at the end of the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("playhouse-cookie-{name}-{}", std::process::id()));
+            std::fs::create_dir(&path).unwrap();
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn tag(cookie: &Cookie) -> Vec<u8> {
+        hmac::sign(cookie.key(), b"test").as_ref().to_vec()
+    }
+
+    #[test]
+    fn theaters_that_start_together_agree_on_one_new_cookie_that_others_cannot_read() {
+        let folder = Folder::new("together");
+        let path = folder.0.join("cookie");
+        let tags: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| tag(&Cookie::from_file(&path).unwrap()))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(tags.iter().all(|found| *found == tags[0]));
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let other = Cookie::from_file(folder.0.join("other")).unwrap();
+        assert_ne!(tag(&other), tags[0]);
+    }
+
+    #[test]
+    fn a_cookie_file_that_is_of_no_use_is_an_error_that_says_why() {
+        let folder = Folder::new("useless");
+        let path = folder.0.join("cookie");
+        let why = || Cookie::from_file(&path).unwrap_err().to_string();
+        std::fs::write(&path, "a cookie of more than 16 bytes\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(why().contains("mode 640, and 600 is right"), "{}", why());
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        Cookie::from_file(&path).unwrap();
+        std::fs::write(&path, " short \n").unwrap();
+        assert!(why().contains("it has 5 bytes, and a cookie has 16 to 1024"), "{}", why());
+        std::fs::write(&path, vec![b'x'; 1025]).unwrap();
+        assert!(why().contains("bytes, and a cookie has 16 to 1024"), "{}", why());
+        assert!(why().contains(COOKIE_FILE) && why().contains("cookie(..)"), "{}", why());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(why().contains("no regular file"), "{}", why());
+        assert!(Cookie::new("too short").unwrap_err().to_string().contains("it has 9 bytes"));
+    }
+
+    #[test]
+    fn the_cookie_of_a_user_is_at_home_or_else_in_the_runtime_directory() {
+        let folder = Folder::new("place");
+        let (home, runtime) = (folder.0.join("home"), folder.0.join("runtime"));
+        std::fs::create_dir(&runtime).unwrap();
+        let place = || path_of_user(Some(home.clone().into()), Some(runtime.clone().into()));
+        assert_eq!(place(), Some(runtime.join(NAME)));
+        std::fs::create_dir(&home).unwrap();
+        assert_eq!(place(), Some(home.join(NAME)));
+        assert_eq!(path_of_user(None, None), None);
+        assert_eq!(path_of_user(Some("relative".into()), Some("".into())), None);
+    }
+}
