@@ -17,6 +17,10 @@ pub struct Args {
     /// Where others may call; port 0 is any port that is free
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     listen: String,
+    /// The address that others call, if it is not the one that this theater listens at: always where that is 0.0.0.0; port 0 is
+    /// the port that it listens at
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    advertise: Option<String>,
     /// Another theater to call, which must be there already; may be given several times
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     join: Vec<String>,
@@ -49,6 +53,10 @@ pub fn run(args: &Args) -> ExitCode {
         system = system.workers(usize::from(workers));
     }
     let builder = Theater::builder().listen(&*args.listen).system(system).inspected(true);
+    let builder = match &args.advertise {
+        Some(address) => builder.advertise(&**address),
+        None => builder,
+    };
     let builder = builder.on_stranger(|error| eprintln!("{}refused a caller: {error}", clear()));
     let theater = match args.membership.of(builder).and_then(|builder| builder.start()) {
         Ok(theater) => theater,
@@ -123,6 +131,13 @@ pub fn refuse(error: &TheaterError) -> ExitCode {
             &format!(
                 "{address} is not on the loopback, where links are encrypted: give a certificate with --tls (`playhouse \
                  certificates` makes some), or allow plain links with --plaintext where the network is yours alone"
+            ),
+        ),
+        TheaterError::Advertised { address, .. } => fail(
+            BAD_INPUT,
+            &format!(
+                "{address} is no address that others can call: give the one that they call with --advertise HOST:PORT (port 0 is \
+                 the port that this theater listens at)"
             ),
         ),
         TheaterError::System(why) | TheaterError::Certificates(why) => fail(BAD_INPUT, why),

@@ -129,6 +129,15 @@ fn wrong_addresses_are_refused() {
     refused(&["theater", "--listen", "127.0.0.1:0", "--join", ":70"], &["--join", "':70'", "host:port"]);
     refused(&["theater", "--listen", "127.0.0.1:65536"], &["from 0 to 65535"]);
     refused(&["theater", "--listen", "0.0.0.0:0"], &["0.0.0.0:0 is not on the loopback", "--tls", "--plaintext"]);
+    refused(
+        &["theater", "--listen", "0.0.0.0:0", "--plaintext"],
+        &["0.0.0.0:0", "others can call", "--advertise HOST:PORT"],
+    );
+    refused(
+        &["theater", "--listen", "127.0.0.1:0", "--advertise", "0.0.0.0:0", "--plaintext"],
+        &["--advertise HOST:PORT"],
+    );
+    refused(&["theater", "--listen", "127.0.0.1:0", "--advertise", "there"], &["--advertise", "'there'", "host:port"]);
     refused(&["theater", "--listen", "127.0.0.1:0", "--tls", "no/certificate"], &["no/ca.pem: "]);
     refused(&["theater", "--listen", "127.0.0.1:0", "--tls", "no/certificate", "--plaintext"], &["'--plaintext'"]);
     refused(&["theater", "--listen", "127.0.0.1:0", "--workers", "0"], &["--workers", "1..=1024"]);

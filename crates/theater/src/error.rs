@@ -54,6 +54,13 @@ pub enum TheaterError {
         /// The address.
         address: String,
     },
+    /// The address that other theaters call cannot be used by them.
+    Advertised {
+        /// The address.
+        address: String,
+        /// What is wrong, and what to write instead.
+        why: String,
+    },
     /// The actor system could not be started.
     System(String),
     /// Actors or messages that are called alike on the wire: which.
@@ -77,6 +84,7 @@ impl fmt::Display for TheaterError {
                 "{address} is not on the loopback, where links are encrypted: give certificates with `tls(..)` (for \
                  development, `playhouse certificates` makes some), or allow plaintext by name with `plaintext()`"
             ),
+            TheaterError::Advertised { address, why } => write!(f, "{address} {why}"),
             TheaterError::Cookie(why) | TheaterError::Certificates(why) | TheaterError::System(why) => f.write_str(why),
             TheaterError::Names(twice) => write!(
                 f,

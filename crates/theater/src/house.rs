@@ -78,6 +78,7 @@ pub(crate) struct House {
     pub(crate) system: System,
     pub(crate) registry: Arc<Registry>,
     pub(crate) incarnation: u64,
+    /// The address that others call.
     pub(crate) listens: Option<SocketAddr>,
     pub(crate) settings: Settings,
     pub(crate) poller: Arc<Poller>,
@@ -313,7 +314,7 @@ impl House {
     ) -> Arc<Link> {
         let number = links.next_number;
         links.next_number += 1;
-        let peer = (hello.incarnation, called.or(hello.listens));
+        let peer = (hello.incarnation, called, hello.listens);
         let bell = Arc::clone(&self.changed);
         let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, (self.settings.window, bell));
         self.directory.add_link(hello.incarnation, &link);

@@ -55,14 +55,26 @@ pub struct TheaterBuilder {
     system: SystemBuilder,
     listen: Option<String>,
     cookie: Option<Cookie>,
+    advertise: Option<String>,
     settings: Settings,
     inspected: bool,
 }
 
 impl TheaterBuilder {
-    /// Where others may call: `host:port`, port 0 for any. Default: nowhere; this one can only call others.
+    /// Listens at `host:port`; port 0 is any free port. Default: nowhere; this theater can only call others.
+    ///
+    /// References and greetings carry this address for other theaters to call. Where those call another one, it is
+    /// [advertised](Self::advertise): always for an unspecified address such as `0.0.0.0`, which names each machine to itself.
     pub fn listen(mut self, address: impl Into<String>) -> Self {
         self.listen = Some(address.into());
+        self
+    }
+
+    /// The address that other theaters call, `host:port`, where that is not the one that this theater [listens](Self::listen) at.
+    /// Port 0 stands for the port that it listens at. References and greetings carry this address. A host name is resolved once, at
+    /// the start. Default: the address that it listens at.
+    pub fn advertise(mut self, address: impl Into<String>) -> Self {
+        self.advertise = Some(address.into());
         self
     }
 
@@ -148,8 +160,8 @@ impl TheaterBuilder {
     ///
     /// # Errors
     /// The system cannot be started (or is a simulated one: see [`Simulation`](crate::Simulation)), the address cannot be
-    /// listened on, the [cookie](Self::cookie) cannot be read or made, or two actors or messages of this program are called alike
-    /// on the wire.
+    /// listened on or is not one that others can call ([`TheaterError::Advertised`]), the [cookie](Self::cookie) cannot be read or made, or
+    /// two actors or messages of this program are called alike on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
         if self.settings.cluster.len() > CLUSTER_BYTES_MAX {
             let bytes = self.settings.cluster.len();
@@ -163,6 +175,7 @@ impl TheaterBuilder {
                 cookie => cookie,
             },
         };
+        let advertised = self.advertised()?;
         let listener = self.listen.as_deref().map(|address| listen(address, &self.settings)).transpose()?;
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
         let unknown = |error: io::Error| TheaterError::Io {
@@ -170,6 +183,7 @@ impl TheaterBuilder {
             error: io::Error::new(error.kind(), format!("the transport listens, and does not say where: {error}")),
         };
         let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
+        let listens = listens.map(|bound| called_at(advertised, bound));
         let (door, bell) = listener.map(Door::new).transpose().map_err(io_error)?.unzip();
         let registry = Registry::new()?;
         let poller = Arc::new(Poller::new().map_err(io_error)?);
@@ -196,17 +210,50 @@ impl TheaterBuilder {
         Ok(Theater { house })
     }
 
+    /// The address that is advertised, once it is known that others can call it; its port may be 0.
+    fn advertised(&self) -> Result<Option<SocketAddr>, TheaterError> {
+        let wrong =
+            |address: &str, why: &str| TheaterError::Advertised { address: address.to_owned(), why: why.to_owned() };
+        let listens = self.listen.as_deref().map(|address| allowed(address, &self.settings.secrecy)).transpose()?;
+        let Some(address) = self.advertise.as_deref() else {
+            return match (&self.listen, listens) {
+                (Some(address), Some(listens)) if names_no_host(listens) => Err(wrong(
+                    address,
+                    "is every address of this machine, and none that others can call: advertise the one that they call, as in \
+                     `.advertise(\"192.0.2.7:0\")` with this machine's address or name (port 0 is the port that it listens at)",
+                )),
+                _ => Ok(None),
+            };
+        };
+        if listens.is_none() {
+            return Err(wrong(
+                address,
+                "is advertised by a theater that listens nowhere: give an address to `listen(..)` as well",
+            ));
+        }
+        let resolved = allowed(address, &self.settings.secrecy)?;
+        if names_no_host(resolved) {
+            return Err(wrong(
+                address,
+                "is advertised, and is no address that others can call: advertise this machine's address or name",
+            ));
+        }
+        Ok(Some(resolved))
+    }
+
     /// Starts the theater as one of a simulation.
     pub(crate) fn start_in(self, world: &World) -> Result<Theater, TheaterError> {
         if self.settings.secrecy.tls().is_some() {
             let why = "encryption is not simulated: leave the certificates away";
             return Err(TheaterError::System(why.to_owned()));
         }
-        let listens = self.listen.as_deref().map(|address| {
+        let advertised = self.advertised()?;
+        let bound = self.listen.as_deref().map(|address| {
             let resolved = allowed(address, &self.settings.secrecy)?;
             world.bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
         });
-        let listens = listens.transpose()?;
+        let bound = bound.transpose()?;
+        let listens = bound.map(|bound| called_at(advertised, bound));
         let registry = Registry::new()?;
         let (seed, incarnation, key) =
             world.choose(|choices| (choices.next(), choices.next(), [choices.next(), choices.next()]));
@@ -226,7 +273,7 @@ impl TheaterBuilder {
         if self.inspected {
             Inspector::start_in(&house)?;
         }
-        world.admit(&house, steps, outside);
+        world.admit(&house, steps, outside, bound);
         Ok(Theater { house })
     }
 }
@@ -244,7 +291,22 @@ fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     found.next().ok_or_else(|| io_error(io::Error::other("the name has no address")))
 }
 
-/// An address that a theater with such links may listen at.
+/// Whether no machine but the caller's own is reached at `address`, or none at all.
+fn names_no_host(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    ip.is_unspecified() || ip.is_multicast()
+}
+
+/// The address that others call, of a theater that listens at `bound`.
+fn called_at(advertised: Option<SocketAddr>, bound: SocketAddr) -> SocketAddr {
+    let Some(mut address) = advertised else { return bound };
+    if address.port() == 0 {
+        address.set_port(bound.port());
+    }
+    address
+}
+
+/// An address that a theater with such links may listen at, or advertise.
 fn allowed(address: &str, secrecy: &Secrecy) -> Result<SocketAddr, TheaterError> {
     let resolved = resolve(address)?;
     if secrecy.allows(resolved) { Ok(resolved) } else { Err(TheaterError::NotLoopback { address: address.to_owned() }) }
@@ -267,7 +329,7 @@ impl Peer {
         self.link.is_lost()
     }
 
-    /// Where it was called.
+    /// The address that this theater calls it at, or the one that it [advertises](TheaterBuilder::advertise).
     pub fn address(&self) -> Option<SocketAddr> {
         self.link.address
     }
@@ -345,6 +407,7 @@ impl Theater {
             system: System::builder(),
             listen: None,
             cookie: None,
+            advertise: None,
             inspected: false,
             settings: Settings {
                 cluster: String::new(),
@@ -362,7 +425,7 @@ impl Theater {
         &self.house.system
     }
 
-    /// Where others may call.
+    /// The address that others call: the [advertised](TheaterBuilder::advertise) one, or the one that it listens at.
     pub fn address(&self) -> Option<SocketAddr> {
         self.house.listens
     }

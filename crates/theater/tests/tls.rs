@@ -243,15 +243,14 @@ fn cut_encrypted_connections_lose_repeat_and_reorder_nothing() {
 #[test]
 fn with_certificates_other_networks_are_allowed() {
     let ca = Ca::new();
-    let there = Theater::builder().listen("0.0.0.0:0").tls(ca.tls()).start().unwrap();
+    let there = Theater::builder().listen("0.0.0.0:0").advertise("127.0.0.1:0").tls(ca.tls()).start().unwrap();
     let abroad = Theater::builder().start().unwrap().connect("192.0.2.1:80").unwrap_err();
     contains(&abroad.to_string(), &["192.0.2.1:80", "`tls(..)`", "`playhouse certificates`", "`plaintext()`"]);
     assert!(matches!(abroad, TheaterError::NotLoopback { .. }), "{abroad:?}");
     // Whatever the order in which they were asked for.
     for builder in [builder().tls(ca.tls()).plaintext(), builder().plaintext().tls(ca.tls())] {
         let here = builder.start().unwrap();
-        let address = format!("127.0.0.1:{}", there.address().unwrap().port());
-        assert_eq!(mirror(&here, address).ask(Told).wait(), Ok(0));
+        assert_eq!(mirror(&here, there.address().unwrap()).ask(Told).wait(), Ok(0));
         shut_down([here]);
     }
     shut_down([there]);

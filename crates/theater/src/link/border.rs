@@ -20,7 +20,7 @@ impl Border for Link {
         match name {
             RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(nobody)),
             RefName::Mine { slot, life, seal } => {
-                let far = Far { theater: self.incarnation, address: self.address, slot, life, seal };
+                let far = Far { theater: self.incarnation, address: self.advertised, slot, life, seal };
                 self.meet_there(far, far, place)
             }
             RefName::Moved { theater, slot, life, seal, .. } if theater == self.directory.incarnation => {

@@ -313,8 +313,10 @@ pub(crate) struct Link {
     directory: Arc<Directory>,
     /// The other theater.
     pub(crate) incarnation: u64,
-    /// Where it can be called.
+    /// The address that this end calls.
     pub(crate) address: Option<SocketAddr>,
+    /// The address that third theaters call, which references carry.
+    pub(crate) advertised: Option<SocketAddr>,
     number: u64,
     stage: u16,
     window_bytes: usize,
@@ -344,6 +346,14 @@ pub(crate) struct Link {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The address of a theater that third ones call. A theater on the loopback of another machine knows no better one than the address
+/// that it was called at.
+fn for_others(called: Option<SocketAddr>, advertised: Option<SocketAddr>) -> Option<SocketAddr> {
+    let is_far = |address: SocketAddr| !address.ip().is_loopback();
+    let is_hidden = advertised.is_some_and(|address| !is_far(address)) && called.is_some_and(is_far);
+    if is_hidden { called } else { advertised.or(called) }
 }
 
 thread_local! {
@@ -378,7 +388,7 @@ impl Link {
         directory: &Arc<Directory>,
         registry: &Arc<Registry>,
         number: u64,
-        peer: (u64, Option<SocketAddr>),
+        (incarnation, called, advertised): (u64, Option<SocketAddr>, Option<SocketAddr>),
         kinds: &[Kind],
         (window_bytes, bell): (usize, Arc<Condvar>),
     ) -> Arc<Link> {
@@ -387,8 +397,9 @@ impl Link {
             core: Arc::clone(&directory.core),
             registry: Arc::clone(registry),
             directory: Arc::clone(directory),
-            incarnation: peer.0,
-            address: peer.1,
+            incarnation,
+            address: called.or(advertised),
+            advertised: for_others(called, advertised),
             number,
             stage: directory.core.link_stage(number as usize),
             window_bytes,

@@ -88,7 +88,7 @@ impl Link {
         let answer: TakeAnswer = Box::new(move |answer| {
             let received = received::<Received>(answer).and_then(|received| received.map_err(MigrateError::Refused));
             let left = received.and_then(|seat| {
-                let far = Far { address: link.address.or(seat.address), ..Far::from(seat) };
+                let far = Far { address: link.advertised.or(seat.address), ..Far::from(seat) };
                 // It has come there, and dies with that theater: then it goes on from here.
                 let proxy = link.adopt(id, &far).map_err(|_| MigrateError::TheaterLost)?;
                 Ok((far, Arc::new(proxy) as Arc<dyn Carrier>))

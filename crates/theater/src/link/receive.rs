@@ -196,7 +196,7 @@ impl Link {
             Head::Named { handle, slot, life, seal } => {
                 let id = lock(&self.places).by_handle.get(handle as usize).copied();
                 if let Some(id) = id {
-                    let (theater, address) = (self.incarnation, self.address);
+                    let (theater, address) = (self.incarnation, self.advertised);
                     self.directory.note(id, Far { theater, address, slot, life, seal });
                 }
             }
@@ -387,7 +387,7 @@ impl Link {
     pub(crate) fn of_a_stranger(house: &crate::house::House) -> Arc<Link> {
         // As if it took what this theater takes.
         let (directory, registry) = (&house.directory, &house.registry);
-        let link = Link::new(directory, registry, 0, (1, None), registry.kinds(), (WINDOW_BYTES, Arc::default()));
+        let link = Link::new(directory, registry, 0, (1, None, None), registry.kinds(), (WINDOW_BYTES, Arc::default()));
         directory.add_link(link.incarnation, &link);
         link
     }

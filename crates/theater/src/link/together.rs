@@ -93,7 +93,7 @@ impl Link {
     fn arrived_there(self: &Arc<Self>, members: Vec<Packed>, received: Result<Vec<Seat>, MigrateError>, done: Done) {
         let ways = received.and_then(|seats| {
             let way = |(member, seat): (&Packed, Seat)| {
-                let far = Far { address: self.address.or(seat.address), ..Far::from(seat) };
+                let far = Far { address: self.advertised.or(seat.address), ..Far::from(seat) };
                 // They have come there, and die with that theater: then they go on from here.
                 let proxy = self.adopt(member.id, &far).map_err(|_| MigrateError::TheaterLost)?;
                 Ok((far, Arc::new(proxy) as Arc<dyn Carrier>))

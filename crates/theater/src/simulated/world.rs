@@ -264,11 +264,9 @@ impl World {
     }
 
     /// The theater takes part from now on.
-    pub(crate) fn admit(&self, house: &Arc<House>, steps: Steps, outside: Arc<Outside>) {
+    pub(crate) fn admit(&self, house: &Arc<House>, steps: Steps, outside: Arc<Outside>, bound: Option<SocketAddr>) {
         let number = outside.number;
-        if let Some(address) = house.listens {
-            lock(&self.net).listen.insert(address, number);
-        }
+        lock(&self.net).listen.extend([bound, house.listens].into_iter().flatten().map(|address| (address, number)));
         let zero = || AtomicU64::new(0);
         let (ahead_ns, slow_ns, busy_until_ns) = (zero(), zero(), zero());
         let (house, dead) = (Arc::clone(house), AtomicBool::new(false));
