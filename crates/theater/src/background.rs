@@ -9,7 +9,7 @@ use std::time::Duration;
 use playhouse_executor::SystemCore;
 
 use crate::error::TheaterError;
-use crate::house::{Callee, House, TICK, TakeLink, only_busy, plain};
+use crate::house::{Called, Callee, House, TICK, TakeLink, only_busy, plain};
 use crate::simulated::{Heard, Outside};
 
 /// A theater that says each time that it is calling by itself is called so often.
@@ -61,17 +61,6 @@ impl House {
         self.in_background(name, move || again(next, every, job))
     }
 
-    /// Does `job` after some time, from something that is done in the background.
-    pub(crate) fn later(&self, time: Duration, job: impl FnOnce() + Send + 'static) {
-        match &self.outside {
-            None => {
-                std::thread::sleep(time);
-                job();
-            }
-            Some(outside) => outside.later(time, Box::new(job)),
-        }
-    }
-
     /// Waits for what comes from `from`, until `deadline`.
     pub(crate) fn receive<T>(&self, from: &Receiver<T>, deadline: Duration) -> Option<T> {
         let Some(system) = self.simulated() else {
@@ -118,10 +107,11 @@ impl House {
             drop(links);
             return take(Ok(link));
         }
-        if !links.calling.insert(address) {
+        if links.calling.contains_key(&address) {
             drop(links);
             return again(take);
         }
+        links.calling.insert(address, Called::default());
         drop(links);
         let house = Arc::clone(self);
         let heard: Heard = Box::new(move |heard| {

@@ -9,7 +9,6 @@
 use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
 
 use playhouse_actor::away::{
     Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
@@ -20,7 +19,6 @@ use playhouse_executor::{Lane, SystemCore, Undelivered};
 
 use crate::directory::{Directory, Far};
 use crate::error::TheaterError;
-use crate::handshake::PATIENCE;
 use crate::house::{Callee, House};
 use crate::link::Link;
 use crate::proxy::Proxy;
@@ -28,8 +26,6 @@ use crate::search::Search;
 
 /// What is kept until the theater is reached; what is more becomes dead letters.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
-/// A theater that is out of reach is called so often.
-const CALL_EVERY: Duration = Duration::from_millis(100);
 
 /// The place of an actor of a theater that may not have been called yet, or is not known.
 pub(crate) struct Distant {
@@ -170,13 +166,18 @@ impl Distant {
     }
 
     fn call_in_background(self: &Arc<Self>) {
-        let this = Arc::clone(self);
-        let house = self.directory.house();
-        let call = |house: Arc<House>| house.in_background("call", move || this.call(Duration::ZERO)).is_err();
-        if house.is_none_or(call) {
-            // No thread can be had: as if nobody had answered.
-            self.give_up();
-        }
+        let Some(house) = self.directory.house() else { return self.give_up() };
+        let far = *self.far();
+        let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else { return self.miss(&house) };
+        let (this, here) = (Arc::clone(self), Arc::clone(&house));
+        let called = move |link: Result<Arc<Link>, TheaterError>| match link {
+            Ok(link) if link.incarnation == far.theater => this.reached(link),
+            // Another one is there, or nobody.
+            Ok(_) | Err(_) => this.miss(&here),
+        };
+        // Again and again for as long as a theater that there was a link with would be.
+        let patience = house.settings.lost_after;
+        house.reach_later(Callee { address, theater: Some(far.theater) }, patience, Box::new(called));
     }
 
     /// It is the way from the place `id`.
@@ -195,25 +196,6 @@ impl Distant {
 
     fn lost() -> WireError {
         WireError::new("the theater is lost, or cannot be reached")
-    }
-
-    /// Calls the theater, again and again for as long as one that there was a link with would be, and sends on what was kept.
-    fn call(self: Arc<Self>, called_for: Duration) {
-        let Some(house) = self.directory.house() else { return self.give_up() };
-        let far = *self.far();
-        let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else { return self.miss(&house) };
-        let (again, since) = (Arc::clone(&house), house.now());
-        let called = move |link: Result<Arc<Link>, TheaterError>| match link {
-            Err(TheaterError::Io { .. }) if called_for < again.settings.lost_after => {
-                // If more has passed, this theater has stood still.
-                let called_for = called_for + (again.now() - since).min(PATIENCE) + CALL_EVERY;
-                again.later(CALL_EVERY, move || self.call(called_for));
-            }
-            Ok(link) if link.incarnation == far.theater => self.reached(link),
-            // Another one is there, or nobody.
-            Ok(_) | Err(_) => self.miss(&again),
-        };
-        house.reach(Callee { address, theater: Some(far.theater) }, Box::new(called));
     }
 
     /// The theater is no more. Who moves may have gone on from there, and is sought.

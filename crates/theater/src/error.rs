@@ -67,6 +67,37 @@ pub enum TheaterError {
     Names(Vec<String>),
 }
 
+impl TheaterError {
+    /// The same error, for another that waited for the same call.
+    pub(crate) fn copy(&self) -> TheaterError {
+        let same = |error: &io::Error| match error.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(error.kind(), error.to_string()),
+        };
+        match self {
+            TheaterError::Io { address, error } => TheaterError::Io { address: address.clone(), error: same(error) },
+            TheaterError::Protocol { address, found } => {
+                TheaterError::Protocol { address: address.clone(), found: found.clone() }
+            }
+            TheaterError::Refused { address, why } => {
+                TheaterError::Refused { address: address.clone(), why: why.clone() }
+            }
+            TheaterError::Tls { address, why } => TheaterError::Tls { address: address.clone(), why: why.clone() },
+            TheaterError::NotMember { address, why } => {
+                TheaterError::NotMember { address: address.clone(), why: why.clone() }
+            }
+            TheaterError::Cookie(why) => TheaterError::Cookie(why.clone()),
+            TheaterError::Certificates(why) => TheaterError::Certificates(why.clone()),
+            TheaterError::NotLoopback { address } => TheaterError::NotLoopback { address: address.clone() },
+            TheaterError::Advertised { address, why } => {
+                TheaterError::Advertised { address: address.clone(), why: why.clone() }
+            }
+            TheaterError::System(why) => TheaterError::System(why.clone()),
+            TheaterError::Names(twice) => TheaterError::Names(twice.clone()),
+        }
+    }
+}
+
 impl fmt::Display for TheaterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -98,9 +98,15 @@ impl Opening {
         Opening { wire, until: Instant::now() + OPENING_TIME_MAX, cipher: None, address, first: None }
     }
 
-    /// Begins with who was called at `address`.
-    pub(crate) fn call(wire: Line, address: String, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
+    /// Begins with who was called at `address`, and has as long as `limit` for each step, and twice as long for all of them.
+    pub(crate) fn call(
+        wire: Line,
+        address: String,
+        tls: Option<&Tls>,
+        limit: Duration,
+    ) -> Result<Opening, TheaterError> {
         let mut opening = Opening::new(Arc::new(wire), address);
+        opening.until = opening.until.min(Instant::now() + 2 * limit);
         if let Some(tls) = tls {
             opening.encrypted(|stream| tls.call(stream))?;
         }

@@ -7,11 +7,12 @@
 //! counts: it answers [`Reply::Busy`] while it is calling itself, and the other one finds the link when that call is through.
 //! Only who called first calls again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use mio::Waker;
@@ -19,6 +20,7 @@ use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
 
 use crate::balance::Meter;
+use crate::calls::Calls;
 use crate::cycles::Cycles;
 use crate::directory::{Directory, Identity};
 use crate::door::Callers;
@@ -40,10 +42,10 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 const LOOKED_AWAY_MAX: Duration = Duration::from_millis(200);
 /// Who has made a link, and was not heard of in it, is called when it has not called again for so long.
 const UNHEARD_MAX: Duration = Duration::from_secs(1);
-/// Ticks without a word from the other end after which the connection counts as broken: 5 s.
-const SILENT_TICKS_MAX: u32 = 100;
-/// Ticks after which something is said if there is nothing to say: 1 s.
-const MUTE_TICKS_MAX: u32 = 20;
+/// A connection is broken after so long without a word from the other end. Only time in which this process ran is counted.
+const SILENT_MAX: Duration = Duration::from_secs(5);
+/// Something is said after so long if there is nothing to say.
+const MUTE_MAX: Duration = Duration::from_secs(1);
 
 /// Times that a theater is called again which hangs up before it has answered.
 const HANG_UPS_MAX: u32 = 8;
@@ -95,6 +97,7 @@ pub(crate) struct House {
     closing: AtomicBool,
     meter: Mutex<Meter>,
     pub(crate) cycles: Mutex<Cycles>,
+    pub(crate) calls: Calls,
     /// The others are told that it ends: no new sessions.
     leaving: AtomicBool,
     /// In simulation: what there is instead of threads and sockets.
@@ -107,10 +110,14 @@ pub(crate) type TakeLink = Box<dyn FnOnce(Result<Arc<Link>, TheaterError>) + Sen
 /// What the other end has said, and what it was said on.
 pub(crate) type Exchanged = Result<(Reply, (Stream, Option<Cipher>)), TheaterError>;
 
+/// What came of a call.
+pub(crate) type Called = Arc<OnceLock<Result<Arc<Link>, TheaterError>>>;
+
 #[derive(Default)]
 pub(crate) struct Links {
     by_incarnation: BTreeMap<u64, Known>,
-    pub(crate) calling: HashSet<SocketAddr>,
+    /// Addresses that are called for the first time, with what came of it: for others that want the same.
+    pub(crate) calling: HashMap<SocketAddr, Called>,
     /// Other addresses that theaters were called by.
     aliases: HashMap<SocketAddr, u64>,
     next_number: u64,
@@ -121,7 +128,7 @@ pub(crate) struct Links {
 }
 
 /// Who is called.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Callee {
     pub(crate) address: SocketAddr,
     /// Which of the theaters that were at this address, one after the other; or whichever is there.
@@ -137,16 +144,16 @@ impl From<SocketAddr> for Callee {
 impl Links {
     /// The link with this theater. (A link with one that is no more may not be given up yet.)
     ///
-    /// Where only the address is given, it is one that this theater has called: where a caller says that it listens is its claim.
+    /// Where only the address is given, it is one that this theater has called: where a caller says that it listens is its claim. Of several
+    /// theaters that were called there, the one that is connected is meant, and of those the latest.
     pub(crate) fn at(&self, Callee { address, theater }: Callee) -> Option<&Arc<Link>> {
-        let found = |theater: &u64| self.by_incarnation.get(theater);
-        let alias = || self.aliases.get(&address).and_then(found);
-        let called = || self.by_incarnation.values().find(|known| known.called_at == Some(address));
-        let known = match theater {
-            Some(theater) => found(&theater),
-            None => alias().or_else(called),
-        };
-        known.map(|known| &known.link).filter(|link| !link.is_lost())
+        if let Some(theater) = theater {
+            return self.by_incarnation.get(&theater).map(|known| &known.link).filter(|link| !link.is_lost());
+        }
+        let alias = self.aliases.get(&address);
+        let is_there = |known: &&Known| alias == Some(&known.link.incarnation) || known.called_at == Some(address);
+        let links = self.by_incarnation.values().filter(is_there).map(|known| &known.link);
+        links.filter(|link| !link.is_lost()).max_by_key(|link| (link.connection().is_some(), link.number()))
     }
 
     /// Makes room for one more link. The table is full only where callers make links that they do not use: the oldest of them,
@@ -161,6 +168,11 @@ impl Links {
         oldest
             .map(|known| Some(known.link))
             .ok_or_else(|| format!("it has links with {THEATERS_MAX} theaters, and takes no more"))
+    }
+
+    /// Whether the call of `address` that `outcome` is of goes on.
+    fn is_called(&self, address: SocketAddr, outcome: &Called) -> bool {
+        self.calling.get(&address).is_some_and(|present| Arc::ptr_eq(present, outcome))
     }
 }
 
@@ -207,6 +219,7 @@ impl House {
             closing: AtomicBool::new(false),
             meter: Mutex::new(Meter::new()),
             cycles: Mutex::default(),
+            calls: Calls::default(),
             leaving: AtomicBool::new(false),
             outside,
         });
@@ -253,8 +266,9 @@ impl House {
     }
 
     /// Takes and makes no more calls, and gives its address back.
-    pub(crate) fn close(&self) {
+    pub(crate) fn close(self: &Arc<Self>) {
         self.closing.store(true, Ordering::Release);
+        self.close_calls();
         self.note_changed();
         let Some(bell) = &self.bell else { return };
         // It can only fail where the system is out of memory; then it hears the next caller.
@@ -278,7 +292,7 @@ impl House {
     }
 
     /// Ends all at once: nothing is handled any more, and nobody is told.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end(self: &Arc<Self>) {
         self.close();
         for link in self.all_links() {
             link.lose();
@@ -335,6 +349,12 @@ impl House {
 
     /// The link with whoever is at this address; calls if need be.
     pub(crate) fn link_with(self: &Arc<Self>, callee: Callee) -> Result<Arc<Link>, TheaterError> {
+        self.link_within(callee, PATIENCE)
+    }
+
+    /// As [`House::link_with`]; each step of the call may take as long as `limit`. Where another thread calls that address already, this
+    /// one takes what comes of that.
+    pub(crate) fn link_within(self: &Arc<Self>, callee: Callee, limit: Duration) -> Result<Arc<Link>, TheaterError> {
         let address = callee.address;
         if !self.settings.secrecy.allows(address) {
             return Err(TheaterError::NotLoopback { address: address.to_string() });
@@ -355,14 +375,26 @@ impl House {
             if let Some(link) = links.at(callee) {
                 return Ok(Arc::clone(link));
             }
-            if !links.calling.insert(address) {
-                // Another thread calls there.
-                links = self.wait(links);
-                continue;
-            }
+            let outcome = match links.calling.entry(address) {
+                Entry::Vacant(entry) => Arc::clone(entry.insert(Called::default())),
+                Entry::Occupied(entry) => {
+                    let outcome = Arc::clone(entry.get());
+                    while outcome.get().is_none() && links.is_called(address, &outcome) {
+                        links = self.wait(links);
+                    }
+                    match outcome.get() {
+                        Some(found) => return found.as_ref().map(Arc::clone).map_err(TheaterError::copy),
+                        None => continue,
+                    }
+                }
+            };
             drop(links);
-            let called = self.called(address, self.exchange(address, &self.hello(None)));
+            let called = self.called(address, self.exchange(address, &self.hello(None), limit));
             links = self.links();
+            if let Some(found) = called.as_ref().map(Option::as_ref).map_err(TheaterError::copy).transpose() {
+                // Once, by this thread.
+                let _ = outcome.set(found.map(Arc::clone));
+            }
             links.calling.remove(&address);
             self.note_changed();
             match called {
@@ -380,12 +412,12 @@ impl House {
         }
     }
 
-    /// Says `hello` to the theater at `address`, and hears the answer.
-    pub(crate) fn exchange(&self, address: SocketAddr, hello: &Hello) -> Exchanged {
+    /// Says `hello` to the theater at `address`, and hears the answer; each step may take as long as `limit`.
+    pub(crate) fn exchange(&self, address: SocketAddr, hello: &Hello, limit: Duration) -> Exchanged {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
         let wire =
-            guarded(|| self.settings.transport.connect(address, PATIENCE)).and_then(Line::new).map_err(io_error)?;
-        let mut opening = Opening::call(wire, address.to_string(), self.settings.secrecy.tls())?;
+            guarded(|| self.settings.transport.connect(address, limit)).and_then(Line::new).map_err(io_error)?;
+        let mut opening = Opening::call(wire, address.to_string(), self.settings.secrecy.tls(), limit)?;
         let credentials = self.credentials.as_ref().expect("it is not simulated");
         let member = handshake::prove(&mut opening, credentials, &self.settings.cluster)?;
         let reply = handshake::call(&mut opening, hello, member)?;
@@ -439,7 +471,7 @@ impl House {
         let received = link.prepare(connection);
         let hello = self.hello(Some(Resume { incarnation: link.incarnation, received, connection }));
         let Some(outside) = &self.outside else {
-            return self.called_again(link, connection, self.exchange(address, &hello));
+            return self.called_again(link, connection, self.exchange(address, &hello, self.call_limit()));
         };
         let (house, link) = (Arc::clone(self), Arc::clone(link));
         let heard: Heard = Box::new(move |heard| house.called_again(&link, connection, heard.map(plain)));
@@ -459,7 +491,7 @@ impl House {
         };
         let hello = self.hello(None);
         match &self.outside {
-            None => called(self.exchange(address, &hello)),
+            None => called(self.exchange(address, &hello, self.call_limit())),
             Some(outside) => outside.call(address, hello, Box::new(move |heard| called(heard.map(plain)))),
         }
     }
@@ -537,7 +569,7 @@ impl House {
             },
             None if self.leaving.load(Ordering::Relaxed) => refused("it is closing".to_owned()),
             None => {
-                let calling = hello.listens.is_some_and(|address| links.calling.contains(&address));
+                let calling = hello.listens.is_some_and(|address| links.calling.contains_key(&address));
                 if calling && self.incarnation < hello.incarnation {
                     return (Reply::Busy, None);
                 }
@@ -601,6 +633,7 @@ impl House {
             act(id, self.registry.controls(id));
         }
         self.look_for_cycles();
+        self.do_what_is_due();
         self.poller.tidy();
     }
 
@@ -616,10 +649,10 @@ impl House {
             let link = &known.link;
             if let Some(connection) = link.connection() {
                 known.down = None;
-                if link.silent_ticks.fetch_add(1, Ordering::Relaxed) > SILENT_TICKS_MAX {
+                if link.silent.add(passed) > SILENT_MAX {
                     link.disconnect(&connection);
                 }
-                if link.mute_ticks.fetch_add(1, Ordering::Relaxed) > MUTE_TICKS_MAX {
+                if link.mute.add(passed) > MUTE_MAX {
                     link.beat();
                 }
                 link.tidy();

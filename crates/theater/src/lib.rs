@@ -2,7 +2,7 @@
 //!
 //! Programs use `playhouse`, which re-exports this. Where things are: [`session`] (what one end of a link keeps, without
 //! any input or output), `link` (sending and receiving), `poller` (the connections), `transport` (what they are), `tls` (what encrypts them), `house`
-//! (connections), `background` (threads and time), `registry` (what can be said to whom), `proxy` and `distant` (places of
+//! (connections), `calls` (theaters called in the background), `background` (threads and time), `registry` (what can be said to whom), `proxy` and `distant` (places of
 //! actors that are elsewhere), `directory` (their names), `moves` (actors that go from theater to theater), `groups` and `journey` (those that go together), `balance` (theaters
 //! that send them), `name_server` (an actor that knows others by names), `peers` and `inspector` (how a
 //! theater and its links are), `simulated` (theaters on one thread, for tests).
@@ -12,6 +12,7 @@
 mod answer;
 mod background;
 mod balance;
+mod calls;
 mod cookie;
 mod cycles;
 mod directory;

@@ -378,24 +378,12 @@ impl Agency for Office {
         if let Some(link) = house.known_link(to) {
             return house.migrate(actor, link, done);
         }
-        // Calling may take a while.
-        let failed = Arc::new(std::sync::Mutex::new(Some(failed)));
-        let fail = {
-            let failed = Arc::clone(&failed);
-            move |why| {
-                if let Some(failed) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                    failed(why);
-                }
-            }
-        };
-        let fail_here = fail.clone();
-        let (here, there) = (Arc::clone(&house), Arc::clone(&house));
+        let there = Arc::clone(&house);
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
             Ok(link) => there.migrate(actor, link, done),
-            Err(error) => fail(MigrateError::Unreachable(error.to_string())),
+            Err(error) => failed(MigrateError::Unreachable(error.to_string())),
         };
-        if let Err(error) = here.in_background("call", move || house.reach(to, Box::new(called))) {
-            fail_here(MigrateError::Unreachable(error.to_string()));
-        }
+        // Calling may take a while.
+        house.reach_later(to, Duration::ZERO, Box::new(called));
     }
 }

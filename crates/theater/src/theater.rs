@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse_actor::away::{Berth, Found, Host, Place, Write, place};
@@ -129,6 +129,9 @@ impl TheaterBuilder {
 
     /// A theater that was not to be reached for so long is lost: what was sent to it becomes dead letters, and asks fail.
     /// Default: 30 s.
+    ///
+    /// It begins when the connection breaks, which 5 s of silence do as well. Only time in which this process runs is counted. Each
+    /// step of a call that makes the connection again has a sixth of this time, but 0.25 s at least and 5 s at most.
     pub fn lost_after(mut self, time: Duration) -> Self {
         self.settings.lost_after = time;
         self
@@ -168,6 +171,7 @@ impl TheaterBuilder {
             let why = format!("the cluster's name has {bytes} bytes, and {CLUSTER_BYTES_MAX} are allowed");
             return Err(TheaterError::System(why));
         }
+        let advertised = self.advertised()?;
         let cookie = match self.cookie {
             Some(cookie) => Some(cookie),
             None => match Cookie::of_environment()? {
@@ -175,7 +179,6 @@ impl TheaterBuilder {
                 cookie => cookie,
             },
         };
-        let advertised = self.advertised()?;
         let listener = self.listen.as_deref().map(|address| listen(address, &self.settings)).transpose()?;
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
         let unknown = |error: io::Error| TheaterError::Io {
@@ -371,22 +374,11 @@ impl Host for Peer {
         let (Some(house), Some(address)) = (self.link.house(), self.link.address) else {
             return then(Err(WireError::new("it cannot be called")));
         };
-        // Told by who calls, or here if nobody can.
-        let then = Arc::new(Mutex::new(Some(then)));
-        let tell = |then: &Mutex<Option<Found>>, found| {
-            let then = then.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(then) = then {
-                then(found);
-            }
-        };
-        let (called, there) = (Arc::clone(&then), Arc::clone(&house));
         let take = move |found: Result<Arc<Link>, TheaterError>| {
             let found = found.map(|link| Arc::new(Peer { link }) as Arc<dyn Host>);
-            tell(&called, found.map_err(|error| WireError::new(error.to_string())));
+            then(found.map_err(|error| WireError::new(error.to_string())));
         };
-        if let Err(error) = house.in_background("call", move || there.reach(address, Box::new(take))) {
-            tell(&then, Err(WireError::new(error.to_string())));
-        }
+        house.reach_later(address, Duration::ZERO, Box::new(take));
     }
 }
 
@@ -468,8 +460,7 @@ impl Theater {
             return find;
         };
         let (host, actor, house) = (host.to_owned(), actor.to_owned(), Arc::clone(&self.house));
-        let look_up = move || {
-            let address = resolve(&host);
+        let look_up = move |address: Result<SocketAddr, TheaterError>| {
             if let Ok(address) = &address
                 && Some(*address) == house.listens
             {
@@ -491,14 +482,16 @@ impl Theater {
                     link.find(&actor, A::wire_name(), take);
                 }
             };
-            match address {
-                Ok(address) => house.reach(address, Box::new(found)),
+            match address.map(|address| (address, house.known_link(address))) {
+                Ok((_, Some(link))) => found(Ok(link)),
+                Ok((address, None)) => house.reach_later(address, Duration::ZERO, Box::new(found)),
                 Err(error) => found(Err(error)),
             }
         };
-        // Calling may take a while.
-        if let Err(error) = self.house.in_background("find", look_up) {
-            find.0.give(Err(FindError::Unreachable(error.to_string())));
+        match host.parse() {
+            Ok(address) => look_up(Ok(address)),
+            // Asking for a name may take a while.
+            Err(_) => self.house.soon(Box::new(move || look_up(resolve(&host)))),
         }
         find
     }

@@ -51,7 +51,7 @@ use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -305,6 +305,26 @@ pub(crate) enum Progress {
     Broken,
 }
 
+/// Time in which this process ran, as the housekeeper counts it.
+#[derive(Default)]
+pub(crate) struct RunTime {
+    ns: AtomicU64,
+}
+
+impl RunTime {
+    /// So much more has passed. Returns all of it.
+    pub(crate) fn add(&self, passed: Duration) -> Duration {
+        let passed = passed.as_nanos() as u64;
+        // Relaxed: it says nothing about other memory.
+        Duration::from_nanos(self.ns.fetch_add(passed, Ordering::Relaxed) + passed)
+    }
+
+    /// It begins anew.
+    pub(crate) fn reset(&self) {
+        self.ns.store(0, Ordering::Relaxed);
+    }
+}
+
 /// A session with another theater.
 pub(crate) struct Link {
     this: Weak<Link>,
@@ -324,9 +344,9 @@ pub(crate) struct Link {
     table: Table,
     /// What the other end may be told that it has arrived.
     received: AtomicU64,
-    /// Ticks of the housekeeper since something was heard, and since something was said.
-    pub(crate) silent_ticks: AtomicU32,
-    pub(crate) mute_ticks: AtomicU32,
+    /// Since something was heard, and since something was said.
+    pub(crate) silent: RunTime,
+    pub(crate) mute: RunTime,
     /// When it was connected or disconnected last: nanoseconds of the system's time.
     changed_ns: AtomicU64,
     lost: AtomicBool,
@@ -342,6 +362,8 @@ pub(crate) struct Link {
     places: Mutex<Places>,
     /// Members of groups that were sent, and wait for the others, by journey.
     parties: Mutex<FxHashMap<u64, together::Party>>,
+    /// Where the other end leaves, and one thread waits for that: further asks to be answered.
+    leaving: Mutex<Option<Vec<u64>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -406,8 +428,8 @@ impl Link {
             gate: Arc::default(),
             table: registry.table(kinds),
             received: AtomicU64::new(0),
-            silent_ticks: AtomicU32::new(0),
-            mute_ticks: AtomicU32::new(0),
+            silent: RunTime::default(),
+            mute: RunTime::default(),
             changed_ns: AtomicU64::new(directory.core.now().as_nanos() as u64),
             lost: AtomicBool::new(false),
             taken_leave_of: AtomicBool::new(false),
@@ -436,6 +458,7 @@ impl Link {
             }),
             places: Mutex::default(),
             parties: Mutex::default(),
+            leaving: Mutex::default(),
         })
     }
 
@@ -492,7 +515,7 @@ impl Link {
                 old.broken.store(true, Ordering::Relaxed);
             }
         }
-        self.silent_ticks.store(0, Ordering::Relaxed);
+        self.silent.reset();
         self.note_changed();
         self.flush(false);
         // What has come through before may be all that waited: nothing else would be acknowledged then.

@@ -442,9 +442,14 @@ impl Link {
 
     pub(super) fn take_leaving(&self, ask: u64) {
         let (link, Some(house)) = (self.this(), self.house()) else { return };
-        let over_there = lock(&self.places).in_order();
+        match &mut *lock(&self.leaving) {
+            // One thread waits for the other end. What is asked after it has begun is answered behind that.
+            Some(further) => return further.push(ask),
+            waits => *waits = Some(Vec::new()),
+        }
+        let mut over_there = lock(&self.places).in_order();
         let house_here = Arc::clone(&house);
-        let mut told = false;
+        let (mut told, mut asks) = (false, vec![ask]);
         let wait = move || {
             if !std::mem::replace(&mut told, true) {
                 over_there.iter().for_each(|id| house.turn(*id));
@@ -455,15 +460,28 @@ impl Link {
             let places = lock(&link.places);
             let turned = over_there.iter().filter(|id| !places.handles.contains_key(id)).count() as u64;
             drop(places);
-            let _ = link.send(Lane::Normal, |out| {
-                Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                Codec::Positional.write(&turned, out)
-            });
+            for ask in asks.drain(..) {
+                let _ = link.send(Lane::Normal, |out| {
+                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
+                    Codec::Positional.write(&turned, out)
+                });
+            }
             link.flush(false);
-            true
+            let mut leaving = lock(&link.leaving);
+            asks = leaving.as_mut().map(std::mem::take).unwrap_or_default();
+            if asks.is_empty() {
+                *leaving = None;
+                return true;
+            }
+            drop(leaving);
+            over_there = lock(&link.places).in_order();
+            told = false;
+            false
         };
         // If no thread can be had, the other end waits as long as it wants to.
-        let _ = house_here.until_done("turn", TURNS_LAST, wait);
+        if house_here.until_done("turn", TURNS_LAST, wait).is_err() {
+            *lock(&self.leaving) = None;
+        }
     }
 
     /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.

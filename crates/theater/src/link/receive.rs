@@ -52,7 +52,7 @@ impl Link {
             };
             inn.buffer.copy_within(took..inn.filled, 0);
             inn.filled -= took;
-            self.silent_ticks.store(0, Ordering::Relaxed);
+            self.silent.reset();
             if !self.note_acknowledged(&inn.inbound) {
                 drop(guard);
                 self.lose();

@@ -98,7 +98,7 @@ impl Link {
                 .and_then(|()| outbound.output(self.received(), acknowledge, |slices| present.write(slices)));
             match written {
                 Ok(0) => break,
-                Ok(_) => self.mute_ticks.store(0, Ordering::Relaxed),
+                Ok(_) => self.mute.reset(),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The poller is told when there is room.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -107,6 +107,7 @@ impl Link {
                     present.broken.store(true, Ordering::Relaxed);
                     present.shut();
                     *connection = None;
+                    self.note_changed();
                     self.bell.notify_all();
                     break;
                 }

@@ -346,7 +346,7 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     let connection = 1_000;
     let received = link.prepare(connection);
     let resumes = Resume { incarnation: link.incarnation, received, connection };
-    let exchanged = house.exchange(there.address().unwrap(), &house.hello(Some(resumes)));
+    let exchanged = house.exchange(there.address().unwrap(), &house.hello(Some(resumes)), Duration::from_secs(5));
     assert!(matches!(exchanged, Ok((Reply::Hello(_), _))), "it was called again");
     link.lose();
     // The housekeeper may have begun to call, too.
@@ -355,4 +355,41 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     assert!(link.connection().is_none());
     // And it learns that nobody is there.
     eventually(|| back.link.connection().is_none());
+}
+
+#[test]
+fn a_link_is_silent_for_as_long_as_it_is_and_not_for_as_often_as_it_is_looked_at() {
+    let (theaters, [peer, _]) = two();
+    let token = || peer.link.connection().map(|connection| connection.token);
+    let before = token();
+    assert!(before.is_some());
+    for _ in 0..1_000 {
+        theaters[0].house.tick();
+    }
+    assert_eq!(token(), before, "a connection was broken that had been silent for some milliseconds");
+    theaters.into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_theater_that_leaves_again_and_again_takes_one_thread() {
+    let theater = Theater::builder().start().unwrap();
+    let link = Link::of_a_stranger(&theater.house);
+    let waiting = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+        names.filter(|name| name.starts_with("playhouse-turn")).count()
+    };
+    // Nothing is answered for now.
+    let out = lock(&link.out);
+    for ask in 0..100 {
+        let mut frame = Vec::new();
+        Head::Leaving { ask }.write(&mut frame).unwrap();
+        link.take_of_stranger(&frame);
+    }
+    let threads = waiting();
+    drop(out);
+    assert!(threads < 10, "{threads} threads wait for one theater");
+    eventually(|| lock(&link.leaving).is_none());
+    theater.shutdown().unwrap();
 }
