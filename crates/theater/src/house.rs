@@ -5,7 +5,7 @@
 //! A link goes on with one connection after the other; each has a number, and the higher one counts. The first is number 1.
 //! If two theaters call each other for the first time at the same moment, the call of the one with the lower incarnation
 //! counts: it answers [`Reply::Busy`] while it is calling itself, and the other one finds the link when that call is through.
-//! Only who called first calls again.
+//! Only the end that called first calls again; and a theater that leaves, because the other end does not once it has heard the goodbye.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -641,6 +641,8 @@ impl House {
         let mut again = Vec::new();
         let mut given_up = Vec::new();
         let mut links = self.links();
+        // Relaxed: it is written under the same lock.
+        let leaving = self.leaving.load(Ordering::Relaxed);
         let now = self.now();
         // If it has not looked for long, this theater has stood still, and heard nobody for that reason.
         let passed = now.saturating_sub(std::mem::replace(&mut links.looked_at, now)).min(LOOKED_AWAY_MAX);
@@ -659,14 +661,17 @@ impl House {
                 link.flush(true);
                 continue;
             }
+            // The other end has given the link up if it has heard the goodbye, and does not call again then.
+            let calls = known.called || leaving;
             let down = known.down.map_or(Duration::ZERO, |down| down + passed);
             known.down = Some(down);
             if down > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
             } else if let Some(address) = link.address.filter(|_| !known.calls_again) {
-                if known.called {
+                if calls {
                     known.calls_again = true;
-                    known.connection += 1;
+                    // Where both ends call, the call of the one that leaves counts.
+                    known.connection += if known.called { 1 } else { 2 };
                     again.push((Arc::clone(link), address, Some(known.connection)));
                 } else if !link.has_heard() && down > UNHEARD_MAX {
                     known.calls_again = true;

@@ -623,16 +623,16 @@ impl Theater {
         }
     }
 
-    /// Ends the theater: waits until the others have what was sent to them (at most `limit`), then takes leave of them and
-    /// shuts its system down. After that, its address can be listened at again; for a transport that takes its time with that, it
+    /// Ends the theater: waits until the others have what was sent to them (at most `limit`), then takes leave of them, so that they
+    /// hold it for lost at once, and shuts its system down. After that, its address can be listened at again; for a transport that takes its time with that, it
     /// waits 5 seconds at most.
     ///
     /// # Errors
     /// As [`System::shutdown`].
     pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
         let deadline = self.house.now() + limit;
-        let settle = |links: &[Arc<Link>]| {
-            while !links.iter().all(|link| link.is_settled()) && self.house.now() < deadline {
+        let settle = |links: &[Arc<Link>], is_settled: &dyn Fn(&Link) -> bool| {
+            while !links.iter().all(|link| is_settled(link)) && self.house.now() < deadline {
                 for link in links {
                     link.flush(true);
                 }
@@ -640,12 +640,12 @@ impl Theater {
             }
         };
         self.house.system.core().drain(limit);
-        settle(&self.house.all_links());
+        settle(&self.house.all_links(), &Link::is_settled);
         let links = self.house.last_links();
         for link in &links {
             link.say_goodbye();
         }
-        settle(&links);
+        settle(&links, &Link::has_taken_leave);
         self.house.close();
         for link in links {
             link.lose();

@@ -130,6 +130,16 @@ impl Link {
         lock(&self.out).outbound.waiting_bytes() == 0 || self.is_lost()
     }
 
+    /// Whether the other end has heard that this one ends, or cannot be asked: this end cannot call it, and a theater that has not heard it
+    /// would have called again.
+    pub(crate) fn has_taken_leave(&self) -> bool {
+        /// A theater calls again at its next tick; a loaded machine needs some time for that.
+        const CALLS_AGAIN_MAX: Duration = Duration::from_secs(1);
+        let is_gone =
+            || self.address.is_none() && self.connection().is_none() && self.unchanged_for() > CALLS_AGAIN_MAX;
+        self.is_settled() || is_gone()
+    }
+
     /// Takes a parcel to the actor that this end calls `to`.
     /// With `named`, it is written by names, whatever the types are.
     pub(crate) fn carry(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
