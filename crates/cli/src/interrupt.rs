@@ -30,6 +30,36 @@ pub fn call_then_exit(tell: impl Fn() + Send + 'static) {
     });
 }
 
+/// As [`send_then_exit`], also for the signals by which a supervisor ends a service: SIGTERM and SIGHUP. The second signal of any kind
+/// ends the program at once.
+#[cfg(unix)]
+pub fn send_at_an_ending_then_exit<E: Clone + Send + 'static>(sender: Sender<E>, event: E) {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use signal_hook::consts::{SIGHUP, SIGTERM};
+
+    let told = Arc::new(AtomicBool::new(false));
+    let tell = move || {
+        // Relaxed: it is a flag by itself.
+        if told.swap(true, Ordering::Relaxed) {
+            exit();
+        }
+        let _ = sender.send(event.clone());
+    };
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP]) {
+        let tell = tell.clone();
+        std::thread::spawn(move || signals.forever().for_each(|_| tell()));
+    }
+    let _ = ctrlc::set_handler(tell);
+}
+
+/// As [`send_then_exit`].
+#[cfg(not(unix))]
+pub fn send_at_an_ending_then_exit<E: Clone + Send + 'static>(sender: Sender<E>, event: E) {
+    send_then_exit(sender, event);
+}
+
 /// Why something was not done to its end.
 pub enum Stopped {
     /// The user has pressed Ctrl-C. It goes on until the program ends.

@@ -2,10 +2,12 @@
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use playhouse::{Counters, Peer, System, Theater, TheaterError};
+use playhouse::{Counters, System, Theater, TheaterError};
 
 use crate::interrupt;
 use crate::membership::Membership;
@@ -21,7 +23,7 @@ pub struct Args {
     /// the port that it listens at
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     advertise: Option<String>,
-    /// Another theater to call, which must be there already; may be given several times
+    /// Another theater to join; it is called until it can be reached, and again when it is lost; may be given several times
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     join: Vec<String>,
     #[command(flatten)]
@@ -40,14 +42,33 @@ pub fn address(text: &str) -> Result<String, String> {
 }
 
 #[derive(Clone)]
-struct Interrupted;
+enum Event {
+    Interrupted,
+    Joins(usize, Joins),
+}
+
+/// What has happened to a theater that is to be joined.
+#[derive(Clone)]
+enum Joins {
+    /// It cannot be reached yet, for this reason; it is called again.
+    Waits(String),
+    Joined,
+    /// Its link is lost; it is called again.
+    Lost,
+    /// It refuses, for a reason that no second call changes: what ends the program.
+    Refused(Arc<TheaterError>),
+}
 
 const REDRAW: Duration = Duration::from_secs(1);
+/// The pause before a theater that could not be joined is called again.
+const CALL_EVERY: Duration = Duration::from_millis(500);
+/// How often it is looked whether a theater is lost.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Hosts a theater until Ctrl-C.
+/// Hosts a theater until Ctrl-C, SIGTERM or SIGHUP.
 pub fn run(args: &Args) -> ExitCode {
-    let (interrupt, interrupted) = mpsc::channel();
-    interrupt::send_then_exit(interrupt, Interrupted);
+    let (happens, happened) = mpsc::channel();
+    interrupt::send_at_an_ending_then_exit(happens.clone(), Event::Interrupted);
     let mut system = System::builder();
     if let Some(workers) = args.workers {
         system = system.workers(usize::from(workers));
@@ -65,15 +86,21 @@ pub fn run(args: &Args) -> ExitCode {
     if let Some(address) = theater.address() {
         print(&format!("listening at {address}"));
     }
-    let mut others = Vec::new();
-    for address in &args.join {
-        match theater.connect(address) {
-            Ok(peer) => others.push(Other { address, peer, lost: false }),
-            Err(error) => return refuse(&error),
-        }
-        print(&format!("joined {address}"));
+    let closes = Arc::new(AtomicBool::new(false));
+    for (number, address) in args.join.iter().enumerate() {
+        let (theater, address, closes, happens) =
+            (theater.clone(), address.clone(), Arc::clone(&closes), happens.clone());
+        let tell = move |event| drop(happens.send(Event::Joins(number, event)));
+        std::thread::spawn(move || keep_joined(&theater, &address, &closes, &tell));
     }
-    watch(&theater, &mut others, &interrupted);
+    let refused = watch(&theater, &args.join, &happened);
+    // Relaxed: it is a flag by itself.
+    closes.store(true, Ordering::Relaxed);
+    if let Some(error) = refused {
+        // It is told to those that were joined already.
+        let _ = theater.shutdown();
+        return refuse(&error);
+    }
     eprintln!("closing; Ctrl-C again ends at once");
     match theater.shutdown() {
         Ok(_) => {
@@ -84,12 +111,32 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
-/// A theater that was joined.
-struct Other<'a> {
-    address: &'a str,
-    peer: Peer,
-    /// That was said.
-    lost: bool,
+/// Joins the theater at `address`, once it can be reached, and again when it is lost.
+fn keep_joined(theater: &Theater, address: &str, closes: &AtomicBool, tell: &dyn Fn(Joins)) {
+    let (mut waits, mut joined) = (false, false);
+    // Relaxed: it is a flag by itself.
+    while !closes.load(Ordering::Relaxed) {
+        match theater.connect(address) {
+            Ok(peer) => {
+                (waits, joined) = (false, true);
+                tell(Joins::Joined);
+                while !peer.is_lost() {
+                    std::thread::sleep(LOOK_EVERY);
+                }
+                tell(Joins::Lost);
+                continue;
+            }
+            // A theater that was joined before is joined again whatever it says: its successor may be starting.
+            Err(error @ TheaterError::Io { .. }) => {
+                if !std::mem::replace(&mut waits, true) && !joined {
+                    tell(Joins::Waits(error.to_string()));
+                }
+            }
+            Err(_) if joined => {}
+            Err(error) => return tell(Joins::Refused(Arc::new(error))),
+        }
+        std::thread::sleep(CALL_EVERY);
+    }
 }
 
 /// What wipes the line of how things are, where there is one.
@@ -97,23 +144,40 @@ fn clear() -> &'static str {
     if std::io::stderr().is_terminal() { CLEAR } else { "" }
 }
 
-/// Says who is lost, and on a terminal how things are, until the user presses Ctrl-C.
-fn watch(theater: &Theater, others: &mut [Other<'_>], interrupted: &Receiver<Interrupted>) {
+/// Says which theaters are joined and lost, and on a terminal how things are, until the user presses Ctrl-C or a theater refuses. Returns
+/// why it does.
+fn watch(theater: &Theater, join: &[String], happened: &Receiver<Event>) -> Option<Arc<TheaterError>> {
     let clear = clear();
+    let (mut joined, mut lost) = (vec![false; join.len()], vec![false; join.len()]);
     loop {
-        for other in others.iter_mut().filter(|other| !other.lost && other.peer.is_lost()) {
-            other.lost = true;
-            eprintln!("{clear}lost {}", other.address);
-        }
         if !clear.is_empty() {
-            let lost = others.iter().filter(|other| other.lost).count();
-            eprint!("{clear}{}", status(others.len() - lost, lost, &theater.system().stats().total));
+            let count = |those: &[bool]| those.iter().filter(|is| **is).count();
+            eprint!("{clear}{}", status(count(&joined), count(&lost), &theater.system().stats().total));
         }
-        match interrupted.recv_timeout(REDRAW) {
+        match happened.recv_timeout(REDRAW) {
             Err(RecvTimeoutError::Timeout) => {}
             // No handler could be set: the signal ends the program.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(REDRAW),
-            Ok(Interrupted) => break eprint!("{clear}"),
+            Ok(Event::Interrupted) => {
+                eprint!("{clear}");
+                return None;
+            }
+            Ok(Event::Joins(number, event)) => {
+                (joined[number], lost[number]) = (matches!(event, Joins::Joined), matches!(event, Joins::Lost));
+                let address = &join[number];
+                match event {
+                    Joins::Joined => {
+                        eprint!("{clear}");
+                        print(&format!("joined {address}"));
+                    }
+                    Joins::Lost => eprintln!("{clear}lost {address}"),
+                    Joins::Waits(why) => eprintln!("{clear}cannot join {address} yet: {why}"),
+                    Joins::Refused(error) => {
+                        eprint!("{clear}");
+                        return Some(error);
+                    }
+                }
+            }
         }
     }
 }

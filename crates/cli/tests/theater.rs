@@ -25,7 +25,11 @@ fn line(reader: &mut impl BufRead) -> String {
 impl Theater {
     /// Listens on any port that is free, and says which.
     fn start(arguments: &[&str]) -> Theater {
-        let mut command = playhouse(&[&["theater", "--listen", "127.0.0.1:0", "--workers", "2"], arguments].concat());
+        Theater::start_at("127.0.0.1:0", arguments)
+    }
+
+    fn start_at(listen: &str, arguments: &[&str]) -> Theater {
+        let mut command = playhouse(&[&["theater", "--listen", listen, "--workers", "2"], arguments].concat());
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(process.stdout.take().unwrap());
         let errors = BufReader::new(process.stderr.take().unwrap());
@@ -106,13 +110,29 @@ fn a_second_interrupt_ends_a_theater_at_once() {
     assert_eq!((second.code(), line(&mut second.errors)), (Some(130), "interrupted".to_owned()));
 }
 
+/// A process that a supervisor ends says goodbye: others lose it at once, and not when it was silent for long.
+#[cfg(unix)]
+#[test]
+fn a_theater_joins_when_the_other_is_up_and_again_when_a_successor_is() {
+    // Nobody listens where somebody has listened until now.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut joins = Theater::start(&["--join", &address]);
+    let waits = line(&mut joins.errors);
+    assert!(waits.starts_with(&format!("cannot join {address} yet: ")), "{waits}");
+    for signal in ["-TERM", "-HUP"] {
+        let mut other = Theater::start_at(&address, &[]);
+        assert_eq!(line(&mut joins.out), format!("joined {address}"));
+        other.signal(signal);
+        assert_eq!(line(&mut other.errors), "closing; Ctrl-C again ends at once");
+        assert_eq!((line(&mut other.out), other.code()), ("closed".to_owned(), Some(0)));
+        assert_eq!(line(&mut joins.errors), format!("lost {address}"));
+    }
+    joins.signal("-TERM");
+    assert_eq!((line(&mut joins.out), joins.code()), ("closed".to_owned(), Some(0)));
+}
+
 #[test]
 fn who_cannot_be_joined_is_named() {
-    // Nobody listens where somebody has listened until now.
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let (code, _, errors) = run(&["theater", "--listen", "127.0.0.1:0", "--join", &nobody]);
-    assert_eq!(code, 1);
-    assert!(errors.starts_with("error: ") && errors.contains(&nobody), "{errors}");
     let host = Theater::start(&["--cluster", "one"]);
     let (code, _, errors) = run(&["theater", "--listen", "127.0.0.1:0", "--cluster", "two", "--join", &host.address]);
     assert_eq!(code, 1);

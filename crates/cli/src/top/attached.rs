@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use playhouse::{ActorRef, FindError, INSPECTOR, Inspect, Inspector, Snapshot, Theater};
 
 /// An answer that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// A theater that has not answered for so long, and that no other one is linked with, is not shown any more.
+const GONE_AFTER: Duration = Duration::from_secs(30);
 
 /// What was seen of a theater.
 #[derive(Clone, Debug)]
@@ -24,7 +26,21 @@ pub struct Attached {
     theater: Theater,
     /// The one that was named first.
     first: String,
-    inspectors: BTreeMap<String, Option<ActorRef<Inspector>>>,
+    inspectors: BTreeMap<String, Known>,
+    gone_after: Duration,
+}
+
+/// A theater that is asked.
+struct Known {
+    inspector: Option<ActorRef<Inspector>>,
+    /// When it answered last, or was heard of first.
+    answered: Instant,
+}
+
+impl Known {
+    fn new(inspector: Option<ActorRef<Inspector>>) -> Known {
+        Known { inspector, answered: Instant::now() }
+    }
 }
 
 impl Attached {
@@ -34,8 +50,8 @@ impl Attached {
     /// In words: it does not let itself be looked at, or cannot be reached.
     pub fn new(theater: &Theater, address: &str) -> Result<Attached, String> {
         let inspector = find(theater, address)?;
-        let inspectors = BTreeMap::from([(address.to_owned(), Some(inspector))]);
-        Ok(Attached { theater: theater.clone(), first: address.to_owned(), inspectors })
+        let inspectors = BTreeMap::from([(address.to_owned(), Known::new(Some(inspector)))]);
+        Ok(Attached { theater: theater.clone(), first: address.to_owned(), inspectors, gone_after: GONE_AFTER })
     }
 
     /// Asks all how they are, at the same time: the one that was named first, and those that others say they are linked
@@ -43,8 +59,8 @@ impl Attached {
     pub fn look(&mut self) -> Vec<Seen> {
         let theater = &self.theater;
         let heard: Vec<_> = thread::scope(|scope| {
-            let ask = |(address, known): (&String, &Option<ActorRef<Inspector>>)| {
-                let (address, known) = (address.clone(), *known);
+            let ask = |(address, known): (&String, &Known)| {
+                let (address, known) = (address.clone(), known.inspector);
                 scope.spawn(move || {
                     let found = known.map_or_else(|| find(theater, &address), Ok);
                     let state = found.and_then(|inspector| {
@@ -60,17 +76,29 @@ impl Attached {
         });
         let mut seen = Vec::new();
         for (address, state) in heard {
-            // Who has not answered may be another one when it is asked again.
-            self.inspectors.insert(address.clone(), state.as_ref().ok().map(|(inspector, _)| *inspector));
+            if let Some(known) = self.inspectors.get_mut(&address) {
+                // A theater that has not answered may be another one when it is asked again.
+                known.inspector = state.as_ref().ok().map(|(inspector, _)| *inspector);
+                if state.is_ok() {
+                    known.answered = Instant::now();
+                }
+            }
             seen.push(Seen { address, state: state.map(|(_, snapshot)| snapshot) });
         }
         let snapshots = || seen.iter().filter_map(|seen| seen.state.as_ref().ok());
         let known: Vec<SocketAddr> = snapshots().filter_map(|snapshot| snapshot.address).collect();
-        for address in snapshots().flat_map(|snapshot| &snapshot.links).filter_map(|link| link.address) {
+        let linked = || snapshots().flat_map(|snapshot| &snapshot.links).filter_map(|link| link.address);
+        for address in linked() {
             if !known.contains(&address) && !address.ip().is_unspecified() {
-                self.inspectors.entry(address.to_string()).or_default();
+                self.inspectors.entry(address.to_string()).or_insert_with(|| Known::new(None));
             }
         }
+        let linked: Vec<String> = linked().map(|address| address.to_string()).collect();
+        let (first, gone_after) = (&self.first, self.gone_after);
+        self.inspectors.retain(|address, known| {
+            address == first || known.answered.elapsed() <= gone_after || linked.contains(address)
+        });
+        seen.retain(|seen| self.inspectors.contains_key(&seen.address));
         seen.sort_by_key(|seen| seen.address != self.first);
         seen
     }
@@ -84,4 +112,34 @@ fn find(theater: &Theater, address: &str) -> Result<ActorRef<Inspector>, String>
         ),
         error => error.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_theater_that_is_gone_is_not_looked_at_for_ever() {
+        let theater = || Theater::builder().listen("127.0.0.1:0").inspected(true).start().unwrap();
+        let [first, other] = [(); 2].map(|()| theater());
+        let looks = Theater::builder().start().unwrap();
+        let address = |theater: &Theater| theater.address().unwrap().to_string();
+        first.connect(address(&other)).unwrap();
+        let mut attached = Attached::new(&looks, &address(&first)).unwrap();
+        attached.gone_after = Duration::ZERO;
+        let both = [address(&first), address(&other)];
+        let limit = Instant::now() + Duration::from_secs(120);
+        let mut until = |addresses: &[String]| {
+            while attached.look().iter().map(|seen| &seen.address).ne(addresses) {
+                assert!(Instant::now() < limit, "it never looked at {addresses:?} and nothing else");
+            }
+        };
+        until(&both);
+        other.shutdown().unwrap();
+        until(&both[..1]);
+        first.shutdown().unwrap();
+        // The theater that was named is looked at for as long as the user wants.
+        until(&both[..1]);
+        looks.shutdown().unwrap();
+    }
 }
