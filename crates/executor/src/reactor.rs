@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::system::SystemCore;
-use crate::user_code;
+use crate::user_code::{self, contained};
 use crate::worker::{Worker, current};
 
 /// A source of events besides messages, and a place for what workers write: see `SystemCore::set_reactor`.
@@ -53,6 +53,11 @@ pub fn flush_soon() -> bool {
         worker.unwritten.set(true);
     }
     true
+}
+
+/// Calls [`Reactor::wait`]. A panic in it finds nothing, and the role of the poller is given up as ever.
+pub(crate) fn found(reactor: &dyn Reactor, timeout: Option<Duration>) -> bool {
+    contained(|| reactor.wait(timeout)).unwrap_or(false)
 }
 
 impl SystemCore {
@@ -136,7 +141,7 @@ impl Worker {
         }
         let Some(reactor) = self.begin_to_poll() else { return };
         self.system.next_poll_ns.store(now_ns + POLL_EVERY_NS, Ordering::Relaxed);
-        if reactor.wait(Some(Duration::ZERO)) {
+        if found(reactor, Some(Duration::ZERO)) {
             self.dispatch(reactor);
         }
         self.end_to_poll();

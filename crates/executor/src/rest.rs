@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use crate::jitter::seam;
 use crate::office::Presence;
-use crate::reactor::Reactor;
+use crate::reactor::{self, Reactor};
 use crate::scheduler::policy::Idle;
 use crate::worker::Worker;
 
@@ -190,14 +190,14 @@ impl Worker {
         let mut found = false;
         let called = !holding
             && self.watch(due, || {
-                found = reactor.wait(Some(Duration::ZERO));
+                found = reactor::found(reactor, Some(Duration::ZERO));
                 found
             });
         if !called && self.sleep_or_poll(true) {
             self.system.parked.fetch_add(1, Ordering::Relaxed);
             let now = self.system.now_ns();
             let timeout = due.map(|due| Duration::from_nanos(due.saturating_sub(now)));
-            found = reactor.wait(timeout);
+            found = reactor::found(reactor, timeout);
             self.system.parked.fetch_sub(1, Ordering::Relaxed);
             self.note_parked(self.system.now_ns() - now);
         }

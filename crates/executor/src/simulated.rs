@@ -13,6 +13,7 @@ use crate::config::Stealing;
 use crate::driving::{DriverLock, Turn};
 use crate::knot::Knots;
 use crate::locks::lock;
+use crate::reactor;
 use crate::system::SystemCore;
 use crate::worker::Worker;
 
@@ -259,7 +260,7 @@ impl Steps {
             worker.raise();
             worker.attend();
             let Some(reactor) = worker.begin_to_poll() else { return };
-            if reactor.wait(timeout) {
+            if reactor::found(reactor, timeout) {
                 worker.dispatch(reactor);
             }
             worker.end_to_poll();

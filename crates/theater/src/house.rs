@@ -18,6 +18,7 @@ use std::time::Duration;
 use mio::Waker;
 use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
+use playhouse_executor::contained;
 
 use crate::balance::Meter;
 use crate::calls::Calls;
@@ -545,6 +546,10 @@ impl House {
         if self.is_closing() {
             return refused("it is closing".to_owned());
         }
+        if self.poller.is_deaf() {
+            // It could not read what comes over the connection.
+            return (Reply::Busy, None);
+        }
         let mut links = self.links();
         let known = links.by_incarnation.get(&hello.incarnation).filter(|known| !known.link.is_lost());
         if known.is_some_and(|known| known.certificate != certificate) {
@@ -622,18 +627,20 @@ impl House {
     pub(crate) fn keep(self: &Arc<Self>) {
         while !self.is_closing() {
             drop(self.wait(self.links()));
-            self.tick();
+            // It ends links, and so calls user code.
+            contained(|| self.tick());
         }
     }
 
     /// What the housekeeper does each time.
     pub(crate) fn tick(self: &Arc<Self>) {
+        self.poller.tick();
         self.look_after_links();
         for (id, act) in self.directory.take_again() {
-            act(id, self.registry.controls(id));
+            contained(|| act(id, self.registry.controls(id)));
         }
-        self.look_for_cycles();
-        self.do_what_is_due();
+        contained(|| self.look_for_cycles());
+        contained(|| self.do_what_is_due());
         self.poller.tidy();
     }
 
@@ -647,15 +654,16 @@ impl House {
         // If it has not looked for long, this theater has stood still, and heard nobody for that reason.
         let passed = now.saturating_sub(std::mem::replace(&mut links.looked_at, now)).min(LOOKED_AWAY_MAX);
         links.by_incarnation.retain(|_, known| !known.link.is_lost());
+        let deaf = self.poller.is_deaf();
         for known in links.by_incarnation.values_mut() {
             let link = &known.link;
             if let Some(connection) = link.connection() {
                 known.down = None;
-                if link.silent.add(passed) > SILENT_MAX {
+                if link.silent.add(passed) > SILENT_MAX || deaf {
                     link.disconnect(&connection);
                 }
                 if link.mute.add(passed) > MUTE_MAX {
-                    link.beat();
+                    self.poller.demand_beat(link);
                 }
                 link.tidy();
                 link.flush(true);
@@ -667,7 +675,7 @@ impl House {
             known.down = Some(down);
             if down > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
-            } else if let Some(address) = link.address.filter(|_| !known.calls_again) {
+            } else if let Some(address) = link.address.filter(|_| !known.calls_again && !deaf) {
                 if calls {
                     known.calls_again = true;
                     // Where both ends call, the call of the one that leaves counts.
@@ -681,14 +689,21 @@ impl House {
         }
         drop(links);
         for link in given_up {
-            link.lose();
+            contained(|| link.lose());
         }
         for (link, address, connection) in again {
             let house = Arc::clone(self);
             let theater = link.incarnation;
-            let call = move || match connection {
-                Some(connection) => house.call_again(&link, address, connection),
-                None => house.call_anew(&link, address),
+            let call = move || {
+                let called = contained(|| match connection {
+                    Some(connection) => house.call_again(&link, address, connection),
+                    None => house.call_anew(&link, address),
+                });
+                if called.is_none()
+                    && let Some(known) = house.links().by_incarnation.get_mut(&theater)
+                {
+                    known.calls_again = false;
+                }
             };
             if self.in_background("call", call).is_err()
                 && let Some(known) = self.links().by_incarnation.get_mut(&theater)

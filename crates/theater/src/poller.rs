@@ -1,13 +1,25 @@
 //! The reactor that the workers poll: all connections of a theater behind one `epoll` (or what else the system has).
+//!
+//! # A turn survives panics
+//!
+//! Each event of a turn is handled under a catch of its own: a panic ends neither the turn nor the other events. Messages are read under
+//! a catch within that ([`Link::read`]). A panic outside of it leaves a session of which frames may be missing, so that link is lost.
+//!
+//! # Beats say that polling goes on
+//!
+//! The housekeeper decides when a beat is due, and the poller writes it in its next turn ([`Poller::demand`]). A theater that does not
+//! poll is therefore silent, and its peers find its connections broken. The housekeeper itself demands a turn each second. After 5 s
+//! without one the theater is *deaf* ([`Poller::is_deaf`]): it closes its connections, and neither calls nor answers calls for them.
+//! Polling that goes on again takes the links up; until then they count as those of a theater that is out of reach.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
-use playhouse_executor::Reactor;
+use playhouse_executor::{Reactor, contained};
 use rustc_hash::FxHashMap;
 
 use crate::link::{Connection, Link, Progress, Stream, flush_all};
@@ -17,12 +29,22 @@ use crate::tls::Cipher;
 const WAKER: Token = Token(0);
 /// After so long it is asked again whether who was read for has caught up.
 pub(crate) const CATCH_UP: Duration = Duration::from_millis(1);
+/// Ticks of the housekeeper between two demands for a turn: 1 s.
+const DEMAND_TICKS: u32 = 20;
+/// Ticks from a demand without a turn until the theater is deaf: 5 s.
+const DEAF_TICKS: u32 = 100;
 
 /// All connections.
 pub(crate) struct Poller {
     source: Source,
     next_token: AtomicUsize,
     connections: Mutex<FxHashMap<Token, Present>>,
+    /// The housekeeper has demanded a turn that has not been taken.
+    demanded: AtomicBool,
+    /// Links whose beats that turn writes.
+    beats: Mutex<Vec<Arc<Link>>>,
+    /// Ticks since the last demand, whether or not a turn was taken.
+    demanded_ticks: AtomicU32,
     /// Used by the worker that polls.
     turn: Mutex<Turn>,
 }
@@ -107,6 +129,9 @@ impl Poller {
             source,
             next_token: AtomicUsize::new(1),
             connections: Mutex::default(),
+            demanded: AtomicBool::new(false),
+            beats: Mutex::default(),
+            demanded_ticks: AtomicU32::new(0),
             turn: Mutex::new(Turn {
                 poll,
                 events: Events::with_capacity(256),
@@ -161,11 +186,88 @@ impl Poller {
 
     /// What is left to do, for who drives a simulation.
     pub(crate) fn rest(&self) -> Rest {
+        if self.demanded.load(Ordering::Relaxed) {
+            return Rest::More;
+        }
         let ready = &lock(&self.turn).ready;
         match ready.iter().all(|ready| ready.waits) {
             true if ready.is_empty() => Rest::Nothing,
             true => Rest::Waits,
             false => Rest::More,
+        }
+    }
+
+    /// Demands a turn, in which a beat of `link` is written.
+    pub(crate) fn demand_beat(&self, link: &Arc<Link>) {
+        {
+            let mut beats = lock(&self.beats);
+            if !beats.iter().any(|due| Arc::ptr_eq(due, link)) {
+                beats.push(Arc::clone(link));
+            }
+        }
+        self.demand();
+    }
+
+    fn demand(&self) {
+        // Release: pairs with the Acquire in `take_demand`; that turn sees the beats.
+        if !self.demanded.swap(true, Ordering::Release) {
+            self.demanded_ticks.store(0, Ordering::Relaxed);
+        }
+        match &self.source {
+            Source::System { .. } => self.wake(),
+            Source::Simulated(outside) => outside.demand(),
+        }
+    }
+
+    /// Demands a turn now and then. Called by the housekeeper at each tick.
+    pub(crate) fn tick(&self) {
+        // Relaxed: by the housekeeper only, which alone demands turns.
+        let ticks = self.demanded_ticks.fetch_add(1, Ordering::Relaxed);
+        let idle = || self.demanded.load(Ordering::Relaxed) || lock(&self.connections).is_empty();
+        if ticks >= DEMAND_TICKS && !idle() {
+            self.demand();
+        }
+    }
+
+    /// Returns whether demanded turns have not been taken for 5 s.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.demanded.load(Ordering::Relaxed) && self.demanded_ticks.load(Ordering::Relaxed) > DEAF_TICKS
+    }
+
+    /// Writes the beats that are due.
+    fn take_demand(&self) {
+        if self.demanded.swap(false, Ordering::Acquire) {
+            let due = std::mem::take(&mut *lock(&self.beats));
+            due.iter().for_each(|link| link.beat());
+        }
+    }
+
+    /// Handles an event. Returns it if there is more to do.
+    fn handle(&self, event: Ready, slept: bool) -> Option<Ready> {
+        let (link, connection) = lock(&self.connections).get(&event.token).cloned()?;
+        let handled = contained(|| {
+            if event.writable {
+                link.flush(false);
+            }
+            // The handshake may have read more than its own words, of which the socket does not tell. It tells at once that
+            // there is room.
+            let reads = event.readable || event.writable && connection.cipher.is_some();
+            if reads { link.read(&connection, event.closed, slept) } else { Progress::Done }
+        });
+        let again = |waits| Some(Ready { readable: true, writable: false, waits, ..event });
+        match handled {
+            Some(Progress::Done) => None,
+            Some(Progress::More) => again(false),
+            Some(Progress::Wait) => again(true),
+            Some(Progress::Broken) => {
+                self.remove(event.token);
+                None
+            }
+            None => {
+                contained(|| link.lose());
+                self.remove(event.token);
+                None
+            }
         }
     }
 
@@ -187,6 +289,8 @@ impl Reactor for Poller {
         let mut turn = lock(&self.turn);
         let Turn { poll, events, ready, slept, asked, due } = &mut *turn;
         let timeout = match ready.iter().all(|ready| ready.waits) {
+            // A demand that comes later than this wakes the poller.
+            _ if self.demanded.load(Ordering::Relaxed) => Some(Duration::ZERO),
             true if ready.is_empty() => timeout,
             true => Some(timeout.map_or(CATCH_UP, |timeout| timeout.min(CATCH_UP))),
             false => Some(Duration::ZERO),
@@ -217,10 +321,11 @@ impl Reactor for Poller {
         }
         // Not each time that somebody looks: who waits is no work, and keeps nobody awake.
         *due = ready.iter().any(|ready| ready.waits) && now(&self.source) - *asked >= CATCH_UP;
-        *due || ready.iter().any(|ready| !ready.waits)
+        *due || ready.iter().any(|ready| !ready.waits) || self.demanded.load(Ordering::Relaxed)
     }
 
     fn dispatch(&self) {
+        contained(|| self.take_demand());
         let mut turn = lock(&self.turn);
         let (ready, slept, due) = (std::mem::take(&mut turn.ready), turn.slept, turn.due);
         if due {
@@ -231,21 +336,8 @@ impl Reactor for Poller {
                 turn.ready.push(event);
                 continue;
             }
-            let Some((link, connection)) = lock(&self.connections).get(&event.token).cloned() else { continue };
-            if event.writable {
-                link.flush(false);
-            }
-            // The handshake may have read more than its own words, of which the socket does not tell. It tells at once that
-            // there is room.
-            if event.readable || event.writable && connection.cipher.is_some() {
-                let again = |waits| Ready { readable: true, writable: false, waits, ..event };
-                match link.read(&connection, event.closed, slept) {
-                    Progress::Done => {}
-                    Progress::More => turn.ready.push(again(false)),
-                    Progress::Wait => turn.ready.push(again(true)),
-                    Progress::Broken => self.remove(event.token),
-                }
-            }
+            let more = contained(|| self.handle(event, slept)).flatten();
+            turn.ready.extend(more);
         }
     }
 

@@ -50,7 +50,6 @@ use std::any::TypeId;
 use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -58,7 +57,7 @@ use std::time::Duration;
 use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Seat, TakeAnswer, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
-use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, flush_soon, pause_stage};
+use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_soon, pause_stage};
 
 use playhouse_executor::jitter::seam;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -388,14 +387,19 @@ thread_local! {
     static READS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Has [`TARGETS`] in its place while `f` runs.
+/// Has [`TARGETS`] in its place while `f` runs, and takes it back also when `f` panics.
 fn with_targets<R>(link: u64, targets: &mut Targets, f: impl FnOnce() -> R) -> R {
+    struct Back<'a>(&'a mut Targets);
+    impl Drop for Back<'_> {
+        fn drop(&mut self) {
+            READS.set(None);
+            TARGETS.with_borrow_mut(|here| std::mem::swap(here, self.0));
+        }
+    }
     TARGETS.with_borrow_mut(|here| std::mem::swap(here, targets));
     READS.set(Some(link));
-    let result = f();
-    READS.set(None);
-    TARGETS.with_borrow_mut(|here| std::mem::swap(here, targets));
-    result
+    let _back = Back(targets);
+    f()
 }
 
 /// Writes out what this thread has left to be written.
@@ -702,10 +706,10 @@ impl Link {
         Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
         for answer in asks.into_values() {
             seam(2);
-            answer(Err(AskError::TheaterLost { may_have_run: true }));
+            contained(|| answer(Err(AskError::TheaterLost { may_have_run: true })));
         }
         for (_, notify) in watches.into_values() {
-            notify(StopReason::TheaterLost);
+            contained(|| notify(StopReason::TheaterLost));
         }
         self.note_all_heard();
         lock(&self.parties).clear();

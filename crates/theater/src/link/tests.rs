@@ -393,3 +393,51 @@ fn a_theater_that_leaves_again_and_again_takes_one_thread() {
     eventually(|| lock(&link.leaving).is_none());
     theater.shutdown().unwrap();
 }
+
+/// The payload of a panic. Its drop panics, too.
+struct Bomb;
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("the drop of a payload");
+    }
+}
+
+#[test]
+fn panics_while_a_theater_polls_harm_no_link() {
+    let ([here, there], _peers) = two();
+    there.system().on_dead_letter(|_| std::panic::panic_any(Bomb));
+    let counts = there.system().spawn(Counts(0, None));
+    there.publish("counts", counts);
+    let known = here.find::<Counts>(&format!("playhouse://{}/counts", there.address().unwrap())).wait().unwrap();
+    for told in 0..10 {
+        // The message is a dead letter, and the hook panics as well.
+        known.tell(One(Trap::set(|| std::panic::panic_any(Bomb))));
+        known.tell(One(Trap(u64::MAX)));
+        assert_eq!(known.ask(Sum).within(Duration::from_secs(60)).wait(), Ok(told + 1));
+    }
+    assert_eq!(there.system().stats().total.dead_letters, 10);
+}
+
+#[test]
+fn a_theater_that_does_not_poll_is_silent_and_lost() {
+    let [here, there, third] = [(); 3].map(|()| {
+        let builder = Theater::builder().listen("127.0.0.1:0").lost_after(Duration::from_millis(200));
+        builder.start().unwrap()
+    });
+    // Only the third theater calls again.
+    there.connect(here.address().unwrap()).unwrap();
+    let caller = third.connect(there.address().unwrap()).unwrap();
+    eventually(|| here.peers().len() == 1);
+    let peer = here.peers().remove(0);
+    let counts = there.system().spawn(Counts(0, None));
+    there.publish("counts", counts);
+    let known = here.find::<Counts>(&format!("playhouse://{}/counts", there.address().unwrap())).wait().unwrap();
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    known.tell(One(Trap::set(move || _ = waits.recv())));
+    let asked = known.ask(Sum).within(Duration::from_secs(60)).wait();
+    assert_eq!(asked, Err(AskError::TheaterLost { may_have_run: true }));
+    eventually(|| peer.is_lost() && caller.is_lost());
+    // When polling goes on, it can be reached again.
+    drop(go_on);
+    eventually(|| here.connect(there.address().unwrap()).is_ok_and(|peer| !peer.is_lost()));
+}

@@ -88,6 +88,11 @@ impl Outside {
         self.called.store(true, Ordering::Relaxed);
     }
 
+    /// Has the theater polled.
+    pub(crate) fn demand(&self) {
+        self.called.store(true, Ordering::Relaxed);
+    }
+
     /// What the connections have told since it was asked last.
     pub(crate) fn take_signs(&self) -> Vec<Sign> {
         std::mem::take(&mut *lock(&self.signs))
