@@ -25,6 +25,7 @@ mod message;
 mod metrics;
 mod mobile;
 mod names;
+mod nesting;
 mod observe;
 mod shape;
 #[cfg(feature = "tracing")]

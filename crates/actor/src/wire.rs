@@ -23,6 +23,7 @@ use crate::mobile;
 pub use crate::mobile::{
     Agency, AnyTimer, Coming, Install, Luggage, Mobile, Moves, Offer, Pack, PackedTimer, ReadTimer,
 };
+use crate::nesting::Nested;
 use crate::spawn::{SpawnOptions, spawn};
 pub use crate::ways::{Present, Reroute, Settled};
 
@@ -58,32 +59,41 @@ impl Codec {
     /// Appends `value` to `out`. On an error, what was appended is no whole value.
     ///
     /// # Errors
-    /// What the type's `Serialize` says.
+    /// What the type's `Serialize` says; and where more than 256 options, lists, maps and enums lie in one another.
     pub fn write<T: Serialize>(self, value: &T, out: &mut Vec<u8>) -> Result<(), WireError> {
         match self {
-            Codec::Positional => postcard::serialize_with_flavor(value, Append(out)).map_err(|error| {
-                // It does not keep what the type says, but the other one does.
-                let why = rmp_serde::encode::write_named(&mut std::io::sink(), value).err();
-                WireError(why.map_or_else(|| error.to_string(), |why| why.to_string()))
-            }),
-            Codec::Named => rmp_serde::encode::write_named(out, value).map_err(|error| WireError(error.to_string())),
+            Codec::Positional => {
+                let mut serializer = postcard::Serializer { output: Append(out) };
+                value.serialize(Nested::new(&mut serializer)).map_err(|error| {
+                    // It does not keep what the type says, but the other one does.
+                    write_named(value, std::io::sink()).err().unwrap_or_else(|| WireError(error.to_string()))
+                })
+            }
+            Codec::Named => write_named(value, out),
         }
     }
 
     /// Reads a value from all of `bytes`.
     ///
     /// # Errors
-    /// Where they are not the value's wire form, or more than that.
+    /// Where they are not the value's wire form, or more than that; and where more than 256 options, lists, maps and enums lie in one
+    /// another.
     pub fn read<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, WireError> {
         let rest = match self {
             Codec::Positional => {
                 take_unreadable();
-                let read = postcard::take_from_bytes(bytes);
+                let mut deserializer = postcard::Deserializer::from_bytes(bytes);
+                let read = T::deserialize(Nested::new(&mut deserializer));
+                let read = read.and_then(|value| Ok((value, deserializer.finalize()?)));
                 read.map_err(|error| WireError(take_unreadable().unwrap_or_else(|| error.to_string())))
             }
             Codec::Named => {
                 let mut rest = bytes;
-                let value = rmp_serde::from_read(&mut rest).map_err(|error| WireError(error.to_string()));
+                let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
+                // It counts structs as well, and does not count enums.
+                deserializer.set_max_depth(usize::MAX);
+                let value =
+                    T::deserialize(Nested::new(&mut deserializer)).map_err(|error| WireError(error.to_string()));
                 value.map(|value| (value, rest))
             }
         };
@@ -92,6 +102,11 @@ impl Codec {
             (_, rest) => Err(WireError(format!("{} bytes are left behind the value", rest.len()))),
         }
     }
+}
+
+fn write_named<T: Serialize>(value: &T, out: impl std::io::Write) -> Written {
+    let mut serializer = rmp_serde::Serializer::new(out).with_struct_map();
+    value.serialize(Nested::new(&mut serializer)).map_err(|error| WireError(error.to_string()))
 }
 
 /// Appends what the positional codec writes, most often the few bytes of a number.

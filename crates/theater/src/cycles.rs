@@ -255,16 +255,16 @@ impl House {
     }
 }
 
-/// The cycles that lead over a wait for an actor elsewhere.
+/// The cycles that lead over a wait for an actor elsewhere. Chains that lead into no cycle cost one step for each wait.
 fn find(waits: &[Wait]) -> BTreeSet<Cycle> {
+    let waits = without_ends(waits);
     let mut by_name: BTreeMap<Name, Vec<&Wait>> = BTreeMap::new();
-    for wait in waits {
+    for wait in &waits {
         by_name.entry(wait.from).or_default().push(wait);
     }
     let mut found = BTreeSet::new();
     for start in waits.iter().filter(|wait| wait.afar) {
-        let (mut path, mut seen) = (vec![start], BTreeSet::new());
-        if leads_to(&by_name, start.to, start.from, &mut path, &mut seen) {
+        if let Some(mut path) = path_back(&by_name, start) {
             let lowest = path.iter().enumerate().min_by_key(|(_, wait)| **wait).map_or(0, |(at, _)| at);
             path.rotate_left(lowest);
             found.insert(path.into_iter().cloned().collect());
@@ -273,27 +273,55 @@ fn find(waits: &[Wait]) -> BTreeSet<Cycle> {
     found
 }
 
-fn leads_to<'a>(
-    by_name: &BTreeMap<Name, Vec<&'a Wait>>,
-    at: Name,
-    goal: Name,
-    path: &mut Vec<&'a Wait>,
-    seen: &mut BTreeSet<Name>,
-) -> bool {
-    if at == goal {
-        return true;
+/// The waits from which a walk along waits need not end: those for an actor that waits for nobody are removed, again and again.
+fn without_ends(waits: &[Wait]) -> Vec<&Wait> {
+    let mut waits_of: FxHashMap<Name, usize> = FxHashMap::default();
+    let mut waits_for: FxHashMap<Name, Vec<usize>> = FxHashMap::default();
+    for (at, wait) in waits.iter().enumerate() {
+        *waits_of.entry(wait.from).or_default() += 1;
+        waits_for.entry(wait.to).or_default().push(at);
     }
-    if !seen.insert(at) {
-        return false;
-    }
-    for wait in by_name.get(&at).into_iter().flatten() {
-        path.push(wait);
-        if leads_to(by_name, wait.to, goal, path, seen) {
-            return true;
+    let mut ends: Vec<Name> = waits_for.keys().filter(|name| !waits_of.contains_key(*name)).copied().collect();
+    let mut is_left = vec![true; waits.len()];
+    while let Some(end) = ends.pop() {
+        for at in waits_for.remove(&end).unwrap_or_default() {
+            is_left[at] = false;
+            let from = waits[at].from;
+            if let Some(left) = waits_of.get_mut(&from) {
+                *left -= 1;
+                if *left == 0 {
+                    ends.push(from);
+                }
+            }
         }
-        path.pop();
     }
-    false
+    waits.iter().zip(is_left).filter_map(|(wait, is_left)| is_left.then_some(wait)).collect()
+}
+
+/// Returns the waits along a path that begins with `start` and leads back to it, depth first.
+fn path_back<'a>(by_name: &BTreeMap<Name, Vec<&'a Wait>>, start: &'a Wait) -> Option<Vec<&'a Wait>> {
+    let waits_of = |name: Name| by_name.get(&name).map_or(&[][..], Vec::as_slice).iter();
+    let (mut path, mut open) = (vec![start], vec![waits_of(start.to)]);
+    let mut seen = BTreeSet::from([start.to]);
+    if start.to == start.from {
+        return Some(path);
+    }
+    while let Some(waits) = open.last_mut() {
+        let Some(wait) = waits.next() else {
+            open.pop();
+            path.pop();
+            continue;
+        };
+        if wait.to == start.from {
+            path.push(wait);
+            return Some(path);
+        }
+        if seen.insert(wait.to) {
+            path.push(wait);
+            open.push(waits_of(wait.to));
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -314,5 +342,26 @@ mod tests {
         assert_eq!(cycles.believe(&closed), Vec::<Cycle>::new());
         assert_eq!(cycles.believe(&closed), [closed.to_vec()]);
         assert_eq!(cycles.believe(&closed[..1]), Vec::<Cycle>::new());
+    }
+    #[test]
+    fn a_long_chain_takes_a_step_for_each_wait_and_no_stack() {
+        const WAITS: u64 = 100_000;
+        let look = || {
+            let mut waits: Vec<Wait> = (0..WAITS).map(|at| wait(at, 0, at + 1)).collect();
+            assert_eq!(find(&waits), BTreeSet::new());
+            // One wait for an actor elsewhere, in a ring.
+            waits.iter_mut().skip(1).for_each(|wait| wait.afar = false);
+            waits.push(Wait { afar: false, ..wait(WAITS, 0, 0) });
+            assert_eq!(find(&waits), BTreeSet::from([waits.clone()]));
+        };
+        std::thread::Builder::new().stack_size(256 << 10).spawn(look).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn a_cycle_is_found_among_waits_that_lead_into_it_and_out_of_it() {
+        // 1 and 2 wait for each other, 0 waits for 1, and 2 for 3.
+        let waits = [wait(0, 0, 1), wait(1, 0, 2), wait(2, 0, 3), wait(2, 1, 1), wait(4, 0, 4)];
+        let ring = vec![waits[1].clone(), waits[3].clone()];
+        assert_eq!(find(&waits), BTreeSet::from([ring, vec![waits[4].clone()]]));
     }
 }

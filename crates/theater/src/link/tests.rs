@@ -441,3 +441,60 @@ fn a_theater_that_does_not_poll_is_silent_and_lost() {
     drop(go_on);
     eventually(|| here.connect(there.address().unwrap()).is_ok_and(|peer| !peer.is_lost()));
 }
+
+/// A message that may contain itself at any depth.
+#[derive(Serialize, Deserialize)]
+enum Tree {
+    Leaf,
+    Node(Box<Tree>),
+}
+
+/// The same in bytes, as a peer without a limit writes it.
+struct Deep(Tree, usize);
+impl Serialize for Deep {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeTuple;
+        if self.1 == 0 {
+            return self.0.serialize(to);
+        }
+        let mut bytes = to.serialize_tuple(self.1)?;
+        (1..self.1).try_for_each(|_| bytes.serialize_element(&1_u8))?;
+        bytes.serialize_element(&0_u8)?;
+        bytes.end()
+    }
+}
+impl<'de> Deserialize<'de> for Deep {
+    fn deserialize<D: serde::Deserializer<'de>>(of: D) -> Result<Deep, D::Error> {
+        Tree::deserialize(of).map(|tree| Deep(tree, 0))
+    }
+}
+impl Message for Deep {
+    type Reply = ();
+    const WIRE: Option<WireForm<Deep>> = Some(WireForm::of());
+}
+impl Handler<Deep> for Counts {
+    fn handle(&mut self, _: Deep, _: &mut Context<Self>) {
+        self.0 += 1;
+    }
+}
+remote!(also Counts: Deep);
+
+#[test]
+fn a_message_that_nests_too_deep_is_refused_and_its_link_lives() {
+    let ([here, there], [peer, _]) = two();
+    let counts = here.spawn_at(&peer, &Counts(0, None)).unwrap();
+    let deep = |depth: usize| (0..depth).fold(Tree::Leaf, |tree, _| Tree::Node(Box::new(tree)));
+    let ask = |deep: Deep| counts.ask(deep).within(Duration::from_secs(60)).wait();
+    assert_eq!(ask(Deep(deep(200), 0)), Ok(()));
+    let refused = |answer: Result<(), AskError>| match answer {
+        Err(AskError::Unreachable(why)) => assert!(why.contains("nested too deep"), "{why}"),
+        answer => panic!("{answer:?}"),
+    };
+    // Where it is written, and where it is read.
+    refused(ask(Deep(deep(1_000), 0)));
+    refused(ask(Deep(Tree::Leaf, 8 << 20)));
+    counts.tell(Deep(Tree::Leaf, 8 << 20));
+    assert_eq!(counts.ask(Sum).within(Duration::from_secs(60)).wait(), Ok(1));
+    assert_eq!(there.system().stats().total.dead_letters, 1);
+    assert!(!peer.is_lost());
+}
