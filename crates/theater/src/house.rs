@@ -47,6 +47,9 @@ const UNHEARD_MAX: Duration = Duration::from_secs(1);
 const SILENT_MAX: Duration = Duration::from_secs(5);
 /// Something is said after so long if there is nothing to say.
 const MUTE_MAX: Duration = Duration::from_secs(1);
+/// A theater is not lost for taking no bytes before this time, however soon it would be for being out of reach. Within it, a connection that
+/// has fallen silent is broken.
+const STUCK_MIN: Duration = Duration::from_secs(6);
 
 /// Times that a theater is called again which hangs up before it has answered.
 const HANG_UPS_MAX: u32 = 8;
@@ -190,6 +193,8 @@ struct Known {
     /// For how long there has been no connection, as far as was looked.
     down: Option<Duration>,
     calls_again: bool,
+    /// For how long there has been something to write and the connection has taken nothing, as far as was looked.
+    stuck: Duration,
 }
 
 impl House {
@@ -341,6 +346,7 @@ impl House {
             connection: 1,
             down: None,
             calls_again: false,
+            stuck: Duration::ZERO,
         };
         links.by_incarnation.insert(hello.incarnation, known);
         link
@@ -664,6 +670,11 @@ impl House {
                 }
                 if link.mute.add(passed) > MUTE_MAX {
                     self.poller.demand_beat(link);
+                }
+                known.stuck = if link.takes_nothing() { known.stuck + passed } else { Duration::ZERO };
+                if known.stuck > self.settings.lost_after.max(STUCK_MIN) {
+                    given_up.push(Arc::clone(link));
+                    continue;
                 }
                 link.tidy();
                 link.flush(true);

@@ -127,8 +127,8 @@ impl TheaterBuilder {
         self
     }
 
-    /// A theater that was not to be reached for so long is lost: what was sent to it becomes dead letters, and asks fail.
-    /// Default: 30 s.
+    /// A theater that was not to be reached for so long is lost: what was sent to it becomes dead letters, and asks fail. So is one whose
+    /// connection takes no bytes for so long, and for 6 s at least, while there are some to be written. Default: 30 s.
     ///
     /// It begins when the connection breaks, which 5 s of silence do as well. Only time in which this process runs is counted. Each
     /// step of a call that makes the connection again has a sixth of this time, but 0.25 s at least and 5 s at most.
@@ -500,8 +500,12 @@ impl Theater {
     ///
     /// If it cannot be started there after all, what is sent to it becomes dead letters there, and asks fail.
     ///
+    /// While the link's window is full, a thread outside of actors blocks here until there is room. In a handler this does not block: the
+    /// actor's stage waits for room after the handler.
+    ///
     /// # Errors
-    /// That theater is lost, or cannot start actors of this type.
+    /// That theater is lost, or cannot start actors of this type; or a handler has started so many that more than 16 windows and 32 MiB
+    /// wait.
     pub fn spawn_at<A: Remote + Serialize + DeserializeOwned>(
         &self,
         peer: &Peer,

@@ -26,6 +26,23 @@
 //! in a third theater that is only slow. So the while is doubled each time, and halved when room was made on some link (not for who
 //! waits for room on a certain one): then what is let in is no more, but for a few windows, than what went out.
 //!
+//! *Everything counts.* Answers, starts, moves, watches and look-ups wait in the same window as messages. A full window pauses the stage
+//! of the actor that answers, or whose message is sent on; the answer itself is on its way by then. So at most one answer of each stage
+//! comes on top of the window. A thread that starts actors waits for room. Where no stage can be paused (an answer that is passed on
+//! between two links, a handler that starts actors in a loop), 16 windows and 32 MiB is the limit, and what comes then is refused.
+//!
+//! *Replies.* What the poller writes because it has read something slows nobody. Bytes of it that the connection has not taken are
+//! counted ([`Outbound::reply`]). Above one window, what is read is not acknowledged; so it is while the asks that were read and not
+//! answered take more than a window. Above 8 windows and 32 MiB of such replies, or 16 windows and 32 MiB read without an
+//! acknowledgement, the link is read no further. A connection that takes nothing for `lost_after`, at least 6 s, is lost.
+//!
+//! *No cycle of full links stands still.* A peer that keeps the rules has at most about 2 windows of requests unacknowledged, and replies
+//! are about as long as what they reply to. So its replies stay below the 8 windows, and it is always read, acknowledgements and answers
+//! included. What is always read leaves its writer's connection: unwritten replies go below one window, and acknowledgements are
+//! withheld for them no longer. What is withheld for asks without an answer, or for overloaded actors, ends as described above: the
+//! stages that are to answer wait for room on a link, which counts as being held up. (Windows of theaters that talk should therefore be
+//! alike; the 32 MiB are for those that are not.)
+//!
 //! *Encryption.* What the socket is given, and what comes of it, goes through the connection's [`Cipher`](crate::tls), if it
 //! has one. To the session, what that has taken over is written; if it never leaves, it is written again with the rest.
 //!
@@ -50,7 +67,7 @@ use std::any::TypeId;
 use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -75,6 +92,12 @@ pub(crate) use connection::{Connection, Stream};
 
 /// Bytes that may be under way before who sends more is slowed, where nothing else is asked for.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
+/// Windows that the replies to what was read may take, unwritten, before the link is read no further; [`RESERVE_BYTES`] come on top.
+const REPLY_WINDOWS_MAX: usize = 8;
+/// Windows of all kinds of frames that may wait, and bytes read that may wait to be acknowledged; [`RESERVE_BYTES`] come on top.
+const WINDOWS_MAX: usize = 16;
+/// Room for the largest frames beside whole windows: 2 of them.
+const RESERVE_BYTES: usize = 2 * FRAME_BYTES_MAX as usize;
 /// A message may have so many bytes.
 pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024 * 1024;
 /// What is read by one system call, at most.
@@ -151,6 +174,8 @@ struct In {
     /// What the other end's handles mean; in [`TARGETS`] while something is read.
     targets: Targets,
     patience: Patience,
+    /// Bytes read since the other end was told last what was received.
+    withheld_bytes: usize,
 }
 
 /// What the other end's handles mean.
@@ -346,6 +371,10 @@ pub(crate) struct Link {
     /// Since something was heard, and since something was said.
     pub(crate) silent: RunTime,
     pub(crate) mute: RunTime,
+    /// The connection has taken bytes since the housekeeper looked last.
+    has_written: AtomicBool,
+    /// Bytes of asks that were read and have no answer.
+    unanswered_bytes: AtomicUsize,
     /// When it was connected or disconnected last: nanoseconds of the system's time.
     changed_ns: AtomicU64,
     lost: AtomicBool,
@@ -434,6 +463,8 @@ impl Link {
             received: AtomicU64::new(0),
             silent: RunTime::default(),
             mute: RunTime::default(),
+            has_written: AtomicBool::new(false),
+            unanswered_bytes: AtomicUsize::new(0),
             changed_ns: AtomicU64::new(directory.core.now().as_nanos() as u64),
             lost: AtomicBool::new(false),
             taken_leave_of: AtomicBool::new(false),
@@ -459,6 +490,7 @@ impl Link {
                 connection: 0,
                 targets: Targets::default(),
                 patience: Patience::new(),
+                withheld_bytes: 0,
             }),
             places: Mutex::default(),
             parties: Mutex::default(),
@@ -554,6 +586,17 @@ impl Link {
     pub(crate) fn under_way(&self) -> (usize, usize, usize) {
         let out = lock(&self.out);
         (out.outbound.waiting_packets(), out.outbound.waiting_bytes(), out.asks.len() + out.watches.len())
+    }
+
+    /// Returns whether there is something to be written and the connection has taken nothing since this was asked last.
+    pub(crate) fn takes_nothing(&self) -> bool {
+        // Relaxed: it says nothing about other memory.
+        !self.has_written.swap(false, Ordering::Relaxed) && lock(&self.out).outbound.has_output()
+    }
+
+    /// Returns whether so much waits that nothing more is taken on which no sender can be slowed.
+    fn is_overfull(&self) -> bool {
+        lock(&self.out).outbound.waiting_bytes() > WINDOWS_MAX * self.window_bytes + RESERVE_BYTES
     }
 
     /// Whether anything was ever received.

@@ -159,10 +159,14 @@ impl Link {
         }
         // On an error the answer says it, to the actor too. It must not be told twice: it may be on its way again by the time
         // it hears that it stays, and would go on here and there.
-        let _ = self.ask_with(answer, Lane::Normal, |ask, out| {
+        let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
             head(ask).write(out)?;
             body(out)
         });
+        if let Ok(true) = sent {
+            // Others of this stage go when there is room.
+            pause_stage(&self.gate);
+        }
         Ok(())
     }
 

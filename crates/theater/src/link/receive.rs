@@ -4,6 +4,26 @@ use super::*;
 use crate::cycles::{Said, Wait};
 use crate::directory::Far;
 
+/// An ask that was read, until its answer is written or there is none.
+struct Unanswered {
+    link: Arc<Link>,
+    bytes: usize,
+}
+
+impl Unanswered {
+    fn new(link: Arc<Link>, ask_bytes: usize) -> Unanswered {
+        let bytes = ask_bytes + size_of::<Unanswered>();
+        link.unanswered_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Unanswered { link, bytes }
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        self.link.unanswered_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 impl Link {
     /// Reads what has come, and sends it on. By the poller, which may have `slept` until now.
     /// With `closed`, up to the end of the connection.
@@ -20,6 +40,12 @@ impl Link {
         }
         let mut turn = 0;
         loop {
+            if self.is_not_to_be_read(inn) {
+                // It is not silent: it is not listened to.
+                self.silent.reset();
+                self.acknowledge(inn, slept);
+                return Progress::Wait;
+            }
             let room = &mut inn.buffer[inn.filled..];
             let space = room.len();
             let count = match connection.read(room) {
@@ -30,6 +56,7 @@ impl Link {
                 Err(_) => return Progress::Broken,
             };
             inn.filled += count;
+            inn.withheld_bytes += count;
             turn += count;
             let (inbound, bytes) = (&mut inn.inbound, &inn.buffer[..inn.filled]);
             let on_frame = |lane, frame: &[u8]| {
@@ -78,6 +105,16 @@ impl Link {
         if self.acknowledge(inn, slept) { Progress::Done } else { Progress::Wait }
     }
 
+    /// Returns whether nothing more is read for now. A peer that keeps the rules never lets it come to that: see the module.
+    fn is_not_to_be_read(&self, inn: &In) -> bool {
+        inn.withheld_bytes > WINDOWS_MAX * self.window_bytes + RESERVE_BYTES
+            || self.unwritten_reply_bytes() > REPLY_WINDOWS_MAX * self.window_bytes + RESERVE_BYTES
+    }
+
+    pub(super) fn unwritten_reply_bytes(&self) -> usize {
+        lock(&self.out).outbound.unwritten_reply_bytes()
+    }
+
     /// What was acknowledged makes room. False: the other end acknowledges what it never got.
     fn note_acknowledged(&self, inbound: &Inbound) -> bool {
         if lock(&self.out).outbound.acknowledged(inbound.acknowledged()).is_err() {
@@ -95,10 +132,15 @@ impl Link {
         // Relaxed: only this thread writes it, and it says nothing about other memory.
         let withheld = received - self.received.load(Ordering::Relaxed);
         if withheld == 0 {
+            // Less than a packet.
+            inn.withheld_bytes = 0;
             return true;
         }
         let was_strained = inn.patience.is_tried();
-        let is_strained = self.is_strained();
+        // Relaxed: it is counted only.
+        let is_strained = self.is_strained()
+            || self.unwritten_reply_bytes() > self.window_bytes
+            || self.unanswered_bytes.load(Ordering::Relaxed) > self.window_bytes;
         let still = (slept && self.core.others_sleep()) || (is_strained && self.is_held_up());
         // Room on some link is nothing to who waits for it on a certain one. Relaxed: it is counted only.
         let may_help = is_strained && !self.waits_for_a_gate();
@@ -109,6 +151,7 @@ impl Link {
         self.last_target.store(u64::MAX, Ordering::Relaxed);
         lock(&self.strain).stages.clear();
         self.received.store(received, Ordering::Release);
+        inn.withheld_bytes = 0;
         if was_strained || received >= lock(&self.out).outbound.told() + ACKNOWLEDGE_EVERY {
             self.flush(true);
         }
@@ -208,7 +251,7 @@ impl Link {
             Head::Watch { to, watch } => {
                 let link = self.this();
                 let tell = move |reason| {
-                    let _ = link.send(Lane::Normal, |out| Head::Down { watch, reason }.write(out));
+                    let _ = link.send_or_pause(Lane::Normal, |out| Head::Down { watch, reason }.write(out));
                 };
                 let watcher = Watcher::There(self.number, watch);
                 match target(to).and_then(|id| Some((id, self.registry.controls(id)?))) {
@@ -356,11 +399,16 @@ impl Link {
             return self.fail(ask, &AskError::Stopped);
         };
         self.directory.talk.note(id, self.incarnation);
+        let unanswered = Unanswered::new(self.this(), bytes.len());
         let (link, border) = (self.this(), self.border());
-        let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| match answer {
-            Err(error) => link.fail(ask, &error),
-            Ok(write) => {
-                let sent = link.send(Lane::Normal, |out| {
+        let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| {
+            let _unanswered = unanswered;
+            let write = match answer {
+                Err(error) => return link.fail(ask, &error),
+                Ok(write) => write,
+            };
+            {
+                let sent = link.send_answer(|out| {
                     Head::Answer { ask, codec: codec.into() }.write(out)?;
                     at_border(&border, || write(codec, out))
                 });

@@ -14,6 +14,13 @@ fn is_worth_while(bytes_before: usize, bytes: usize) -> bool {
     bytes_before < MANY_BYTES && bytes >= MANY_BYTES
 }
 
+/// How often a thread that waits for room looks for it.
+const ROOM_EVERY: Duration = Duration::from_millis(1);
+
+fn too_full() -> WireError {
+    WireError::new("too much waits for that theater: it does not read, or not fast enough")
+}
+
 impl Link {
     /// Whether a message can be sent, and as what.
     fn kind_of(&self, actor: TypeId, message: TypeId, name: &str, named: bool) -> Result<(u32, Codec), WireError> {
@@ -48,7 +55,10 @@ impl Link {
         let lane = Self::lane(lane);
         let before = out.outbound.open_bytes(lane);
         let waited = out.outbound.waiting_bytes();
-        match out.outbound.frame(lane, |buffer| write(&prepared, buffer)) {
+        let write = |buffer: &mut Vec<u8>| write(&prepared, buffer);
+        // Nothing slows the poller: it is counted what it writes.
+        let is_reply = READS.get().is_some();
+        match if is_reply { out.outbound.reply(lane, write) } else { out.outbound.frame(lane, write) } {
             Ok(()) => {}
             Err(FrameError::Write(error)) => return Err((error, prepared)),
             Err(error) => return Err((WireError::new(error.to_string()), prepared)),
@@ -72,6 +82,23 @@ impl Link {
             Ok(((), full)) => Ok(full),
             Err((error, ())) => Err(error),
         }
+    }
+
+    /// As [`Link::send`]. If the window is full, the stage of the message that this thread handles waits until it is not.
+    pub(super) fn send_or_pause(&self, lane: Lane, write: impl FnOnce(&mut Vec<u8>) -> Written) -> Written {
+        if self.send(lane, write)? {
+            pause_stage(&self.gate);
+        }
+        Ok(())
+    }
+
+    /// Sends the answer to an ask. Where no stage can be slowed (an answer that is passed on between two links, say), it is refused
+    /// if far too much waits.
+    pub(super) fn send_answer(&self, write: impl FnOnce(&mut Vec<u8>) -> Written) -> Written {
+        if self.is_overfull() {
+            return Err(too_full());
+        }
+        self.send_or_pause(Lane::Normal, write)
     }
 
     /// Has what there is to be written go out at the end of the gulp, or at once: where it is `worth_while`, and by threads that
@@ -98,7 +125,10 @@ impl Link {
                 .and_then(|()| outbound.output(self.received(), acknowledge, |slices| present.write(slices)));
             match written {
                 Ok(0) => break,
-                Ok(_) => self.mute.reset(),
+                Ok(_) => {
+                    self.mute.reset();
+                    self.has_written.store(true, Ordering::Relaxed);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The poller is told when there is room.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -146,35 +176,30 @@ impl Link {
         match parcel {
             Parcel::Tell { actor, message, name, lane, write } => {
                 let (kind, codec) = self.kind_of(actor, message, name, named)?;
-                let full = self.send(lane, |out| {
+                self.send_or_pause(lane, |out| {
                     Head::Tell { to, kind, codec: codec.into() }.write(out)?;
                     at_border(border, || write(codec, out))
-                })?;
-                if full {
-                    pause_stage(&self.gate);
-                }
-                Ok(())
+                })
             }
             Parcel::Request { actor, message, name, write, answer } => {
                 self.carry_ask(to, border, self.kind_of(actor, message, name, named), write, answer)
             }
             Parcel::Stop { drain } => {
                 let lane = if drain { Lane::Normal } else { Lane::System };
-                self.send(lane, |out| Head::Stop { to }.write(out)).map(drop)
+                self.send_or_pause(lane, |out| Head::Stop { to }.write(out))
             }
-            Parcel::Kill => self.send(Lane::System, |out| Head::Kill { to }.write(out)).map(drop),
+            Parcel::Kill => self.send_or_pause(Lane::System, |out| Head::Kill { to }.write(out)),
             Parcel::Verdict { actor, name, crash, verdict } => {
                 let (kind, codec) = self.table.spawn(actor, name)?;
                 let codec = if named { Codec::Named } else { codec };
                 let head = Head::Verdict { to, kind, codec: codec.into(), crash, verdict: verdict.map(drop) };
-                let full = self.send(Lane::System, |out| {
+                self.send_or_pause(Lane::System, |out| {
                     head.write(out)?;
                     match verdict {
                         Decision::Restart(write) => at_border(border, || write(codec, out)),
                         Decision::Resume | Decision::GiveUp | Decision::Dismiss => Ok(()),
                     }
-                });
-                full.map(drop)
+                })
             }
             Parcel::Watch { watcher, notify } => self.carry_watch(to, watcher, notify),
             Parcel::Unwatch { watcher } => {
@@ -185,7 +210,7 @@ impl Link {
                     watch.inspect(|watch| drop(out.forget_watch(*watch)))
                 };
                 match watch {
-                    Some(watch) => self.send(Lane::System, |out| Head::Unwatch { to, watch }.write(out)).map(drop),
+                    Some(watch) => self.send_or_pause(Lane::System, |out| Head::Unwatch { to, watch }.write(out)),
                     None => {
                         // It may watch it by the way that the place is about to have.
                         if self.is_lost()
@@ -274,7 +299,12 @@ impl Link {
             None => Head::Beat.write(out),
         };
         match self.send_with(Lane::System, prepare, write) {
-            Ok(_) => Ok(()),
+            Ok((_, full)) => {
+                if full {
+                    pause_stage(&self.gate);
+                }
+                Ok(())
+            }
             Err((error, watch)) => {
                 let notify = watch.and_then(|watch| lock(&self.out).forget_watch(watch));
                 let Some(notify) = notify else { return Err(error) };
@@ -329,6 +359,9 @@ impl Link {
 
     /// Asks who is published as `name`.
     pub(crate) fn find(&self, name: &str, actor: &str, answer: TakeAnswer) {
+        if self.is_overfull() {
+            return answer(Err(AskError::Unreachable(too_full().to_string())));
+        }
         // On an error, the answer says it.
         let _ = self.ask_with(answer, Lane::System, |ask, out| {
             Head::Find { ask, name: name.to_owned(), actor: actor.to_owned() }.write(out)
@@ -345,6 +378,7 @@ impl Link {
         place: impl FnOnce(&SystemCore, u16, Arc<dyn Carrier>) -> (ActorId, R),
     ) -> Result<R, WireError> {
         let (kind, codec) = self.table.spawn(actor, name)?;
+        self.await_room()?;
         let border = self.border();
         let write = |handle, out: &mut Vec<u8>| {
             let head = if child {
@@ -356,6 +390,35 @@ impl Link {
             at_border(&border, || write(codec, out))
         };
         self.name_next(write, |core, stage, proxy| place(core, stage, Arc::new(proxy)))
+    }
+
+    /// Waits while the window is full, or on a worker has the stage of the message that it handles wait after that.
+    ///
+    /// # Errors
+    /// A handler that is slowed only when it returns has sent far too much.
+    fn await_room(&self) -> Written {
+        let is_full = || lock(&self.out).outbound.waiting_bytes() > self.window_bytes;
+        if !is_full() {
+            return Ok(());
+        }
+        #[cfg(test)]
+        tests::ROOM_AWAITED.fetch_add(1, Ordering::Relaxed);
+        let Some(house) = self.house() else { return Ok(()) };
+        // A simulation has no threads beside the one that runs it.
+        if flush_soon() || house.simulated().is_some() {
+            {
+                let out = lock(&self.out);
+                self.gate.close(self.window_bytes / (out.frame_bytes / 8).max(1));
+            }
+            pause_stage(&self.gate);
+            // There may have been room before it was closed.
+            self.note_room();
+            return if self.is_overfull() { Err(too_full()) } else { Ok(()) };
+        }
+        while is_full() && !self.is_lost() {
+            house.pause(ROOM_EVERY);
+        }
+        Ok(())
     }
 
     /// Sends a frame that gives the next handle its meaning, and makes the place of the actor that it means. The number is

@@ -10,7 +10,7 @@ use playhouse_actor::{
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::frame::{Reply, Resume};
+use crate::frame::{Hello, Reply, Resume};
 use crate::{Peer, Theater};
 
 #[derive(Serialize, Deserialize)]
@@ -497,4 +497,99 @@ fn a_message_that_nests_too_deep_is_refused_and_its_link_lives() {
     assert_eq!(counts.ask(Sum).within(Duration::from_secs(60)).wait(), Ok(1));
     assert_eq!(there.system().stats().total.dead_letters, 1);
     assert!(!peer.is_lost());
+}
+
+/// How often a thread or a stage has had to wait for room to start an actor.
+pub(super) static ROOM_AWAITED: AtomicUsize = AtomicUsize::new(0);
+
+/// A peer that says what a test wants.
+struct Raw {
+    line: Connection,
+    outbound: Outbound,
+}
+
+impl Raw {
+    /// Calls `theater`, and takes the same messages.
+    fn call(theater: &Theater) -> Raw {
+        let house = &theater.house;
+        let caller = Theater::builder().start().unwrap();
+        let hello = Hello { listens: None, ..caller.house.hello(None) };
+        let called = caller.house.exchange(house.listens.unwrap(), &hello, Duration::from_secs(5));
+        let (reply, (stream, cipher)) = called.unwrap();
+        assert!(matches!(reply, Reply::Hello(_)));
+        let line = Connection { token: mio::Token(0), stream, cipher, number: 1, broken: false.into() };
+        Raw { line, outbound: Outbound::new(FRAME_BYTES_MAX) }
+    }
+
+    fn say(&mut self, lane: session::Lane, head: &Head) {
+        self.outbound.frame(lane, |out| head.write(out)).unwrap();
+    }
+
+    /// Writes what the connection takes.
+    fn write(&mut self) {
+        while self.outbound.output(0, false, |slices| self.line.write(slices)).is_ok_and(|bytes| bytes > 0) {}
+    }
+}
+
+const SMALL_WINDOW: usize = 64 * 1024;
+
+/// A theater with a small window, and its link with a peer that reads nothing.
+fn with_silent_reader() -> (Theater, Raw, Peer) {
+    let builder = Theater::builder().listen("127.0.0.1:0").window(SMALL_WINDOW);
+    let theater = builder.lost_after(Duration::from_millis(100)).start().unwrap();
+    let raw = Raw::call(&theater);
+    eventually(|| !theater.peers().is_empty());
+    let peer = theater.peers().remove(0);
+    (theater, raw, peer)
+}
+
+#[test]
+fn a_peer_that_does_not_read_what_it_asks_for_is_read_no_further_and_then_lost() {
+    const BYTES_MAX: usize = REPLY_WINDOWS_MAX * SMALL_WINDOW + RESERVE_BYTES;
+    let (_theater, mut raw, peer) = with_silent_reader();
+    let name = "x".repeat(4_000);
+    while !peer.is_lost() {
+        if !raw.outbound.has_output() {
+            (0..64).for_each(|ask| {
+                raw.say(session::Lane::Normal, &Head::Find { ask, name: name.clone(), actor: "y".to_owned() });
+            });
+        }
+        raw.write();
+        let bytes = peer.link.unwritten_reply_bytes();
+        // Replies to what one turn reads come on top.
+        assert!(bytes < BYTES_MAX + 2 * TURN_BYTES, "{bytes} bytes wait for a peer that reads nothing");
+        std::thread::yield_now();
+    }
+}
+
+/// An actor with a large state.
+#[derive(Serialize, Deserialize)]
+struct Fat(Vec<u8>);
+impl Actor for Fat {}
+impl Handler<Sum> for Fat {
+    fn handle(&mut self, _: Sum, _: &mut Context<Self>) -> u64 {
+        self.0.len() as u64
+    }
+}
+remote!(spawn Fat: Sum);
+
+#[test]
+fn starts_wait_for_room_in_the_window() {
+    const STARTS: usize = 100;
+    const STATE_BYTES: usize = 4 * SMALL_WINDOW;
+    let (theater, _raw, peer) = with_silent_reader();
+    let started = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let starts = scope.spawn(|| {
+            (0..STARTS).try_for_each(|_| {
+                theater.spawn_at(&peer, &Fat(vec![1; STATE_BYTES])).map(|_| _ = started.fetch_add(1, Ordering::Relaxed))
+            })
+        });
+        eventually(|| ROOM_AWAITED.load(Ordering::Relaxed) > 0 || started.load(Ordering::Relaxed) == STARTS);
+        let (started, bytes) = (started.load(Ordering::Relaxed), peer.link.under_way().1);
+        assert!(bytes < SMALL_WINDOW + 2 * STATE_BYTES, "{started} starts, {bytes} bytes");
+        // Room never comes.
+        peer.link.lose();
+        assert!(starts.join().unwrap().is_err());
+    });
 }

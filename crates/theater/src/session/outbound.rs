@@ -23,6 +23,8 @@ pub struct Outbound {
     pool: Pool,
     /// Bytes of all packets in `queues` and `numbered`.
     waiting_bytes: usize,
+    /// Bytes of replies in packets that were not written to their end on this connection.
+    unwritten_reply_bytes: usize,
 
     /// The highest number let go.
     released: u64,
@@ -53,6 +55,7 @@ impl Outbound {
             begun: Default::default(),
             pool: Pool::default(),
             waiting_bytes: 0,
+            unwritten_reply_bytes: 0,
             released: 0,
             acknowledged: 0,
             sent: 0,
@@ -90,6 +93,32 @@ impl Outbound {
         self.waiting_bytes += HEADER_BYTES * further.len();
         queue.extend(further);
         Ok(())
+    }
+
+    /// As [`Outbound::frame`], for a frame that this end writes because it has read something: [`Outbound::unwritten_reply_bytes`] counts it
+    /// until the connection has taken it.
+    ///
+    /// # Errors
+    /// As [`Outbound::frame`].
+    ///
+    /// # Panics
+    /// As [`Outbound::frame`].
+    pub fn reply<E>(
+        &mut self,
+        lane: Lane,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), FrameError<E>> {
+        let before = self.waiting_bytes;
+        self.frame(lane, write)?;
+        let bytes = self.waiting_bytes - before;
+        self.queues[lane as usize].back_mut().expect("the frame ends in it").reply_bytes += bytes;
+        self.unwritten_reply_bytes += bytes;
+        Ok(())
+    }
+
+    /// Bytes of replies that the connection has not taken.
+    pub fn unwritten_reply_bytes(&self) -> usize {
+        self.unwritten_reply_bytes
     }
 
     /// Bytes of the packet that takes the next frame of `lane`, as long as it is not written.
@@ -182,6 +211,7 @@ impl Outbound {
             self.written_bytes += part;
             bytes -= part;
             if self.written_bytes == packet.bytes.len() {
+                self.unwritten_reply_bytes -= packet.reply_bytes;
                 self.written += 1;
                 self.written_bytes = 0;
                 self.sent = self.sent.max(self.released + self.written as u64);
@@ -219,6 +249,9 @@ impl Outbound {
         while self.released < self.acknowledged && (self.written > 0 || self.written_bytes == 0) {
             let packet = self.numbered.pop_front().expect("what is acknowledged was sent, and has a number");
             self.released += 1;
+            if self.written == 0 {
+                self.unwritten_reply_bytes -= packet.reply_bytes;
+            }
             self.written = self.written.saturating_sub(1);
             self.waiting_bytes -= packet.bytes.len();
             let begun = &mut self.begun[packet.lane as usize];
@@ -243,6 +276,7 @@ impl Outbound {
         self.written_bytes = 0;
         self.note_written_bytes = 0;
         self.acknowledged = received;
+        self.unwritten_reply_bytes = self.packets().map(|packet| packet.reply_bytes).sum();
         self.release();
         self.take_numbers_back();
         Ok(())
@@ -283,10 +317,16 @@ impl Outbound {
         }
     }
 
+    fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.numbered.iter().chain(self.queues.iter().flatten())
+    }
+
     /// Checks what must hold between two calls.
     #[cfg(test)]
     pub(super) fn check(&self) {
-        let packets = || self.numbered.iter().chain(self.queues.iter().flatten());
+        let packets = || self.packets();
+        let replies = packets().skip(self.written).map(|packet| packet.reply_bytes);
+        assert_eq!(replies.sum::<usize>(), self.unwritten_reply_bytes);
         assert_eq!(packets().map(|packet| packet.bytes.len()).sum::<usize>(), self.waiting_bytes);
         assert!(packets().all(|packet| packet.bytes.len() <= HEADER_BYTES + PACKET_BYTES_MAX));
         assert!(packets().all(|packet| packet.bytes.capacity() <= 2 * (HEADER_BYTES + PACKET_BYTES_MAX)));

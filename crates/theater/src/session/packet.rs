@@ -19,13 +19,15 @@ pub(super) struct Packet {
     pub(super) bytes: Vec<u8>,
     /// Where the last frame ends that ends in this packet; `HEADER_BYTES` where none does.
     pub(super) ended: usize,
+    /// Bytes of the replies that end in this packet: see [`Outbound::reply`](super::Outbound::reply).
+    pub(super) reply_bytes: usize,
 }
 
 impl Packet {
     pub(super) fn new(lane: Lane, pool: &mut Pool) -> Packet {
         let mut bytes = pool.take();
         bytes.resize(HEADER_BYTES, 0);
-        Packet { lane, bytes, ended: HEADER_BYTES }
+        Packet { lane, bytes, ended: HEADER_BYTES, reply_bytes: 0 }
     }
 
     pub(super) fn set_header(&mut self, number: u64, acknowledged: u64) {

@@ -39,10 +39,11 @@ impl End {
         let lane = Lane::ALL[random.in_range(0..Lane::ALL.len())];
         let frame = frame(random);
         let refused = random.one_in(20);
-        let result = self.outbound.frame(lane, |buffer| {
+        let write = |buffer: &mut Vec<u8>| {
             buffer.extend_from_slice(frame);
             if refused { Err(()) } else { Ok(()) }
-        });
+        };
+        let result = if random.one_in(4) { self.outbound.reply(lane, write) } else { self.outbound.frame(lane, write) };
         assert_eq!(result.is_err(), refused);
         if !refused {
             self.sent[lane as usize].push(frame);
