@@ -84,12 +84,11 @@ impl Office {
 impl Worker {
     /// Raises or lowers the two flags of overload.
     ///
-    /// What counts is what others have sent here and what is put aside for muted stages; and only where that is more
-    /// than what this worker's own actors have put before themselves. To slow others down would not help against the
-    /// latter: a tree of a million actors that two workers build together is no flood. For the bound of 2 MiB, only those
-    /// of its own messages count that its actors have *made*: they were sent beyond the mail that has come. Messages that
-    /// are passed on within the worker are not made by it, and if they raised the bound, each round would double a flood.
-    /// The bound on memory is thus twice the mail that the worker makes itself, or the high-water mark.
+    /// The load is what others have sent here and what is put aside for muted stages. Mail that this worker's actors pass on to each other
+    /// counts half until it is done with. Otherwise a flood through many actors would be small at each of them and large in all.
+    ///
+    /// The load counts only if it is more than what this worker's own actors have *made*, that is, sent beyond the mail that has come. To slow
+    /// others down would not help against that: a tree of a million actors that two workers build together is no flood.
     pub(crate) fn weigh(&self) {
         let office = self.office();
         let (mail, own) = self.queued_mail();
@@ -107,6 +106,8 @@ impl Worker {
         let made = core.mail.made(mail + own).min(own);
         // All that has come and is not done with: also what the actors here pass on to each other.
         let came = (mail + own - made + inbox_bytes + muted).max(sent);
+        // What waits to be run for the first time counts in full, and what is passed on counts half.
+        let weight = sent.max(came / 2);
         let (made, own) = (made + starts, own + starts);
         // Mail that was put aside for muted stages is not run yet. What was noted once is never taken back.
         let noted = office.mail_run.load(Ordering::Relaxed);
@@ -134,16 +135,16 @@ impl Worker {
             office.held_up.store(held_up, Ordering::Relaxed);
         }
         let raise = |flag: &AtomicBool, load| {
-            if load == Load::High && came >= made {
+            if load == Load::High && weight >= made {
                 office.press();
                 flag.store(true, Ordering::Relaxed);
                 return false;
             }
             // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
-            at_ease(load, came, made) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
+            at_ease(load, weight, made) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
         };
         office.note_excess(came);
-        let loads = office.loads(came, average_ns);
+        let loads = office.loads(weight, average_ns);
         if raise(&office.overloaded, loads.overloaded) | raise(&office.pressed, loads.pressed) {
             self.relieve(office);
         }
