@@ -135,6 +135,10 @@ impl Distant {
         }
     }
 
+    fn keeps_anything(&self) -> bool {
+        matches!(&*self.state(), State::Waiting { kept, .. } if !kept.is_empty())
+    }
+
     /// Returns what was kept, if it still waited.
     fn end_waiting(&self, next: State) -> Vec<Kept> {
         let mut state = self.state();
@@ -220,6 +224,8 @@ impl Distant {
         let open = move |present: Present<'_>| {
             match present {
                 Present::Way(way) if this.is(&**way) => this.open(&link),
+                // The actor has come, and waits for what is kept here: that goes to where the actor was, and follows it.
+                Present::Here if this.keeps_anything() => this.open(&link),
                 Present::Way(_) | Present::Here | Present::Nobody => this.is_not_needed(),
             }
             Vec::new()

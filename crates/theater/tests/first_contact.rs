@@ -1,0 +1,104 @@
+//! Theaters that have no links: actors gossip and roam, and the first message or migration makes the link. Nothing is lost by that.
+
+#[macro_use]
+mod messages;
+mod seeds;
+
+use std::net::SocketAddr;
+
+use playhouse_actor::*;
+use playhouse_executor::Choices;
+use playhouse_theater::{Simulation, Theater};
+use seeds::Seed;
+use serde::{Deserialize, Serialize};
+
+const THEATERS: usize = 3;
+const NODES: usize = 12;
+/// The number of times that each token is passed on.
+const HOPS: u32 = 30;
+/// An actor moves about once in so many messages.
+const MOVES_EVERY: u64 = 8;
+
+/// Passes each token on to one of its peers, and roams.
+#[derive(Serialize, Deserialize)]
+struct Node {
+    peers: Vec<ActorRef<Node>>,
+    handled: u64,
+    dice: u64,
+    theaters: Vec<SocketAddr>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Meet(Vec<ActorRef<Node>>);
+remote_message!(Meet -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Token {
+    left: u32,
+}
+remote_message!(Token -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Handled;
+remote_message!(Handled -> u64);
+
+impl Node {
+    fn roll(&mut self, sides: u64) -> u64 {
+        let mut choices = Choices::new(self.dice);
+        self.dice = choices.next();
+        self.dice % sides
+    }
+}
+
+impl Actor for Node {}
+
+impl Handler<Meet> for Node {
+    fn handle(&mut self, Meet(peers): Meet, _: &mut Context<Self>) {
+        self.peers = peers;
+    }
+}
+
+impl Handler<Token> for Node {
+    fn handle(&mut self, Token { left }: Token, ctx: &mut Context<Self>) {
+        self.handled += 1;
+        if left > 0 {
+            let next = self.roll(self.peers.len() as u64) as usize;
+            self.peers[next].tell(Token { left: left - 1 });
+        }
+        if self.roll(MOVES_EVERY) == 0 {
+            let to = self.roll(self.theaters.len() as u64) as usize;
+            ctx.migrate_to(self.theaters[to]);
+        }
+    }
+}
+
+impl Handler<Handled> for Node {
+    fn handle(&mut self, _: Handled, _: &mut Context<Self>) -> u64 {
+        self.handled
+    }
+}
+remote!(mobile Node: Meet, Token, Handled);
+
+#[test]
+fn actors_that_roam_between_theaters_that_never_met_lose_nothing() {
+    for seed in 0..seeds::or(200) {
+        let _seed = Seed(seed);
+        let simulation = Simulation::new(seed);
+        let theaters: Vec<_> =
+            (0..THEATERS).map(|_| simulation.theater(Theater::builder().listen("127.0.0.1:0")).unwrap()).collect();
+        let addresses: Vec<_> = theaters.iter().map(|theater| theater.address().unwrap()).collect();
+        let node = |at: usize| {
+            let dice = seed * NODES as u64 + at as u64 + 1;
+            Node { peers: Vec::new(), handled: 0, dice, theaters: addresses.clone() }
+        };
+        let nodes: Vec<_> = (0..NODES).map(|at| theaters[0].system().spawn(node(at))).collect();
+        for (at, node) in nodes.iter().enumerate() {
+            node.tell(Meet([1, 2, 5].iter().map(|by| nodes[(at + by) % NODES]).collect()));
+        }
+        nodes.iter().for_each(|node| node.tell(Token { left: HOPS }));
+        simulation.run_until_idle();
+        let handled: u64 = nodes.iter().map(|node| node.ask(Handled).wait().unwrap()).sum();
+        let dead: u64 = theaters.iter().map(|theater| theater.system().stats().total.dead_letters).sum();
+        assert_eq!((handled, dead), (NODES as u64 * u64::from(HOPS + 1), 0), "handled, and dead letters");
+    }
+}
