@@ -376,10 +376,20 @@ impl<R> ReplyTo<R> {
     }
 }
 
+/// Returns why a request that was begun has no answer.
+#[cold]
+fn without_answer() -> AskError {
+    if std::thread::panicking() {
+        return AskError::Panicked;
+    }
+    let shut_down = with_current_system(|system| system.is_some_and(|system| system.sweeps_here()));
+    if shut_down { AskError::Shutdown } else { AskError::Stopped }
+}
+
 impl<R> Drop for ReplyTo<R> {
     fn drop(&mut self) {
         if self.to.is_some() {
-            self.deliver(Err(if std::thread::panicking() { AskError::Panicked } else { AskError::Stopped }));
+            self.deliver(Err(without_answer()));
         }
     }
 }

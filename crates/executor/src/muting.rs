@@ -119,7 +119,7 @@ impl Worker {
         }
         let look = Look {
             pressed: office.is_pressed(),
-            mail: came,
+            mail: sent,
             run: mail_run,
             now_ns: self.system.now_ns(),
             source_ns: self.system.sources.last_ns(),
@@ -143,7 +143,7 @@ impl Worker {
             // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
             at_ease(load, weight, made) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
         };
-        office.note_excess(came);
+        office.note_excess(weight);
         let loads = office.loads(weight, average_ns);
         if raise(&office.overloaded, loads.overloaded) | raise(&office.pressed, loads.pressed) {
             self.relieve(office);

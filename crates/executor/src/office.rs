@@ -374,9 +374,9 @@ impl Office {
         self.admission.admits(bytes, self.excess.load(Ordering::Relaxed), self.mail_run.load(Ordering::Relaxed))
     }
 
-    /// Notes the bytes that have come and are not done with.
-    pub(crate) fn note_excess(&self, came: u64) {
-        let excess = came / self.standing.raised(OVERLOADED_BYTES as u64);
+    /// Notes the load in bytes.
+    pub(crate) fn note_excess(&self, load: u64) {
+        let excess = load / self.standing.raised(OVERLOADED_BYTES as u64);
         if self.excess.load(Ordering::Relaxed) != excess {
             self.excess.store(excess, Ordering::Relaxed);
         }

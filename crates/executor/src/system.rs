@@ -506,9 +506,9 @@ impl SystemCore {
         (!self.closed.load(Ordering::SeqCst) || self.sweeps_here()).then_some(spawning)
     }
 
-    /// Returns whether this thread ends what is left of the system.
+    /// Returns whether this thread ends what is left of the system after its shutdown.
     #[cold]
-    fn sweeps_here(&self) -> bool {
+    pub fn sweeps_here(&self) -> bool {
         *lock(&self.sweeping) == Some(thread::current().id())
     }
 

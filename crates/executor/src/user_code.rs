@@ -155,9 +155,12 @@ impl Worker {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use super::*;
+    use crate::{Config, SystemCore};
 
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
@@ -182,5 +185,39 @@ mod tests {
         drop(Payload::new(Bomb(1_000)));
         assert_eq!(DROPPED.load(Ordering::Relaxed) - before, 4 + BOMBS_MAX);
         assert_eq!(contained(|| 7), Some(7));
+    }
+
+    /// Notes the phase in which it is dropped, and panics.
+    struct Phase(Arc<AtomicUsize>);
+
+    impl Drop for Phase {
+        fn drop(&mut self) {
+            let is_user = current().is_some_and(|worker| worker.tenure.is_user());
+            self.0.fetch_add(if is_user { 1 } else { 1_000 }, Ordering::Relaxed);
+            panic!("meant");
+        }
+    }
+
+    #[test]
+    fn a_worker_that_drops_the_last_handle_of_another_system_drops_its_hooks_as_user_code() {
+        let start = || {
+            let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
+            SystemCore::start(config).unwrap()
+        };
+        let (here, other) = (start(), start());
+        let dropped = Arc::<AtomicUsize>::default();
+        let phase = Phase(Arc::clone(&dropped));
+        other.on_dead_letter(Box::new(move |_, _, _| {
+            let _ = &phase;
+        }));
+        other.end(Duration::ZERO, &mut |_, _, _| {});
+        assert_eq!((Arc::strong_count(&other), dropped.load(Ordering::Relaxed)), (1, 0));
+        let steps = here.steps().unwrap();
+        let turn = steps.turn();
+        // Between two gulps.
+        steps.workers()[0].enter(|| drop(other));
+        drop(turn);
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+        here.end(Duration::ZERO, &mut |_, _, _| {});
     }
 }

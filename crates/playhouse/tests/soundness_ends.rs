@@ -681,84 +681,16 @@ fn a_waker_that_blocks_does_not_hold_up_a_shutdown() {
     });
 }
 
-/// Floods an actor of another system.
-struct Floods {
-    to: Option<ActorRef<Slow>>,
-    over: Arc<std::sync::atomic::AtomicBool>,
-}
-
-struct Slow;
-
-impl Actor for Slow {}
-
-#[derive(Message)]
-struct Work(#[expect(dead_code, reason = "it takes room")] [u64; 16]);
-
-impl Handler<Work> for Slow {
-    fn handle(&mut self, _: Work, _: &mut Context<Self>) {
-        let until = Instant::now() + Duration::from_micros(30);
-        while Instant::now() < until {
-            std::hint::spin_loop();
-        }
-    }
-}
-
-#[actor]
-impl Floods {
-    #[message]
-    fn pour(&mut self, to: ActorRef<Slow>, ctx: &mut Context<Self>) {
-        self.to = Some(to);
-        ctx.this().tell(More);
-    }
-    #[message]
-    fn more(&mut self, ctx: &mut Context<Self>) {
-        if let (Some(to), false) = (self.to, self.over.load(Ordering::Relaxed)) {
-            (0..50).for_each(|_| to.tell(Work([0; 16])));
-            ctx.this().tell(More);
-        }
-    }
-}
-
-/// Tells an actor, and panics, when it is dropped by a worker of the flooding system.
-struct Guarded(ActorRef<Counter>, Arc<AtomicU64>);
-
-impl Drop for Guarded {
-    fn drop(&mut self) {
-        self.0.tell(Note);
-        self.1.fetch_add(1, Ordering::Relaxed);
-        panic!("meant");
-    }
-}
-
 #[test]
-fn a_worker_that_drops_the_last_handle_of_another_system_goes_on() {
-    quiet_panics();
+fn an_ask_whose_handler_waits_at_a_shutdown_ends_with_the_shutdown() {
     finishes(|| {
-        let system = System::builder().workers(2).stages(8).start().unwrap();
-        let counters: Vec<_> = (0..8).map(|stage| system.spawn_with(on_stage(stage), Counter)).collect();
-        let dropped = Arc::<AtomicU64>::default();
-        const SYSTEMS: u64 = 200;
-        for _ in 0..SYSTEMS {
-            let other = threads(1);
-            let guarded = Guarded(counters[0], Arc::clone(&dropped));
-            other.on_dead_letter(move |_| {
-                let _ = &guarded;
-            });
-            let slow = other.spawn(Slow);
-            let over = Arc::<std::sync::atomic::AtomicBool>::default();
-            let floods: Vec<_> = (0..4).map(|_| system.spawn(Floods { to: None, over: Arc::clone(&over) })).collect();
-            floods.iter().for_each(|floods| floods.tell(Pour(slow)));
-            assert!(is_answered(slow, Work([0; 16])));
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
-                let _ = other.shutdown_within(Duration::from_millis(1));
-            }));
-            over.store(true, Ordering::Relaxed);
-            floods.iter().for_each(|floods| floods.stop());
-        }
-        for counter in counters {
-            assert!(is_answered(counter, Note));
-        }
-        system.shutdown().unwrap();
+        let system = threads(1);
+        let waits = system.spawn(Clock);
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let mut ask = std::pin::pin!(waits.ask(Never).into_future());
+        assert!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)).is_pending());
+        system.shutdown_within(Duration::from_millis(100)).unwrap();
+        assert_eq!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)), Poll::Ready(Err(AskError::Shutdown)));
     });
 }
 

@@ -639,7 +639,6 @@ impl House {
 
     /// What the housekeeper does each time.
     pub(crate) fn tick(self: &Arc<Self>) {
-        self.poller.tick();
         self.look_after_links();
         for (id, act) in self.directory.take_again() {
             contained(|| act(id, self.registry.controls(id)));
@@ -659,6 +658,7 @@ impl House {
         // If it has not looked for long, this theater has stood still, and heard nobody for that reason.
         let passed = now.saturating_sub(std::mem::replace(&mut links.looked_at, now)).min(LOOKED_AWAY_MAX);
         links.by_incarnation.retain(|_, known| !known.link.is_lost());
+        self.poller.tick(passed);
         let deaf = self.poller.is_deaf();
         for known in links.by_incarnation.values_mut() {
             let link = &known.link;

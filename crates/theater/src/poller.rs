@@ -13,7 +13,7 @@
 //! Polling that goes on again takes the links up; until then they count as those of a theater that is out of reach.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,17 +22,17 @@ use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use playhouse_executor::{Reactor, contained};
 use rustc_hash::FxHashMap;
 
-use crate::link::{Connection, Link, Progress, Stream, flush_all};
+use crate::link::{Connection, Link, Progress, RunTime, Stream, flush_all};
 use crate::simulated::{Outside, Sign};
 use crate::tls::Cipher;
 
 const WAKER: Token = Token(0);
 /// After so long it is asked again whether who was read for has caught up.
 pub(crate) const CATCH_UP: Duration = Duration::from_millis(1);
-/// Ticks of the housekeeper between two demands for a turn: 1 s.
-const DEMAND_TICKS: u32 = 20;
-/// Ticks from a demand without a turn until the theater is deaf: 5 s.
-const DEAF_TICKS: u32 = 100;
+/// The time between two demands of the housekeeper for a turn. Only time in which this process ran is counted.
+const DEMAND_EVERY: Duration = Duration::from_secs(1);
+/// The time from a demand without a turn until the theater is deaf.
+const DEAF_AFTER: Duration = Duration::from_secs(5);
 
 /// All connections.
 pub(crate) struct Poller {
@@ -43,8 +43,8 @@ pub(crate) struct Poller {
     demanded: AtomicBool,
     /// Links whose beats that turn writes.
     beats: Mutex<Vec<Arc<Link>>>,
-    /// Ticks since the last demand, whether or not a turn was taken.
-    demanded_ticks: AtomicU32,
+    /// Since the last demand, whether or not a turn was taken.
+    since_demand: RunTime,
     /// Used by the worker that polls.
     turn: Mutex<Turn>,
 }
@@ -131,7 +131,7 @@ impl Poller {
             connections: Mutex::default(),
             demanded: AtomicBool::new(false),
             beats: Mutex::default(),
-            demanded_ticks: AtomicU32::new(0),
+            since_demand: RunTime::default(),
             turn: Mutex::new(Turn {
                 poll,
                 events: Events::with_capacity(256),
@@ -211,7 +211,7 @@ impl Poller {
     fn demand(&self) {
         // Release: pairs with the Acquire in `take_demand`; that turn sees the beats.
         if !self.demanded.swap(true, Ordering::Release) {
-            self.demanded_ticks.store(0, Ordering::Relaxed);
+            self.since_demand.reset();
         }
         match &self.source {
             Source::System { .. } => self.wake(),
@@ -220,18 +220,18 @@ impl Poller {
     }
 
     /// Demands a turn now and then. Called by the housekeeper at each tick.
-    pub(crate) fn tick(&self) {
+    pub(crate) fn tick(&self, passed: Duration) {
+        let since_demand = self.since_demand.add(passed);
         // Relaxed: by the housekeeper only, which alone demands turns.
-        let ticks = self.demanded_ticks.fetch_add(1, Ordering::Relaxed);
         let idle = || self.demanded.load(Ordering::Relaxed) || lock(&self.connections).is_empty();
-        if ticks >= DEMAND_TICKS && !idle() {
+        if since_demand >= DEMAND_EVERY && !idle() {
             self.demand();
         }
     }
 
     /// Returns whether demanded turns have not been taken for 5 s.
     pub(crate) fn is_deaf(&self) -> bool {
-        self.demanded.load(Ordering::Relaxed) && self.demanded_ticks.load(Ordering::Relaxed) > DEAF_TICKS
+        self.demanded.load(Ordering::Relaxed) && self.since_demand.passed() > DEAF_AFTER
     }
 
     /// Writes the beats that are due.

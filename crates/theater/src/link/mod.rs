@@ -343,6 +343,11 @@ impl RunTime {
         Duration::from_nanos(self.ns.fetch_add(passed, Ordering::Relaxed) + passed)
     }
 
+    /// Returns all that has passed.
+    pub(crate) fn passed(&self) -> Duration {
+        Duration::from_nanos(self.ns.load(Ordering::Relaxed))
+    }
+
     /// It begins anew.
     pub(crate) fn reset(&self) {
         self.ns.store(0, Ordering::Relaxed);
