@@ -121,6 +121,7 @@ impl Worker {
             pressed: office.is_pressed(),
             mail: sent,
             run: mail_run,
+            admitted: office.admission.bytes(),
             now_ns: self.system.now_ns(),
             source_ns: self.system.sources.last_ns(),
         };

@@ -667,7 +667,9 @@ mod tests {
         let office = &system.offices[0];
         let mut turnover = Turnover::default();
         let mut bound = |run| {
-            office.standing.look(&mut turnover, Look { pressed: true, mail: 1_000, run, now_ns: 0, source_ns: 0 });
+            office
+                .standing
+                .look(&mut turnover, Look { pressed: true, mail: 1_000, run, admitted: 0, now_ns: 0, source_ns: 0 });
             office.standing.raised(10)
         };
         assert_eq!([0, 1_000].map(&mut bound), [10, 3_000]);

@@ -22,22 +22,31 @@ const COST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The bytes of sources that a worker has admitted while it was pressed, as a position in all that it may admit.
 #[derive(Default)]
-pub(crate) struct Admission(AtomicU64);
+pub(crate) struct Admission {
+    position: AtomicU64,
+    /// All bytes that were ever admitted.
+    bytes: AtomicU64,
+}
 
 impl Admission {
     /// Begins when the worker becomes pressed: nothing is saved of what it has run before.
     pub(crate) fn begin(&self, run: u64) {
-        self.0.fetch_max(run / RUN_PER_ADMITTED, Ordering::Relaxed);
+        self.position.fetch_max(run / RUN_PER_ADMITTED, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes that were ever admitted.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Returns whether the last source was admitted more than the worker has run enough for.
     pub(crate) fn is_ahead(&self, run: u64) -> bool {
-        self.0.load(Ordering::Relaxed) > run / RUN_PER_ADMITTED
+        self.position.load(Ordering::Relaxed) > run / RUN_PER_ADMITTED
     }
 
     /// Returns whether the worker has run enough to admit a source.
     pub(crate) fn is_open(&self, run: u64) -> bool {
-        self.0.load(Ordering::Relaxed) < run / RUN_PER_ADMITTED
+        self.position.load(Ordering::Relaxed) < run / RUN_PER_ADMITTED
     }
 
     /// Admits `bytes` bytes, if the worker has run enough since the last ones. `excess`: the backlog as a multiple of the high-water mark.
@@ -51,7 +60,11 @@ impl Admission {
             (from < earned).then_some(from + cost)
         };
         // Relaxed: no other data depends on the number.
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+        let admits = self.position.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+        if admits {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        admits
     }
 }
 

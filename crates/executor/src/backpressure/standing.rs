@@ -6,6 +6,9 @@
 //! source, one turnover is passed over, because the source has sent a part of what waits. A program with a fixed number of messages thus
 //! pays for accounts during a few turnovers.
 //!
+//! A source that was admitted beside the backlog is no sign, because it may go on beside a standing backlog. But a turnover in which more than
+//! 1 byte was admitted for [`RUN_PER_ADMITTED_MAX`] bytes that were run raises no bounds: what waits may be the source's, which many actors pass on.
+//!
 //! A source that is slowed down is a sign for all workers of the system ([`Sources`]), because its messages may be passed on over any
 //! number of them, and only one of these slows it down.
 //!
@@ -17,6 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// The bounds of a worker as a multiple of its standing backlog. Half of a bound is above the backlog, so the worker is relieved.
 const TIMES_STANDING: u64 = 3;
+/// At least so many bytes of mail are run for 1 byte of a source that was admitted, if the backlog is not to be the source's.
+const RUN_PER_ADMITTED_MAX: u64 = 1024;
 /// The largest backlog of the last [`SHRUNK_NS`] replaces the standing one if it is smaller by more than this factor.
 const SHRUNK: u64 = 4;
 /// 100 ms in nanoseconds. Workers that throw a backlog to each other often have none for a shorter time.
@@ -100,6 +105,8 @@ pub(crate) struct Look {
     pub(crate) mail: u64,
     /// Bytes of mail that the worker has run in all.
     pub(crate) run: u64,
+    /// Bytes of sources that the worker has admitted in all while it was pressed.
+    pub(crate) admitted: u64,
     /// Nanoseconds of the system's clock.
     pub(crate) now_ns: u64,
     /// The time of the last sign of a source ([`Sources::last_ns`]).
@@ -112,6 +119,8 @@ pub(crate) struct Turnover {
     /// The end of the present turnover, in bytes of mail that were run, and the largest backlog in it. That is `None` in a turnover of what
     /// waited at a sign of a source. All is `None` while the worker is not pressed.
     pressed: Option<(u64, Option<u64>)>,
+    /// The bytes that were run and admitted in all when the present turnover began.
+    begun: (u64, u64),
     /// Since when the backlog has been small, and the largest one since then.
     small: (u64, u64),
     /// The last `source_ns` that was seen.
@@ -121,7 +130,7 @@ pub(crate) struct Turnover {
 impl Turnover {
     /// Returns the standing backlog after a look, in bytes. It was `standing` before.
     fn look(&mut self, standing: u64, found: bool, look: Look) -> u64 {
-        let Look { pressed, mail, run, .. } = look;
+        let Look { pressed, mail, run, admitted, .. } = look;
         let standing = self.shrunk(standing, look);
         let found = found | (std::mem::replace(&mut self.source_ns, look.source_ns) != look.source_ns);
         if !pressed {
@@ -140,10 +149,15 @@ impl Turnover {
             }
             Some((_, Some(largest))) => {
                 self.pressed = None;
+                let (begun_run, begun_admitted) = self.begun;
+                if (admitted - begun_admitted).saturating_mul(RUN_PER_ADMITTED_MAX) > run - begun_run {
+                    return standing;
+                }
                 standing.max(largest).max(mail)
             }
             Some((_, None)) | None => {
                 self.pressed = Some((run + mail, Some(mail)));
+                self.begun = (run, admitted);
                 standing
             }
         }
@@ -177,12 +191,14 @@ mod tests {
         turnover: Turnover,
         now_ns: u64,
         sources: Sources,
+        admitted: u64,
     }
 
     impl Looks {
         /// Looks with `mail` bytes that wait, after `run` bytes were run. Returns the bound that was 10.
         fn look(&mut self, pressed: bool, mail: u64, run: u64) -> u64 {
-            let look = Look { pressed, mail, run, now_ns: self.now_ns, source_ns: self.sources.last_ns() };
+            let source_ns = self.sources.last_ns();
+            let look = Look { pressed, mail, run, admitted: self.admitted, now_ns: self.now_ns, source_ns };
             self.standing.look(&mut self.turnover, look);
             self.standing.raised(10)
         }
@@ -218,6 +234,29 @@ mod tests {
         // The turnover that has begun with the sign is passed over.
         assert_eq!(looks.look(true, 1_000, 2_000), 10);
         assert_eq!(looks.look(true, 1_000, 3_000), 3_000);
+    }
+
+    #[test]
+    fn a_backlog_does_not_stand_while_much_is_admitted_beside_it() {
+        let mut looks = Looks::default();
+        for turn in 0..10 {
+            looks.admitted += 100;
+            assert_eq!(looks.look(true, 1_000, 1_000 * turn), 10);
+        }
+        // 1 byte for 1,000 that were run.
+        for turn in 10..20 {
+            looks.admitted += 1;
+            assert_eq!(looks.look(true, 1_000, 1_000 * turn), 10);
+        }
+        for turn in 20..24 {
+            looks.look(true, 1_000, 1_000 * turn);
+        }
+        assert_eq!(looks.standing.raised(10), 3_000);
+        // What stands already does so beside a source.
+        for turn in 24..30 {
+            looks.admitted += 500;
+            assert_eq!(looks.look(true, 9_000, 1_000 * turn), 3_000);
+        }
     }
 
     #[test]
