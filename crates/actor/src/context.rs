@@ -20,7 +20,7 @@ use crate::system::System;
 use crate::timers::{Copying, Pace, Timer};
 
 wrap_cx! {
-    /// What a handler is given besides its message.
+    /// The context of a handler, given besides its message.
     pub struct Context<A: Actor>(Life<A>);
 }
 

@@ -604,7 +604,7 @@ impl<A: Mobile> Envelope<Life<A>> for Arrived {
             if let Some(ties) = ties {
                 Minded::watch(ActorRef::new(address), ties);
             }
-            // What has been here before has left no others behind.
+            // The place has no other timers: an actor that was here before has taken its own along.
             cancel_all(std::mem::take(&mut extra.timers));
             extra.next_timer = last_timer;
             extra.life += 1;

@@ -334,7 +334,7 @@ impl<S: Serializer> Serializer for Nested<S> {
 
     #[inline]
     fn serialize_none(self) -> Result<S::Ok, S::Error> {
-        // As it counts when it is read.
+        // The reader counts it likewise.
         write_deeper::<S::Error>(self.left)?;
         self.inner.serialize_none()
     }
@@ -352,7 +352,7 @@ impl<S: Serializer> Serializer for Nested<S> {
 
     #[inline]
     fn serialize_unit_variant(self, name: &'static str, at: u32, variant: &'static str) -> Result<S::Ok, S::Error> {
-        // As it counts when it is read.
+        // The reader counts it likewise.
         write_deeper::<S::Error>(self.left)?;
         self.inner.serialize_unit_variant(name, at, variant)
     }
@@ -626,7 +626,7 @@ mod tests {
                 let bytes = level.repeat(LEVELS / level.len());
                 assert_eq!(Codec::Named.read::<Tree>(&bytes).unwrap_err().to_string(), TooDeep.to_string());
             }
-            // What a type does not know is passed over, at whatever depth.
+            // A field that the type does not know is passed over, at whatever depth.
             let mut unknown = written(Codec::Named, &Chain { at: 1, next: None }).unwrap();
             unknown[0] += 1;
             unknown.extend([0xa1, b'x']);

@@ -59,7 +59,7 @@ impl Codec {
     /// Appends `value` to `out`. On an error, what was appended is no whole value.
     ///
     /// # Errors
-    /// What the type's `Serialize` says; and where more than 256 options, lists, maps and enums lie in one another.
+    /// Returns the error of the type's `Serialize`, or an error if more than 256 options, lists, maps and enums lie in one another.
     pub fn write<T: Serialize>(self, value: &T, out: &mut Vec<u8>) -> Result<(), WireError> {
         match self {
             Codec::Positional => {
@@ -76,7 +76,7 @@ impl Codec {
     /// Reads a value from all of `bytes`.
     ///
     /// # Errors
-    /// Where they are not the value's wire form, or more than that; and where more than 256 options, lists, maps and enums lie in one
+    /// Returns an error if the bytes are not the value's wire form, or more than that, or if more than 256 options, lists, maps and enums lie in one
     /// another.
     pub fn read<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, WireError> {
         let rest = match self {

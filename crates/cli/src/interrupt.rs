@@ -30,7 +30,7 @@ pub fn call_then_exit(tell: impl Fn() + Send + 'static) {
     });
 }
 
-/// As [`send_then_exit`], also for the signals by which a supervisor ends a service: SIGTERM and SIGHUP. The second signal of any kind
+/// Does the same as [`send_then_exit`], also for the signals by which a supervisor ends a service: SIGTERM and SIGHUP. The second signal of any kind
 /// ends the program at once.
 #[cfg(unix)]
 pub fn send_at_an_ending_then_exit<E: Clone + Send + 'static>(sender: Sender<E>, event: E) {
@@ -54,7 +54,7 @@ pub fn send_at_an_ending_then_exit<E: Clone + Send + 'static>(sender: Sender<E>,
     let _ = ctrlc::set_handler(tell);
 }
 
-/// As [`send_then_exit`].
+/// Does the same as [`send_then_exit`].
 #[cfg(not(unix))]
 pub fn send_at_an_ending_then_exit<E: Clone + Send + 'static>(sender: Sender<E>, event: E) {
     send_then_exit(sender, event);

@@ -47,7 +47,7 @@ enum Event {
     Joins(usize, Joins),
 }
 
-/// What has happened to a theater that is to be joined.
+/// News of a theater that is to be joined.
 #[derive(Clone)]
 enum Joins {
     /// It cannot be reached yet, for this reason; it is called again.

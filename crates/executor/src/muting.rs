@@ -106,7 +106,7 @@ impl Worker {
         let made = core.mail.made(mail + own).min(own);
         // All that has come and is not done with: also what the actors here pass on to each other.
         let came = (mail + own - made + inbox_bytes + muted).max(sent);
-        // What waits to be run for the first time counts in full, and what is passed on counts half.
+        // Mail that waits to be run for the first time counts in full, and mail that is passed on counts half.
         let weight = sent.max(came / 2);
         let (made, own) = (made + starts, own + starts);
         // Mail that was put aside for muted stages is not run yet. What was noted once is never taken back.

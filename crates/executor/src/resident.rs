@@ -289,7 +289,7 @@ impl<S: Resident> Cx<S> {
 /// use playhouse_executor::{Resident, wrap_cx};
 ///
 /// wrap_cx! {
-///     /// What a handler is given besides its message.
+///     /// The context of a handler, given besides its message.
 ///     pub struct Context<S: Resident>(S);
 /// }
 ///

@@ -252,7 +252,7 @@ mod tests {
             looks.look(true, 1_000, 1_000 * turn);
         }
         assert_eq!(looks.standing.raised(10), 3_000);
-        // What stands already does so beside a source.
+        // A backlog that stands already goes on to stand beside a source.
         for turn in 24..30 {
             looks.admitted += 500;
             assert_eq!(looks.look(true, 9_000, 1_000 * turn), 3_000);
