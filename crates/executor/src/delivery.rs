@@ -147,7 +147,15 @@ impl SystemCore {
     /// Returns the pressed worker that gets the messages to `stage` of `worker`: that worker, or the one that the stage passes messages on
     /// to.
     pub(crate) fn pressed_by(&self, worker: u16, stage: u16) -> Option<u16> {
-        if self.offices[worker as usize].is_pressed() { Some(worker) } else { self.passes_on_to(stage) }
+        self.more_pressed(self.offices[worker as usize].is_pressed().then_some(worker), self.passes_on_to(stage))
+    }
+
+    /// Returns the one of two pressed workers with the larger backlog. A worker that is a little pressed would otherwise admit more than
+    /// the worker that it passes messages on to can do.
+    pub(crate) fn more_pressed(&self, first: Option<u16>, next: Option<u16>) -> Option<u16> {
+        let (Some(first), Some(next)) = (first, next) else { return first.or(next) };
+        let excess = |worker: u16| self.offices[usize::from(worker)].excess();
+        Some(if excess(next) > excess(first) { next } else { first })
     }
 
     /// Returns the overloaded worker to which `stage` passes messages on.

@@ -371,15 +371,20 @@ impl Office {
     /// Admits `bytes` bytes of records from a source although the worker is pressed. Returns false if the worker has run too little of its
     /// mail since the last ones.
     pub(crate) fn admits(&self, bytes: u64) -> bool {
-        self.admission.admits(bytes, self.excess.load(Ordering::Relaxed), self.mail_run.load(Ordering::Relaxed))
+        self.admission.admits(bytes, self.excess(), self.mail_run.load(Ordering::Relaxed))
     }
 
     /// Notes the load in bytes.
     pub(crate) fn note_excess(&self, load: u64) {
         let excess = load / self.standing.raised(OVERLOADED_BYTES as u64);
-        if self.excess.load(Ordering::Relaxed) != excess {
+        if self.excess() != excess {
             self.excess.store(excess, Ordering::Relaxed);
         }
+    }
+
+    /// Returns the backlog as a multiple of the high-water mark, as of the last checkup.
+    pub(crate) fn excess(&self) -> u64 {
+        self.excess.load(Ordering::Relaxed)
     }
 
     /// Returns whether this worker would admit a source.

@@ -342,11 +342,9 @@ impl Worker {
     fn pressed_for(&self, dest: u16, stage: u16) -> Option<u16> {
         let receiver = &self.system.offices[dest as usize];
         // Relaxed: a worker that sees the flag late mutes a source late.
-        if dest != self.id && (receiver.pressed.load(Ordering::Relaxed) || receiver.overloaded.load(Ordering::Relaxed))
-        {
-            return Some(dest);
-        }
-        self.system.passes_on_to(stage)
+        let is_pressed = receiver.pressed.load(Ordering::Relaxed) || receiver.overloaded.load(Ordering::Relaxed);
+        let dest = (dest != self.id && is_pressed).then_some(dest);
+        self.system.more_pressed(dest, self.system.passes_on_to(stage))
     }
 
     /// Notes that a handler of stage `sender` has sent to a stage of worker `dest`. Asks to mute `sender` if that stage is full, or if

@@ -357,8 +357,6 @@ fn a_flood_that_is_passed_on_within_the_slow_worker_stays_bounded() {
     });
 }
 
-/// Not with delays at the seams: 60 million messages take minutes then, and beside other tests the flood was not bounded in time.
-#[cfg(not(jitter))]
 #[test]
 fn a_flood_that_two_workers_pass_on_to_each_other_many_times_stays_bounded() {
     const ITEMS: u64 = 1_000_000;
