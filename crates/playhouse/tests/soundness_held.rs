@@ -9,7 +9,7 @@ use playhouse::prelude::*;
 use playhouse::{Mailbox, OnFull};
 
 mod support;
-use support::finishes;
+use support::{LIMIT, finishes};
 
 /// Returns to its handler once a thread has woken it.
 async fn woken_by_a_thread() {
@@ -87,7 +87,8 @@ impl Contents for Aligned4096 {
 }
 impl<const N: usize> Contents for Large<N> {
     fn is_whole(&self) -> bool {
-        self.0.iter().all(|byte| *byte == 5)
+        // At once: Miri takes 10 s for a loop over 100,000 bytes.
+        self.0 == [5; N]
     }
 }
 
@@ -164,9 +165,11 @@ fn actors_and_messages_of_all_sizes_and_alignments_arrive_whole() {
         take_all(system.spawn_with(bounded, Aligned16(16)));
         let dropping = SpawnOptions::new().mailbox(Mailbox::bounded(3).on_full(OnFull::DropOldest));
         let dropping = system.spawn_with(dropping, Empty);
-        (0..100).for_each(|_| dropping.tell(Pages([7; 5000])));
+        // Miri takes 20 s for 100.
+        let pages = if cfg!(miri) { 10 } else { 100 };
+        (0..pages).for_each(|_| dropping.tell(Pages([7; 5000])));
         assert_eq!(dropping.ask(Nothing).wait(), Ok(0));
-        assert_eq!(system.shutdown().unwrap().undelivered, 0);
+        assert_eq!(system.shutdown_within(LIMIT).unwrap().undelivered, 0);
     });
 }
 
@@ -209,7 +212,7 @@ fn references_hold_when_one_of_two_systems_ends_and_a_third_begins() {
         assert_eq!((here.ask(Fetch(gone)).wait(), gone.ask(Fetch(here)).wait()), (Ok(Ok(11)), Ok(Ok(21))));
         here.tell(Mind(gone));
         stays.run_until_idle();
-        assert_eq!(ends.shutdown().unwrap().actors_stopped, 1);
+        assert_eq!(ends.shutdown_within(LIMIT).unwrap().actors_stopped, 1);
         stays.run_until_idle();
         assert_eq!(here.ask(Get).wait(), Ok(1_011), "it was told of the end");
         assert_eq!(here.ask(Fetch(gone)).wait(), Ok(Err(AskError::Shutdown)));
@@ -220,8 +223,8 @@ fn references_hold_when_one_of_two_systems_ends_and_a_third_begins() {
         assert_eq!(gone.ask(Get).wait(), Err(AskError::Shutdown));
         assert_eq!(new.ask(Fetch(here)).wait(), Ok(Ok(1_016)), "what was meant for another actor has not come");
         assert_ne!(gone, new);
-        begins.shutdown().unwrap();
-        stays.shutdown().unwrap();
+        begins.shutdown_within(LIMIT).unwrap();
+        stays.shutdown_within(LIMIT).unwrap();
     });
 }
 
@@ -239,7 +242,7 @@ fn a_reference_to_an_actor_that_has_ended_never_reaches_the_next_one_in_its_cell
             next.stop();
             assert!(first.ask(Get).wait().is_err());
         }
-        system.shutdown().unwrap();
+        system.shutdown_within(LIMIT).unwrap();
     });
 }
 
@@ -270,8 +273,9 @@ impl Relay {
 
 #[test]
 fn far_more_workers_than_cores_lose_nothing() {
-    const WORKERS: usize = 64;
-    const TOKENS: u64 = 4;
+    // Miri runs all threads on one core, and takes minutes for 64 of them.
+    const WORKERS: usize = if cfg!(miri) { 5 } else { 64 };
+    const TOKENS: u64 = if cfg!(miri) { 2 } else { 4 };
     const HOPS: u64 = if cfg!(miri) { 3 } else { 1_000 };
     finishes(|| {
         let system = System::builder().workers(WORKERS).start().unwrap();
@@ -285,6 +289,6 @@ fn far_more_workers_than_cores_lose_nothing() {
         system.run_until_idle();
         let handled: u64 = relays.iter().map(|relay| relay.ask(Handled).wait().unwrap()).sum();
         assert_eq!(handled, relays.len() as u64 * TOKENS * (HOPS + 1));
-        assert_eq!(system.shutdown().unwrap().undelivered, 0);
+        assert_eq!(system.shutdown_within(LIMIT).unwrap().undelivered, 0);
     });
 }
