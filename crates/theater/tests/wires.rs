@@ -1,13 +1,16 @@
-//! A transport that panics, or counts what cannot be, breaks the connection that it does so on, and nothing else.
+//! A transport that panics, or counts what cannot be, breaks the connection that it does so on, and nothing else. One that sends messages
+//! loses none.
 
 #[macro_use]
 mod messages;
 mod spoiled;
 mod support;
 
+use std::sync::mpsc::{Sender, channel};
+
 use playhouse_actor::*;
 use serde::{Deserialize, Serialize};
-use spoiled::{Fault, Spoiled};
+use spoiled::{Fault, Spoiled, Wrote};
 use support::{LIMIT, builder, theater};
 
 /// Those of connections.
@@ -74,6 +77,36 @@ fn a_call_that_panics_has_failed_and_the_next_one_comes_through() {
     let error = here.connect(there.address().unwrap()).map(drop).unwrap_err();
     assert!(error.to_string().contains("the transport has panicked: as it was told to"), "{error}");
     here.connect(there.address().unwrap()).unwrap();
+    here.shutdown_within(LIMIT).unwrap();
+    there.shutdown_within(LIMIT).unwrap();
+}
+
+/// Says in a channel that it was told of a write.
+struct Reader(Sender<()>);
+
+impl Actor for Reader {}
+impl Handler<Wrote> for Reader {
+    fn handle(&mut self, _: Wrote, _: &mut Context<Self>) {
+        let _ = self.0.send(());
+    }
+}
+
+#[test]
+fn what_a_wire_tells_an_actor_of_its_system_while_it_is_written_to_arrives() {
+    let transport = Spoiled::default();
+    // The worker that writes is the reader's, and has nothing else to do behind a write.
+    let one_worker = System::builder().workers(1);
+    let (here, there) = (builder().system(one_worker).transport(transport.clone()).start().unwrap(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let tally = here.spawn_at(&peer, &Tally(0)).unwrap();
+    let (told, reads) = channel();
+    transport.tell_of_writes(here.system().spawn(Reader(told)).recipient());
+    for number in 1..=60 {
+        tally.tell(Next(number));
+        // Before the next one is sent: each needs a write of its own.
+        reads.recv_timeout(LIMIT).unwrap();
+    }
+    assert_eq!(tally.ask(Next(61)).within(LIMIT).wait(), Ok(true));
     here.shutdown_within(LIMIT).unwrap();
     there.shutdown_within(LIMIT).unwrap();
 }

@@ -1,4 +1,4 @@
-//! A transport that fails when it is told to.
+//! A transport that fails when it is told to, and may tell an actor of each write.
 
 #![allow(dead_code, reason = "not each test needs each fault")]
 
@@ -6,10 +6,11 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use playhouse_actor::{Message, Recipient};
 use playhouse_theater::transport::{Listener, Tcp, Transport, Wire};
 
 /// What goes wrong. Those that are called as a method panic in it.
@@ -37,9 +38,22 @@ const FAULTS: usize = Fault::LateEnd as usize + 1;
 pub struct Spoiled {
     due: Arc<[AtomicU64; FAULTS]>,
     calls: Arc<AtomicU64>,
+    reader: Arc<OnceLock<Recipient<Wrote>>>,
+}
+
+/// A wire has written something.
+pub struct Wrote;
+
+impl Message for Wrote {
+    type Reply = ();
 }
 
 impl Spoiled {
+    /// Has `reader` told of each write from now on. Once.
+    pub fn tell_of_writes(&self, reader: Recipient<Wrote>) {
+        assert!(self.reader.set(reader).is_ok(), "there is a reader already");
+    }
+
     pub fn arm(&self, fault: Fault, count: u64) {
         self.due[fault as usize].store(count, Ordering::Release);
     }
@@ -140,7 +154,13 @@ impl Wire for Line {
         match () {
             () if self.0.is_due(Fault::WriteTooMuch) => Ok(slices.iter().map(|slice| slice.len()).sum::<usize>() + 1),
             () if self.0.is_due(Fault::WriteNothing) => Ok(0),
-            () => self.1.write(slices),
+            () => {
+                let written = self.1.write(slices)?;
+                if let Some(reader) = self.0.reader.get() {
+                    reader.tell(Wrote);
+                }
+                Ok(written)
+            }
         }
     }
 
