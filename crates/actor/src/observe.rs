@@ -103,7 +103,7 @@ impl Observing {
         let slow =
             SlowHandler { actor: handling.actor, who: ActorId(handling.to), message: handling.message, took, running };
         #[cfg(feature = "tracing")]
-        self.spans.tell_of_slow(&slow);
+        contained(|| self.spans.tell_of_slow(&slow));
         // No hook is called under a lock.
         let hooks = lock(&self.slow_hooks).clone();
         for hook in hooks {
@@ -146,7 +146,7 @@ impl Observer for Observing {
 
     fn ends(&self, handling: &Handling, came: Came, took: Duration) {
         #[cfg(feature = "tracing")]
-        self.spans.end(handling, came);
+        contained(|| self.spans.end(handling, came));
         if let Some((message, whole)) = self.whole(handling, came, took)
             && self.times_wanted.load(Ordering::Relaxed) + self.actors_wanted.load(Ordering::Relaxed) > 0
         {

@@ -5,14 +5,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::mem;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use playhouse_executor::{Came, Handling, MailKind, RawAddress};
+use playhouse_executor::{Came, Handling, MailKind, RawAddress, contained};
 use rustc_hash::FxHashMap;
 use tracing::Span;
-use tracing::span::EnteredSpan;
 
 use crate::actor::ActorId;
 use crate::names::{Label, ShortType};
@@ -21,10 +21,31 @@ use crate::observe::SlowHandler;
 /// So many causes are kept; what is older is forgotten. Those of messages that got lost with a system would be kept for ever.
 const CAUSES_MAX: usize = 65_536;
 
+/// A span. Its drop calls the subscriber, and never panics. Otherwise the process would end by two panics where several spans are dropped
+/// together.
+pub(crate) struct Kept(Span);
+
+impl Kept {
+    fn enter(&self) {
+        self.0.with_subscriber(|(id, subscriber)| subscriber.enter(id));
+    }
+
+    fn exit(&self) {
+        self.0.with_subscriber(|(id, subscriber)| subscriber.exit(id));
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let span = mem::replace(&mut self.0, Span::none());
+        contained(|| drop(span)).unwrap_or(());
+    }
+}
+
 #[derive(Default)]
 struct Causes {
     last: u64,
-    spans: BTreeMap<u64, Span>,
+    spans: BTreeMap<u64, Kept>,
 }
 
 /// The spans of a system.
@@ -33,15 +54,15 @@ pub(crate) struct Spans {
     wanted: AtomicBool,
     causes: Mutex<Causes>,
     /// Of async handlers that wait.
-    waiting: Mutex<FxHashMap<RawAddress, Span>>,
+    waiting: Mutex<FxHashMap<RawAddress, Kept>>,
 }
 
-/// A handler's span, and the cause that its message came with.
-type Entered = (EnteredSpan, Option<(NonZeroU64, Span)>);
+/// A handler's span, which its thread is in, and the cause that its message came with.
+type Entered = (Kept, Option<(NonZeroU64, Kept)>);
 
 thread_local! {
-    /// Of the handlers that run on this thread. In the destructors of the thread's other thread-locals it may be gone. Handlers have no
-    /// spans then.
+    /// Of the handlers that run on this thread; `None` for one that has no span. In the destructors of the thread's other thread-locals it
+    /// may be gone. Handlers have no spans then.
     static ENTERED: RefCell<Vec<Option<Entered>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -69,38 +90,44 @@ impl Spans {
             let mut causes = lock(&self.causes);
             causes.last += 1;
             let number = causes.last;
-            causes.spans.insert(number, span);
+            causes.spans.insert(number, Kept(span));
             let oldest = if causes.spans.len() > CAUSES_MAX { causes.spans.pop_first() } else { None };
             (number, oldest)
         };
         NonZeroU64::new(number)
     }
 
-    pub(crate) fn forget(&self, cause: NonZeroU64) -> Option<Span> {
+    pub(crate) fn forget(&self, cause: NonZeroU64) -> Option<Kept> {
         lock(&self.causes).spans.remove(&cause.get())
     }
 
     pub(crate) fn begin(&self, handling: &Handling) {
-        if !self.wanted() {
-            let _ = ENTERED.try_with(|entered| entered.borrow_mut().push(None));
-            return;
+        // An entry for each handler, also for one where the subscriber panics: `end` takes the last one.
+        let has_place = ENTERED.try_with(|all| all.borrow_mut().push(None)).is_ok();
+        if has_place && self.wanted() {
+            let entered = self.enter(handling);
+            let place = |all: &RefCell<Vec<_>>| all.borrow_mut().last_mut().map(|last| *last = Some(entered));
+            ENTERED.with(place);
         }
+    }
+
+    fn enter(&self, handling: &Handling) -> Entered {
         let cause = handling.cause.and_then(|number| Some((number, self.forget(number)?)));
         let span = if handling.kind == MailKind::WakeUp { lock(&self.waiting).remove(&handling.to) } else { None };
         let span = span.unwrap_or_else(|| {
             let (who, message) = (Label::of_type(handling.actor, ActorId(handling.to)), ShortType(handling.message));
-            let span = tracing::info_span!(target: "playhouse", parent: None, "handle", actor = %who, %message);
-            span.follows_from(cause.as_ref().and_then(|(_, cause)| cause.id()));
+            let span = Kept(tracing::info_span!(target: "playhouse", parent: None, "handle", actor = %who, %message));
+            span.0.follows_from(cause.as_ref().and_then(|(_, cause)| cause.0.id()));
             span
         });
-        let entered = span.entered();
-        let _ = ENTERED.try_with(|all| all.borrow_mut().push(Some((entered, cause))));
+        span.enter();
+        (span, cause)
     }
 
     pub(crate) fn end(&self, handling: &Handling, came: Came) {
         let entered = ENTERED.try_with(|all| all.borrow_mut().pop());
-        let Some((entered, cause)) = entered.ok().flatten().flatten() else { return };
-        let span = entered.exit();
+        let Some((span, cause)) = entered.ok().flatten().flatten() else { return };
+        contained(|| span.exit());
         match came {
             Came::Done => {
                 // A request may have ended a handler that waited.
