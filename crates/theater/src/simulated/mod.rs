@@ -10,6 +10,7 @@
 //! through is kept in an order of its own.
 
 mod network;
+mod turns;
 mod wire;
 mod world;
 
@@ -65,6 +66,8 @@ pub struct Happened {
     pub refused: u64,
     /// Theaters that were killed.
     pub kills: u64,
+    /// Pauses of theaters.
+    pub pauses: u64,
 }
 
 impl Simulation {
@@ -145,9 +148,41 @@ impl Simulation {
         self.world.set_faults(Some(every));
     }
 
-    /// Nothing breaks by chance any more, and all theaters reach each other.
+    /// Nothing breaks and no theater pauses by chance any more, and all theaters reach each other, but for those that are
+    /// [kept apart](Simulation::keep_apart). Pauses that have begun end at their time.
     pub fn calm(&self) {
         self.world.set_faults(None);
+        self.world.set_pauses(None);
+    }
+
+    /// From now on the two theaters never connect directly, whatever else heals: as where there is no route between their networks.
+    /// Their connections break.
+    pub fn keep_apart(&self, one: &Theater, other: &Theater) {
+        let (one, other) = self.pair(one, other);
+        self.world.keep_apart(one, other);
+    }
+
+    /// From now on each direction between two theaters has a latency of its own, which stays the same: 0.05 to 0.3 ms, and in one of
+    /// four directions 100 times that. Bytes keep their order.
+    pub fn vary_latencies(&self) {
+        self.world.set_latencies();
+    }
+
+    /// The theater stands still for `time`, as a process after SIGSTOP: none of its workers, timers and threads runs. Bytes for it
+    /// arrive meanwhile, and it reads them afterwards. Where it is paused already, the later end counts.
+    pub fn pause(&self, theater: &Theater, time: Duration) {
+        self.world.pause(self.world.number_of(&theater.house), time);
+    }
+
+    /// From now on theaters [pause](Simulation::pause) by chance, about once in `every`, each time for up to `longest`.
+    pub fn pause_by_chance(&self, every: Duration, longest: Duration) {
+        self.world.set_pauses(Some((every, longest)));
+    }
+
+    /// Whether turns are uneven from now on: for some time, of a length that is drawn, one theater takes 100 turns where another one
+    /// that has something to do takes 1.
+    pub fn uneven_turns(&self, uneven: bool) {
+        self.world.set_uneven(uneven);
     }
 
     /// The theater stands still for ever, as if its process had been killed. It must not be used any more.

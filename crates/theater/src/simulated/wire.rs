@@ -34,6 +34,8 @@ struct State {
 #[derive(Default)]
 struct Way {
     under_way: VecDeque<u8>,
+    /// When the bytes under way may arrive, at the earliest, and how many of them then.
+    due: VecDeque<(u64, usize)>,
     arrived: VecDeque<u8>,
     /// Bytes that fit in, as far as the writer is told.
     room: usize,
@@ -97,8 +99,19 @@ impl Wire {
             return;
         }
         let (Some(world), Some(this)) = (self.world.upgrade(), self.this.upgrade()) else { return };
-        let after = world.delay();
+        let wait_ns = state.ways[side].due.front().map_or(0, |(at, _)| at.saturating_sub(world.now_ns()));
+        let after = world.delay() + Duration::from_nanos(wait_ns);
         world.plan(after, None, Event::Arrive(this, side));
+    }
+
+    /// `count` bytes that `side` writes now are under way.
+    fn dispatch(&self, world: &World, state: &mut State, side: usize, count: usize) {
+        let due = &mut state.ways[side].due;
+        let at = world.now_ns() + world.latency(self.between[side], self.between[1 - side]).as_nanos() as u64;
+        match due.back_mut() {
+            Some((last, bytes)) if *last >= at => *bytes += count,
+            _ => due.push_back((at, count)),
+        }
     }
 
     /// Some of what `side` has written arrives.
@@ -110,7 +123,8 @@ impl Wire {
             return;
         }
         let way = &mut state.ways[side];
-        let bytes = way.under_way.len();
+        let now_ns = world.now_ns();
+        let bytes = way.due.iter().take_while(|(at, _)| *at <= now_ns).map(|(_, count)| count).sum();
         let piece = world.choose(|choices| match bytes {
             0 => 0,
             _ if choices.one_in(2) => bytes,
@@ -120,7 +134,18 @@ impl Wire {
         world.note(&[self.number, side as u64, piece as u64], &arrives);
         way.arrived.extend(arrives);
         way.room += piece;
-        let (more, wants_room) = (!way.under_way.is_empty(), std::mem::take(&mut way.wants_room));
+        let mut left = piece;
+        while let Some((at, count)) = way.due.front_mut()
+            && *at <= now_ns
+        {
+            let part = left.min(*count);
+            (*count, left) = (*count - part, left - part);
+            if *count > 0 {
+                break;
+            }
+            way.due.pop_front();
+        }
+        let (more, wants_room) = (!way.due.is_empty(), std::mem::take(&mut way.wants_room));
         let closed = way.shut && !more;
         // Nobody reads any more what the other end would write.
         state.broken[1 - side] |= closed;
@@ -146,6 +171,7 @@ impl Wire {
             world.note(&[self.number, last as u64], &arrives);
             way.arrived.extend(arrives);
             way.under_way.clear();
+            way.due.clear();
         }
         let Some(this) = self.this.upgrade() else { return };
         for side in [0, 1] {
@@ -202,7 +228,7 @@ impl End {
             }
             return Ok(count);
         }
-        if way.shut && way.under_way.is_empty() {
+        if way.shut && way.due.is_empty() {
             return Ok(0);
         }
         if state.broken[self.side] { Err(ErrorKind::ConnectionReset.into()) } else { Err(ErrorKind::WouldBlock.into()) }
@@ -229,6 +255,7 @@ impl End {
             left -= part;
         }
         way.room -= taken;
+        self.wire.dispatch(&world, &mut state, self.side, taken);
         self.wire.set_off(&mut state, self.side);
         Ok(taken)
     }
@@ -239,6 +266,13 @@ impl End {
         state.broken[self.side] = true;
         state.readers[self.side] = None;
         if !std::mem::replace(&mut state.ways[self.side].shut, true) {
+            if let Some(world) = self.wire.world.upgrade()
+                && !state.cut
+                && !world.latency(self.wire.between[self.side], self.wire.between[1 - self.side]).is_zero()
+            {
+                // The news takes the way of the bytes before it.
+                self.wire.dispatch(&world, &mut state, self.side, 0);
+            }
             self.wire.set_off(&mut state, self.side);
         }
     }

@@ -13,6 +13,7 @@ use rustc_hash::FxHasher;
 
 use super::Happened;
 use super::network::Net;
+use super::turns::Turns;
 use super::wire::{Sign, Wire};
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply};
@@ -44,12 +45,14 @@ pub(crate) enum Event {
     Fault,
     /// Two theaters reach each other again.
     Heal([usize; 2]),
+    /// The next pause that is drawn by chance.
+    Pause,
 }
 
 impl Event {
     /// Whether all is not over while it is to come.
     fn is_awaited(&self) -> bool {
-        !matches!(self, Event::Tick(_) | Event::Fault)
+        !matches!(self, Event::Tick(_) | Event::Fault | Event::Pause)
     }
 }
 
@@ -114,8 +117,9 @@ impl Outside {
     /// Says `hello` to whoever listens at `address`.
     pub(crate) fn call(&self, address: SocketAddr, hello: Hello, heard: Heard) {
         let Some(world) = self.world.upgrade() else { return };
-        let (caller, delay) = (self.number, world.delay());
-        let arrives = move |world: &Arc<World>| world.ring(caller, address, &hello, heard);
+        let caller = self.number;
+        let delay = world.delay() + world.latency_to(caller, address);
+        let arrives = move |world: &Arc<World>| world.ring(caller, address, hello, heard);
         world.plan_with(delay, caller, arrives);
     }
 }
@@ -132,6 +136,8 @@ pub(super) struct Tenant {
     slow_ns: AtomicU64,
     /// In the world's time: its workers are not stepped before.
     busy_until_ns: AtomicU64,
+    /// In the world's time: nothing of it runs before.
+    paused_until_ns: AtomicU64,
 }
 
 impl Tenant {
@@ -147,6 +153,11 @@ impl Tenant {
         self.steps.next_timer().map(|next| next.saturating_sub(ahead))
     }
 
+    /// The rest of its pause, in nanoseconds of the world's time.
+    pub(super) fn pause_left_ns(&self, world_ns: u64) -> u64 {
+        self.paused_until_ns.load(Ordering::Relaxed).saturating_sub(world_ns)
+    }
+
     pub(super) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed) || self.house.is_closing()
     }
@@ -160,7 +171,7 @@ impl Tenant {
 }
 
 /// What the driver does next.
-enum Act {
+pub(super) enum Act {
     Step(usize),
     Wake(usize),
     Poll(usize),
@@ -176,6 +187,11 @@ pub(crate) struct World {
     tenants: Mutex<Arc<[Arc<Tenant>]>>,
     events: Mutex<Events>,
     pub(super) net: Mutex<Net>,
+    /// The seed of the latencies; 0: there are none. Relaxed: used in turns of the driver.
+    pub(super) latencies: AtomicU64,
+    turns: Mutex<Option<Turns>>,
+    /// The mean time between pauses that are drawn by chance, and the longest one.
+    pauses: Mutex<Option<(Duration, Duration)>>,
     /// Hash of all that has happened.
     trace: AtomicU64,
     driving: DriverLock,
@@ -195,6 +211,9 @@ impl World {
             tenants: Mutex::new(Arc::new([])),
             events: Mutex::default(),
             net: Mutex::default(),
+            latencies: AtomicU64::new(0),
+            turns: Mutex::default(),
+            pauses: Mutex::default(),
             trace: AtomicU64::new(0),
             driving: DriverLock::new("a simulation was asked to run from inside one of its own actors"),
         })
@@ -273,9 +292,10 @@ impl World {
         let number = outside.number;
         lock(&self.net).listen.extend([bound, house.listens].into_iter().flatten().map(|address| (address, number)));
         let zero = || AtomicU64::new(0);
-        let (ahead_ns, slow_ns, busy_until_ns) = (zero(), zero(), zero());
+        let (ahead_ns, slow_ns, busy_until_ns, paused_until_ns) = (zero(), zero(), zero(), zero());
         let (house, dead) = (Arc::clone(house), AtomicBool::new(false));
-        let tenant = Arc::new(Tenant { house, steps, outside, dead, ahead_ns, slow_ns, busy_until_ns });
+        let tenant =
+            Arc::new(Tenant { house, steps, outside, dead, ahead_ns, slow_ns, busy_until_ns, paused_until_ns });
         let mut tenants = lock(&self.tenants);
         *tenants = tenants.iter().cloned().chain([tenant]).collect();
         drop(tenants);
@@ -337,12 +357,80 @@ impl World {
         tenant.busy_until_ns.store(0, Ordering::Relaxed);
     }
 
+    /// Nothing of the theater runs for this time: no worker, no poll, no housekeeping, no call of its own.
+    pub(super) fn pause(&self, number: usize, time: Duration) {
+        let tenant = Arc::clone(&self.tenants()[number]);
+        if tenant.is_dead() || time.is_zero() {
+            return;
+        }
+        let until = self.now_ns() + time.as_nanos() as u64;
+        tenant.paused_until_ns.fetch_max(until, Ordering::Relaxed);
+        let mut events = lock(&self.events);
+        let its: Vec<_> = events
+            .all
+            .range(..(until, 0))
+            .filter(|(_, (owner, _))| *owner == Some(number))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in its {
+            events.next += 1;
+            let later = (until, events.next);
+            let planned = events.all.remove(&key).expect("it was found under this lock");
+            events.all.insert(later, planned);
+        }
+        drop(events);
+        lock(&self.net).happened.pauses += 1;
+        self.note(&[u64::MAX - 2, number as u64, until], &[]);
+    }
+
+    /// Pauses come by chance: the mean time between two, and the longest one; or none come any more.
+    pub(super) fn set_pauses(&self, pauses: Option<(Duration, Duration)>) {
+        let before = std::mem::replace(&mut *lock(&self.pauses), pauses);
+        if before.is_none() {
+            self.plan_pause();
+        }
+    }
+
+    fn plan_pause(&self) {
+        let pauses = *lock(&self.pauses);
+        if let Some((every, _)) = pauses {
+            let ns = self.choose(|choices| choices.below(2 * every.as_nanos() as usize + 1));
+            self.plan(Duration::from_nanos(ns as u64), None, Event::Pause);
+        }
+    }
+
+    fn pause_one(&self) {
+        let pauses = *lock(&self.pauses);
+        let Some((_, longest)) = pauses else { return };
+        let alive: Vec<usize> = self
+            .tenants()
+            .iter()
+            .enumerate()
+            .filter(|(_, tenant)| !tenant.is_dead())
+            .map(|(number, _)| number)
+            .collect();
+        if !alive.is_empty() {
+            let number = alive[self.choose(|choices| choices.below(alive.len()))];
+            let ns = self.choose(|choices| choices.below(longest.as_nanos() as usize + 1));
+            self.pause(number, Duration::from_nanos(ns as u64));
+        }
+        self.plan_pause();
+    }
+
+    /// Whether turns are drawn unevenly from now on.
+    pub(super) fn set_uneven(&self, uneven: bool) {
+        *lock(&self.turns) = uneven.then(Turns::default);
+    }
+
     // -- what happens when ----------------------------------------------------------------------------------------------
 
     pub(super) fn plan(&self, after: Duration, owner: Option<usize>, event: Event) {
-        let at = self.now_ns() + after.as_nanos() as u64;
-        if owner.is_some_and(|owner| self.tenants().get(owner).is_some_and(|tenant| tenant.is_dead())) {
-            return;
+        let mut at = self.now_ns() + after.as_nanos() as u64;
+        if let Some(tenant) = owner.and_then(|owner| self.tenants().get(owner).cloned()) {
+            if tenant.is_dead() {
+                return;
+            }
+            at = at.max(tenant.paused_until_ns.load(Ordering::Relaxed));
         }
         let mut events = lock(&self.events);
         events.next += 1;
@@ -377,6 +465,7 @@ impl World {
             Event::Break(wire, side) => wire.find_broken(self, side),
             Event::Fault => self.fault(),
             Event::Heal([one, other]) => self.heal(one, other, false),
+            Event::Pause => self.pause_one(),
         }
     }
 
@@ -412,6 +501,11 @@ impl World {
         let mut next_timer = None;
         for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| !tenant.is_dead()) {
             // Relaxed: by one thread only.
+            let paused_until = Duration::from_nanos(tenant.paused_until_ns.load(Ordering::Relaxed));
+            if paused_until > now {
+                next_timer = Some(next_timer.map_or(paused_until, |earlier: Duration| earlier.min(paused_until)));
+                continue;
+            }
             let busy_until = Duration::from_nanos(tenant.busy_until_ns.load(Ordering::Relaxed));
             if busy_until > now {
                 next_timer = Some(next_timer.map_or(busy_until, |earlier: Duration| earlier.min(busy_until)));
@@ -442,7 +536,11 @@ impl World {
             self.pass_time(&tenants, next.min(until_ns.unwrap_or(u64::MAX)));
             return true;
         }
-        let act = acts.swap_remove(self.choose(|choices| choices.below(acts.len())));
+        let chosen = self.choose(|choices| match &mut *lock(&self.turns) {
+            None => choices.below(acts.len()),
+            Some(turns) => turns.choose(acts, tenants.len(), choices),
+        });
+        let act = acts.swap_remove(chosen);
         match act {
             Act::Step(number) => {
                 let steps = self.choose(|choices| 1 + choices.below(STEPS_MAX));

@@ -5,6 +5,13 @@ pub fn or(seeds: u64) -> u64 {
     std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(seeds)
 }
 
+/// So many seeds, or as many as `SEEDS` says, from the one on that `FIRST_SEED` says.
+#[allow(dead_code, reason = "not all tests that are included with it use it")]
+pub fn range(seeds: u64) -> std::ops::Range<u64> {
+    let first = std::env::var("FIRST_SEED").ok().and_then(|first| first.parse().ok()).unwrap_or(0);
+    first..first + or(seeds)
+}
+
 /// Tells which seed it was.
 pub struct Seed(pub u64);
 

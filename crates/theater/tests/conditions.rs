@@ -1,0 +1,199 @@
+//! The conditions of a simulation: latencies, networks without a route, pauses, and uneven turns.
+
+#[macro_use]
+mod messages;
+mod seeds;
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use playhouse_actor::*;
+use playhouse_theater::{Happened, Simulation, Theater};
+use seeds::Seed;
+use serde::{Deserialize, Serialize};
+
+/// The time after which the theaters here lose each other.
+const LOST_AFTER: Duration = Duration::from_secs(10);
+
+#[derive(Serialize, Deserialize)]
+struct Clock;
+#[derive(Serialize, Deserialize)]
+struct Ping(Vec<u8>);
+remote_message!(Ping -> ());
+
+impl Actor for Clock {}
+impl Handler<Ping> for Clock {
+    fn handle(&mut self, _: Ping, _: &mut Context<Self>) {}
+}
+remote!(Clock: Ping);
+
+fn start(net: &Simulation) -> Theater {
+    net.theater(Theater::builder().listen("127.0.0.1:0").lost_after(LOST_AFTER)).unwrap()
+}
+
+/// An actor in `there`, as `here` knows it.
+fn clock(here: &Theater, there: &Theater) -> ActorRef<Clock> {
+    there.publish("clock", there.system().spawn(Clock));
+    here.find::<Clock>(&format!("playhouse://{}/clock", there.address().unwrap())).wait().unwrap()
+}
+
+#[test]
+fn each_link_keeps_its_latency_and_some_are_100_times_longer() {
+    /// More than the network's own delays: each piece of what is sent takes 5 ms each way, at most.
+    const NEAR: Duration = Duration::from_millis(20);
+    let (mut near, mut far) = (0, 0);
+    for seed in 0..seeds::or(100) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        net.vary_latencies();
+        let (here, there) = (start(&net), start(&net));
+        let clock = clock(&here, &there);
+        let trip = |bytes| {
+            let asked = net.now();
+            clock.ask(Ping(vec![0; bytes])).wait().unwrap();
+            net.now() - asked
+        };
+        let trips: Vec<Duration> = (0..20).map(|_| trip(1)).collect();
+        let shortest = *trips.iter().min().unwrap();
+        let longest = *trips.iter().max().unwrap();
+        assert!(longest < shortest + NEAR, "the latency of a link has changed: {trips:?}");
+        if shortest < NEAR {
+            near += 1;
+        } else {
+            far += 1;
+        }
+    }
+    assert!(near > 5 * seeds::or(100) / 10 && far > seeds::or(100) / 20, "{near} near, and {far} far");
+}
+
+#[test]
+fn theaters_that_are_kept_apart_never_connect_and_a_third_one_reaches_both() {
+    for seed in 0..seeds::or(20) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        let (one, hub, other) = (start(&net), start(&net), start(&net));
+        let peer = one.connect(other.address().unwrap()).unwrap();
+        net.keep_apart(&one, &other);
+        net.heal(&one, &other);
+        net.calm();
+        net.run_for(3 * LOST_AFTER);
+        assert!(peer.is_lost());
+        assert!(one.connect(other.address().unwrap()).is_err());
+        for end in [&one, &other] {
+            assert_eq!(clock(&hub, end).ask(Ping(Vec::new())).wait(), Ok(()));
+        }
+        assert!(other.connect(one.address().unwrap()).is_err());
+    }
+}
+
+#[test]
+fn a_theater_that_pauses_answers_after_its_pause() {
+    for seed in 0..seeds::or(20) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        let (here, there) = (start(&net), start(&net));
+        let known = clock(&here, &there);
+        let peer = here.connect(there.address().unwrap()).unwrap();
+        for part in 1..10 {
+            let pause = LOST_AFTER * part / 10;
+            let asked = net.now();
+            net.pause(&there, pause);
+            assert_eq!(known.ask(Ping(vec![0; 100_000])).wait(), Ok(()));
+            assert!(net.now() - asked >= pause && net.now() - asked < pause + Duration::from_secs(5));
+        }
+        // Who pauses loses nobody either.
+        net.pause(&here, LOST_AFTER * 9 / 10);
+        assert_eq!(known.ask(Ping(Vec::new())).wait(), Ok(()));
+        assert!(!peer.is_lost());
+        assert_eq!(net.happened().pauses, 10);
+    }
+}
+
+#[test]
+fn a_theater_that_pauses_for_too_long_is_lost_and_reached_again() {
+    for seed in 0..seeds::or(20) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        let (here, there) = (start(&net), start(&net));
+        let known = clock(&here, &there);
+        let peer = here.connect(there.address().unwrap()).unwrap();
+        net.pause(&there, 3 * LOST_AFTER);
+        let error = known.ask(Ping(Vec::new())).wait().unwrap_err();
+        assert!(matches!(error, AskError::TheaterLost { .. }), "{error:?}");
+        assert!(peer.is_lost());
+        let stranger = start(&net);
+        assert!(stranger.connect(there.address().unwrap()).is_err(), "a theater that pauses has answered a call");
+        net.run_for(2 * LOST_AFTER);
+        assert_eq!(clock(&here, &there).ask(Ping(Vec::new())).wait(), Ok(()));
+    }
+}
+
+/// Counts what it handles, for as long as it is told to.
+struct Busy {
+    at: usize,
+}
+struct Turn;
+impl Message for Turn {
+    type Reply = ();
+}
+thread_local! {
+    /// The theater of each turn. A simulation is one thread.
+    static TURNS: RefCell<Vec<usize>> = RefCell::default();
+}
+impl Actor for Busy {}
+impl Handler<Turn> for Busy {
+    fn handle(&mut self, _: Turn, ctx: &mut Context<Self>) {
+        TURNS.with_borrow_mut(|turns| turns.push(self.at));
+        ctx.this().tell(Turn);
+    }
+}
+
+#[test]
+fn uneven_turns_favour_one_theater_for_a_while() {
+    const WINDOW: usize = 200;
+    let windows_of_one = |uneven| {
+        TURNS.take();
+        let net = Simulation::new(1);
+        net.uneven_turns(uneven);
+        let theaters = [start(&net), start(&net)];
+        for (at, theater) in theaters.iter().enumerate() {
+            theater.system().spawn(Busy { at }).tell(Turn);
+        }
+        net.run_for(Duration::from_millis(500));
+        let turns = TURNS.take();
+        let of_one = turns.chunks(WINDOW).filter(|turns| {
+            let first = turns.iter().filter(|at| **at == 0).count();
+            !(WINDOW / 20..=WINDOW - WINDOW / 20).contains(&first)
+        });
+        let total: usize = turns.iter().sum();
+        assert!(total > turns.len() / 10 && total < turns.len() * 9 / 10, "{total} of {}", turns.len());
+        (of_one.count(), turns.len() / WINDOW)
+    };
+    let (even, uneven) = (windows_of_one(false), windows_of_one(true));
+    assert!(even.0 == 0 && uneven.0 > uneven.1 / 5, "{even:?}, and uneven {uneven:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_under_all_conditions() {
+    let run = |seed| -> (u64, Duration, Happened) {
+        let net = Simulation::new(seed);
+        net.vary_latencies();
+        net.uneven_turns(true);
+        let theaters: Vec<Theater> = (0..3).map(|_| start(&net)).collect();
+        net.keep_apart(&theaters[0], &theaters[2]);
+        let clocks = [clock(&theaters[0], &theaters[1]), clock(&theaters[2], &theaters[1])];
+        net.break_by_chance(Duration::from_millis(200));
+        net.pause_by_chance(Duration::from_millis(50), Duration::from_millis(100));
+        for _ in 0..20 {
+            for clock in clocks {
+                assert_eq!(clock.ask(Ping(vec![0; 1000])).wait(), Ok(()));
+            }
+            net.run_for(Duration::from_millis(10));
+        }
+        (net.trace(), net.now(), net.happened())
+    };
+    let first: Vec<_> = (0..50).map(run).collect();
+    let again: Vec<_> = (0..50).rev().map(run).collect();
+    assert_eq!(first, again.into_iter().rev().collect::<Vec<_>>());
+    assert!(first.iter().all(|(.., happened)| happened.pauses > 0), "{first:?}");
+}
