@@ -7,7 +7,8 @@
 
 #[macro_use]
 mod messages;
-mod roaming;
+#[allow(dead_code, reason = "other tests use all of it")]
+mod roamers;
 mod seeds;
 
 use std::time::Duration;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use playhouse_actor::System;
 use playhouse_executor::Choices;
 use playhouse_theater::{Simulation, Theater};
-use roaming::{Play, Size};
+use roamers::{Play, Size};
 use seeds::Seed;
 
 /// Connections break and theaters pause for this time.

@@ -108,6 +108,14 @@ impl Journal {
         self.moves.values().sum()
     }
 
+    /// The number of messages sent, if each was handled or is a dead letter.
+    pub fn settled(&self) -> Option<u64> {
+        let sent: u64 = self.sent.values().sum();
+        let handled: usize = self.handled.values().map(Vec::len).sum();
+        let dead: u64 = self.dead.values().sum();
+        (sent == handled as u64 + dead).then_some(sent)
+    }
+
     /// The theater was killed: none of its actors lives.
     pub fn killed(&mut self, theater: u16) {
         self.lives.values_mut().for_each(|lives| lives.retain(|(at, _)| *at != theater));
@@ -558,9 +566,15 @@ impl Play {
         Play { run, nodes, supervised, supervisor, ttl: size.ttl }
     }
 
-    /// All begin to gossip.
+    /// All that live until the end begin to gossip.
     pub fn begin(&self) {
-        self.nodes.iter().for_each(|node| node.tell(Begin { ttl: self.ttl }));
+        self.immortal().for_each(|node| node.tell(Begin { ttl: self.ttl }));
+    }
+
+    /// The actors that do not end by themselves.
+    fn immortal(&self) -> impl Iterator<Item = ActorRef<Node>> {
+        let mortal = self.journal(|journal| journal.mortal.clone());
+        (0..).zip(&self.nodes).filter(move |(id, _)| !mortal.contains(id)).map(|(_, node)| *node)
     }
 
     pub fn journal<R>(&self, look: impl FnOnce(&mut Journal) -> R) -> R {
@@ -586,9 +600,7 @@ impl Play {
 
     /// All that live until the end say one more thing to each of their peers.
     pub fn greet(&self) {
-        let mortal = self.journal(|journal| journal.mortal.clone());
-        let all = (0..).zip(&self.nodes);
-        all.filter(|(id, _)| !mortal.contains(id)).for_each(|(_, node)| node.tell(Greet));
+        self.immortal().for_each(|node| node.tell(Greet));
     }
 }
 

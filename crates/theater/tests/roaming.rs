@@ -1,0 +1,95 @@
+//! Actors that gossip and roam between theaters on threads, of which there are many more than cores.
+
+#[macro_use]
+mod messages;
+#[allow(dead_code, reason = "other tests use all of it")]
+mod roamers;
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use playhouse_executor::Choices;
+use playhouse_theater::Theater;
+use roamers::{Play, Size};
+use support::LIMIT;
+
+/// Programs at one time.
+const COPIES: u64 = 4;
+/// Threads that do nothing else than take time, for each core.
+const BUSY: usize = 8;
+/// New runs begin in this time.
+const TIME: Duration = Duration::from_secs(12);
+
+/// Waits until all messages have been handled or are dead letters, or something is missing when the limit is over.
+fn wait_for_the_end(play: &Play, theaters: &[Theater]) {
+    let until = Instant::now() + LIMIT;
+    let mut settled = None;
+    while Instant::now() < until {
+        // A handler may be about to send: that is settled which is so when all have rested.
+        let now = play.journal(|journal| journal.settled());
+        if now.is_some() && now == settled {
+            return;
+        }
+        settled = now;
+        theaters.iter().for_each(|theater| theater.system().run_until_idle());
+        thread::yield_now();
+    }
+}
+
+/// One program, from its start to its end. Returns the number of moves.
+fn run(number: u64) -> u64 {
+    let theaters: Vec<Theater> = (0..3).map(|_| support::theater()).collect();
+    let size = Size { actors: 30, ttl: 60, moves_every: 6 };
+    let play = Play::new(number, &theaters, &size, &mut Choices::new(number));
+    play.begin();
+    wait_for_the_end(&play, &theaters);
+    play.greet();
+    wait_for_the_end(&play, &theaters);
+    let ids: Vec<u16> = theaters.iter().map(|theater| theater.system().core().id()).collect();
+    let living = play.journal(|journal| journal.living(&ids));
+    let moves = play.journal(|journal| {
+        journal.check_lives();
+        journal.check_each_once();
+        journal.check_no_ask_waits(&living);
+        journal.check_order(false);
+        journal.moves()
+    });
+    play.check_answers(&living);
+    theaters.into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
+    moves
+}
+
+#[test]
+fn actors_that_roam_on_few_cores_live_once_and_lose_repeat_and_reorder_nothing() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    let until = Instant::now() + TIME;
+    let moves: u64 = thread::scope(|scope| {
+        for _ in 0..BUSY * cores {
+            scope.spawn(|| {
+                while !DONE.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let copies = (0..COPIES).map(|copy| {
+            scope.spawn(move || {
+                let mut moves = 0;
+                for round in 0.. {
+                    moves += run(round * COPIES + copy);
+                    if Instant::now() > until {
+                        break;
+                    }
+                }
+                moves
+            })
+        });
+        let copies: Vec<_> = copies.collect();
+        let ended: Vec<_> = copies.into_iter().map(|copy| copy.join()).collect();
+        DONE.store(true, Ordering::Relaxed);
+        ended.into_iter().map(|moves| moves.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).sum()
+    });
+    assert!(moves > 100, "{moves} moves");
+}
