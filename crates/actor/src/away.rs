@@ -91,11 +91,28 @@ pub enum Parcel<'a> {
     Marker(Marker),
 }
 
+/// The origin of a [`Marker`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The theater of the place.
+    pub theater: u64,
+    /// The place there.
+    pub slot: u64,
+    /// Its life there.
+    pub life: u64,
+    /// The number of the turn of this place that it is for.
+    pub turn: u64,
+    /// Shows the theater that the marker is its own.
+    pub seal: u64,
+}
+
 /// Goes the way of an actor's mail, from a place where that way is to change: when it has come to where the actor lives, all
 /// that was sent before it has come there too.
 pub struct Marker {
-    /// The place: theater, slot, life; and which of its turns it is for.
-    pub origin: (u64, u64, u64, u64),
+    /// The place, and which of its turns it is for.
+    pub origin: Origin,
+    /// Links that it has come over.
+    pub hops: u16,
     /// Says that it has come to this actor, by the answer.
     pub here: Box<dyn FnOnce(ActorId, TakeAnswer) + Send>,
     /// Told where that is.

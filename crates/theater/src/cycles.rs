@@ -108,7 +108,7 @@ impl House {
     pub(crate) fn say_waits(&self, names: &[(u64, u64)]) -> Said {
         let meant = |(slot, life): &(u64, u64)| {
             let id = self.directory.find(*slot, *life)?;
-            Some((*slot, *life, self.directory.identity(id).ok()?.key()))
+            Some((*slot, *life, self.directory.identity(id).ok()?.birth()))
         };
         (self.own_waits(), names.iter().filter_map(meant).collect())
     }
@@ -121,7 +121,7 @@ impl House {
     }
 
     fn told(&self, wait: &waiting::Wait) -> Option<Wait> {
-        let name = |id: ActorId| self.directory.identity(id).ok().map(|far| far.key());
+        let name = |id: ActorId| self.directory.identity(id).ok().map(|far| far.birth());
         let (from, to) = (name(wait.from)?, name(wait.to())?);
         let afar = self.directory.is_elsewhere(wait.to());
         Some(Wait { from, token: wait.token, to, label: wait.label(), afar, at: self.incarnation })
@@ -217,7 +217,7 @@ impl House {
                 let own = || self.directory.find(wait.to.1, wait.to.2).and_then(|id| self.directory.identity(id).ok());
                 let known = cycles.meant.get(&wait.to).copied();
                 any_new |= known.is_none();
-                let name = known.or_else(|| own().filter(|_| wait.to.0 == self.incarnation).map(|far| far.key()));
+                let name = known.or_else(|| own().filter(|_| wait.to.0 == self.incarnation).map(|far| far.birth()));
                 cycles.meant.insert(wait.to, name.unwrap_or(wait.to));
                 wait.to = name.unwrap_or(wait.to);
             }

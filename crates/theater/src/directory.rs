@@ -1,6 +1,14 @@
 //! Who of other theaters is known here, and under which name: one place for each, whichever way its name came.
+//!
+//! # Names
+//!
+//! An actor is known by the name that it was born with: theater, slot, life and seal. Theaters believe a peer about the peer's own
+//! actors. The seal of such an actor is noted, and a name with another seal is refused from then on. Of an actor of a third theater
+//! two names with different seals may come, before its own theater has told one. They are two actors here: neither hides the other,
+//! and the owner lets only the true one be reached.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -19,6 +27,8 @@ use crate::search::Seen;
 
 /// The other end of a lost link gives it up at about the same time: until then, at the most, so many others are lost.
 const LOST_MAX: usize = 256;
+/// Most actors of other theaters that are known here because one theater has told their names: each takes about half a KiB.
+pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 1024 };
 
 /// The name of an actor of another theater.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +47,54 @@ impl From<Seat> for Far {
     }
 }
 
+/// Theater, slot, life and seal of an actor's birth: an actor is known by all of them.
+pub(crate) type Key = (u64, u64, u64, u64);
+
+/// Theater, slot and life of an actor's birth: for what says nothing of its seal.
+pub(crate) type Birth = (u64, u64, u64);
+
+/// The reason for which a name from another theater is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadName {
+    /// Its seal is another than the known one.
+    Invented(Birth),
+    /// The actor has another name.
+    Renamed(Birth),
+    /// The theater has told as many as are kept.
+    TooMany,
+}
+
+impl fmt::Display for BadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadName::Invented((theater, slot, life)) => {
+                write!(
+                    f,
+                    "the name of actor {slot}.{life} of theater {theater} has another seal than that theater gave it"
+                )
+            }
+            BadName::Renamed((theater, slot, life)) => {
+                write!(f, "actor {slot}.{life} of theater {theater} is said to be an actor that has another name")
+            }
+            BadName::TooMany => {
+                write!(f, "one theater may tell the names of {NAMES_MAX} actors, and has told them")
+            }
+        }
+    }
+}
+
+impl From<BadName> for WireError {
+    fn from(why: BadName) -> WireError {
+        WireError::new(why.to_string())
+    }
+}
+
 impl Far {
-    pub(crate) fn key(&self) -> (u64, u64, u64) {
+    pub(crate) fn key(&self) -> Key {
+        (self.theater, self.slot, self.life, self.seal)
+    }
+
+    pub(crate) fn birth(&self) -> Birth {
         (self.theater, self.slot, self.life)
     }
 }
@@ -63,7 +119,7 @@ pub(crate) struct Directory {
     pub(crate) talk: crate::balance::Talk,
     /// Actors that have come, and of which the theater that they came from has not said that it has heard so. By the names that
     /// they were born with.
-    pub(crate) unheard: Mutex<FxHashMap<(u64, u64, u64), Unheard>>,
+    pub(crate) unheard: Mutex<FxHashMap<Key, Unheard>>,
     /// Who is in which group.
     groups: Mutex<Groups>,
     /// Actors that have come with their groups, and have not begun.
@@ -146,21 +202,77 @@ pub(crate) struct Turn {
     pub(crate) antechamber: Option<ActorId>,
     /// It began when the actor came.
     pub(crate) for_arrival: bool,
+    /// Markers that were sent for it.
+    pub(crate) markers: u32,
 }
 
 #[derive(Default)]
 struct Known {
-    met: FxHashMap<(u64, u64, u64), ActorId>,
+    /// The places of actors of other theaters, by the names that they were born with.
+    met: FxHashMap<Key, Met>,
+    /// The seals of those whose own theater has named them here. No other name of one is believed.
+    sealed: FxHashMap<Birth, u64>,
+    /// How many of `met` each theater has told first.
+    told: FxHashMap<u64, usize>,
     /// Who they are.
     names: FxHashMap<ActorId, Far>,
     /// Where those are who have moved: here, or elsewhere. (The others are where they were born.)
     moved: FxHashMap<ActorId, Moved>,
 }
 
+#[derive(Clone, Copy)]
+struct Met {
+    id: ActorId,
+    /// The theater that has told its name here first.
+    teller: u64,
+    /// Its own theater has told it.
+    is_sealed: bool,
+}
+
 impl Known {
+    /// Returns the place of the actor that `teller` calls so, if there is one. A seal that the actor's own theater tells is noted.
+    ///
+    /// # Errors
+    /// Its own theater has told another seal.
+    fn hear(&mut self, teller: u64, far: &Far) -> Result<Option<ActorId>, BadName> {
+        let met = self.met.get_mut(&far.key());
+        if let Some(met) = &met
+            && met.is_sealed
+        {
+            return Ok(Some(met.id));
+        }
+        if self.sealed.get(&far.birth()).is_some_and(|seal| *seal != far.seal) {
+            return Err(BadName::Invented(far.birth()));
+        }
+        let Some(met) = met else { return Ok(None) };
+        if teller == far.theater {
+            met.is_sealed = true;
+            self.sealed.insert(far.birth(), far.seal);
+        }
+        Ok(Some(met.id))
+    }
+
+    /// No actor is known by this name any more.
+    fn forget_name(&mut self, far: &Far) {
+        let Some(met) = self.met.remove(&far.key()) else { return };
+        count_down(&mut self.told, met.teller);
+        if met.is_sealed {
+            self.sealed.remove(&far.birth());
+        }
+    }
+
     /// Where the actor of this place is; nothing if it is here.
     fn at(&self, id: ActorId) -> Option<Far> {
         self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.at)
+    }
+}
+
+fn count_down(told: &mut FxHashMap<u64, usize>, teller: u64) {
+    if let Some(count) = told.get_mut(&teller) {
+        *count -= 1;
+        if *count == 0 {
+            told.remove(&teller);
+        }
     }
 }
 
@@ -252,7 +364,7 @@ impl Directory {
             lost.push_front(theater);
         }
         let mut known = self.known();
-        let Known { met, names, moved } = &mut *known;
+        let Known { met, sealed, told, names, moved } = &mut *known;
         moved.retain(|id, moved| {
             let is_there = moved.at.is_some_and(|at| at.theater == theater);
             // Who was born here, and is not known to be elsewhere, is here.
@@ -260,7 +372,14 @@ impl Directory {
             !is_there || is_from_here || sought.contains(id)
         });
         names.retain(|id, far| far.theater != theater || moved.contains_key(id) || sought.contains(id));
-        met.retain(|_, id| names.contains_key(id));
+        met.retain(|_, met| {
+            let stays = names.contains_key(&met.id);
+            if !stays {
+                count_down(told, met.teller);
+            }
+            stays
+        });
+        sealed.retain(|(theater, slot, life), seal| met.contains_key(&(*theater, *slot, *life, *seal)));
         drop(known);
         self.links().remove(&theater);
     }
@@ -270,9 +389,9 @@ impl Directory {
         self.links().get(&theater).and_then(Weak::upgrade).is_some_and(|link| link.is_lost())
     }
 
-    /// The place of the actor with this identity: theater, slot and life of its birth.
-    pub(crate) fn known_as(&self, identity: (u64, u64, u64)) -> Option<ActorId> {
-        self.known().met.get(&identity).copied()
+    /// The place of the actor that was born with this name.
+    pub(crate) fn known_as(&self, name: Key) -> Option<ActorId> {
+        self.known().met.get(&name).map(|met| met.id)
     }
 
     /// Whether the actor of this place lives elsewhere, as far as is known here.
@@ -343,9 +462,8 @@ impl Directory {
 
     /// Where the actor is that was born with this name, if it is known here: not in the theater `lost`.
     pub(crate) fn whereabouts(&self, born: &Far, lost: u64) -> Option<Seat> {
-        let known = |id: &ActorId| self.far_name(*id).is_some_and(|name| name.seal == born.seal);
         let own = || self.own(born.slot, born.life, born.seal).filter(|_| born.theater == self.incarnation);
-        let id = self.known_as(born.key()).filter(known).or_else(own)?;
+        let id = self.known_as(born.key()).or_else(own)?;
         if id.address().is_stale() {
             return None;
         }
@@ -381,23 +499,63 @@ impl Directory {
         }
         known.moved.remove(&id);
         if let Some(name) = known.names.remove(&id)
-            && known.met.get(&name.key()) == Some(&id)
+            && known.met.get(&name.key()).is_some_and(|met| met.id == id)
         {
-            known.met.remove(&name.key());
+            known.forget_name(&name);
         }
         true
     }
 
-    /// The place of the actor with this name.
-    pub(crate) fn met(&self, far: &Far) -> Option<ActorId> {
-        self.known().met.get(&far.key()).copied()
+    /// The place here of the actor that the theater `teller` calls so, if there is one.
+    ///
+    /// # Errors
+    /// The seal contradicts what is known: for an actor of this theater, its own seal; for one of another theater, what that
+    /// has told itself. A name that only third theaters have told cannot be checked. Two with different seals are two actors
+    /// here then, and the owner lets only one of them be reached. Or there is no place, and `teller` has told too many names.
+    pub(crate) fn met(&self, teller: u64, far: &Far) -> Result<Option<ActorId>, BadName> {
+        if far.theater == self.incarnation {
+            if !self.seal.is_right(far.slot, far.life, far.seal) {
+                return Err(BadName::Invented(far.birth()));
+            }
+            // One that had ended here may have come back under that name.
+            return Ok(self.known_as(far.key()).or_else(|| self.find(far.slot, far.life)));
+        }
+        let mut known = self.known();
+        let met = known.hear(teller, far)?;
+        if met.is_none() && known.told.get(&teller).is_some_and(|count| *count >= NAMES_MAX) {
+            return Err(BadName::TooMany);
+        }
+        Ok(met)
     }
 
-    /// `id` is the place of the actor with this name.
-    pub(crate) fn note(&self, id: ActorId, far: Far) {
+    /// `id` is the place of the actor that the theater `teller` calls so.
+    ///
+    /// # Errors
+    /// The seal contradicts what is known, as in [`Directory::met`], or the place has another name: then nothing has changed.
+    pub(crate) fn note(&self, teller: u64, id: ActorId, far: Far) -> Result<(), BadName> {
+        let is_own = far.theater == self.incarnation;
+        if is_own && !self.seal.is_right(far.slot, far.life, far.seal) {
+            return Err(BadName::Invented(far.birth()));
+        }
         let mut known = self.known();
-        known.met.entry(far.key()).or_insert(id);
-        known.names.insert(id, far);
+        // An actor that was born here has no name in the list, and is noted as moved before another theater can name it.
+        let is_renamed = match known.names.get(&id) {
+            Some(name) => name.key() != far.key(),
+            None => known.moved.contains_key(&id),
+        };
+        if is_renamed {
+            return Err(BadName::Renamed(far.birth()));
+        }
+        if !is_own {
+            known.hear(teller, &far)?;
+        }
+        let Known { met, told, names, .. } = &mut *known;
+        names.insert(id, far);
+        met.entry(far.key()).or_insert_with(|| {
+            *told.entry(teller).or_default() += 1;
+            Met { id, teller, is_sealed: false }
+        });
+        if is_own { Ok(()) } else { known.hear(teller, &far).map(drop) }
     }
 
     /// The name of the actor whose place `id` is.
@@ -408,6 +566,11 @@ impl Directory {
     /// The actor of this theater that a name is of.
     pub(crate) fn own(&self, slot: u64, life: u64, seal: u64) -> Option<ActorId> {
         self.seal.is_right(slot, life, seal).then(|| self.find(slot, life)).flatten()
+    }
+
+    /// The seal of a turn of the place with this slot and life.
+    pub(crate) fn seal_of_turn(&self, slot: u64, life: u64, turn: u64) -> u64 {
+        self.seal.of_turn(slot, life, turn)
     }
 
     /// Place and life of an actor of this theater, as others are told them.

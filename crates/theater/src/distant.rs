@@ -17,7 +17,7 @@ use playhouse_actor::wire::{Codec, Controls, Present, WireError, Written};
 use playhouse_actor::{ActorId, AskError, StopReason, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
 
-use crate::directory::{Directory, Far};
+use crate::directory::{BadName, Directory, Far};
 use crate::error::TheaterError;
 use crate::house::{Callee, House};
 use crate::link::Link;
@@ -78,14 +78,21 @@ impl Border for Everywhere {
 
 impl Distant {
     /// Makes the place of an actor.
-    pub(crate) fn settle(directory: &Arc<Directory>, born: Far, far: Far, place: Place<'_>) -> ActorId {
+    ///
+    /// # Errors
+    /// Its name, which the theater `teller` has told, contradicts a known one.
+    pub(crate) fn settle(
+        directory: &Arc<Directory>,
+        teller: u64,
+        (born, far): (Far, Far),
+        place: Place<'_>,
+    ) -> Result<ActorId, BadName> {
         let distant = Distant::new(directory, far);
         let core = &directory.core;
         let berth = Berth::Link(core.link_stage(far.theater as usize));
         let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Carrier>);
         distant.is_at(id);
-        directory.note(id, born);
-        id
+        directory.note(teller, id, born).map(|()| id)
     }
 
     /// The way to an actor.

@@ -103,6 +103,20 @@ impl House {
         });
     }
 
+    /// Tells the hook for rejected peers that a link was lost by the fault of its peer.
+    pub(crate) fn report(self: &Arc<Self>, error: TheaterError) {
+        let Some(report) = Counted::below(REPORTS_MAX, &self.callers.reports) else { return };
+        let house = Arc::clone(self);
+        // If no thread can be had, it goes without saying.
+        let _ = self.in_background("report", move || {
+            let _report = report;
+            if let Some(on_stranger) = &house.settings.on_stranger {
+                // The hook is the user's code.
+                let _ = catch_unwind(AssertUnwindSafe(|| (on_stranger.0)(&error)));
+            }
+        });
+    }
+
     fn answer(self: &Arc<Self>, place: &mut Place) -> Result<(), TheaterError> {
         let line = place.line.take().expect("a caller is answered once");
         let mut opening = Opening::answer(line, self.settings.secrecy.tls())?;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use playhouse_actor::away::Decision;
+use playhouse_actor::away::{Decision, Origin};
 use playhouse_actor::wire::{Codec, Ties, WireError};
 use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
@@ -15,6 +15,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub(crate) const KINDS_MAX: usize = 8 * 1024;
 /// Most theaters that one is linked with, and that a greeting names.
 pub(crate) const THEATERS_MAX: usize = 4 * 1024;
+/// Most links that a marker goes over. Ways lead to where an actor went later, so a marker comes to a theater twice at most: where
+/// it was sent from, and where the actor has come back to. A marker that goes over more goes round.
+pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
 
 /// The number that one end has given to an actor of the other end.
 pub(crate) type Handle = u32;
@@ -53,14 +56,14 @@ pub(crate) enum Head {
     Unwatch { to: Handle, watch: u64 },
     /// An actor that was watched has ended.
     Down { watch: u64, reason: StopReason },
-    /// The sender's mail to the actor is to change its way: where is it? The place that asks: theater, slot, life, turn. A `Seat` is
-    /// the answer.
-    Marker { to: Handle, ask: u64, origin: (u64, u64, u64, u64) },
+    /// The sender's mail to the actor is to change its way: where is it? With the place that asks, and over how many links the
+    /// marker has come before this one. A `Seat` is the answer.
+    Marker { to: Handle, ask: u64, origin: Origin, hops: u16 },
     /// An actor comes: the name that it was born with, what it has besides its state ([`Trunk`]), and its state. A `Seat` or
     /// a text is the answer.
     Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64 },
     /// The sender has heard that its actor has come to the receiver: who was born with this name may go on from there.
-    Heard { theater: u64, slot: u64, life: u64 },
+    Heard { theater: u64, slot: u64, life: u64, seal: u64 },
     /// The receiver's actor that the receiver of this calls `handle` is elsewhere.
     Moved { handle: Handle },
     /// The sender's actors have gone elsewhere: ways to them that lead over the sender are to change. How many did, a `u64`, is

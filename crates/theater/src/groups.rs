@@ -60,9 +60,11 @@ impl Groups {
 
     /// `actor`, of the type `kind`, is a member of the group.
     pub(crate) fn join(&mut self, group: GroupName, actor: ActorId, kind: &'static str) {
-        if actor.address().is_stale() || self.of.insert(actor, (group, kind)).is_some() {
+        // An actor stays in its group, whatever others say.
+        if actor.address().is_stale() || self.of.contains_key(&actor) {
             return;
         }
+        self.of.insert(actor, (group, kind));
         let stage = actor.address().stage();
         self.stage_of(group, || stage);
         if let Some(known) = self.known.get_mut(&group) {

@@ -65,15 +65,17 @@
 //!
 //! A marker never waits for another: at an antechamber it is answered at once, and a place that is turning holds it back
 //! only until its own has been answered, which lies before it on the way to the actor. Ways lead to where the actor went
-//! later, so there are no circles. Nor does it wait for a handler of the actor that awaits something, or for who sees to its
-//! crash: what came before it is in the actor's mail.
+//! later, so there are no circles. A hostile peer can say that they do: a marker that has come over too many links
+//! ([`HOPS_MAX`](crate::frame::HOPS_MAX)) is answered as if it were lost, and so is a place's last marker ([`MARKERS_MAX`]).
+//! Nor does it wait for a handler of the actor that awaits something, or for who sees to its crash: what came before it is in the
+//! actor's mail.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
-use playhouse_actor::away::{Carrier, Marker, Seat, TakeAnswer};
+use playhouse_actor::away::{Carrier, Marker, Origin, Seat, TakeAnswer};
 use playhouse_actor::wire::{Agency, Codec, Coming, Moves, Settled, WireError};
 use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, Watcher};
 use playhouse_executor::jitter::seam;
@@ -87,6 +89,10 @@ use crate::link::{Link, Tell};
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
 const LEAVE_MAX: Duration = Duration::from_secs(10);
+
+/// Most markers for one turn. The actor that has come to the place is frozen there until the turn ends, so the second marker comes
+/// round, unless a peer that has no actor says that it has.
+const MARKERS_MAX: u32 = 8;
 
 /// Told how a migration ended.
 pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
@@ -127,14 +133,14 @@ impl House {
         }
     }
 
-    /// A marker that came from elsewhere, and goes on.
-    pub(crate) fn marker_with(self: &Arc<Self>, origin: (u64, u64, u64, u64), answer: TakeAnswer) -> Marker {
+    /// A marker that came from elsewhere over so many links, and goes on.
+    pub(crate) fn marker_with(self: &Arc<Self>, (origin, hops): (Origin, u16), answer: TakeAnswer) -> Marker {
         let house = Arc::downgrade(self);
         let here = Box::new(move |id: ActorId, answer: TakeAnswer| match house.upgrade() {
             Some(house) => house.say_here(id, answer),
             None => answer(Err(AskError::Shutdown)),
         });
-        Marker { origin, here, answer }
+        Marker { origin, hops, here, answer }
     }
 
     /// A marker for the mail of the place `id`, for its turn of this number.
@@ -147,7 +153,8 @@ impl House {
                 house.turned(id, turn, seat.map(Far::from));
             }
         });
-        self.marker_with((self.incarnation, slot, life, turn), answer)
+        let seal = self.directory.seal_of_turn(slot, life, turn);
+        self.marker_with((Origin { theater: self.incarnation, slot, life, turn, seal }, 0), answer)
     }
 
     /// The place `id` turns, unless it does already.
@@ -160,7 +167,7 @@ impl House {
             }
             // Under the lock: the later one has the higher number.
             let number = self.next_turn();
-            turning.insert(id, Turn { number, antechamber: None, for_arrival: false });
+            turning.insert(id, Turn { number, antechamber: None, for_arrival: false, markers: 1 });
             number
         };
         seam(4);
@@ -168,10 +175,10 @@ impl House {
     }
 
     /// The place that has sent this marker, if the actor has come there since and waits for it.
-    pub(crate) fn turning_at(&self, (_, slot, life, number): (u64, u64, u64, u64)) -> Option<ActorId> {
-        let id = self.directory.find(slot, life)?;
+    pub(crate) fn turning_at(&self, origin: &Origin) -> Option<ActorId> {
+        let id = self.directory.find(origin.slot, origin.life)?;
         let turn = self.turning().get(&id).copied()?;
-        (turn.number == number && turn.antechamber.is_some()).then_some(id)
+        (turn.number == origin.turn && turn.antechamber.is_some()).then_some(id)
     }
 
     /// Whether one of these places turns.
@@ -229,7 +236,7 @@ impl House {
             return Ok(Coming::Behind(None));
         }
         let number = self.next_turn();
-        turning.insert(id, Turn { number, antechamber: Some(antechamber), for_arrival: true });
+        turning.insert(id, Turn { number, antechamber: Some(antechamber), for_arrival: true, markers: 1 });
         drop(turning);
         Ok(Coming::Behind(Some(self.marker(id, number))))
     }
@@ -282,7 +289,10 @@ impl House {
         match turn.antechamber {
             // The marker was answered where the actor was at that time, and it has come here since: what was before the marker
             // follows it, and so must another marker.
-            Some(_) if elsewhere.is_some() => {
+            Some(_) if elsewhere.is_some() && turn.markers < MARKERS_MAX => {
+                if let Some(turn) = turning.get_mut(&id) {
+                    turn.markers += 1;
+                }
                 drop((turning, unheard));
                 return (moves.turn)(id, number, self.marker(id, number));
             }

@@ -1,4 +1,6 @@
 //! Seals: what makes names of actors unforgeable.
+//!
+//! Only the theater that has made a seal can verify it. See [`directory`](crate::directory) for the others.
 
 use std::hash::Hasher;
 
@@ -27,6 +29,14 @@ impl Seal {
         hasher.finish()
     }
 
+    /// The seal of a turn of a place: it shows that a marker is this theater's own, and does not give away the name of the place.
+    pub(crate) fn of_turn(&self, slot: u64, life: u64, turn: u64) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.key);
+        hasher.write(b"turn");
+        [slot, life, turn].into_iter().for_each(|number| hasher.write_u64(number));
+        hasher.finish()
+    }
+
     pub(crate) fn is_right(&self, slot: u64, life: u64, seal: u64) -> bool {
         self.of(slot, life) == seal
     }
@@ -44,5 +54,7 @@ mod tests {
         assert!(!one.is_right(3, 8, seal) && !one.is_right(4, 7, seal) && !one.is_right(7, 3, seal));
         assert!(!one.is_right(3, 7, seal ^ 1));
         assert!(!other.is_right(3, 7, seal));
+        let turn = one.of_turn(3, 7, 0);
+        assert!(![seal, one.of_turn(3, 7, 1), one.of_turn(4, 7, 0), other.of_turn(3, 7, 0)].contains(&turn));
     }
 }

@@ -120,8 +120,9 @@ impl TheaterBuilder {
     }
 
     /// Calls `hook` when a caller was rejected, with the reason: it is no theater, belongs to another cluster, or shows no good
-    /// cookie or certificate. The hook runs on a thread of that caller's own and may block. While 32 calls of the hook run, further
-    /// callers are rejected without one. Default: no hook.
+    /// cookie or certificate. Also calls it when a link was lost because its peer broke the protocol
+    /// ([`TheaterError::Protocol`]). The hook runs on a thread of its own and may block. While 32 calls of the hook run, further
+    /// peers are rejected without one. Default: no hook.
     pub fn on_stranger(mut self, hook: impl Fn(&TheaterError) + Send + Sync + 'static) -> Self {
         self.settings.on_stranger = Some(OnStranger(Box::new(hook)));
         self
@@ -330,6 +331,11 @@ impl Peer {
     /// Whether the session with it has ended: nothing that is sent there arrives any more.
     pub fn is_lost(&self) -> bool {
         self.link.is_lost()
+    }
+
+    /// Returns what the peer did against the protocol, if this theater has lost it for that: a [`TheaterError::Protocol`].
+    pub fn protocol_error(&self) -> Option<TheaterError> {
+        self.link.broken_rule()
     }
 
     /// The address that this theater calls it at, or the one that it [advertises](TheaterBuilder::advertise).

@@ -417,3 +417,61 @@ fn a_group_that_is_sent_to_and_fro_by_its_theaters_stays_together_under_every_se
     }
     assert!(moved > seeds() && refused > seeds(), "{moved} {refused}");
 }
+
+// -- large groups ---------------------------------------------------------------------------------------------------------
+
+thread_local! {
+    /// Large members that have come.
+    static HEAVY_CAME: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A member of a group with a large state.
+#[derive(Serialize, Deserialize)]
+struct Heavy(Vec<u8>);
+
+#[derive(Serialize, Deserialize)]
+struct Weigh;
+remote_message!(Weigh -> usize);
+
+impl Actor for Heavy {
+    fn arrived(&mut self, _: &mut Context<Self>) {
+        HEAVY_CAME.set(HEAVY_CAME.get() + 1);
+    }
+}
+impl Handler<Weigh> for Heavy {
+    fn handle(&mut self, _: Weigh, _: &mut Context<Self>) -> usize {
+        self.0.len()
+    }
+}
+remote!(mobile Heavy: Weigh);
+
+#[test]
+fn a_large_group_is_sent_as_there_is_room_in_the_window() {
+    const WINDOW_BYTES: usize = 64 * 1024;
+    const STATE_BYTES: usize = 32 * 1024;
+    const MEMBERS: usize = 64;
+    HEAVY_CAME.take();
+    let net = Simulation::new(1);
+    let [here, there] = [(); 2].map(|()| {
+        let system = System::builder().workers(2).stages(8);
+        net.theater(Theater::builder().listen("127.0.0.1:0").system(system).window(WINDOW_BYTES)).unwrap()
+    });
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let group = Group::new(here.system());
+    let options = || SpawnOptions::new().placement(Placement::Group(group));
+    let heavies: Vec<_> =
+        (0..MEMBERS).map(|_| here.system().spawn_with(options(), Heavy(vec![7; STATE_BYTES]))).collect();
+    net.run_until_idle();
+    let migration = here.migrate_group(group, &peer);
+    let mut most = 0;
+    let all_came = net.run_until(|| {
+        most = most.max(peer.state().bytes);
+        HEAVY_CAME.get() == MEMBERS
+    });
+    assert!(all_came);
+    migration.wait().unwrap();
+    assert!(most > STATE_BYTES && most < WINDOW_BYTES + 3 * STATE_BYTES, "{most} bytes were under way");
+    for heavy in heavies {
+        assert_eq!(heavy.ask(Weigh).wait(), Ok(STATE_BYTES));
+    }
+}

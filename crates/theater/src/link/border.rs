@@ -3,7 +3,7 @@
 use playhouse_actor::away::{Berth, Border, Carrier, Place, RefName};
 
 use super::*;
-use crate::directory::Far;
+use crate::directory::{BadName, Far};
 use crate::distant::Distant;
 
 impl Border for Link {
@@ -21,52 +21,59 @@ impl Border for Link {
             RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(nobody)),
             RefName::Mine { slot, life, seal } => {
                 let far = Far { theater: self.incarnation, address: self.advertised, slot, life, seal };
-                self.meet_there(far, far, place)
-            }
-            RefName::Moved { theater, slot, life, seal, .. } if theater == self.directory.incarnation => {
-                Ok(self.directory.own(slot, life, seal).unwrap_or_else(nobody))
+                match self.met(&far)? {
+                    Some(id) => Ok(id),
+                    None => self.settle_there(self.incarnation, (far, far), place),
+                }
             }
             RefName::Moved { theater, slot, life, seal, at } => {
                 let born = Far { theater, address: None, slot, life, seal };
-                if let Some(id) = self.directory.met(&born) {
+                if let Some(id) = self.met(&born)? {
                     return Ok(id);
+                }
+                if theater == self.directory.incarnation {
+                    return Ok(nobody());
                 }
                 if at.theater == self.directory.incarnation {
                     return Ok(self.directory.own(at.slot, at.life, at.seal).unwrap_or_else(nobody));
                 }
                 let id = if let Some(link) = self.directory.link(at.theater) {
-                    link.meet_there(born, at.into(), place)?
+                    link.settle_there(self.incarnation, (born, at.into()), place)?
                 } else if at.address.is_some() {
-                    Distant::settle(&self.directory, born, at.into(), place)
+                    Distant::settle(&self.directory, self.incarnation, (born, at.into()), place)?
                 } else {
                     return Err(WireError::new("a reference to an actor in a theater that cannot be called"));
                 };
                 self.directory.note_moved(id, Some(at.into()));
                 Ok(id)
             }
-            RefName::Other { theater, slot, life, seal, .. } if theater == self.directory.incarnation => {
-                Ok(self.directory.own(slot, life, seal).unwrap_or_else(nobody))
-            }
             RefName::Other { theater, address, slot, life, seal } => {
                 let far = Far { theater, address: Some(address), slot, life, seal };
-                if let Some(id) = self.directory.met(&far) {
+                if let Some(id) = self.met(&far)? {
                     return Ok(id);
                 }
-                if let Some(link) = self.directory.link(theater) {
-                    return link.meet_there(far, far, place);
+                if theater == self.directory.incarnation {
+                    return Ok(nobody());
                 }
-                Ok(Distant::settle(&self.directory, far, far, place))
+                if let Some(link) = self.directory.link(theater) {
+                    return link.settle_there(self.incarnation, (far, far), place);
+                }
+                Ok(Distant::settle(&self.directory, self.incarnation, (far, far), place)?)
             }
             RefName::Member { group, theater, slot, life, seal, at } => {
-                let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
-                let beside: Place<'_> =
-                    &|core: &SystemCore, _, carrier: Arc<dyn Carrier>| place(core, Berth::Group(stage), carrier);
+                // Only for a new place: a group without members would be kept for every name that somebody makes up.
+                let beside: Place<'_> = &|core: &SystemCore, _, carrier: Arc<dyn Carrier>| {
+                    let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
+                    place(core, Berth::Group(stage), carrier)
+                };
                 let name = match at {
                     None => RefName::Mine { slot, life, seal },
                     Some(at) => RefName::Moved { theater, slot, life, seal, at },
                 };
                 let id = self.meet(name, beside)?;
-                if let Some((_, entry)) = self.registry.moves(id) {
+                // Of those that were born here it is known.
+                let is_own = at.is_some() && theater == self.directory.incarnation;
+                if let Some((_, entry)) = self.registry.moves(id).filter(|_| !is_own) {
                     self.directory.groups().join(group, id, (entry.actor_name)());
                 }
                 Ok(id)
@@ -76,11 +83,21 @@ impl Border for Link {
 }
 
 impl Link {
-    /// The place of an actor that was born as `born`, and is in the other theater as `far`.
-    fn meet_there(&self, born: Far, far: Far, place: Place<'_>) -> Result<ActorId, WireError> {
-        if let Some(id) = self.directory.met(&born) {
-            return Ok(id);
+    /// The place here of the actor that the other end calls so, if there is one.
+    fn met(&self, far: &Far) -> Result<Option<ActorId>, BadName> {
+        self.directory.met(self.incarnation, far).inspect_err(|why| self.note_bad_name(far, *why))
+    }
+
+    /// A theater that contradicts itself does not keep to the protocol. What it tells of actors of others it may have been told.
+    fn note_bad_name(&self, far: &Far, why: BadName) {
+        if far.theater == self.incarnation && why != BadName::TooMany {
+            self.fault(Fault::Name(why));
         }
+    }
+
+    /// Makes the place of an actor that was born as `born`, and is in the other theater as `far`, as the theater `teller` says.
+    fn settle_there(&self, teller: u64, (born, far): (Far, Far), place: Place<'_>) -> Result<ActorId, WireError> {
+        self.may_name_more()?;
         let id = self.name_next(
             |handle, out| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal }.write(out),
             |core, stage, proxy| {
@@ -88,7 +105,7 @@ impl Link {
                 (id, id)
             },
         )?;
-        self.directory.note(id, born);
+        self.directory.note(teller, id, born)?;
         Ok(id)
     }
 

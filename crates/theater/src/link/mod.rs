@@ -51,11 +51,18 @@
 //! answered, the number may mean somebody else. Who has ended is found by looking, some at each tick: then the other end gives
 //! up the place, and with it the number.
 //!
+//! *Faults.* A peer that does not keep to the protocol loses the link ([`Fault`]), and the first fault is the reason that is told. What
+//! is kept for a peer has bounds: numbers, watches, names ([`NAMES_MAX`](crate::directory::NAMES_MAX)), and members of groups that are
+//! not whole. A theater that keeps the rules refuses its own actors more than half of what its peer keeps.
+//!
 //! Locks are taken in the order `inn`, `unheard` and `turning` of the directory, `out`, the cipher's or `places`, and then the other ones of
 //! the directory; no user's code runs under the last two, and under `out` only what writes a message.
 
 mod border;
 mod connection;
+mod fault;
+#[cfg(test)]
+mod hostile;
 mod moves;
 mod receive;
 mod send;
@@ -68,7 +75,7 @@ use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Seat, TakeAnswer, at_border};
@@ -89,6 +96,8 @@ pub(crate) use moves::Arrival;
 pub(crate) use together::Packed;
 
 pub(crate) use connection::{Connection, Stream};
+pub(crate) use fault::Fault;
+use fault::{HANDLES_MAX, LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX, WATCHES_MAX};
 
 /// Bytes that may be under way before who sends more is slowed, where nothing else is asked for.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
@@ -193,15 +202,27 @@ impl Targets {
         self.all.get(handle as usize).copied().flatten()
     }
 
-    /// Handles come one after the other, and again when they were released.
-    fn bind(&mut self, handle: Handle, target: Option<Target>) {
-        let at = handle as usize;
-        if at == self.all.len() {
-            self.all.push(None);
+    /// The other end gives a meaning to `handle`: for now, nobody. Handles come one after the other, and again when they were
+    /// released.
+    fn reserve(&mut self, handle: Handle) -> Result<(), Fault> {
+        let next = self.all.len();
+        match self.all.get(handle as usize) {
+            Some(None) => Ok(()),
+            None if handle as usize != next => Err(Fault::Handle { found: handle, next }),
+            None if next >= HANDLES_MAX => Err(Fault::Handles),
+            None => {
+                self.all.push(None);
+                Ok(())
+            }
+            Some(Some(_)) => Err(Fault::Handle { found: handle, next }),
         }
-        if let Some(free @ None) = self.all.get_mut(at) {
-            *free = target;
-            if let Some(antechamber) = target.and_then(|target| target.antechamber) {
+    }
+
+    /// A handle that was reserved means this.
+    fn bind(&mut self, handle: Handle, target: Target) {
+        if let Some(free @ None) = self.all.get_mut(handle as usize) {
+            *free = Some(target);
+            if let Some(antechamber) = target.antechamber {
                 self.before.entry(antechamber).or_default().push(handle);
             }
         }
@@ -383,6 +404,8 @@ pub(crate) struct Link {
     /// When it was connected or disconnected last: nanoseconds of the system's time.
     changed_ns: AtomicU64,
     lost: AtomicBool,
+    /// The rule that the other end has broken. The thread that reads looks for it.
+    fault: OnceLock<Fault>,
     /// The other end has said that it ends.
     taken_leave_of: AtomicBool,
     /// Rung when the connection is gone.
@@ -394,7 +417,9 @@ pub(crate) struct Link {
     inn: Mutex<In>,
     places: Mutex<Places>,
     /// Members of groups that were sent, and wait for the others, by journey.
-    parties: Mutex<FxHashMap<u64, together::Party>>,
+    parties: Mutex<together::Parties>,
+    /// Watches of the other end that have not ended.
+    watches: AtomicUsize,
     /// Where the other end leaves, and one thread waits for that: further asks to be answered.
     leaving: Mutex<Option<Vec<u64>>>,
 }
@@ -472,6 +497,7 @@ impl Link {
             unanswered_bytes: AtomicUsize::new(0),
             changed_ns: AtomicU64::new(directory.core.now().as_nanos() as u64),
             lost: AtomicBool::new(false),
+            fault: OnceLock::new(),
             taken_leave_of: AtomicBool::new(false),
             bell,
             last_target: AtomicU64::new(u64::MAX),
@@ -499,6 +525,7 @@ impl Link {
             }),
             places: Mutex::default(),
             parties: Mutex::default(),
+            watches: AtomicUsize::new(0),
             leaving: Mutex::default(),
         })
     }
@@ -760,7 +787,8 @@ impl Link {
             contained(|| notify(StopReason::TheaterLost));
         }
         self.note_all_heard();
-        lock(&self.parties).clear();
+        let parties = std::mem::take(&mut *lock(&self.parties));
+        drop(parties);
         self.open_gate();
         // Who moves is sought, or is here now.
         for id in places.in_order().into_iter().filter(|id| self.registry.moves(*id).is_none()) {

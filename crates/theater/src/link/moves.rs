@@ -4,13 +4,14 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use playhouse_actor::MigrateError;
+use playhouse_actor::away::Origin;
 use playhouse_actor::wire::{Install, Luggage, Moves, Pack, ReadTimer, Spawns};
 
 use playhouse_executor::jitter::seam;
 
 use super::*;
-use crate::directory::{Far, Return, Unheard};
-use crate::frame::{PackedTimer, Trunk};
+use crate::directory::{BadName, Far, Key, Return, Unheard};
+use crate::frame::{HOPS_MAX, PackedTimer, Trunk};
 use crate::house::House;
 use crate::moves::Done;
 use crate::search::Gone;
@@ -116,8 +117,8 @@ impl Link {
                 seam(4);
                 (moves.leave)(id, carrier, way);
                 // It does not matter if it cannot be said: then the other theater hears that the link is lost.
-                let Far { theater, slot, life, .. } = born;
-                let _ = link.send(Lane::Normal, |out| Head::Heard { theater, slot, life }.write(out));
+                let Far { theater, slot, life, seal, .. } = born;
+                let _ = link.send(Lane::Normal, |out| Head::Heard { theater, slot, life, seal }.write(out));
             });
             if let Err(why) = &left {
                 (moves.stay)(id, why.clone());
@@ -178,6 +179,7 @@ impl Link {
         pack: &Pack<'_>,
     ) -> Result<Ready, MigrateError> {
         let (kind, codec) = self.table.spawn((entry.actor)(), (entry.actor_name)()).map_err(refused)?;
+        self.may_name_more().map_err(refused)?;
         let border = self.border();
         let trunk = at_border(&border, || self.trunk(entry, pack)).map_err(unwritable)?;
         // It is noted under this lock who it is, if it has just come.
@@ -186,7 +188,7 @@ impl Link {
     }
 
     /// The other theater has heard that its actor has come.
-    pub(super) fn note_heard(&self, born: (u64, u64, u64)) {
+    pub(super) fn note_heard(&self, born: Key) {
         let heard = {
             let mut unheard = lock(&self.directory.unheard);
             let is_its = unheard.get(&born).is_some_and(|unheard| unheard.link == self.number);
@@ -203,7 +205,7 @@ impl Link {
 
     /// The other theater is lost: it goes on with no actor that has come from it.
     pub(super) fn note_all_heard(&self) {
-        let heard: Vec<(u64, u64, u64)> = {
+        let heard: Vec<Key> = {
             let unheard = lock(&self.directory.unheard);
             unheard.iter().filter(|(_, unheard)| unheard.link == self.number).map(|(born, _)| *born).collect()
         };
@@ -277,7 +279,27 @@ impl Link {
 
     // -- coming ---------------------------------------------------------------------------------------------------------
 
+    /// Checks that the other end may have an actor that was born with this name.
+    ///
+    /// # Errors
+    /// The name is invented, and the link is lost for that, or the other end has told too many names.
+    pub(super) fn may_have(&self, born: &Far) -> Result<(), WireError> {
+        match self.directory.met(self.incarnation, born) {
+            Ok(_) => Ok(()),
+            Err(why) => {
+                if why != BadName::TooMany {
+                    self.fault(Fault::Name(why));
+                }
+                Err(why.into())
+            }
+        }
+    }
+
     pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), born: Far, bytes: &[u8]) {
+        // Before its state is read: names in that are taken.
+        if let Err(error) = self.may_have(&born) {
+            return self.say_received(ask, &Received::Err(error.to_string()));
+        }
         match self.read_actor(kind, born, bytes, false) {
             Ok(guest) => {
                 let arrival = Arrival::One(ask, guest);
@@ -363,7 +385,7 @@ impl Link {
             }
             None => {
                 let id = install(&self.core, None)?;
-                self.directory.note(id, born);
+                self.directory.note(self.incarnation, id, born)?;
                 self.directory.note_moved(id, None);
                 id
             }
@@ -378,7 +400,7 @@ impl Link {
 
     // -- changing ways --------------------------------------------------------------------------------------------------
 
-    pub(super) fn take_marker(&self, to: Handle, ask: u64, origin: (u64, u64, u64, u64)) {
+    pub(super) fn take_marker(&self, to: Handle, ask: u64, origin: Origin, hops: u16) {
         let link = self.this();
         let answer: TakeAnswer = Box::new(move |answer| match answer {
             Ok((codec, bytes)) => {
@@ -391,13 +413,19 @@ impl Link {
             Err(error) => link.fail(ask, &error),
         });
         let Some(house) = self.house() else { return answer(Err(AskError::Shutdown)) };
-        if origin.0 == self.directory.incarnation
-            && let Some(id) = house.turning_at(origin)
-        {
+        let hops = hops.saturating_add(1);
+        if hops > HOPS_MAX {
+            return answer(Err(AskError::Unreachable(format!("a marker has come over more than {HOPS_MAX} links"))));
+        }
+        let is_own = origin.theater == self.directory.incarnation;
+        if is_own && origin.seal != self.directory.seal_of_turn(origin.slot, origin.life, origin.turn) {
+            return answer(Err(AskError::Unreachable("a marker that this theater has not sent".to_owned())));
+        }
+        if is_own && let Some(id) = house.turning_at(&origin) {
             // It has come round to the place that sent it, where the actor is by now. All that was before it is in the
             // antechamber.
             house.say_here(id, answer);
-            return house.turned(id, origin.3, house.seat(id).map(Far::from));
+            return house.turned(id, origin.turn, house.seat(id).map(Far::from));
         }
         let target = TARGETS.with_borrow(|targets| targets.get(to));
         let moves = target.and_then(|target| Some((target, self.registry.moves(target.id)?.0)));
@@ -405,7 +433,7 @@ impl Link {
             None => answer(Err(AskError::Stopped)),
             // What was before it comes before all that waits for the actor.
             Some((target, _)) if target.antechamber.is_some() => house.say_here(target.id, answer),
-            Some((target, moves)) => (moves.pass)(target.id, house.marker_with(origin, answer)),
+            Some((target, moves)) => (moves.pass)(target.id, house.marker_with((origin, hops), answer)),
         }
     }
 
@@ -448,6 +476,7 @@ impl Link {
         let (link, Some(house)) = (self.this(), self.house()) else { return };
         match &mut *lock(&self.leaving) {
             // One thread waits for the other end. What is asked after it has begun is answered behind that.
+            Some(further) if further.len() >= LEAVINGS_MAX => return self.fault(Fault::Leavings),
             Some(further) => return further.push(ask),
             waits => *waits = Some(Vec::new()),
         }

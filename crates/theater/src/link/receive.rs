@@ -1,5 +1,7 @@
 //! The receiving half of a link.
 
+use playhouse_actor::wire::Spawns;
+
 use super::*;
 use crate::cycles::{Said, Wait};
 use crate::directory::Far;
@@ -21,6 +23,25 @@ impl Unanswered {
 impl Drop for Unanswered {
     fn drop(&mut self) {
         self.link.unanswered_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A watch of the other end, until it ends.
+struct Watched(Arc<Link>);
+
+impl Watched {
+    /// One more, unless there are too many.
+    fn new(link: Arc<Link>) -> Option<Watched> {
+        // Relaxed: it is counted only.
+        let before = link.watches.fetch_add(1, Ordering::Relaxed);
+        let watched = Watched(link);
+        (before < WATCHES_MAX).then_some(watched)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.watches.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -61,7 +82,7 @@ impl Link {
             let (inbound, bytes) = (&mut inn.inbound, &inn.buffer[..inn.filled]);
             let on_frame = |lane, frame: &[u8]| {
                 // What comes after that is not acknowledged, and the other end reports it.
-                if self.is_lost() {
+                if self.is_lost() || self.fault.get().is_some() {
                     return;
                 }
                 // Reading is the user's code.
@@ -72,17 +93,23 @@ impl Link {
             let took =
                 with_targets(self.number, &mut inn.targets, || at_border(&border, || inbound.input(bytes, on_frame)));
             // Who hears that the link is lost may want what is locked here.
-            let Ok(took) = took else {
-                drop(guard);
-                self.lose();
-                return Progress::Broken;
+            let took = match (took, self.fault.get()) {
+                (Ok(took), None) => took,
+                (took, _) => {
+                    drop(guard);
+                    match took {
+                        Ok(_) => self.lose_by_fault(),
+                        Err(error) => self.lose_for(Fault::Session(error)),
+                    }
+                    return Progress::Broken;
+                }
             };
             inn.buffer.copy_within(took..inn.filled, 0);
             inn.filled -= took;
             self.silent.reset();
-            if !self.note_acknowledged(&inn.inbound) {
+            if let Err(error) = self.note_acknowledged(&inn.inbound) {
                 drop(guard);
-                self.lose();
+                self.lose_for(Fault::Session(error));
                 return Progress::Broken;
             }
             if self.taken_leave_of.load(Ordering::Relaxed) {
@@ -115,13 +142,14 @@ impl Link {
         lock(&self.out).outbound.unwritten_reply_bytes()
     }
 
-    /// What was acknowledged makes room. False: the other end acknowledges what it never got.
-    fn note_acknowledged(&self, inbound: &Inbound) -> bool {
-        if lock(&self.out).outbound.acknowledged(inbound.acknowledged()).is_err() {
-            return false;
-        }
+    /// What was acknowledged makes room.
+    ///
+    /// # Errors
+    /// The other end acknowledges what it never got.
+    fn note_acknowledged(&self, inbound: &Inbound) -> Result<(), session::ProtocolError> {
+        lock(&self.out).outbound.acknowledged(inbound.acknowledged())?;
         self.note_room();
-        true
+        Ok(())
     }
 
     /// What was received is acknowledged some time. False: not before who it is for has caught up.
@@ -221,14 +249,17 @@ impl Link {
                     answer(Err(error.unwrap_or_else(|error| AskError::Unreachable(error.to_string()))));
                 }
             }
-            Head::Name { handle, slot, life, seal } => self.bind(handle, self.directory.own(slot, life, seal)),
+            Head::Name { handle, slot, life, seal } => {
+                // A name with a wrong seal means nobody. The peer may have been told it by a third theater.
+                if self.reserve(handle) {
+                    self.bind(handle, self.directory.own(slot, life, seal));
+                }
+            }
             Head::Spawn { handle, kind, codec } => {
-                let entry = self.registry.spawn(kind);
-                self.bind_started(handle, entry.map(|entry| (entry.spawn)(&self.core, rest, codec.into())));
+                self.start(handle, kind, |entry| (entry.spawn)(&self.core, rest, codec.into()));
             }
             Head::SpawnChild { handle, kind, codec } => {
-                let entry = self.registry.spawn(kind);
-                self.bind_started(handle, entry.map(|entry| (entry.spawn_child)(&self.core, rest, codec.into())));
+                self.start(handle, kind, |entry| (entry.spawn_child)(&self.core, rest, codec.into()));
             }
             Head::Verdict { to, kind, codec, crash, verdict } => {
                 if let (Some(id), Some(entry)) = (target(to), self.registry.spawn(kind)) {
@@ -240,7 +271,10 @@ impl Link {
                 let id = lock(&self.places).by_handle.get(handle as usize).copied();
                 if let Some(id) = id {
                     let (theater, address) = (self.incarnation, self.advertised);
-                    self.directory.note(id, Far { theater, address, slot, life, seal });
+                    let named = self.directory.note(theater, id, Far { theater, address, slot, life, seal });
+                    if let Err(why) = named {
+                        self.fault(Fault::Name(why));
+                    }
                 }
             }
             Head::Stop { to } => {
@@ -249,9 +283,9 @@ impl Link {
             }
             Head::Kill { to } => self.with_controls(target(to), |id, controls| (controls.kill)(id)),
             Head::Watch { to, watch } => {
-                let link = self.this();
+                let Some(watched) = Watched::new(self.this()) else { return self.fault(Fault::Watches) };
                 let tell = move |reason| {
-                    let _ = link.send_or_pause(Lane::Normal, |out| Head::Down { watch, reason }.write(out));
+                    let _ = watched.0.send_or_pause(Lane::Normal, |out| Head::Down { watch, reason }.write(out));
                 };
                 let watcher = Watcher::There(self.number, watch);
                 match target(to).and_then(|id| Some((id, self.registry.controls(id)?))) {
@@ -268,7 +302,7 @@ impl Link {
                     notify(reason);
                 }
             }
-            Head::Marker { to, ask, origin } => self.take_marker(to, ask, origin),
+            Head::Marker { to, ask, origin, hops } => self.take_marker(to, ask, origin, hops),
             Head::Move { ask, kind, codec, theater, slot, life, seal } => {
                 let born = Far { theater, address: None, slot, life, seal };
                 self.take_move(ask, (kind, codec.into()), born, rest);
@@ -280,7 +314,7 @@ impl Link {
             Head::Together { ask, of, group, count } => self.take_together(ask, of, group, count),
             Head::Apart { of } => self.forget_party(of),
             Head::Moved { handle } => self.take_moved(handle),
-            Head::Heard { theater, slot, life } => self.note_heard((theater, slot, life)),
+            Head::Heard { theater, slot, life, seal } => self.note_heard((theater, slot, life, seal)),
             Head::Leaving { ask } => self.take_leaving(ask),
             Head::Find { ask, name, actor } => {
                 let found = self.registry.find(&name, &actor, |id| self.name_of(id));
@@ -338,15 +372,27 @@ impl Link {
         }
     }
 
-    /// The other end's `handle` means `id` from now on.
-    fn bind(&self, handle: Handle, id: Option<ActorId>) {
-        let target = id.map(|id| Target { id, antechamber: self.antechamber_of(id), told: false, told_end: false });
-        TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
+    /// The other end's `handle` is to mean somebody. False: it cannot, and the link is lost for that.
+    fn reserve(&self, handle: Handle) -> bool {
+        let reserved = TARGETS.with_borrow_mut(|targets| targets.reserve(handle));
+        reserved.map_err(|fault| self.fault(fault)).is_ok()
     }
 
-    /// The other end's `handle` means an actor that was started for it, if it was; its name is told.
-    fn bind_started(&self, handle: Handle, started: Option<Result<ActorId, WireError>>) {
-        let started = started.and_then(Result::ok);
+    /// The other end's `handle`, which was reserved, means `id` from now on.
+    fn bind(&self, handle: Handle, id: Option<ActorId>) {
+        let target = id.map(|id| Target { id, antechamber: self.antechamber_of(id), told: false, told_end: false });
+        if let Some(target) = target {
+            TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
+        }
+    }
+
+    /// Starts an actor for the other end, which calls it `handle` from now on; its name is told.
+    fn start(&self, handle: Handle, kind: u32, spawn: impl FnOnce(&Spawns) -> Result<ActorId, WireError>) {
+        // First, since reading its state is the user's code, which may panic: the next handle comes in any case.
+        if !self.reserve(handle) {
+            return;
+        }
+        let started = self.registry.spawn(kind).and_then(|entry| spawn(entry).ok());
         self.bind(handle, started);
         if let Some(Ok((slot, life, seal))) = started.map(|id| self.directory.sealed(id)) {
             let named = Head::Named { handle, slot, life, seal };

@@ -222,8 +222,9 @@ impl Link {
                     }
                 }
             }
-            Parcel::Marker(Marker { origin, answer, .. }) => {
-                self.ask_with(answer, Lane::Normal, |ask, out| Head::Marker { to, ask, origin }.write(out)).map(drop)
+            Parcel::Marker(Marker { origin, hops, answer, .. }) => {
+                let write = |ask, out: &mut Vec<u8>| Head::Marker { to, ask, origin, hops }.write(out);
+                self.ask_with(answer, Lane::Normal, write).map(drop)
             }
         }
     }
@@ -283,6 +284,13 @@ impl Link {
     }
 
     fn carry_watch(&self, to: Handle, watcher: Watcher, notify: Tell) -> Written {
+        if lock(&self.out).watches.len() >= WATCHES_MAX / 2 {
+            notify(StopReason::TheaterLost);
+            return Err(WireError::new(format!(
+                "{} actors of that theater are watched, and no more can be",
+                WATCHES_MAX / 2
+            )));
+        }
         let prepare = |out: &mut Out| {
             let watch = out.next_number;
             let of = out.watching.entry(to).or_default();
@@ -378,6 +386,7 @@ impl Link {
         place: impl FnOnce(&SystemCore, u16, Arc<dyn Carrier>) -> (ActorId, R),
     ) -> Result<R, WireError> {
         let (kind, codec) = self.table.spawn(actor, name)?;
+        self.may_name_more()?;
         self.await_room()?;
         let border = self.border();
         let write = |handle, out: &mut Vec<u8>| {
@@ -417,6 +426,19 @@ impl Link {
         }
         while is_full() && !self.is_lost() {
             house.pause(ROOM_EVERY);
+        }
+        Ok(())
+    }
+
+    /// Checks that there are numbers for more actors of the other end.
+    ///
+    /// # Errors
+    /// Too many are in use.
+    pub(super) fn may_name_more(&self) -> Written {
+        let out = lock(&self.out);
+        if out.free_handles.is_empty() && out.next_handle as usize >= HANDLES_MAX / 2 {
+            let most = HANDLES_MAX / 2;
+            return Err(WireError::new(format!("{most} actors of that theater are known here, and no more can be")));
         }
         Ok(())
     }

@@ -14,10 +14,10 @@ use crate::frame::{Hello, Reply, Resume};
 use crate::{Peer, Theater};
 
 #[derive(Serialize, Deserialize)]
-struct Guest;
+pub(super) struct Guest;
 
 #[derive(Serialize, Deserialize)]
-struct Greet;
+pub(super) struct Greet;
 impl Message for Greet {
     type Reply = ActorRef<Guest>;
     const WIRE: Option<WireForm<Greet>> = Some(WireForm::of());
@@ -37,7 +37,7 @@ fn two() -> ([Theater; 2], [Peer; 2]) {
     (theaters, peers)
 }
 
-fn eventually(mut is_so: impl FnMut() -> bool) {
+pub(super) fn eventually(mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < Duration::from_secs(60), "it never is so");
@@ -146,10 +146,10 @@ static AS_IT_IS_READ: Mutex<BTreeMap<u64, Box<dyn FnOnce() + Send>>> = Mutex::ne
 /// Does something as it is read.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "u64", into = "u64")]
-struct Trap(u64);
+pub(super) struct Trap(u64);
 
 impl Trap {
-    fn set(act: impl FnOnce() + Send + 'static) -> Trap {
+    pub(super) fn set(act: impl FnOnce() + Send + 'static) -> Trap {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         lock(&AS_IT_IS_READ).insert(number, Box::new(act));
@@ -175,7 +175,7 @@ impl From<u64> for Trap {
 
 /// Counts what it is told.
 #[derive(Serialize, Deserialize)]
-struct Counts(u64, Option<Trap>);
+pub(super) struct Counts(pub(super) u64, pub(super) Option<Trap>);
 #[derive(Serialize, Deserialize)]
 struct One(Trap);
 impl Message for One {
@@ -183,7 +183,7 @@ impl Message for One {
     const WIRE: Option<WireForm<One>> = Some(WireForm::of());
 }
 #[derive(Serialize, Deserialize)]
-struct Sum;
+pub(super) struct Sum;
 impl Message for Sum {
     type Reply = u64;
     const WIRE: Option<WireForm<Sum>> = Some(WireForm::of());
@@ -503,14 +503,14 @@ fn a_message_that_nests_too_deep_is_refused_and_its_link_lives() {
 pub(super) static ROOM_AWAITED: AtomicUsize = AtomicUsize::new(0);
 
 /// A peer that says what a test wants.
-struct Raw {
+pub(super) struct Raw {
     line: Connection,
     outbound: Outbound,
 }
 
 impl Raw {
     /// Calls `theater`, and takes the same messages.
-    fn call(theater: &Theater) -> Raw {
+    pub(super) fn call(theater: &Theater) -> Raw {
         let house = &theater.house;
         let caller = Theater::builder().start().unwrap();
         let hello = Hello { listens: None, ..caller.house.hello(None) };
@@ -522,11 +522,21 @@ impl Raw {
     }
 
     fn say(&mut self, lane: session::Lane, head: &Head) {
-        self.outbound.frame(lane, |out| head.write(out)).unwrap();
+        self.say_with(lane, head, &[]);
+    }
+
+    /// Says a frame with `rest` behind its head.
+    pub(super) fn say_with(&mut self, lane: session::Lane, head: &Head, rest: &[u8]) {
+        let frame = self.outbound.frame(lane, |out| {
+            head.write(out)?;
+            out.extend_from_slice(rest);
+            Ok::<(), WireError>(())
+        });
+        frame.unwrap();
     }
 
     /// Writes what the connection takes.
-    fn write(&mut self) {
+    pub(super) fn write(&mut self) {
         while self.outbound.output(0, false, |slices| self.line.write(slices)).is_ok_and(|bytes| bytes > 0) {}
     }
 }

@@ -13,8 +13,64 @@ use crate::directory::{Company, Far, Held, Return, Unheard};
 use crate::moves::Done;
 use crate::search::Gone;
 
-/// Members of a group that were read, by their numbers; or why one cannot be.
-pub(super) type Party = FxHashMap<u32, Result<Guest, String>>;
+/// Members of groups that were sent, and wait for the others.
+#[derive(Default)]
+pub(super) struct Parties {
+    by_journey: FxHashMap<u64, Party>,
+    /// Members that are kept, and groups that were refused.
+    pub(super) members: usize,
+    pub(super) bytes: usize,
+}
+
+/// The members of a group that are kept, or that it is refused.
+enum Party {
+    /// Members that were read, by their numbers, or why one cannot be; with their bytes.
+    Kept(FxHashMap<u32, (Result<Guest, String>, usize)>),
+    /// It is too much. So says this member.
+    Refused(u32),
+}
+
+impl Parties {
+    /// Returns whether a member of so many bytes is kept of this group.
+    fn has_room(&self, of: u64, bytes: usize, bytes_max: usize) -> bool {
+        let is_refused = matches!(self.by_journey.get(&of), Some(Party::Refused(_)));
+        !is_refused && self.members < MEMBERS_MAX && self.bytes + bytes <= bytes_max
+    }
+
+    /// Keeps a member, if its group is not refused. Returns one that was sent before under its number.
+    fn keep(&mut self, of: u64, at: u32, guest: Result<Guest, String>, bytes: usize) -> Option<Result<Guest, String>> {
+        let party = self.by_journey.entry(of).or_insert_with(|| Party::Kept(FxHashMap::default()));
+        let Party::Kept(guests) = party else { return Some(guest) };
+        let before = guests.insert(at, (guest, bytes));
+        (self.members, self.bytes) = (self.members + 1, self.bytes + bytes);
+        let (guest, bytes) = before?;
+        (self.members, self.bytes) = (self.members - 1, self.bytes - bytes);
+        Some(guest)
+    }
+
+    /// Nothing is kept of this group but that. Returns what was.
+    fn refuse(&mut self, of: u64, at: u32) -> Option<Party> {
+        if matches!(self.by_journey.get(&of), Some(Party::Refused(_))) {
+            return None;
+        }
+        let party = self.remove(of);
+        self.by_journey.insert(of, Party::Refused(at));
+        self.members += 1;
+        party
+    }
+
+    fn remove(&mut self, of: u64) -> Option<Party> {
+        let party = self.by_journey.remove(&of)?;
+        match &party {
+            Party::Kept(guests) => {
+                self.members -= guests.len();
+                self.bytes -= guests.values().map(|(_, bytes)| bytes).sum::<usize>();
+            }
+            Party::Refused(_) => self.members -= 1,
+        }
+        Some(party)
+    }
+}
 
 /// A group that comes, and was read.
 pub(crate) struct Guests {
@@ -55,7 +111,10 @@ impl Link {
             })
         };
         let lost = |error| if self.is_lost() { MigrateError::TheaterLost } else { unwritable(error) };
-        self.send(Lane::Normal, write).map_err(lost)?;
+        if self.send(Lane::Normal, write).map_err(lost)? {
+            // The other members are written when there is room.
+            pause_stage(&self.gate);
+        }
         Ok(Packed { at, id, moves, born })
     }
 
@@ -123,11 +182,11 @@ impl Link {
             Ok(ways) => {
                 for ((Packed { id, moves, born, .. }, (_, carrier)), way) in members.iter().zip(ways).zip(closable) {
                     (moves.leave)(*id, Arc::clone(carrier), way);
-                    let (link, Far { theater, slot, life, .. }) = (Arc::clone(self), *born);
+                    let (link, Far { theater, slot, life, seal, .. }) = (Arc::clone(self), *born);
                     // Behind what has waited for it here.
                     let heard = move || {
                         // It does not matter if it cannot be said: then the other theater hears that the link is lost.
-                        let _ = link.send(Lane::Normal, |out| Head::Heard { theater, slot, life }.write(out));
+                        let _ = link.send(Lane::Normal, |out| Head::Heard { theater, slot, life, seal }.write(out));
                     };
                     (moves.then)(*id, Box::new(heard));
                 }
@@ -143,19 +202,42 @@ impl Link {
     // -- coming ---------------------------------------------------------------------------------------------------------
 
     pub(super) fn take_member(&self, (of, at): (u64, u32), kind: (u32, Codec), born: Far, bytes: &[u8]) {
-        let guest = self.read_actor(kind, born, bytes, true).map_err(|error| error.to_string());
-        lock(&self.parties).entry(of).or_default().insert(at, guest);
+        let size = bytes.len() + size_of::<Guest>();
+        let bytes_max = MEMBER_WINDOWS_MAX * self.window_bytes + RESERVE_BYTES;
+        {
+            let mut parties = lock(&self.parties);
+            if !parties.has_room(of, size, bytes_max) {
+                let party = parties.refuse(of, at);
+                if parties.members > 2 * MEMBERS_MAX {
+                    self.fault(Fault::Members);
+                }
+                drop(parties);
+                return drop(party);
+            }
+        }
+        let guest = self.may_have(&born).and_then(|()| self.read_actor(kind, born, bytes, true));
+        // Only the thread that reads the link keeps members.
+        let before = lock(&self.parties).keep(of, at, guest.map_err(|error| error.to_string()), size);
+        drop(before);
     }
 
     pub(super) fn forget_party(&self, of: u64) {
-        let party = lock(&self.parties).remove(&of);
+        let party = lock(&self.parties).remove(of);
         drop(party);
     }
 
     pub(super) fn take_together(&self, ask: u64, of: u64, group: GroupName, count: u32) {
-        let mut party = lock(&self.parties).remove(&of).unwrap_or_default();
-        let guest = |at| match party.remove(&at) {
-            Some(guest) => guest.map_err(|why| (at, why)),
+        let party = lock(&self.parties).remove(of);
+        let mut guests = match party {
+            Some(Party::Kept(guests)) => guests,
+            Some(Party::Refused(at)) => {
+                let why = "more was sent of groups that move than is kept until they are whole".to_owned();
+                return self.say_received(ask, &Received::Err((at, why)));
+            }
+            None => FxHashMap::default(),
+        };
+        let guest = |at| match guests.remove(&at) {
+            Some((guest, _)) => guest.map_err(|why| (at, why)),
             None => Err((at, "it was not sent".to_owned())),
         };
         match (0..count).map(guest).collect::<Result<Vec<Guest>, _>>() {
@@ -192,11 +274,10 @@ impl Link {
                     house.begin_arrival(place, &guest.moves).map(|coming| (place, coming, was))
                 }
                 // So that nobody hears of it by another name, it comes to a place here as well.
-                None => {
-                    let place = self.place_beside(group, stage, guest);
+                None => self.place_beside(group, stage, guest).map(|place| {
                     self.directory.note_moved(place, None);
-                    Ok((place, Coming::Freely(Vec::new()), guest.born))
-                }
+                    (place, Coming::Freely(Vec::new()), guest.born)
+                }),
             };
             match begins {
                 Ok(begins) => begun.push(begins),
@@ -231,10 +312,10 @@ impl Link {
     }
 
     /// A place for a member of a group that was never heard of here.
-    fn place_beside(&self, group: GroupName, stage: u16, guest: &Guest) -> ActorId {
+    fn place_beside(&self, group: GroupName, stage: u16, guest: &Guest) -> Result<ActorId, WireError> {
         let id = (guest.entry.place)(&self.core, Berth::Group(stage), Arc::new(Gone));
-        self.directory.note(id, guest.born);
+        self.directory.note(self.incarnation, id, guest.born)?;
         self.directory.groups().join(group, id, (guest.entry.actor_name)());
-        id
+        Ok(id)
     }
 }

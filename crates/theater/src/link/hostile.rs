@@ -1,0 +1,586 @@
+//! Tests: a member that invents names, claims actors that it does not have, and fills what is kept for it.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use playhouse_actor::away::{Berth, Origin, RefName, place};
+use playhouse_actor::wire::WireForm;
+use playhouse_actor::{Actor, ActorRef, Context, GroupName, Handler, Message, remote};
+use serde::{Deserialize, Serialize};
+
+use super::fault::Fault;
+use super::tests::{Counts, Greet, Guest, Raw, Sum, Trap, eventually};
+use super::*;
+use crate::directory::{BadName, Far, NAMES_MAX};
+use crate::frame::{HOPS_MAX, Trunk, Wire};
+use crate::{Peer, Theater};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Passes on the references that it is told.
+struct Keeper(Sender<ActorRef<Guest>>);
+#[derive(Serialize, Deserialize)]
+struct Keep(ActorRef<Guest>);
+impl Message for Keep {
+    type Reply = ();
+    const WIRE: Option<WireForm<Keep>> = Some(WireForm::of());
+}
+impl Actor for Keeper {}
+impl Handler<Keep> for Keeper {
+    fn handle(&mut self, Keep(guest): Keep, _: &mut Context<Self>) {
+        self.0.send(guest).unwrap();
+    }
+}
+remote!(Keeper: Keep);
+
+fn theaters<const COUNT: usize>() -> [Theater; COUNT] {
+    [(); COUNT].map(|()| Theater::builder().listen("127.0.0.1:0").start().unwrap())
+}
+
+fn find<A: playhouse_actor::wire::Remote>(from: &Theater, at: &Theater, name: &str) -> ActorRef<A> {
+    from.find::<A>(&format!("playhouse://{}/{name}", at.address().unwrap())).wait().unwrap()
+}
+
+/// The name of an actor of `theater`.
+fn name(theater: &Theater, id: ActorId) -> Far {
+    let (slot, life, seal) = theater.house.directory.sealed(id).unwrap();
+    Far { theater: theater.house.incarnation, address: theater.address(), slot, life, seal }
+}
+
+fn invented(name: Far) -> Far {
+    Far { seal: name.seal ^ 1, ..name }
+}
+
+fn other(name: Far) -> RefName {
+    let Far { theater, address, slot, life, seal } = name;
+    RefName::Other { theater, address: address.unwrap(), slot, life, seal }
+}
+
+fn bytes(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Codec::Positional.write(value, &mut bytes).unwrap();
+    bytes
+}
+
+/// A hostile member that is linked with a theater.
+struct Hostile {
+    raw: Raw,
+    kinds: Arc<Registry>,
+    /// The theater's view of it.
+    peer: Peer,
+}
+
+impl Hostile {
+    fn of(theater: &Theater) -> Hostile {
+        let before: Vec<u64> = theater.peers().iter().map(|peer| peer.link.number).collect();
+        let raw = Raw::call(theater);
+        let mut peer = None;
+        eventually(|| {
+            peer = theater.peers().into_iter().find(|peer| !before.contains(&peer.link.number));
+            peer.is_some()
+        });
+        Hostile { raw, kinds: Arc::clone(&theater.house.registry), peer: peer.unwrap() }
+    }
+
+    fn say(&mut self, lane: session::Lane, head: &Head, rest: &[u8]) {
+        self.raw.say_with(lane, head, rest);
+        self.raw.write();
+    }
+
+    fn name(&mut self, handle: Handle, name: Far) {
+        let Far { slot, life, seal, .. } = name;
+        self.say(session::Lane::System, &Head::Name { handle, slot, life, seal }, &[]);
+    }
+
+    /// Tells the keeper that it calls 0.
+    fn tell(&mut self, reference: RefName) {
+        let table = self.kinds.table(self.kinds.kinds());
+        let (kind, _) = table.message(TypeId::of::<Keeper>(), TypeId::of::<Keep>(), "Keep").unwrap();
+        let head = Head::Tell { to: 0, kind, codec: Wire::Positional };
+        self.say(session::Lane::Normal, &head, &bytes(&reference));
+    }
+
+    /// Says that an actor comes, with this count.
+    fn moves(&mut self, name: Far, count: u64) {
+        let table = self.kinds.table(self.kinds.kinds());
+        let (kind, _) = table.spawn(TypeId::of::<Counts>(), "Counts").unwrap();
+        let Far { theater, slot, life, seal, .. } = name;
+        let head = Head::Move { ask: 0, kind, codec: Wire::Positional, theater, slot, life, seal };
+        self.say(session::Lane::Normal, &head, &state(count));
+    }
+}
+
+fn state(count: u64) -> Vec<u8> {
+    let trunk = Trunk { name: None, ties: None, last_timer: 0, timers: Vec::new(), receive_timeout: None };
+    bytes(&(trunk, Counts(count, None)))
+}
+
+/// A keeper in `theater`, which `hostile` calls 0.
+fn keeper(theater: &Theater, hostile: &mut Hostile) -> Receiver<ActorRef<Guest>> {
+    let (keep, kept) = mpsc::channel();
+    let keeper = theater.system().spawn(Keeper(keep));
+    theater.publish("keeper", keeper);
+    hostile.name(0, name(theater, keeper.id()));
+    kept
+}
+
+#[test]
+fn an_invented_name_does_not_take_the_place_of_the_true_one() {
+    let [owner, user] = theaters();
+    let mut hostile = Hostile::of(&user);
+    let kept = keeper(&user, &mut hostile);
+    let guest = owner.system().spawn(Guest);
+    // The user meets the actor by the invented name first.
+    hostile.tell(other(invented(name(&owner, guest.id()))));
+    let false_one = kept.recv_timeout(LIMIT).unwrap();
+    find::<Keeper>(&owner, &user, "keeper").tell(Keep(guest));
+    let true_one = kept.recv_timeout(LIMIT).unwrap();
+    assert_eq!(true_one.ask(Greet).within(LIMIT).wait(), Ok(true_one));
+    assert_eq!(false_one.ask(Greet).within(LIMIT).wait(), Err(AskError::Stopped));
+    assert!(!hostile.peer.is_lost());
+}
+
+#[test]
+fn an_invented_name_of_a_known_actor_is_refused() {
+    let [owner, user] = theaters();
+    let mut hostile = Hostile::of(&user);
+    let kept = keeper(&user, &mut hostile);
+    let guest = owner.system().spawn(Guest);
+    find::<Keeper>(&owner, &user, "keeper").tell(Keep(guest));
+    let known = kept.recv_timeout(LIMIT).unwrap();
+    let own = user.system().spawn(Guest);
+    hostile.tell(other(invented(name(&owner, guest.id()))));
+    hostile.tell(other(invented(name(&user, own.id()))));
+    hostile.tell(other(name(&user, own.id())));
+    assert_eq!(kept.recv_timeout(LIMIT), Ok(own));
+    assert_eq!(user.system().stats().total.dead_letters, 2);
+    assert_eq!(known.ask(Greet).within(LIMIT).wait(), Ok(known));
+}
+
+#[test]
+fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
+    let [owner] = theaters();
+    let (tell, told) = mpsc::channel();
+    let user = Theater::builder().listen("127.0.0.1:0").on_stranger(move |error| drop(tell.send(error.to_string())));
+    let user = user.start().unwrap();
+    let counts = owner.system().spawn(Counts(0, None));
+    owner.publish("counts", counts);
+    let known = find::<Counts>(&user, &owner, "counts");
+    let own = user.system().spawn(Counts(0, None));
+    let names = [name(&owner, counts.id()), name(&user, own.id())];
+    for name in names {
+        let mut hostile = Hostile::of(&user);
+        hostile.moves(invented(name), 666);
+        eventually(|| hostile.peer.is_lost());
+        let why = hostile.peer.protocol_error().expect("its peer broke the protocol").to_string();
+        assert!(why.contains("has another seal"), "{why}");
+        assert_eq!(told.recv_timeout(LIMIT), Ok(why));
+        for counts in [known, own] {
+            assert_eq!(counts.ask(Sum).within(LIMIT).wait(), Ok(0));
+        }
+    }
+    assert_eq!(user.house.directory.migrations(), (0, 0));
+}
+
+#[test]
+fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_only() {
+    let [owner, user] = theaters();
+    let counts = owner.system().spawn(Counts(0, None));
+    owner.publish("counts", counts);
+    let known = find::<Counts>(&user, &owner, "counts");
+    let mut hostile = Hostile::of(&user);
+    hostile.moves(name(&owner, counts.id()), 666);
+    let turning = || lock(&user.house.directory.turning).len();
+    eventually(|| user.house.directory.migrations() == (1, 0));
+    eventually(|| turning() == 0);
+    assert!(known.ask(Sum).within(LIMIT).wait().is_ok());
+    assert_eq!(counts.ask(Sum).within(LIMIT).wait(), Ok(0));
+}
+
+// -- frame by frame -----------------------------------------------------------------------------------------------------
+
+/// A link with a member that is not connected: the test gives it the frames to read.
+fn stranger(theater: &Theater, incarnation: u64) -> Arc<Link> {
+    let (directory, registry) = (&theater.house.directory, &theater.house.registry);
+    let names = (incarnation, None, None);
+    let link = Link::new(directory, registry, incarnation, names, registry.kinds(), (64 * 1024, Arc::default()));
+    directory.add_link(incarnation, &link);
+    link
+}
+
+impl Link {
+    fn hears(&self, head: &Head, rest: &[u8]) {
+        let mut frame = Vec::new();
+        head.write(&mut frame).unwrap();
+        frame.extend_from_slice(rest);
+        let _ = contained(|| self.take_of_stranger(&frame));
+    }
+
+    /// Takes the frames that it has written.
+    fn says(&self) -> Vec<(Head, Vec<u8>)> {
+        let mut said = Vec::new();
+        let outbound = std::mem::replace(&mut lock(&self.out).outbound, Outbound::new(FRAME_BYTES_MAX));
+        outbound.drain(|_, frame| {
+            let (head, rest) = Head::read(frame).unwrap();
+            said.push((head, rest.to_vec()));
+        });
+        said
+    }
+
+    /// The place of the other end's actor that was born with this name.
+    fn place_of_its(&self, slot: u64, seal: u64) -> ActorId {
+        self.meet_any(RefName::Mine { slot, life: 1, seal }).unwrap()
+    }
+
+    fn meet_any(&self, name: RefName) -> Result<ActorId, WireError> {
+        self.meet(name, &|core, berth, carrier| place::<Guest>(core, berth, carrier).id())
+    }
+
+    fn named(&self, handle: Handle, name: Far) {
+        let Far { slot, life, seal, .. } = name;
+        self.hears(&Head::Name { handle, slot, life, seal }, &[]);
+    }
+}
+
+fn kind_of<A: 'static>(theater: &Theater) -> u32 {
+    let registry = &theater.house.registry;
+    registry.table(registry.kinds()).spawn(TypeId::of::<A>(), "?").unwrap().0
+}
+
+fn moves(theater: &Theater, born: Far) -> Head {
+    let Far { theater: birth, slot, life, seal, .. } = born;
+    Head::Move { ask: 0, kind: kind_of::<Guest>(theater), codec: Wire::Positional, theater: birth, slot, life, seal }
+}
+
+fn guest() -> Vec<u8> {
+    let trunk = Trunk { name: None, ties: None, last_timer: 0, timers: Vec::new(), receive_timeout: None };
+    bytes(&(trunk, Guest))
+}
+
+fn far(theater: u64, slot: u64, seal: u64) -> Far {
+    Far { theater, address: None, slot, life: 1, seal }
+}
+
+#[test]
+fn a_theater_that_contradicts_itself_is_lost() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    let id = link.place_of_its(1, 7);
+    assert_eq!(link.place_of_its(1, 7), id);
+    link.meet_any(RefName::Mine { slot: 1, life: 1, seal: 8 }).unwrap_err();
+    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
+    assert_eq!(link.place_of_its(1, 7), id);
+}
+
+#[test]
+fn a_started_actor_is_named_once_and_no_other_one_is() {
+    let [theater] = theaters();
+    let directory = &theater.house.directory;
+    let links = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let named = |slot, seal| Head::Named { handle: 0, slot, life: 1, seal };
+    let started = links[0].spawn(
+        (TypeId::of::<Guest>(), "Guest"),
+        false,
+        |codec, out| codec.write(&Guest, out),
+        |core, stage, carrier| {
+            let id = place::<Guest>(core, Berth::Link(stage), carrier).id();
+            (id, id)
+        },
+    );
+    let started = started.unwrap();
+    // An actor of this theater, which is elsewhere.
+    let own = theater.system().spawn(Guest).id();
+    let _way = links[1].adopt(own, &far(11, 1, 7)).unwrap();
+    directory.note_moved(own, Some(far(11, 1, 7)));
+    let identity = directory.identity(own).unwrap().key();
+    links[0].hears(&named(1, 7), &[]);
+    assert_eq!(links[0].fault.get(), None);
+    for link in &links {
+        link.hears(&named(2, 9), &[]);
+        let birth = (link.incarnation, 2, 1);
+        assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Renamed(birth))));
+    }
+    assert_eq!(directory.identity(started).unwrap().key(), (10, 1, 1, 7));
+    assert_eq!(directory.identity(own).unwrap().key(), identity);
+}
+
+#[test]
+fn that_it_was_heard_is_believed_of_the_whole_name() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    link.hears(&moves(&theater, far(10, 1, 7)), &guest());
+    let unheard = || lock(&theater.house.directory.unheard).len();
+    assert_eq!(unheard(), 1);
+    link.hears(&Head::Heard { theater: 10, slot: 1, life: 1, seal: 8 }, &[]);
+    assert_eq!(unheard(), 1);
+    link.hears(&Head::Heard { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
+    assert_eq!(unheard(), 0);
+}
+
+#[test]
+fn an_actor_that_lives_here_does_not_come() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    let own = theater.system().spawn(Guest);
+    link.hears(&moves(&theater, name(&theater, own.id())), &guest());
+    let said = link.says();
+    let [(Head::Answer { ask: 0, .. }, answer)] = &said[..] else { panic!("{said:?}") };
+    let answer: Result<Seat, String> = Codec::Positional.read(answer).unwrap();
+    assert_eq!(answer, Err("it is there already".to_owned()));
+    assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
+    // Theaters that were apart may both have an actor: nothing is made up.
+    assert_eq!(link.fault.get(), None);
+}
+
+#[test]
+fn a_member_of_a_group_with_an_invented_name_does_not_come_and_costs_its_peer_the_link() {
+    let [theater] = theaters();
+    let own = theater.system().spawn(Guest);
+    let link = stranger(&theater, 10);
+    link.hears(&member(&theater, 1, 0, invented(name(&theater, own.id()))), &guest());
+    assert!(matches!(link.fault.get(), Some(Fault::Name(BadName::Invented(_)))));
+    assert!(together(&link, 1, 1).is_err());
+    assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
+}
+
+#[test]
+fn a_group_keeps_its_actors_whatever_others_say() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    let own = theater.system().spawn(Guest).id();
+    let [mine, yours] = [1, 2].map(|number| GroupName { theater: 10, number });
+    let member = |group, slot| RefName::Member { group, theater: 10, slot, life: 1, seal: 7, at: None };
+    let id = link.meet_any(member(mine, 1)).unwrap();
+    assert_eq!(link.meet_any(member(yours, 1)), Ok(id));
+    let Far { theater: birth, slot, life, seal, .. } = name(&theater, own);
+    let at = Some(Seat { theater: birth, address: None, slot, life, seal });
+    let claimed = RefName::Member { group: yours, theater: birth, slot, life, seal, at };
+    assert_eq!(link.meet_any(claimed), Ok(own));
+    let groups = theater.house.directory.groups();
+    assert_eq!((groups.of(id), groups.of(own)), (Some(mine), None));
+}
+
+/// A place in `theater` that leads over one link, and is known over another one as 0.
+fn known_place(theater: &Theater) -> ([Arc<Link>; 2], ActorId) {
+    let links = [10, 11].map(|incarnation| stranger(theater, incarnation));
+    let id = links[1].place_of_its(1, 7);
+    links[0].named(0, name(theater, id));
+    links[1].says();
+    (links, id)
+}
+
+fn markers(link: &Link) -> Vec<(Origin, u16)> {
+    let said = link.says().into_iter();
+    said.filter_map(|(head, _)| if let Head::Marker { origin, hops, .. } = head { Some((origin, hops)) } else { None })
+        .collect()
+}
+
+#[test]
+fn a_marker_goes_over_a_bounded_number_of_links() {
+    let [theater] = theaters();
+    let ([from, to], _) = known_place(&theater);
+    let origin = Origin { theater: 12, slot: 1, life: 1, turn: 1, seal: 3 };
+    let marker = |hops| Head::Marker { to: 0, ask: u64::from(hops), origin, hops };
+    from.hears(&marker(HOPS_MAX - 1), &[]);
+    let mut passed = Vec::new();
+    eventually(|| {
+        passed.extend(markers(&to));
+        !passed.is_empty()
+    });
+    assert_eq!(passed, [(origin, HOPS_MAX)]);
+    from.hears(&marker(HOPS_MAX), &[]);
+    let said = from.says();
+    assert!(said.iter().any(|(head, _)| *head == Head::Failed { ask: u64::from(HOPS_MAX) }), "{said:?}");
+    theater.system().run_until_idle();
+    assert_eq!(markers(&to), []);
+}
+
+#[test]
+fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
+    let [theater] = theaters();
+    let ([from, to], _) = known_place(&theater);
+    // The actor comes, and the marker of its place is on its way to where it was.
+    from.hears(&moves(&theater, far(11, 1, 7)), &guest());
+    let mut sent = Vec::new();
+    eventually(|| {
+        sent.extend(markers(&to));
+        !sent.is_empty()
+    });
+    let turning = || lock(&theater.house.directory.turning).len();
+    let (origin, hops) = sent[0];
+    from.hears(&Head::Marker { to: 0, ask: 1, origin: Origin { seal: origin.seal ^ 1, ..origin }, hops }, &[]);
+    assert_eq!(turning(), 1);
+    from.hears(&Head::Marker { to: 0, ask: 2, origin, hops }, &[]);
+    assert_eq!(turning(), 0);
+}
+
+// -- bounds -------------------------------------------------------------------------------------------------------------
+
+#[test]
+fn numbers_of_actors_come_one_after_the_other_and_are_bounded() {
+    let [theater] = theaters();
+    let own = name(&theater, theater.system().spawn(Guest).id());
+    let [skips, doubles, counts] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    skips.named(1, own);
+    assert_eq!(skips.fault.get(), Some(&Fault::Handle { found: 1, next: 0 }));
+    doubles.named(0, own);
+    doubles.named(0, own);
+    assert_eq!(doubles.fault.get(), Some(&Fault::Handle { found: 0, next: 1 }));
+    for handle in 0..HANDLES_MAX as Handle {
+        counts.named(handle, own);
+    }
+    assert_eq!(counts.fault.get(), None);
+    counts.named(HANDLES_MAX as Handle, own);
+    assert_eq!(counts.fault.get(), Some(&Fault::Handles));
+    assert_eq!(lock(&counts.inn).targets.all.len(), HANDLES_MAX);
+}
+
+#[test]
+fn a_state_whose_reading_panics_takes_its_number() {
+    let [theater] = theaters();
+    let own = name(&theater, theater.system().spawn(Guest).id());
+    let link = stranger(&theater, 10);
+    let state = bytes(&Counts(1, Some(Trap::set(|| panic!("as it is read")))));
+    link.hears(&Head::Spawn { handle: 0, kind: kind_of::<Counts>(&theater), codec: Wire::Positional }, &state);
+    link.named(1, own);
+    assert_eq!(link.fault.get(), None);
+    assert!(lock(&link.inn).targets.get(1).is_some());
+}
+
+#[test]
+fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    let spawn = || {
+        link.says();
+        link.spawn(
+            (TypeId::of::<Guest>(), "Guest"),
+            false,
+            |codec, out| codec.write(&Guest, out),
+            |core, stage, carrier| (place::<Guest>(core, Berth::Link(stage), carrier).id(), ()),
+        )
+    };
+    for _ in 0..HANDLES_MAX / 2 {
+        spawn().unwrap();
+    }
+    let error = spawn().unwrap_err().to_string();
+    assert!(error.contains("no more can be"), "{error}");
+    assert!(link.meet_any(RefName::Mine { slot: 1, life: 1, seal: 7 }).is_err());
+    // An actor that has gone there has a number in any case.
+    let own = theater.system().spawn(Guest).id();
+    assert!(link.adopt(own, &far(10, 2, 7)).is_ok());
+}
+
+#[test]
+fn names_that_one_theater_tells_are_bounded() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    let tell = |slot| {
+        let address = "127.0.0.1:9".parse().unwrap();
+        link.meet_any(RefName::Other { theater: 11, address, slot, life: 1, seal: 7 })
+    };
+    let told: Vec<ActorId> = (0..NAMES_MAX as u64).map(|slot| tell(slot).unwrap()).collect();
+    let error = tell(NAMES_MAX as u64).unwrap_err().to_string();
+    assert!(error.contains("and has told them"), "{error}");
+    assert_eq!(tell(0), Ok(told[0]));
+    assert_eq!(link.fault.get(), None);
+    // What is forgotten makes room.
+    assert!(theater.house.directory.forget_actor(told[0], None));
+    tell(NAMES_MAX as u64).unwrap();
+    tell(NAMES_MAX as u64 + 1).unwrap_err();
+    theater.house.directory.forget(11, &FxHashSet::default());
+    tell(0).unwrap();
+}
+
+#[test]
+fn watches_of_one_theater_are_bounded() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    link.named(0, name(&theater, theater.system().spawn(Guest).id()));
+    let watched = || link.watches.load(Ordering::Relaxed);
+    for round in 0..2 {
+        let watches = (0..WATCHES_MAX as u64).map(|watch| watch + round * WATCHES_MAX as u64);
+        watches.clone().for_each(|watch| link.hears(&Head::Watch { to: 0, watch }, &[]));
+        assert_eq!((watched(), link.fault.get()), (WATCHES_MAX, None));
+        if round == 0 {
+            watches.for_each(|watch| link.hears(&Head::Unwatch { to: 0, watch }, &[]));
+            eventually(|| watched() == 0);
+        }
+    }
+    link.hears(&Head::Watch { to: 0, watch: u64::MAX }, &[]);
+    assert_eq!(link.fault.get(), Some(&Fault::Watches));
+    link.lose();
+}
+
+#[test]
+fn no_more_is_watched_than_a_peer_takes() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    let (tell, told) = mpsc::channel();
+    let watch = |watch| {
+        let tell = tell.clone();
+        let notify = Box::new(move |reason| tell.send(reason).unwrap());
+        let border: Arc<dyn Border> = link.clone();
+        link.carry(0, &border, Parcel::Watch { watcher: Watcher::There(10, watch), notify }, false)
+    };
+    for at in 0..WATCHES_MAX as u64 / 2 {
+        watch(at).unwrap();
+        link.says();
+    }
+    assert!(told.try_recv().is_err());
+    watch(u64::MAX).unwrap_err();
+    assert_eq!(told.recv(), Ok(StopReason::TheaterLost));
+}
+
+fn member(theater: &Theater, of: u64, at: u32, born: Far) -> Head {
+    let Far { theater: birth, slot, life, seal, .. } = born;
+    let (kind, codec) = (kind_of::<Guest>(theater), Wire::Positional);
+    Head::Member { of, at, kind, codec, theater: birth, slot, life, seal }
+}
+
+/// The answer to the word that a group is whole.
+fn together(link: &Link, of: u64, count: u32) -> Result<Vec<Seat>, (u32, String)> {
+    link.says();
+    link.hears(&Head::Together { ask: of, of, group: GroupName { theater: 10, number: of }, count }, &[]);
+    let answer = link.says().into_iter().find(|(head, _)| matches!(head, Head::Answer { .. }));
+    Codec::Positional.read(&answer.unwrap().1).unwrap()
+}
+
+#[test]
+fn members_that_wait_for_their_groups_are_bounded() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    let kept = || {
+        let parties = lock(&link.parties);
+        (parties.members, parties.bytes)
+    };
+    let send = |of: u64, at: u32, rest: &[u8]| {
+        link.hears(&member(&theater, of, at, far(10, of << 32 | u64::from(at), 7)), rest);
+    };
+    // Too many of one group, and another group after that.
+    for at in 0..2 * MEMBERS_MAX as u32 {
+        send(1, at, &guest());
+        assert!(kept().0 <= MEMBERS_MAX);
+    }
+    send(2, 0, &guest());
+    assert_eq!(kept().0, 2);
+    let (_, why) = together(&link, 1, 2 * MEMBERS_MAX as u32).unwrap_err();
+    assert!(why.contains("more was sent"), "{why}");
+    assert_eq!(together(&link, 2, 1).map(|seats| seats.len()), Ok(1));
+    assert_eq!(kept(), (0, 0));
+    // Too large ones: what stands behind a state is not read.
+    let large = [guest(), vec![0; 1024 * 1024]].concat();
+    let most = MEMBER_WINDOWS_MAX * link.window_bytes + RESERVE_BYTES;
+    for at in 0..64 {
+        send(3, at, &large);
+        assert!(kept().1 <= most);
+    }
+    assert!(together(&link, 3, 64).is_err());
+    assert_eq!((kept(), link.fault.get()), ((0, 0), None));
+    // No group is whole.
+    for of in 0..2 * MEMBERS_MAX as u64 + 1 {
+        send(of, 0, &guest());
+    }
+    assert_eq!(link.fault.get(), Some(&Fault::Members));
+    link.lose();
+    assert_eq!(kept(), (0, 0));
+}
