@@ -308,12 +308,12 @@ mod tests {
     fn a_source_that_calls_too_often_loses_its_own_places() {
         let mut present = Present::default();
         for _ in 0..OF_ONE_SOURCE_MAX {
-            assert_eq!(enter(&mut present, &address(1)), []);
+            assert_eq!(enter(&mut present, &address(1)), [0; 0]);
         }
         assert_eq!(enter(&mut present, &address(1)), [0]);
         // Others have the rest, and then take from the one that has most.
         for _ in OF_ONE_SOURCE_MAX..CALLERS_MAX {
-            assert_eq!(enter(&mut present, &address(2)), []);
+            assert_eq!(enter(&mut present, &address(2)), [0; 0]);
         }
         assert_eq!(enter(&mut present, &address(3)), [1]);
         assert_eq!(present.callers.len(), CALLERS_MAX);

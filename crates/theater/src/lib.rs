@@ -33,6 +33,8 @@ mod journey;
 mod link;
 #[cfg(feature = "metrics")]
 mod metrics;
+#[cfg(all(test, not(jitter)))]
+mod migration;
 mod moves;
 mod name_server;
 mod peers;

@@ -1,0 +1,668 @@
+//! All interleavings of small programs that migrate, explored with `stateright`.
+//!
+//! The model holds what the machine leaves to others: links that keep order between three theaters, cells with their mail, and how a theater
+//! drains. Two actors are born in theater 0 and send numbered messages to each other. Any step may come next: a message is sent or handled,
+//! a cell does a request, a frame arrives, an actor migrates, an attempt is given up, a name is told to a theater that has none.
+
+use std::collections::VecDeque;
+
+use stateright::{Checker, Model, Property};
+
+use super::{Action, Event, Life, Request, TheaterId, View, Word};
+
+const ACTORS: usize = 2;
+const THEATERS: usize = 3;
+/// Frames on a link, messages that are owed, and numbers of a view: more is taken for growth without end.
+const MANY: usize = 8;
+
+/// A program, and which rules it goes without.
+#[derive(Clone, Copy, Debug)]
+struct Roaming {
+    /// The number of messages that each actor sends to the other one.
+    sends: [u8; ACTORS],
+    migrations: u8,
+    /// Names that are told without a migration.
+    names: u8,
+    give_ups: u8,
+    without: Option<Rule>,
+}
+
+/// A rule of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// An actor leaves when its theater has drained.
+    Drain,
+    /// What is sent on is acknowledged when the next theater has acknowledged it.
+    AcknowledgeLate,
+    /// The target is named to others when the actor has begun there.
+    NameLate,
+}
+
+/// What waits in a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Item {
+    Message {
+        number: u8,
+        /// The entry in [`Theater::owed`], for one that came over a link.
+        owed: Option<usize>,
+        /// The actors whose drain waits for it, as bits.
+        awaited: u8,
+    },
+    Marker {
+        origin: TheaterId,
+        turn: u64,
+    },
+    Begin {
+        to: TheaterId,
+        attempt: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Mode {
+    Vacant,
+    Live,
+    Frozen,
+    Place,
+    /// A place or a cell whose mail waits.
+    Waiting,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Cell {
+    mode: Mode,
+    way: TheaterId,
+    /// The name that the way goes by was not used yet.
+    is_fresh: bool,
+    /// Something was sent on since the actor left.
+    is_used: bool,
+    /// Nothing is sent on any more.
+    is_closed: bool,
+    mail: VecDeque<Item>,
+    antechamber: VecDeque<Item>,
+    requests: VecDeque<Request>,
+}
+
+impl Cell {
+    fn has_actor(&self) -> bool {
+        matches!(self.mode, Mode::Live | Mode::Frozen)
+    }
+
+    fn go_by(&mut self, way: TheaterId, is_used: bool) {
+        (self.mode, self.way, self.is_fresh, self.is_used, self.is_closed) = (Mode::Place, way, true, is_used, false);
+    }
+}
+
+/// How a frame is meant for an actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct To {
+    actor: usize,
+    /// It binds the name.
+    binds: bool,
+    /// It is what the source sends after the actor has left.
+    after_leave: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Frame {
+    Message {
+        to: To,
+        number: u8,
+        acknowledge: Option<usize>,
+    },
+    Acknowledged {
+        entry: usize,
+    },
+    Marker {
+        to: To,
+        origin: TheaterId,
+        turn: u64,
+    },
+    Answer {
+        actor: usize,
+        turn: u64,
+        at: TheaterId,
+    },
+    Moved {
+        actor: usize,
+    },
+    Fence {
+        actor: usize,
+        attempt: u64,
+    },
+    Fenced {
+        actor: usize,
+        attempt: u64,
+    },
+    Begin {
+        actor: usize,
+        attempt: u64,
+    },
+    /// With the name of the other actor, as a state may hold references.
+    Word {
+        actor: usize,
+        word: Word,
+        other_at: TheaterId,
+    },
+}
+
+/// A message that came over a link and is in no mailbox yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Owed {
+    to: TheaterId,
+    entry: Option<usize>,
+}
+
+/// A question of another theater whether all is in the mailboxes that it has sent here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Fence {
+    of: TheaterId,
+    actor: usize,
+    attempt: u64,
+    waits_for: Vec<usize>,
+}
+
+/// A drain of a theater, for one actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Drain {
+    /// Messages from here have not left their places.
+    Local { attempt: u64 },
+    /// So many theaters have not answered the fence.
+    Others { attempt: u64, left: usize },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Theater {
+    views: Vec<View>,
+    cells: Vec<Cell>,
+    owed: Vec<Option<Owed>>,
+    fences: Vec<Fence>,
+    drains: [Option<Drain>; ACTORS],
+    /// For each theater and actor, whether mail by the name in use goes to the antechamber.
+    bound: [[bool; ACTORS]; THEATERS],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct World {
+    theaters: Vec<Theater>,
+    links: Vec<Vec<VecDeque<Frame>>>,
+    sent: [u8; ACTORS],
+    handled: [u8; ACTORS],
+    migrations: u8,
+    names: u8,
+    give_ups: u8,
+    flaw: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    Send { at: usize, from: usize },
+    Mail { at: usize, actor: usize },
+    Request { at: usize, actor: usize },
+    Frame { from: usize, to: usize },
+    Migrate { from: usize, actor: usize, to: usize },
+    GiveUp { at: usize, actor: usize },
+    Name { from: usize, actor: usize, to: usize },
+}
+
+fn other(actor: usize) -> usize {
+    1 - actor
+}
+
+impl World {
+    fn new(program: &Roaming) -> World {
+        let cell = |at: usize| Cell {
+            mode: if at == 0 { Mode::Live } else { Mode::Vacant },
+            way: 0,
+            is_fresh: true,
+            is_used: false,
+            is_closed: false,
+            mail: VecDeque::new(),
+            antechamber: VecDeque::new(),
+            requests: VecDeque::new(),
+        };
+        let life = |at: usize| if at == 0 { Life::Here } else { Life::Unknown };
+        let theater = |at: usize| Theater {
+            views: vec![View::new(at as TheaterId, life(at)); ACTORS],
+            cells: vec![cell(at); ACTORS],
+            owed: Vec::new(),
+            fences: Vec::new(),
+            drains: [None; ACTORS],
+            bound: [[false; ACTORS]; THEATERS],
+        };
+        World {
+            theaters: (0..THEATERS).map(theater).collect(),
+            links: vec![vec![VecDeque::new(); THEATERS]; THEATERS],
+            sent: [0; ACTORS],
+            handled: [0; ACTORS],
+            migrations: program.migrations,
+            names: program.names,
+            give_ups: program.give_ups,
+            flaw: None,
+        }
+    }
+
+    fn say(&mut self, at: usize, to: TheaterId, frame: Frame) {
+        if at == to as usize {
+            self.flaw = Some("a theater sends a frame to itself");
+        } else {
+            self.links[at][to as usize].push_back(frame);
+        }
+    }
+
+    fn step(&mut self, at: usize, actor: usize, event: Event, program: &Roaming) {
+        for action in self.theaters[at].views[actor].step(event) {
+            match action {
+                Action::Say(to, word) => {
+                    let other_at = self.name_for(at, other(actor), to, program);
+                    self.say(at, to, Frame::Word { actor, word, other_at });
+                }
+                Action::Ask(request) => self.theaters[at].cells[actor].requests.push_back(request),
+                Action::Drain { attempt } if program.without == Some(Rule::Drain) => {
+                    self.step(at, actor, Event::Drained { attempt }, program);
+                }
+                Action::Drain { attempt } => {
+                    for cell in self.theaters[at].cells.iter_mut().filter(|cell| !cell.has_actor()) {
+                        for item in &mut cell.mail {
+                            if let Item::Message { owed: None, awaited, .. } = item {
+                                *awaited |= 1 << actor;
+                            }
+                        }
+                    }
+                    self.theaters[at].drains[actor] = Some(Drain::Local { attempt });
+                }
+            }
+        }
+        self.go_on_draining(at);
+    }
+
+    fn go_on_draining(&mut self, at: usize) {
+        for actor in 0..ACTORS {
+            let Some(Drain::Local { attempt }) = self.theaters[at].drains[actor] else { continue };
+            let is_awaited = |item: &Item| matches!(item, Item::Message { awaited, .. } if awaited >> actor & 1 == 1);
+            if self.theaters[at].cells.iter().flat_map(|cell| &cell.mail).any(is_awaited) {
+                continue;
+            }
+            self.theaters[at].drains[actor] = Some(Drain::Others { attempt, left: THEATERS - 1 });
+            for to in (0..THEATERS).filter(|to| *to != at) {
+                self.say(at, to as TheaterId, Frame::Fence { actor, attempt });
+            }
+        }
+    }
+
+    fn name_for(&self, at: usize, actor: usize, to: TheaterId, program: &Roaming) -> TheaterId {
+        let view = &self.theaters[at].views[actor];
+        match view.life() {
+            Life::Away { at, .. } if program.without == Some(Rule::NameLate) && at != to => at,
+            _ => view.name_for(to),
+        }
+    }
+
+    fn meet(&mut self, at: usize, actor: usize, way: TheaterId) {
+        if self.theaters[at].views[actor].meet(way) {
+            self.theaters[at].cells[actor].go_by(way, false);
+        }
+    }
+
+    /// A message that came over a link is in a mailbox.
+    fn settle(&mut self, at: usize, entry: usize) {
+        let theater = &mut self.theaters[at];
+        let Some(owed) = theater.owed.get_mut(entry).and_then(Option::take) else {
+            self.flaw = Some("a message is settled twice");
+            return;
+        };
+        while theater.owed.last() == Some(&None) {
+            theater.owed.pop();
+        }
+        for fence in &mut theater.fences {
+            fence.waits_for.retain(|owed| *owed != entry);
+        }
+        let done: Vec<Fence> = theater.fences.extract_if(.., |fence| fence.waits_for.is_empty()).collect();
+        if let Some(entry) = owed.entry {
+            self.say(at, owed.to, Frame::Acknowledged { entry });
+        }
+        for Fence { of, actor, attempt, .. } in done {
+            self.say(at, of, Frame::Fenced { actor, attempt });
+        }
+    }
+
+    fn owe(&mut self, at: usize, owed: Owed) -> usize {
+        let all = &mut self.theaters[at].owed;
+        let entry = all.iter().position(Option::is_none).unwrap_or(all.len());
+        if entry == all.len() {
+            all.push(None);
+        }
+        all[entry] = Some(owed);
+        entry
+    }
+
+    /// Returns whether a frame is for the antechamber.
+    fn binds(&mut self, at: usize, from: usize, to: To) -> bool {
+        let theater = &mut self.theaters[at];
+        let bound = &mut theater.bound[from][to.actor];
+        if to.binds {
+            *bound = theater.views[to.actor].binds_to_antechamber(from as TheaterId, to.after_leave);
+        }
+        *bound
+    }
+
+    fn answer(&mut self, at: usize, actor: usize, (origin, turn): (TheaterId, u64), program: &Roaming) {
+        let here = at as TheaterId;
+        if origin == here {
+            self.step(at, actor, Event::Answered { turn, at: here }, program);
+        } else {
+            self.say(at, origin, Frame::Answer { actor, turn, at: here });
+        }
+    }
+
+    fn take(&mut self, from: usize, at: usize, frame: Frame, program: &Roaming) {
+        let sender = from as TheaterId;
+        match frame {
+            Frame::Message { to, number, acknowledge } => {
+                let actor = to.actor;
+                let settled = Item::Message { number, owed: None, awaited: 0 };
+                let for_antechamber = self.binds(at, from, to);
+                let cell = &mut self.theaters[at].cells[actor];
+                if for_antechamber || cell.has_actor() {
+                    if for_antechamber { &mut cell.antechamber } else { &mut cell.mail }.push_back(settled);
+                    if let Some(entry) = acknowledge {
+                        self.say(at, sender, Frame::Acknowledged { entry });
+                    }
+                    return;
+                }
+                let life = self.theaters[at].views[actor].life();
+                if life == Life::Unknown {
+                    self.flaw = Some("a message for an actor of which nothing is known");
+                    return;
+                }
+                let owed = if program.without == Some(Rule::AcknowledgeLate) {
+                    if let Some(entry) = acknowledge {
+                        self.say(at, sender, Frame::Acknowledged { entry });
+                    }
+                    None
+                } else {
+                    Some(self.owe(at, Owed { to: sender, entry: acknowledge }))
+                };
+                self.theaters[at].cells[actor].mail.push_back(Item::Message { number, owed, awaited: 0 });
+                if matches!(life, Life::Away { .. }) {
+                    self.say(at, sender, Frame::Moved { actor });
+                }
+            }
+            Frame::Acknowledged { entry } => self.settle(at, entry),
+            Frame::Marker { to, origin, turn } => {
+                let for_antechamber = self.binds(at, from, to);
+                let theater = &mut self.theaters[at];
+                if origin as usize == at && theater.views[to.actor].life() == (Life::Arriving { turn }) {
+                    self.step(at, to.actor, Event::CameRound { turn }, program);
+                } else if for_antechamber || theater.cells[to.actor].has_actor() {
+                    self.answer(at, to.actor, (origin, turn), program);
+                } else {
+                    theater.cells[to.actor].mail.push_back(Item::Marker { origin, turn });
+                }
+            }
+            Frame::Answer { actor, turn, at: there } => {
+                self.step(at, actor, Event::Answered { turn, at: there }, program);
+            }
+            Frame::Moved { actor } => self.step(at, actor, Event::Moved { from: sender }, program),
+            Frame::Fence { actor, attempt } => {
+                let owed = self.theaters[at].owed.iter().enumerate();
+                let waits_for: Vec<usize> = owed
+                    .filter(|(_, owed)| owed.is_some_and(|owed| owed.to == sender))
+                    .map(|(entry, _)| entry)
+                    .collect();
+                if waits_for.is_empty() {
+                    self.say(at, sender, Frame::Fenced { actor, attempt });
+                } else {
+                    self.theaters[at].fences.push(Fence { of: sender, actor, attempt, waits_for });
+                }
+            }
+            Frame::Fenced { actor, attempt: of } => {
+                let drain = &mut self.theaters[at].drains[actor];
+                if let Some(Drain::Others { attempt, left }) = drain
+                    && *attempt == of
+                {
+                    *left -= 1;
+                    if *left == 0 {
+                        *drain = None;
+                        self.step(at, actor, Event::Drained { attempt: of }, program);
+                    }
+                }
+            }
+            Frame::Begin { actor, attempt } => {
+                let theater = &mut self.theaters[at];
+                let cell = &mut theater.cells[actor];
+                let closed = theater.views[actor].may_close(sender, attempt) && !cell.is_used;
+                cell.is_closed |= closed;
+                self.step(at, actor, Event::Begin { from: sender, attempt, closed }, program);
+            }
+            Frame::Word { actor, word, other_at } => {
+                if matches!(word, Word::Move { .. }) {
+                    self.meet(at, other(actor), other_at);
+                }
+                self.step(at, actor, Event::Said { from: sender, word }, program);
+            }
+        }
+    }
+
+    fn do_request(&mut self, at: usize, actor: usize, program: &Roaming) {
+        let cell = &mut self.theaters[at].cells[actor];
+        let Some(request) = cell.requests.pop_front() else { return };
+        match request {
+            Request::Freeze => cell.mode = Mode::Frozen,
+            Request::Stay => cell.mode = Mode::Live,
+            Request::Leave { to, attempt } => {
+                cell.go_by(to, false);
+                cell.mail.push_back(Item::Begin { to, attempt });
+            }
+            Request::Turned { at } => cell.go_by(at, true),
+            Request::Arrive { turns_already: true, .. } => cell.mode = Mode::Waiting,
+            Request::Turn { turn } | Request::Arrive { turn, .. } | Request::MarkAgain { turn } => {
+                cell.mode = Mode::Waiting;
+                self.send_on(at, actor, Item::Marker { origin: at as TheaterId, turn });
+            }
+            Request::Begin => {
+                let waited = std::mem::take(&mut cell.mail);
+                cell.mail = std::mem::take(&mut cell.antechamber);
+                (cell.mode, cell.is_used, cell.is_closed) = (Mode::Live, false, false);
+                self.theaters[at].bound.iter_mut().for_each(|bound| bound[actor] = false);
+                for item in waited {
+                    match item {
+                        Item::Message { number, owed, .. } => {
+                            if let Some(entry) = owed {
+                                self.settle(at, entry);
+                            }
+                            let settled = Item::Message { number, owed: None, awaited: 0 };
+                            self.theaters[at].cells[actor].mail.push_back(settled);
+                        }
+                        Item::Marker { origin, turn } => self.answer(at, actor, (origin, turn), program),
+                        Item::Begin { .. } => self.flaw = Some("a beginning waits for an arrival"),
+                    }
+                }
+            }
+        }
+        self.go_on_draining(at);
+    }
+
+    /// Sends it along the way of the cell.
+    fn send_on(&mut self, at: usize, actor: usize, item: Item) {
+        let theater = &mut self.theaters[at];
+        let cell = &mut theater.cells[actor];
+        let way = cell.way;
+        if let Item::Begin { to, attempt } = item {
+            return self.say(at, to, Frame::Begin { actor, attempt });
+        }
+        cell.is_used = true;
+        let after_leave = matches!(theater.views[actor].life(), Life::Away { begun: false, .. });
+        let to = To { actor, binds: std::mem::replace(&mut cell.is_fresh, false), after_leave };
+        let frame = match item {
+            Item::Message { number, owed, .. } => Frame::Message { to, number, acknowledge: owed },
+            Item::Marker { origin, turn } => Frame::Marker { to, origin, turn },
+            Item::Begin { .. } => return,
+        };
+        self.say(at, way, frame);
+    }
+
+    fn take_mail(&mut self, at: usize, actor: usize) {
+        let cell = &mut self.theaters[at].cells[actor];
+        let Some(item) = cell.mail.pop_front() else { return };
+        match item {
+            Item::Message { number, .. } if cell.mode == Mode::Live => {
+                if number != self.handled[actor] {
+                    self.flaw = Some("a message is lost, doubled or out of order");
+                }
+                self.handled[actor] = number + 1;
+            }
+            _ if cell.mode == Mode::Live => self.flaw = Some("a marker waits in the mailbox of an actor"),
+            item => self.send_on(at, actor, item),
+        }
+        self.go_on_draining(at);
+    }
+
+    /// Returns whether all messages were handled and nothing waits.
+    fn has_ended(&self, program: &Roaming) -> bool {
+        let is_at_rest = |cell: &Cell| {
+            cell.mail.is_empty()
+                && cell.antechamber.is_empty()
+                && matches!(cell.mode, Mode::Vacant | Mode::Live | Mode::Place)
+        };
+        (0..ACTORS).all(|actor| self.handled[actor] == program.sends[other(actor)])
+            && self.theaters.iter().all(|theater| theater.owed.is_empty() && theater.cells.iter().all(is_at_rest))
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.links.iter().flatten().all(|link| link.len() <= MANY)
+            && self.theaters.iter().all(|theater| theater.owed.len() <= MANY)
+            && self.theaters.iter().flat_map(|theater| &theater.views).all(|view| view.last_number <= MANY as u64)
+    }
+
+    fn lives(&self, actor: usize) -> usize {
+        self.theaters.iter().filter(|theater| theater.cells[actor].has_actor()).count()
+    }
+}
+
+impl Model for Roaming {
+    type State = World;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::new(self)]
+    }
+
+    fn actions(&self, world: &World, steps: &mut Vec<Step>) {
+        if world.flaw.is_some() || !world.is_bounded() {
+            return;
+        }
+        for (at, theater) in world.theaters.iter().enumerate() {
+            for (actor, cell) in theater.cells.iter().enumerate() {
+                let is_live = cell.mode == Mode::Live;
+                let life = theater.views[actor].life();
+                let others = (0..THEATERS).filter(|to| *to != at);
+                if is_live && world.sent[actor] < self.sends[actor] && theater.cells[other(actor)].mode != Mode::Vacant
+                {
+                    steps.push(Step::Send { at, from: actor });
+                }
+                if !cell.mail.is_empty() && (is_live || cell.mode == Mode::Place && !cell.is_closed) {
+                    steps.push(Step::Mail { at, actor });
+                }
+                if !cell.requests.is_empty() {
+                    steps.push(Step::Request { at, actor });
+                } else if is_live && life == Life::Here && world.migrations > 0 {
+                    steps.extend(others.clone().map(|to| Step::Migrate { from: at, actor, to }));
+                }
+                if world.give_ups > 0 && matches!(life, Life::Leaving { .. }) {
+                    steps.push(Step::GiveUp { at, actor });
+                }
+                if world.names > 0 && cell.mode != Mode::Vacant {
+                    let new = others.filter(|to| world.theaters[*to].views[actor].life() == Life::Unknown);
+                    steps.extend(new.map(|to| Step::Name { from: at, actor, to }));
+                }
+            }
+        }
+        for (from, links) in world.links.iter().enumerate() {
+            steps.extend((0..THEATERS).filter(|to| !links[*to].is_empty()).map(|to| Step::Frame { from, to }));
+        }
+    }
+
+    fn next_state(&self, world: &World, step: Step) -> Option<World> {
+        let mut world = world.clone();
+        match step {
+            Step::Send { at, from } => {
+                let message = Item::Message { number: world.sent[from], owed: None, awaited: 0 };
+                world.sent[from] += 1;
+                world.theaters[at].cells[other(from)].mail.push_back(message);
+            }
+            Step::Mail { at, actor } => world.take_mail(at, actor),
+            Step::Request { at, actor } => world.do_request(at, actor, self),
+            Step::Frame { from, to } => {
+                let frame = world.links[from][to].pop_front()?;
+                world.take(from, to, frame, self);
+            }
+            Step::Migrate { from, actor, to } => {
+                world.migrations -= 1;
+                world.step(from, actor, Event::Migrate { to: to as TheaterId }, self);
+                // It is frozen in its own stage, before anything else is sent from there.
+                world.do_request(from, actor, self);
+            }
+            Step::GiveUp { at, actor } => {
+                world.give_ups -= 1;
+                world.theaters[at].drains[actor] = None;
+                world.step(at, actor, Event::GiveUp, self);
+            }
+            Step::Name { from, actor, to } => {
+                world.names -= 1;
+                let way = world.name_for(from, actor, to as TheaterId, self);
+                world.meet(to, actor, way);
+            }
+        }
+        Some(world)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::<Self>::always("each message is handled once and in order", |_, world| world.flaw.is_none()),
+            Property::<Self>::always("one life at most", |_, world| (0..ACTORS).all(|actor| world.lives(actor) <= 1)),
+            Property::<Self>::always("nothing goes round for ever", |_, world| world.is_bounded()),
+            Property::<Self>::always("nothing waits for ever", |program, world| {
+                let mut steps = Vec::new();
+                program.actions(world, &mut steps);
+                !steps.is_empty() || world.flaw.is_some() || !world.is_bounded() || world.has_ended(program)
+            }),
+        ]
+    }
+}
+
+const PLAIN: Roaming = Roaming { sends: [2, 0], migrations: 2, names: 0, give_ups: 0, without: None };
+
+/// Explores a program to its end. Returns the properties that do not hold.
+fn explore(program: Roaming) -> Vec<&'static str> {
+    let checker = program.checker().threads(2).spawn_bfs().join();
+    println!("{program:?}: {} states, up to {} steps", checker.unique_state_count(), checker.max_depth());
+    let mut flaws: Vec<&'static str> = checker.discoveries().into_keys().collect();
+    flaws.sort_unstable();
+    flaws
+}
+
+#[test]
+fn an_order_holds_where_senders_and_receivers_move() {
+    assert_eq!(explore(PLAIN), [""; 0]);
+    assert_eq!(explore(Roaming { sends: [2, 1], ..PLAIN }), [""; 0]);
+    assert_eq!(explore(Roaming { migrations: 3, ..PLAIN }), [""; 0]);
+}
+
+#[test]
+fn names_and_attempts_that_are_given_up_change_nothing() {
+    assert_eq!(explore(Roaming { names: 1, ..PLAIN }), [""; 0]);
+    assert_eq!(explore(Roaming { give_ups: 1, ..PLAIN }), [""; 0]);
+}
+
+#[test]
+fn without_a_drain_an_actor_overtakes_its_own_message() {
+    let flaws = explore(Roaming { without: Some(Rule::Drain), ..PLAIN });
+    assert!(flaws.contains(&"each message is handled once and in order"), "{flaws:?}");
+}
+
+#[test]
+fn with_early_acknowledgements_an_actor_overtakes_its_own_message() {
+    let flaws = explore(Roaming { migrations: 3, without: Some(Rule::AcknowledgeLate), ..PLAIN });
+    assert!(flaws.contains(&"each message is handled once and in order"), "{flaws:?}");
+}
