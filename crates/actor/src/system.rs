@@ -254,6 +254,9 @@ impl System {
 
     /// Handles what is queued (for up to 5 seconds), stops all actors, and ends the threads. Blocks meanwhile.
     ///
+    /// It does not wait for handlers that await something from outside the system, such as a thread or a timer. Messages behind these are dead
+    /// letters: see [`System::run_until_idle`].
+    ///
     /// When this returns, the states of all actors have been dropped. If `stopped` or the drop of a state starts other actors, those are
     /// stopped, too, without having been started. After 100 generations they are killed, so their `stopped` is not called. Only if the drops
     /// of states start others without end, the states of the 200th generation are never dropped.

@@ -169,6 +169,8 @@ fn actors_and_messages_of_all_sizes_and_alignments_arrive_whole() {
         let pages = if cfg!(miri) { 10 } else { 100 };
         (0..pages).for_each(|_| dropping.tell(Pages([7; 5000])));
         assert_eq!(dropping.ask(Nothing).wait(), Ok(0));
+        // A shutdown does not wait for the threads that wake handlers.
+        system.run_until_idle();
         assert_eq!(system.shutdown_within(LIMIT).unwrap().undelivered, 0);
     });
 }
