@@ -359,7 +359,8 @@ fn a_flood_that_is_passed_on_within_the_slow_worker_stays_bounded() {
 
 #[test]
 fn a_flood_that_two_workers_pass_on_to_each_other_many_times_stays_bounded() {
-    const ITEMS: u64 = 1_000_000;
+    // With delays at the seams, each takes some 20 us.
+    const ITEMS: u64 = if cfg!(jitter) { 400_000 } else { 1_000_000 };
     finishes(|| {
         let system = pinned(2);
         let flow = InFlight::default();
@@ -379,7 +380,7 @@ fn a_flood_that_two_workers_pass_on_to_each_other_many_times_stays_bounded() {
         }
         system.run_until_idle();
         assert_eq!(handled.load(Ordering::Relaxed), ITEMS);
-        assert!(flow.peak() < 500_000, "{} messages at one time", flow.peak());
+        assert!(flow.peak() < ITEMS / 2, "{} messages at one time", flow.peak());
         system.shutdown().unwrap();
     });
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// Seeds of each test.
 fn seeds() -> u64 {
-    seeds::or(1_000)
+    seeds::or(500)
 }
 
 /// Each so many messages of a writer to a ledger, one is urgent: those have an order of their own, ...
