@@ -15,6 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub(crate) const KINDS_MAX: usize = 8 * 1024;
 /// Most theaters that one is linked with, and that a greeting names.
 pub(crate) const THEATERS_MAX: usize = 4 * 1024;
+/// Most theaters that a search names: all that its seeker is linked with, and itself.
+pub(crate) const SEEKERS_MAX: usize = THEATERS_MAX + 1;
 /// Most links that a marker goes over. Ways lead to where an actor went later, so a marker comes to a theater twice at most: where
 /// it was sent from, and where the actor has come back to. A marker that goes over more goes round.
 pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
@@ -76,8 +78,16 @@ pub(crate) enum Head {
     /// The receiver's actors that the receiver calls so have ended.
     Ended { handles: Vec<Handle> },
     /// The theater `lost` is lost to the sender: does the receiver know where these actors are, who were there or had been? By
-    /// the names that they were born with: theater, slot, life, seal. As many `Option<Seat>`s are the answer.
-    Seek { ask: u64, lost: u64, actors: Vec<(u64, u64, u64, u64)> },
+    /// the names that they were born with: theater, slot, life, seal. Others are to be asked, too, if it is `for_others`, but for those
+    /// that were `asked` already. As many `Option<Seat>`s are the answer.
+    Seek {
+        ask: u64,
+        lost: u64,
+        for_others: bool,
+        #[serde(deserialize_with = "at_most::<_, _, SEEKERS_MAX>")]
+        asked: Vec<u64>,
+        actors: Vec<(u64, u64, u64, u64)>,
+    },
     /// Which of the receiver's actors wait for an answer, and whose; and who is meant by these names of the receiver's, slot and
     /// life? A `Said` is the answer (see [`crate::cycles`]).
     Waits { ask: u64, names: Vec<(u64, u64)> },

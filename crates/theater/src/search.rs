@@ -5,6 +5,13 @@
 //! lost. (Whoever is on its way between two others is known where it comes from until that one has heard where it is.) An actor
 //! that has come here since is not elsewhere, whatever others say: what they say was true before.
 //!
+//! *Who answers when.* The lost theater may have sent an actor to a theater that it is not lost to yet: the actor may still be under way.
+//! So a theater that has a link with the lost one asks it before it answers ([`Inquiry`]). The answer comes behind all that was sent before,
+//! or the link is lost, too, and all that has come over it was read. Mail for those who are sought waits that long: at most `lost_after` of
+//! that theater.
+//!
+//! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not.
+//!
 //! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
 //! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
 //! ([`Distant`]) if its way leads over the lost link then. Who becomes a way after its link was lost asks once more
@@ -16,17 +23,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use playhouse_actor::away::{Carrier, Marker, Parcel, Seat, TakeAnswer};
-use playhouse_actor::wire::{Present, WireError, Written};
+use playhouse_actor::away::{Carrier, Marker, Parcel, Seat};
+use playhouse_actor::wire::{Codec, Present, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::jitter::seam;
 
-use crate::directory::{Directory, Far};
+use crate::directory::{Directory, Far, Key};
 use crate::distant::Distant;
-use crate::link::Tell;
+use crate::frame::SEEKERS_MAX;
+use crate::link::{Link, Tell};
 use crate::proxy::Proxy;
 use crate::registry::Registry;
+
+/// The time after which it is looked again whether a frame was read.
+const READ_AGAIN: Duration = Duration::from_millis(1);
 
 /// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
 pub(crate) struct Sought {
@@ -138,6 +150,8 @@ impl Search {
         /// In one frame.
         const TOGETHER: usize = 4_096;
         let links = directory.all_links();
+        let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
+        let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
         let mut sought = sought.into_iter();
         loop {
             let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(TOGETHER).collect();
@@ -146,17 +160,13 @@ impl Search {
             }
             // Whose name is not known here any more is nobody's.
             let nobody = Far { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
-            let names: Vec<Far> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody)).collect();
+            let names: Vec<Key> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody).key()).collect();
             let open = Mutex::new(Open { sought: some.into_iter().map(Some).collect(), to_answer: links.len() });
             let search = Search { lost, open, directory: Arc::clone(directory), registry: Arc::clone(registry) };
             let search = Arc::new(search);
             for link in &links {
                 let search = Arc::clone(&search);
-                let answer: TakeAnswer = Box::new(move |answer| {
-                    let known = answer.ok().and_then(|(codec, bytes)| codec.read::<Vec<Option<Seat>>>(bytes).ok());
-                    search.told(known.unwrap_or_default());
-                });
-                link.seek(lost, &names, answer);
+                link.seek(lost, Some(&asked), &names, Box::new(move |answer| search.told(read_seats(answer))));
             }
             if links.is_empty() {
                 search.close();
@@ -208,6 +218,97 @@ impl Search {
             if forgotten && let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }
+        }
+    }
+}
+
+/// Returns what a theater has said of those who are sought; nothing if it is lost, or has said something else.
+fn read_seats(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Seat>> {
+    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).unwrap_or_default()
+}
+
+/// A question of another theater: where are these actors?
+pub(crate) struct Inquiry {
+    lost: u64,
+    actors: Vec<Key>,
+    /// The link with the lost theater, if there was one.
+    over_lost: Option<Arc<Link>>,
+    gathered: Mutex<Gathered>,
+    directory: Arc<Directory>,
+}
+
+/// Told where those are who were asked for.
+type TakeSeats = Box<dyn FnOnce(Vec<Option<Seat>>) + Send>;
+
+struct Gathered {
+    /// What other theaters have said.
+    seats: Vec<Option<Seat>>,
+    to_answer: usize,
+    answer: Option<TakeSeats>,
+}
+
+impl Inquiry {
+    /// Asks the theaters behind the links `others` where the actors are, and then this one. Answers where they are, if that is not in the
+    /// theater `lost`.
+    pub(crate) fn begin(
+        lost: u64,
+        actors: Vec<Key>,
+        others: Vec<Arc<Link>>,
+        directory: &Arc<Directory>,
+        answer: impl FnOnce(Vec<Option<Seat>>) + Send + 'static,
+    ) {
+        let seats = vec![None; actors.len()];
+        let gathered = Gathered { seats, to_answer: others.len() + 1, answer: Some(Box::new(answer)) };
+        let (gathered, directory) = (Mutex::new(gathered), Arc::clone(directory));
+        let over_lost = others.iter().find(|link| link.incarnation == lost).cloned();
+        let inquiry = Arc::new(Inquiry { lost, actors, over_lost, gathered, directory });
+        for other in others {
+            let answered = Arc::clone(&inquiry);
+            other.seek(lost, None, &inquiry.actors, Box::new(move |answer| answered.told(read_seats(answer))));
+        }
+        inquiry.told(Vec::new());
+    }
+
+    /// One of those that were asked has answered; or all were asked. The last one has this theater say what it knows itself.
+    fn told(self: &Arc<Self>, seats: Vec<Option<Seat>>) {
+        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        for (known, seat) in gathered.seats.iter_mut().zip(seats) {
+            *known = known.take().or(seat);
+        }
+        gathered.to_answer -= 1;
+        if gathered.to_answer > 0 {
+            return;
+        }
+        drop(gathered);
+        let is_read = |link: &Arc<Link>| link.is_read_by_another_thread();
+        let (waits, house) = (self.over_lost.as_ref().is_some_and(is_read), self.directory.house());
+        let Some(house) = house.filter(|_| waits) else { return self.close() };
+        // What is being read may be the actor, which has come just before the link was lost.
+        let inquiry = Arc::clone(self);
+        let wait = move || {
+            let waits = inquiry.over_lost.as_ref().is_some_and(is_read);
+            if !waits {
+                inquiry.close();
+            }
+            !waits
+        };
+        if house.until_done("search", READ_AGAIN, wait).is_err() {
+            self.close();
+        }
+    }
+
+    /// This theater says what it knows itself, or else what others know.
+    fn close(&self) {
+        let (seats, answer) = {
+            let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+            (std::mem::take(&mut gathered.seats), gathered.answer.take())
+        };
+        let known = self.actors.iter().zip(seats).map(|((theater, slot, life, seal), seat)| {
+            let born = Far { theater: *theater, address: None, slot: *slot, life: *life, seal: *seal };
+            self.directory.whereabouts(&born, self.lost).or(seat).filter(|seat| seat.theater != self.lost)
+        });
+        if let Some(answer) = answer {
+            answer(known.collect());
         }
     }
 }

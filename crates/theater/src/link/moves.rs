@@ -1,6 +1,6 @@
 //! Actors that move, at a link: see [`crate::moves`].
 
-use std::sync::mpsc;
+use std::sync::{TryLockError, mpsc};
 use std::time::Duration;
 
 use playhouse_actor::MigrateError;
@@ -515,6 +515,11 @@ impl Link {
         if house_here.until_done("turn", TURNS_LAST, wait).is_err() {
             *lock(&self.leaving) = None;
         }
+    }
+
+    /// Whether another thread reads this link now.
+    pub(crate) fn is_read_by_another_thread(&self) -> bool {
+        READS.get() != Some(self.number) && matches!(self.inn.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.

@@ -5,6 +5,7 @@ use playhouse_actor::wire::Spawns;
 use super::*;
 use crate::cycles::{Said, Wait};
 use crate::directory::Far;
+use crate::search::Inquiry;
 
 /// An ask that was read, until its answer is written or there is none.
 struct Unanswered {
@@ -327,14 +328,19 @@ impl Link {
                 TARGETS.with_borrow_mut(|targets| handles.into_iter().for_each(|handle| targets.release(handle)));
                 let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
             }
-            Head::Seek { ask, lost, actors } => {
-                let known = actors.into_iter().map(|(theater, slot, life, seal)| {
-                    self.directory.whereabouts(&Far { theater, address: None, slot, life, seal }, lost)
-                });
-                let known: Vec<Option<Seat>> = known.collect();
-                let _ = self.send(Lane::Normal, |out| {
-                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                    Codec::Positional.write(&known, out)
+            Head::Seek { ask, lost, for_others, asked, actors } => {
+                let unanswered = Unanswered::new(self.this(), frame.len());
+                let links = self
+                    .directory
+                    .all_links()
+                    .into_iter()
+                    .filter(|link| link.incarnation == lost || for_others && !asked.contains(&link.incarnation));
+                let others = links.filter(|link| link.incarnation != self.incarnation).collect();
+                Inquiry::begin(lost, actors, others, &self.directory, move |known| {
+                    let _ = unanswered.link.send(Lane::Normal, |out| {
+                        Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
+                        Codec::Positional.write(&known, out)
+                    });
                 });
             }
             Head::Waits { ask, names } => {

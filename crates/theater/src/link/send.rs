@@ -4,7 +4,7 @@ use playhouse_actor::away::Decision;
 
 use super::*;
 use crate::cycles::Wait;
-use crate::directory::Far;
+use crate::directory::Key;
 
 /// Whether so much is to be written that the other end should begin with it before the handler that sends is over: of a thousand
 /// actors that it starts there, say, which are there a fifth sooner then. Once for each packet: where the connection takes no more,
@@ -359,10 +359,13 @@ impl Link {
     }
 
     /// Asks where these actors are, who were in the theater `lost`, or had been.
-    pub(crate) fn seek(&self, lost: u64, actors: &[Far], answer: TakeAnswer) {
-        let actors = actors.iter().map(|far| (far.theater, far.slot, far.life, far.seal)).collect();
+    ///
+    /// If others were `asked` as well, those are told it, and ask the rest.
+    pub(crate) fn seek(&self, lost: u64, asked: Option<&[u64]>, actors: &[Key], answer: TakeAnswer) {
+        let (for_others, asked, actors) = (asked.is_some(), asked.unwrap_or_default().to_vec(), actors.to_vec());
+        let write = |ask, out: &mut Vec<u8>| Head::Seek { ask, lost, for_others, asked, actors }.write(out);
         // On an error, the answer says it.
-        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Seek { ask, lost, actors }.write(out));
+        let _ = self.ask_with(answer, Lane::Normal, write);
     }
 
     /// Asks who is published as `name`.
