@@ -59,6 +59,11 @@ struct Journal {
     dead: Vec<String>,
     /// How often each actor has moved, and the process that it lives in since.
     lives: BTreeMap<u32, (u32, u32)>,
+    /// The processes in which each actor has lived after so many moves.
+    arrivals: BTreeMap<(u32, u32), u32>,
+    /// How often all were told to begin, and how often each actor has begun.
+    begins: u64,
+    begun: BTreeMap<u32, u64>,
     ended: Vec<(u32, StopReason)>,
 }
 
@@ -68,6 +73,9 @@ static JOURNAL: Mutex<Journal> = Mutex::new(Journal {
     wrong: Vec::new(),
     dead: Vec::new(),
     lives: BTreeMap::new(),
+    arrivals: BTreeMap::new(),
+    begins: 0,
+    begun: BTreeMap::new(),
     ended: Vec::new(),
 });
 static CHANGED: Condvar = Condvar::new();
@@ -101,7 +109,11 @@ fn enter(line: &str) {
             // The lines of two processes may come in another order.
             let lives = journal.lives.entry(number(1)).or_default();
             *lives = (number(2), number(3)).max(*lives);
+            if journal.arrivals.insert((number(1), number(2)), number(3)).is_some() {
+                journal.wrong.push(format!("twice: {line}"));
+            }
         }
+        "begins" => *journal.begun.entry(number(1)).or_default() += 1,
         "late" => journal.wrong.push(line.to_owned()),
         "dead" => journal.dead.push(line.to_owned()),
         _ => panic!("{line}"),
@@ -122,12 +134,13 @@ impl Journal {
         self.handled.values().map(BTreeSet::len).sum()
     }
 
-    /// Each message between these actors has been handled.
+    /// These actors have begun each time, and each message between them has been handled.
     fn is_settled(&self, among: impl Fn(u32) -> bool) -> bool {
         let all = |(pair, sent): (&Pair, &u64)| self.handled.get(pair).map_or(0, BTreeSet::len) as u64 == *sent;
         let pairs = self.sent.iter().filter(|((from, to), _)| among(*from) && among(*to));
         let unheard_of = self.handled.keys().any(|pair| !self.sent.contains_key(pair));
-        pairs.into_iter().all(all) && !unheard_of
+        let has_begun = |id| self.begun.get(&id) == Some(&self.begins);
+        (0..NODES).filter(|id| among(*id)).all(has_begun) && pairs.into_iter().all(all) && !unheard_of
     }
 }
 
@@ -223,6 +236,7 @@ impl Handler<Begin> for Node {
     fn handle(&mut self, Begin { ttl, roams }: Begin, _: &mut Context<Self>) {
         self.roams = roams && !stays(self.id);
         self.gossip(ttl);
+        note(&format!("begins {}", self.id));
     }
 }
 impl Handler<Gossip> for Node {
@@ -359,7 +373,10 @@ fn actors_roam_between_processes_that_pause_leave_and_are_killed() {
         let peer = |by: u32| ((id + by) % NODES, nodes[((id + by) % NODES) as usize]);
         nodes[id as usize].ask(Meet((1..=PEERS).map(|by| peer(2 * by - 1)).collect())).wait().unwrap();
     }
-    let begin = |ttl, roams| nodes.iter().for_each(|node| node.tell(Begin { ttl, roams }));
+    let begin = |ttl, roams| {
+        journal().begins += 1;
+        nodes.iter().for_each(|node| node.tell(Begin { ttl, roams }));
+    };
     let nothing_is_wrong = || {
         let journal = journal();
         assert_eq!((&journal.wrong, &journal.dead), (&vec![], &vec![]));
