@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use playhouse_actor::away::{Decision, Origin};
+use playhouse_actor::away::{Decision, Origin, Seat};
 use playhouse_actor::wire::{Codec, Ties, WireError};
 use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
@@ -17,6 +17,8 @@ pub(crate) const KINDS_MAX: usize = 8 * 1024;
 pub(crate) const THEATERS_MAX: usize = 4 * 1024;
 /// Most theaters that a search names: all that its seeker is linked with, and itself.
 pub(crate) const SEEKERS_MAX: usize = THEATERS_MAX + 1;
+/// Most actors that are sought together.
+pub(crate) const SOUGHT_MAX: usize = 4 * 1024;
 /// Most links that a marker goes over. Ways lead to where an actor went later, so a marker comes to a theater twice at most: where
 /// it was sent from, and where the actor has come back to. A marker that goes over more goes round.
 pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
@@ -79,13 +81,14 @@ pub(crate) enum Head {
     Ended { handles: Vec<Handle> },
     /// The theater `lost` is lost to the sender: does the receiver know where these actors are, who were there or had been? By
     /// the names that they were born with: theater, slot, life, seal. Others are to be asked, too, if it is `for_others`, but for those
-    /// that were `asked` already. As many `Option<Seat>`s are the answer.
+    /// that were `asked` already. As many [`Seats`] are the answer.
     Seek {
         ask: u64,
         lost: u64,
         for_others: bool,
         #[serde(deserialize_with = "at_most::<_, _, SEEKERS_MAX>")]
         asked: Vec<u64>,
+        #[serde(deserialize_with = "at_most::<_, _, SOUGHT_MAX>")]
         actors: Vec<(u64, u64, u64, u64)>,
     },
     /// Which of the receiver's actors wait for an answer, and whose; and who is meant by these names of the receiver's, slot and
@@ -107,6 +110,10 @@ pub(crate) enum Head {
     /// The members that were sent as this journey do not come.
     Apart { of: u64 },
 }
+
+/// The answer to [`Head::Seek`]: where each of the actors is, if that is known.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Seats(#[serde(deserialize_with = "at_most::<_, _, SOUGHT_MAX>")] pub(crate) Vec<Option<Seat>>);
 
 /// [`Codec`], as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

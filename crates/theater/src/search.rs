@@ -7,8 +7,8 @@
 //!
 //! *Who answers when.* The lost theater may have sent an actor to a theater that it is not lost to yet: the actor may still be under way.
 //! So a theater that has a link with the lost one asks it before it answers ([`Inquiry`]). The answer comes behind all that was sent before,
-//! or the link is lost, too, and all that has come over it was read. Mail for those who are sought waits that long: at most `lost_after` of
-//! that theater.
+//! or the link is lost, too, and all that has come over it was read. Mail for those who are sought waits that long. If a theater is lost
+//! before it has answered, the others are asked again: an actor may have gone on from there.
 //!
 //! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not.
 //!
@@ -32,7 +32,7 @@ use playhouse_executor::jitter::seam;
 
 use crate::directory::{Directory, Far, Key};
 use crate::distant::Distant;
-use crate::frame::SEEKERS_MAX;
+use crate::frame::{SEEKERS_MAX, SOUGHT_MAX, Seats};
 use crate::link::{Link, Tell};
 use crate::proxy::Proxy;
 use crate::registry::Registry;
@@ -137,6 +137,8 @@ struct Open {
     sought: Vec<Option<(ActorId, Arc<Distant>)>>,
     /// Theaters that have not yet said whom they know.
     to_answer: usize,
+    /// One of them was lost before it has said it.
+    is_incomplete: bool,
 }
 
 impl Search {
@@ -147,26 +149,28 @@ impl Search {
         registry: &Arc<Registry>,
         lost: u64,
     ) {
-        /// In one frame.
-        const TOGETHER: usize = 4_096;
         let links = directory.all_links();
         let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
         let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
         let mut sought = sought.into_iter();
         loop {
-            let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(TOGETHER).collect();
+            let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(SOUGHT_MAX).collect();
             if some.is_empty() {
                 return;
             }
             // Whose name is not known here any more is nobody's.
             let nobody = Far { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
             let names: Vec<Key> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody).key()).collect();
-            let open = Mutex::new(Open { sought: some.into_iter().map(Some).collect(), to_answer: links.len() });
+            let open = Mutex::new(Open {
+                sought: some.into_iter().map(Some).collect(),
+                to_answer: links.len(),
+                is_incomplete: false,
+            });
             let search = Search { lost, open, directory: Arc::clone(directory), registry: Arc::clone(registry) };
             let search = Arc::new(search);
             for link in &links {
                 let search = Arc::clone(&search);
-                link.seek(lost, Some(&asked), &names, Box::new(move |answer| search.told(read_seats(answer))));
+                link.seek(lost, Some(&asked), &names, Box::new(move |answer| search.told(answer)));
             }
             if links.is_empty() {
                 search.close();
@@ -179,16 +183,19 @@ impl Search {
     }
 
     /// One more theater has said whom it knows.
-    fn told(&self, known: Vec<Option<Seat>>) {
-        let (found, all) = {
+    fn told(&self, answer: Result<(Codec, &[u8]), AskError>) {
+        let is_lost = matches!(answer, Err(AskError::TheaterLost { .. }));
+        let known = read_seats(answer);
+        let (found, all, is_incomplete) = {
             let mut open = self.open();
             open.to_answer -= 1;
+            open.is_incomplete |= is_lost;
             // That it has come here is known here first; what others say of it was true before.
             let elsewhere = |seat: &Seat| seat.theater != self.directory.incarnation;
             let known = open.sought.iter_mut().zip(known);
             let found =
                 known.filter_map(|(sought, seat)| seat.filter(elsewhere).and_then(|seat| Some((sought.take()?, seat))));
-            (found.collect::<Vec<_>>(), open.to_answer == 0)
+            (found.collect::<Vec<_>>(), open.to_answer == 0, open.is_incomplete)
         };
         for ((id, way), seat) in found {
             let far = Far::from(seat);
@@ -199,7 +206,11 @@ impl Search {
                 Seen::Here => way.is_not_needed(),
             }
         }
-        if all {
+        if all && is_incomplete {
+            // An actor may have gone from there to one that had answered before. There are fewer to ask each time.
+            let sought = std::mem::take(&mut self.open().sought);
+            Search::begin(sought.into_iter().flatten().collect(), &self.directory, &self.registry, self.lost);
+        } else if all {
             self.close();
         }
     }
@@ -224,7 +235,7 @@ impl Search {
 
 /// Returns what a theater has said of those who are sought; nothing if it is lost, or has said something else.
 fn read_seats(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Seat>> {
-    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).unwrap_or_default()
+    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |Seats(seats)| seats)
 }
 
 /// A question of another theater: where are these actors?
@@ -305,7 +316,7 @@ impl Inquiry {
         };
         let known = self.actors.iter().zip(seats).map(|((theater, slot, life, seal), seat)| {
             let born = Far { theater: *theater, address: None, slot: *slot, life: *life, seal: *seal };
-            self.directory.whereabouts(&born, self.lost).or(seat).filter(|seat| seat.theater != self.lost)
+            self.directory.whereabouts(&born, self.lost).or(seat.filter(|seat| seat.theater != self.lost))
         });
         if let Some(answer) = answer {
             answer(known.collect());

@@ -4,7 +4,8 @@ use playhouse_actor::wire::Spawns;
 
 use super::*;
 use crate::cycles::{Said, Wait};
-use crate::directory::Far;
+use crate::directory::{Far, Key};
+use crate::frame::Seats;
 use crate::search::Inquiry;
 
 /// An ask that was read, until its answer is written or there is none.
@@ -329,7 +330,8 @@ impl Link {
                 let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
             }
             Head::Seek { ask, lost, for_others, asked, actors } => {
-                let unanswered = Unanswered::new(self.this(), frame.len());
+                let kept = actors.len() * size_of::<(Key, Option<Seat>)>();
+                let unanswered = Unanswered::new(self.this(), frame.len() + kept);
                 let links = self
                     .directory
                     .all_links()
@@ -339,7 +341,7 @@ impl Link {
                 Inquiry::begin(lost, actors, others, &self.directory, move |known| {
                     let _ = unanswered.link.send(Lane::Normal, |out| {
                         Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                        Codec::Positional.write(&known, out)
+                        Codec::Positional.write(&Seats(known), out)
                     });
                 });
             }
