@@ -2,7 +2,8 @@
 //!
 //! The model holds what the machine leaves to others: links that keep order between three theaters, cells with their mail, and how a theater
 //! drains. Two actors are born in theater 0 and send numbered messages to each other. Any step may come next: a message is sent or handled,
-//! a cell does a request, a frame arrives, an actor migrates, an attempt is given up, a name is told to a theater that has none.
+//! a cell does a request, a frame arrives, an actor migrates, an attempt is given up, a name is told to a theater that has none. One theater
+//! may die. Frames from it arrive until the others have lost it, which each does at a time of its own.
 
 use std::collections::VecDeque;
 
@@ -24,6 +25,8 @@ struct Roaming {
     /// Names that are told without a migration.
     names: u8,
     give_ups: u8,
+    /// Whether a theater may die.
+    deaths: bool,
     without: Option<Rule>,
 }
 
@@ -36,6 +39,8 @@ enum Rule {
     AcknowledgeLate,
     /// The target is named to others when the actor has begun there.
     NameLate,
+    /// Who is asked for a sought actor answers when the lost theater is lost to it, too.
+    AnswerLate,
 }
 
 /// What waits in a cell.
@@ -56,6 +61,11 @@ enum Item {
         to: TheaterId,
         attempt: u64,
     },
+    /// A question of a theater that seeks the actor.
+    Seek {
+        from: TheaterId,
+        search: u64,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +76,8 @@ enum Mode {
     Place,
     /// A place or a cell whose mail waits.
     Waiting,
+    /// A place whose mail is reported.
+    Reports,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -126,6 +138,20 @@ enum Frame {
     Moved {
         actor: usize,
     },
+    Seek {
+        actor: usize,
+        search: u64,
+        has_come: bool,
+    },
+    Found {
+        actor: usize,
+        search: u64,
+        knows: bool,
+    },
+    MarkerLost {
+        actor: usize,
+        turn: u64,
+    },
     Fence {
         actor: usize,
         attempt: u64,
@@ -151,6 +177,8 @@ enum Frame {
 struct Owed {
     to: TheaterId,
     entry: Option<usize>,
+    /// The theater that it was sent on to.
+    sent_to: Option<TheaterId>,
 }
 
 /// A question of another theater whether all is in the mailboxes that it has sent here.
@@ -167,8 +195,8 @@ struct Fence {
 enum Drain {
     /// Messages from here have not left their places.
     Local { attempt: u64 },
-    /// So many theaters have not answered the fence.
-    Others { attempt: u64, left: usize },
+    /// These theaters have not answered the fence, as bits.
+    Others { attempt: u64, left: u8 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -180,6 +208,12 @@ struct Theater {
     drains: [Option<Drain>; ACTORS],
     /// For each theater and actor, whether mail by the name in use goes to the antechamber.
     bound: [[bool; ACTORS]; THEATERS],
+    /// The theater that has died is lost to this one.
+    has_lost: bool,
+    /// What can be done when it is.
+    later: Vec<(usize, Frame)>,
+    /// Markers that were sent on: of which actor, to which theater, whose, and of which turn.
+    sent_on: Vec<(usize, TheaterId, TheaterId, u64)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -191,11 +225,20 @@ struct World {
     migrations: u8,
     names: u8,
     give_ups: u8,
+    dead: Option<usize>,
+    /// The messages to each actor that the dead theater had, or got, as bits.
+    missing: [u8; ACTORS],
+    /// The messages to each actor that were reported, as bits.
+    reported: [u8; ACTORS],
+    /// Whether each actor was in the dead theater, or on its way from it or to it.
+    may_die: [bool; ACTORS],
     flaw: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Step {
+    Die { at: usize },
+    Lose { at: usize },
     Send { at: usize, from: usize },
     Mail { at: usize, actor: usize },
     Request { at: usize, actor: usize },
@@ -229,6 +272,9 @@ impl World {
             fences: Vec::new(),
             drains: [None; ACTORS],
             bound: [[false; ACTORS]; THEATERS],
+            has_lost: false,
+            later: Vec::new(),
+            sent_on: Vec::new(),
         };
         World {
             theaters: (0..THEATERS).map(theater).collect(),
@@ -238,6 +284,10 @@ impl World {
             migrations: program.migrations,
             names: program.names,
             give_ups: program.give_ups,
+            dead: None,
+            missing: [0; ACTORS],
+            reported: [0; ACTORS],
+            may_die: [false; ACTORS],
             flaw: None,
         }
     }
@@ -245,9 +295,173 @@ impl World {
     fn say(&mut self, at: usize, to: TheaterId, frame: Frame) {
         if at == to as usize {
             self.flaw = Some("a theater sends a frame to itself");
+        } else if self.dead == Some(to as usize) {
+            self.miss(frame);
         } else {
             self.links[at][to as usize].push_back(frame);
         }
+    }
+
+    /// The frame is lost with the dead theater.
+    fn miss(&mut self, frame: Frame) {
+        if let Frame::Message { to, number, .. } = frame {
+            self.missing[to.actor] |= 1 << number;
+        }
+    }
+
+    fn miss_items(&mut self, actor: usize, items: impl IntoIterator<Item = Item>) {
+        for item in items {
+            if let Item::Message { number, .. } = item {
+                self.missing[actor] |= 1 << number;
+            }
+        }
+    }
+
+    /// The theater is dead.
+    fn die(&mut self, at: usize) {
+        self.dead = Some(at);
+        for actor in 0..ACTORS {
+            let begins_at = |from: usize, to: usize| {
+                let is_begin = |frame: &Frame| matches!(frame, Frame::Begin { actor: of, .. } if *of == actor);
+                self.links[from][to].iter().any(is_begin)
+            };
+            let is_on_its_way = (0..THEATERS).any(|other| begins_at(at, other) || begins_at(other, at))
+                || self.theaters.iter().enumerate().any(|(other, theater)| {
+                    let begins =
+                        |item: &Item| matches!(item, Item::Begin { to, .. } if other == at || *to as usize == at);
+                    theater.cells[actor].mail.iter().any(begins)
+                        || theater.cells[actor].requests.iter().any(
+                            |request| matches!(request, Request::Leave { to, .. } if other == at || *to as usize == at),
+                        )
+                        || other == at
+                            && theater.cells[actor].requests.iter().any(|request| matches!(request, Request::Begin))
+                });
+            self.may_die[actor] = self.theaters[at].cells[actor].has_actor()
+                || matches!(
+                    self.theaters[at].views[actor].life(),
+                    Life::Here | Life::Arriving { .. } | Life::Leaving { .. }
+                )
+                || is_on_its_way;
+        }
+        for actor in 0..ACTORS {
+            let cell = &mut self.theaters[at].cells[actor];
+            let items: Vec<Item> = cell.mail.drain(..).chain(cell.antechamber.drain(..)).collect();
+            cell.requests.clear();
+            cell.mode = Mode::Vacant;
+            self.miss_items(actor, items);
+            self.theaters[at].views[actor] = View::new(at as TheaterId, Life::Unknown);
+            self.theaters[at].bound.iter_mut().for_each(|bound| *bound = [false; ACTORS]);
+        }
+        let theater = &mut self.theaters[at];
+        theater.owed.clear();
+        theater.fences.clear();
+        theater.drains = [None; ACTORS];
+        theater.later.clear();
+        theater.sent_on.clear();
+        for from in 0..THEATERS {
+            for frame in std::mem::take(&mut self.links[from][at]) {
+                self.miss(frame);
+            }
+        }
+    }
+
+    /// The dead theater is lost to this one.
+    fn lose(&mut self, at: usize, program: &Roaming) {
+        let Some(dead) = self.dead else { return };
+        for frame in std::mem::take(&mut self.links[dead][at]) {
+            self.miss(frame);
+        }
+        self.theaters[at].has_lost = true;
+        let gone = dead as TheaterId;
+        // What was sent on to it is not waited for.
+        let entries = self.theaters[at].owed.iter().enumerate();
+        let lost = |owed: &Option<Owed>| owed.is_some_and(|owed| owed.sent_to == Some(gone));
+        let lost: Vec<usize> = entries.filter(|(_, owed)| lost(owed)).map(|(entry, _)| entry).collect();
+        lost.into_iter().for_each(|entry| self.settle(at, entry));
+        for actor in 0..ACTORS {
+            if let Some(Drain::Others { .. }) = self.theaters[at].drains[actor] {
+                self.fenced(at, actor, gone, None, program);
+            }
+        }
+        for actor in 0..ACTORS {
+            if self.theaters[at].views[actor].guest_from() == Some(gone) {
+                let items = std::mem::take(&mut self.theaters[at].cells[actor].antechamber);
+                self.miss_items(actor, items);
+            }
+            self.step(at, actor, Event::TheaterLost { theater: gone }, program);
+        }
+        for (actor, to, origin, turn) in std::mem::take(&mut self.theaters[at].sent_on) {
+            if to == gone && origin as usize != at && origin != gone {
+                self.say(at, origin, Frame::MarkerLost { actor, turn });
+            }
+        }
+        for (from, frame) in std::mem::take(&mut self.theaters[at].later) {
+            self.take(from, at, frame, program);
+        }
+    }
+
+    /// A theater has answered the fence of a drain, or is lost.
+    fn fenced(&mut self, at: usize, actor: usize, by: TheaterId, of: Option<u64>, program: &Roaming) {
+        let drain = &mut self.theaters[at].drains[actor];
+        if let Some(Drain::Others { attempt, left }) = drain
+            && of.is_none_or(|of| of == *attempt)
+        {
+            let attempt = *attempt;
+            *left &= !(1 << by);
+            if *left == 0 {
+                *drain = None;
+                self.step(at, actor, Event::Drained { attempt }, program);
+            }
+        }
+    }
+
+    /// Asks all theaters that are not lost where the actor is.
+    fn seek(&mut self, at: usize, actor: usize, (search, has_come): (u64, bool), program: &Roaming) {
+        let asked: Vec<usize> = (0..THEATERS).filter(|to| *to != at && self.dead != Some(*to)).collect();
+        // There are three theaters, and one is dead.
+        match asked[..] {
+            [to] => self.say(at, to as TheaterId, Frame::Seek { actor, search, has_come }),
+            _ => {
+                self.flaw = Some("an actor is sought though no theater is lost");
+                self.step(at, actor, Event::Found { search, at: None }, program);
+            }
+        }
+    }
+
+    /// Answers a theater that seeks the actor.
+    fn say_found(&mut self, at: usize, actor: usize, (from, search): (TheaterId, u64)) {
+        let knows = match self.theaters[at].views[actor].life() {
+            Life::Here | Life::Leaving { .. } | Life::Arriving { .. } => true,
+            Life::Away { at, .. } => at != from,
+            Life::Unknown | Life::Sought { .. } | Life::Lost => false,
+        };
+        self.say(at, from, Frame::Found { actor, search, knows });
+    }
+
+    /// The actor of this place is lost.
+    fn report(&mut self, at: usize, actor: usize, item: Item) {
+        match item {
+            Item::Message { number, owed, .. } => {
+                self.reported[actor] |= 1 << number;
+                if let Some(entry) = owed {
+                    let sender = self.theaters[at].owed[entry].map(|owed| owed.to);
+                    self.settle(at, entry);
+                    if let Some(sender) = sender {
+                        self.say_ended(at, actor, sender);
+                    }
+                }
+            }
+            Item::Marker { origin, .. } if origin as usize != at => self.say_ended(at, actor, origin),
+            Item::Marker { .. } => {}
+            Item::Seek { from, search } => self.say_found(at, actor, (from, search)),
+            // The target is lost.
+            Item::Begin { .. } => {}
+        }
+    }
+
+    fn say_ended(&mut self, at: usize, actor: usize, to: TheaterId) {
+        let other_at = at as TheaterId;
+        self.say(at, to, Frame::Word { actor, word: Word::Ended, other_at });
     }
 
     fn step(&mut self, at: usize, actor: usize, event: Event, program: &Roaming) {
@@ -271,6 +485,7 @@ impl World {
                     }
                     self.theaters[at].drains[actor] = Some(Drain::Local { attempt });
                 }
+                Action::Seek { search, has_come } => self.seek(at, actor, (search, has_come), program),
             }
         }
         self.go_on_draining(at);
@@ -283,8 +498,11 @@ impl World {
             if self.theaters[at].cells.iter().flat_map(|cell| &cell.mail).any(is_awaited) {
                 continue;
             }
-            self.theaters[at].drains[actor] = Some(Drain::Others { attempt, left: THEATERS - 1 });
-            for to in (0..THEATERS).filter(|to| *to != at) {
+            let is_lost = |to: usize| self.theaters[at].has_lost && self.dead == Some(to);
+            let others: Vec<usize> = (0..THEATERS).filter(|to| *to != at && !is_lost(*to)).collect();
+            let left = others.iter().map(|to| 1 << to).sum();
+            self.theaters[at].drains[actor] = Some(Drain::Others { attempt, left });
+            for to in others {
                 self.say(at, to as TheaterId, Frame::Fence { actor, attempt });
             }
         }
@@ -298,9 +516,13 @@ impl World {
         }
     }
 
-    fn meet(&mut self, at: usize, actor: usize, way: TheaterId) {
+    fn meet(&mut self, at: usize, actor: usize, way: TheaterId, program: &Roaming) {
         if self.theaters[at].views[actor].meet(way) {
             self.theaters[at].cells[actor].go_by(way, false);
+            if self.theaters[at].has_lost && self.dead == Some(way as usize) {
+                // The name is older than the loss.
+                self.step(at, actor, Event::TheaterLost { theater: way }, program);
+            }
         }
     }
 
@@ -371,6 +593,10 @@ impl World {
                     return;
                 }
                 let life = self.theaters[at].views[actor].life();
+                if cell_reports(&self.theaters[at].cells[actor]) {
+                    let owed = Some(self.owe(at, Owed { to: sender, entry: acknowledge, sent_to: None }));
+                    return self.report(at, actor, Item::Message { number, owed, awaited: 0 });
+                }
                 if life == Life::Unknown {
                     self.flaw = Some("a message for an actor of which nothing is known");
                     return;
@@ -381,7 +607,7 @@ impl World {
                     }
                     None
                 } else {
-                    Some(self.owe(at, Owed { to: sender, entry: acknowledge }))
+                    Some(self.owe(at, Owed { to: sender, entry: acknowledge, sent_to: None }))
                 };
                 self.theaters[at].cells[actor].mail.push_back(Item::Message { number, owed, awaited: 0 });
                 if matches!(life, Life::Away { .. }) {
@@ -392,13 +618,36 @@ impl World {
             Frame::Marker { to, origin, turn } => {
                 let for_antechamber = self.binds(at, from, to);
                 let theater = &mut self.theaters[at];
-                if origin as usize == at && theater.views[to.actor].life() == (Life::Arriving { turn }) {
+                if origin as usize == at
+                    && matches!(theater.views[to.actor].life(), Life::Arriving { turn: of, .. } if of == turn)
+                {
                     self.step(at, to.actor, Event::CameRound { turn }, program);
                 } else if for_antechamber || theater.cells[to.actor].has_actor() {
                     self.answer(at, to.actor, (origin, turn), program);
+                } else if cell_reports(&theater.cells[to.actor]) {
+                    self.report(at, to.actor, Item::Marker { origin, turn });
                 } else {
                     theater.cells[to.actor].mail.push_back(Item::Marker { origin, turn });
                 }
+            }
+            Frame::Seek { .. } | Frame::MarkerLost { .. }
+                if !self.theaters[at].has_lost && program.without != Some(Rule::AnswerLate) =>
+            {
+                self.theaters[at].later.push((from, frame));
+            }
+            Frame::Seek { actor, search, has_come } => {
+                let theater = &mut self.theaters[at];
+                if has_come && matches!(theater.views[actor].life(), Life::Away { .. }) {
+                    // Behind what this theater sends on.
+                    theater.cells[actor].mail.push_back(Item::Seek { from: sender, search });
+                } else {
+                    self.say_found(at, actor, (sender, search));
+                }
+            }
+            Frame::MarkerLost { actor, turn } => self.step(at, actor, Event::MarkerLost { turn }, program),
+            Frame::Found { actor, search, knows } => {
+                let there = knows.then_some(sender);
+                self.step(at, actor, Event::Found { search, at: there }, program);
             }
             Frame::Answer { actor, turn, at: there } => {
                 self.step(at, actor, Event::Answered { turn, at: there }, program);
@@ -417,16 +666,7 @@ impl World {
                 }
             }
             Frame::Fenced { actor, attempt: of } => {
-                let drain = &mut self.theaters[at].drains[actor];
-                if let Some(Drain::Others { attempt, left }) = drain
-                    && *attempt == of
-                {
-                    *left -= 1;
-                    if *left == 0 {
-                        *drain = None;
-                        self.step(at, actor, Event::Drained { attempt: of }, program);
-                    }
-                }
+                self.fenced(at, actor, sender, Some(of), program);
             }
             Frame::Begin { actor, attempt } => {
                 let theater = &mut self.theaters[at];
@@ -437,7 +677,7 @@ impl World {
             }
             Frame::Word { actor, word, other_at } => {
                 if matches!(word, Word::Move { .. }) {
-                    self.meet(at, other(actor), other_at);
+                    self.meet(at, other(actor), other_at, program);
                 }
                 self.step(at, actor, Event::Said { from: sender, word }, program);
             }
@@ -450,7 +690,15 @@ impl World {
         match request {
             Request::Freeze => cell.mode = Mode::Frozen,
             Request::Stay => cell.mode = Mode::Live,
+            Request::Wait => cell.mode = Mode::Waiting,
+            Request::Report => {
+                cell.mode = Mode::Reports;
+                for item in std::mem::take(&mut cell.mail) {
+                    self.report(at, actor, item);
+                }
+            }
             Request::Leave { to, attempt } => {
+                self.may_die[actor] |= self.dead == Some(to as usize);
                 cell.go_by(to, false);
                 cell.mail.push_back(Item::Begin { to, attempt });
             }
@@ -476,6 +724,7 @@ impl World {
                         }
                         Item::Marker { origin, turn } => self.answer(at, actor, (origin, turn), program),
                         Item::Begin { .. } => self.flaw = Some("a beginning waits for an arrival"),
+                        Item::Seek { from, search } => self.say_found(at, actor, (from, search)),
                     }
                 }
             }
@@ -488,16 +737,26 @@ impl World {
         let theater = &mut self.theaters[at];
         let cell = &mut theater.cells[actor];
         let way = cell.way;
-        if let Item::Begin { to, attempt } = item {
-            return self.say(at, to, Frame::Begin { actor, attempt });
+        match item {
+            Item::Begin { to, attempt } => return self.say(at, to, Frame::Begin { actor, attempt }),
+            Item::Seek { from, search } => return self.say_found(at, actor, (from, search)),
+            Item::Message { .. } | Item::Marker { .. } => {}
         }
         cell.is_used = true;
         let after_leave = matches!(theater.views[actor].life(), Life::Away { begun: false, .. });
         let to = To { actor, binds: std::mem::replace(&mut cell.is_fresh, false), after_leave };
         let frame = match item {
-            Item::Message { number, owed, .. } => Frame::Message { to, number, acknowledge: owed },
-            Item::Marker { origin, turn } => Frame::Marker { to, origin, turn },
-            Item::Begin { .. } => return,
+            Item::Message { number, owed, .. } => {
+                if let Some(owed) = owed.and_then(|entry| theater.owed[entry].as_mut()) {
+                    owed.sent_to = Some(way);
+                }
+                Frame::Message { to, number, acknowledge: owed }
+            }
+            Item::Marker { origin, turn } => {
+                theater.sent_on.push((actor, way, origin, turn));
+                Frame::Marker { to, origin, turn }
+            }
+            Item::Begin { .. } | Item::Seek { .. } => return,
         };
         self.say(at, way, frame);
     }
@@ -507,7 +766,8 @@ impl World {
         let Some(item) = cell.mail.pop_front() else { return };
         match item {
             Item::Message { number, .. } if cell.mode == Mode::Live => {
-                if number != self.handled[actor] {
+                let skipped = (self.handled[actor]..number).all(|skipped| self.missing[actor] >> skipped & 1 == 1);
+                if number < self.handled[actor] || !skipped {
                     self.flaw = Some("a message is lost, doubled or out of order");
                 }
                 self.handled[actor] = number + 1;
@@ -523,9 +783,18 @@ impl World {
         let is_at_rest = |cell: &Cell| {
             cell.mail.is_empty()
                 && cell.antechamber.is_empty()
-                && matches!(cell.mode, Mode::Vacant | Mode::Live | Mode::Place)
+                && matches!(cell.mode, Mode::Vacant | Mode::Live | Mode::Place | Mode::Reports)
         };
-        (0..ACTORS).all(|actor| self.handled[actor] == program.sends[other(actor)])
+        let is_done = |actor: usize| {
+            // Who is lost sends no more, and the last messages may be missing.
+            let sent = self.sent[other(actor)];
+            let is_known = |number: u8| (self.missing[actor] | self.reported[actor]) >> number & 1 == 1;
+            let has_sent = sent == program.sends[other(actor)] || self.lives(other(actor)) == 0;
+            has_sent && (self.handled[actor]..sent).all(is_known)
+        };
+        (0..ACTORS).all(is_done)
+            && (0..ACTORS)
+                .all(|actor| if self.lives(actor) == 0 { self.may_die[actor] } else { self.reported[actor] == 0 })
             && self.theaters.iter().all(|theater| theater.owed.is_empty() && theater.cells.iter().all(is_at_rest))
     }
 
@@ -552,16 +821,26 @@ impl Model for Roaming {
         if world.flaw.is_some() || !world.is_bounded() {
             return;
         }
-        for (at, theater) in world.theaters.iter().enumerate() {
+        let is_dead = |at: usize| world.dead == Some(at);
+        if self.deaths && world.dead.is_none() {
+            steps.extend((0..THEATERS).map(|at| Step::Die { at }));
+        }
+        for (at, theater) in world.theaters.iter().enumerate().filter(|(at, _)| !is_dead(*at)) {
+            if world.dead.is_some() && !theater.has_lost {
+                steps.push(Step::Lose { at });
+            }
             for (actor, cell) in theater.cells.iter().enumerate() {
                 let is_live = cell.mode == Mode::Live;
                 let life = theater.views[actor].life();
-                let others = (0..THEATERS).filter(|to| *to != at);
+                let others = (0..THEATERS).filter(|to| *to != at && !(theater.has_lost && is_dead(*to)));
                 if is_live && world.sent[actor] < self.sends[actor] && theater.cells[other(actor)].mode != Mode::Vacant
                 {
                     steps.push(Step::Send { at, from: actor });
                 }
-                if !cell.mail.is_empty() && (is_live || cell.mode == Mode::Place && !cell.is_closed) {
+                // A place sends nothing on over a link that is lost. It is about to hear of that.
+                let leads_nowhere = theater.has_lost && is_dead(cell.way as usize);
+                let sends_on = cell.mode == Mode::Place && !cell.is_closed && !leads_nowhere;
+                if !cell.mail.is_empty() && (is_live || sends_on) {
                     steps.push(Step::Mail { at, actor });
                 }
                 if !cell.requests.is_empty() {
@@ -573,7 +852,8 @@ impl Model for Roaming {
                     steps.push(Step::GiveUp { at, actor });
                 }
                 if world.names > 0 && cell.mode != Mode::Vacant {
-                    let new = others.filter(|to| world.theaters[*to].views[actor].life() == Life::Unknown);
+                    let new =
+                        others.filter(|to| !is_dead(*to) && world.theaters[*to].views[actor].life() == Life::Unknown);
                     steps.extend(new.map(|to| Step::Name { from: at, actor, to }));
                 }
             }
@@ -586,10 +866,16 @@ impl Model for Roaming {
     fn next_state(&self, world: &World, step: Step) -> Option<World> {
         let mut world = world.clone();
         match step {
+            Step::Die { at } => world.die(at),
+            Step::Lose { at } => world.lose(at, self),
             Step::Send { at, from } => {
                 let message = Item::Message { number: world.sent[from], owed: None, awaited: 0 };
                 world.sent[from] += 1;
-                world.theaters[at].cells[other(from)].mail.push_back(message);
+                if cell_reports(&world.theaters[at].cells[other(from)]) {
+                    world.report(at, other(from), message);
+                } else {
+                    world.theaters[at].cells[other(from)].mail.push_back(message);
+                }
             }
             Step::Mail { at, actor } => world.take_mail(at, actor),
             Step::Request { at, actor } => world.do_request(at, actor, self),
@@ -611,7 +897,7 @@ impl Model for Roaming {
             Step::Name { from, actor, to } => {
                 world.names -= 1;
                 let way = world.name_for(from, actor, to as TheaterId, self);
-                world.meet(to, actor, way);
+                world.meet(to, actor, way, self);
             }
         }
         Some(world)
@@ -621,6 +907,9 @@ impl Model for Roaming {
         vec![
             Property::<Self>::always("each message is handled once and in order", |_, world| world.flaw.is_none()),
             Property::<Self>::always("one life at most", |_, world| (0..ACTORS).all(|actor| world.lives(actor) <= 1)),
+            Property::<Self>::always("nothing is reported while its receiver lives", |_, world| {
+                (0..ACTORS).all(|actor| world.lives(actor) == 0 || world.reported[actor] == 0)
+            }),
             Property::<Self>::always("nothing goes round for ever", |_, world| world.is_bounded()),
             Property::<Self>::always("nothing waits for ever", |program, world| {
                 let mut steps = Vec::new();
@@ -631,7 +920,11 @@ impl Model for Roaming {
     }
 }
 
-const PLAIN: Roaming = Roaming { sends: [2, 0], migrations: 2, names: 0, give_ups: 0, without: None };
+const PLAIN: Roaming = Roaming { sends: [2, 0], migrations: 2, names: 0, give_ups: 0, deaths: false, without: None };
+
+fn cell_reports(cell: &Cell) -> bool {
+    cell.mode == Mode::Reports
+}
 
 /// Explores a program to its end. Returns the properties that do not hold.
 fn explore(program: Roaming) -> Vec<&'static str> {
@@ -653,6 +946,20 @@ fn an_order_holds_where_senders_and_receivers_move() {
 fn names_and_attempts_that_are_given_up_change_nothing() {
     assert_eq!(explore(Roaming { names: 1, ..PLAIN }), [""; 0]);
     assert_eq!(explore(Roaming { give_ups: 1, ..PLAIN }), [""; 0]);
+}
+
+#[test]
+fn who_is_not_in_a_lost_theater_goes_on_and_who_is_lost_is_told() {
+    for sends in [[1, 0], [2, 0]] {
+        assert_eq!(explore(Roaming { sends, deaths: true, migrations: 1, ..PLAIN }), [""; 0]);
+    }
+    assert_eq!(explore(Roaming { sends: [1, 0], deaths: true, ..PLAIN }), [""; 0]);
+}
+
+#[test]
+fn where_a_search_is_answered_before_the_loss_a_living_actor_is_reported() {
+    let flaws = explore(Roaming { sends: [1, 0], deaths: true, without: Some(Rule::AnswerLate), ..PLAIN });
+    assert!(flaws.contains(&"nothing is reported while its receiver lives"), "{flaws:?}");
 }
 
 #[test]
