@@ -139,8 +139,10 @@ fn a_hook_that_panics_ends_nothing() {
         // The guard's message, at the end.
         assert_eq!((report.actors_stopped, report.undelivered), (3, 1));
         assert_eq!(calls.load(Ordering::Relaxed), 3);
-        // Behind the end: no hook is called, because the system is gone.
+        // A system that has ended calls no hook.
         adder.tell(Increment(1));
+        assert!(adder.ask(Increment(1)).wait().is_err());
+        assert_eq!(calls.load(Ordering::Relaxed), 3);
     });
 }
 

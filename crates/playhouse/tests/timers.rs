@@ -70,6 +70,21 @@ fn timers_fire_exactly_and_in_order_in_virtual_time() {
 }
 
 #[test]
+fn a_time_beyond_292_years_counts_as_that_moment() {
+    let system = simulated(0);
+    let (clock, log) = clock(&system);
+    let longest = Duration::from_nanos(u64::MAX / 2);
+    clock.tell(Set::After(1, Duration::MAX));
+    // Whole milliseconds are exact.
+    let shorter = Duration::from_millis(longest.as_millis() as u64 - 1);
+    clock.tell(Set::After(2, shorter));
+    system.run_until_idle();
+    let fired = log.take();
+    assert_eq!(fired[0], (2, shorter));
+    assert!(fired.len() == 2 && fired[1].0 == 1 && fired[1].1 >= longest && fired[1].1 < longest + MS, "{fired:?}");
+}
+
+#[test]
 fn a_periodic_timer_fires_once_each_period_until_it_is_cancelled() {
     let system = simulated(0);
     let (clock, log) = clock(&system);

@@ -5,10 +5,10 @@
 //! lost. (Whoever is on its way between two others is known where it comes from until that one has heard where it is.) An actor
 //! that has come here since is not elsewhere, whatever others say: what they say was true before.
 //!
-//! *Who answers when.* The lost theater may have sent an actor to a theater that it is not lost to yet: the actor may still be under way.
-//! So a theater that has a link with the lost one asks it before it answers ([`Inquiry`]). The answer comes behind all that was sent before,
-//! or the link is lost, too, and all that has come over it was read. Mail for those who are sought waits that long. If a theater is lost
-//! before it has answered, the others are asked again: an actor may have gone on from there.
+//! *When a theater answers.* An actor that the lost theater has sent may still be under way to a theater that has not lost it yet.
+//! A theater with a link to the lost one therefore asks that one first ([`Inquiry`]). The reply follows all frames sent before it. Without
+//! a reply, the link is lost, and all frames that came over it were read. Mail for the sought actors waits that long. If a theater is lost
+//! before its answer, the seeker asks the others again, because an actor may have moved from it to one of them.
 //!
 //! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not.
 //!
@@ -233,7 +233,7 @@ impl Search {
     }
 }
 
-/// Returns what a theater has said of those who are sought; nothing if it is lost, or has said something else.
+/// Returns a theater's answer to a search. Returns no seats if the theater is lost or the answer cannot be read.
 fn read_seats(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Seat>> {
     answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |Seats(seats)| seats)
 }
@@ -248,7 +248,7 @@ pub(crate) struct Inquiry {
     directory: Arc<Directory>,
 }
 
-/// Told where those are who were asked for.
+/// Takes the seats of the sought actors.
 type TakeSeats = Box<dyn FnOnce(Vec<Option<Seat>>) + Send>;
 
 struct Gathered {
@@ -280,7 +280,7 @@ impl Inquiry {
         inquiry.told(Vec::new());
     }
 
-    /// One of those that were asked has answered; or all were asked. The last one has this theater say what it knows itself.
+    /// Notes the answer of one theater, or that all have been asked. After the last one, this theater adds its own knowledge.
     fn told(self: &Arc<Self>, seats: Vec<Option<Seat>>) {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         for (known, seat) in gathered.seats.iter_mut().zip(seats) {
@@ -294,7 +294,7 @@ impl Inquiry {
         let is_read = |link: &Arc<Link>| link.is_read_by_another_thread();
         let (waits, house) = (self.over_lost.as_ref().is_some_and(is_read), self.directory.house());
         let Some(house) = house.filter(|_| waits) else { return self.close() };
-        // What is being read may be the actor, which has come just before the link was lost.
+        // The frame that is being read may hold the actor.
         let inquiry = Arc::clone(self);
         let wait = move || {
             let waits = inquiry.over_lost.as_ref().is_some_and(is_read);
@@ -308,7 +308,7 @@ impl Inquiry {
         }
     }
 
-    /// This theater says what it knows itself, or else what others know.
+    /// Answers with this theater's own knowledge, or else with that of the others.
     fn close(&self) {
         let (seats, answer) = {
             let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);

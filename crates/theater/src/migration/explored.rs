@@ -39,7 +39,7 @@ enum Rule {
     AcknowledgeLate,
     /// The target is named to others when the actor has begun there.
     NameLate,
-    /// Who is asked for a sought actor answers when the lost theater is lost to it, too.
+    /// A theater answers a search after it has lost the dead theater, too.
     AnswerLate,
 }
 
@@ -210,7 +210,7 @@ struct Theater {
     bound: [[bool; ACTORS]; THEATERS],
     /// The theater that has died is lost to this one.
     has_lost: bool,
-    /// What can be done when it is.
+    /// Frames that wait for that loss.
     later: Vec<(usize, Frame)>,
     /// Markers that were sent on: of which actor, to which theater, whose, and of which turn.
     sent_on: Vec<(usize, TheaterId, TheaterId, u64)>,
@@ -373,7 +373,7 @@ impl World {
         }
         self.theaters[at].has_lost = true;
         let gone = dead as TheaterId;
-        // What was sent on to it is not waited for.
+        // Messages that were sent on to the dead theater are settled.
         let entries = self.theaters[at].owed.iter().enumerate();
         let lost = |owed: &Option<Owed>| owed.is_some_and(|owed| owed.sent_to == Some(gone));
         let lost: Vec<usize> = entries.filter(|(_, owed)| lost(owed)).map(|(entry, _)| entry).collect();
@@ -786,7 +786,7 @@ impl World {
                 && matches!(cell.mode, Mode::Vacant | Mode::Live | Mode::Place | Mode::Reports)
         };
         let is_done = |actor: usize| {
-            // Who is lost sends no more, and the last messages may be missing.
+            // A lost actor sends no more, and the last messages may be missing.
             let sent = self.sent[other(actor)];
             let is_known = |number: u8| (self.missing[actor] | self.reported[actor]) >> number & 1 == 1;
             let has_sent = sent == program.sends[other(actor)] || self.lives(other(actor)) == 0;

@@ -50,7 +50,7 @@
 //!   ends too early: an actor overtakes its own message after three migrations.
 //! - The source names the target to third theaters only after `Begun`. Without this rule, two places may send to each other, and a message
 //!   goes round between them for ever.
-//! - Who is asked for a sought actor answers when the lost theater is lost to it, too. Without this rule, a living actor is reported.
+//! - A theater answers a search after it has lost the dead theater, too. Without this rule, a living actor is reported.
 
 #[cfg(test)]
 mod explored;
@@ -183,9 +183,9 @@ pub(crate) enum Request {
     MarkAgain { turn: u64 },
     /// The actor runs: first what is in the antechamber, then what waits.
     Begin,
-    /// What comes waits: the way is lost.
+    /// The way is lost. Mail waits.
     Wait,
-    /// What waits, and all that comes, is reported: the actor is lost.
+    /// The actor is lost. Waiting and later mail is reported.
     Report,
 }
 
