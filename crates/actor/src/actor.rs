@@ -14,7 +14,7 @@ use crate::actor_ref::ActorRef;
 use crate::away::{self, Carrier, Parcel};
 use crate::context::Context;
 use crate::idle::Idle;
-use crate::mobile::{Luggage, MigrateError};
+use crate::mobile::MigrateError;
 use crate::names::Name;
 use crate::supervise::Child;
 use crate::timers::{Timers, cancel_all, renew_all};
@@ -167,8 +167,6 @@ pub struct Extra<A: Actor> {
     pub(crate) away: Option<Arc<dyn Carrier>>,
     /// The turn that its place waits for.
     pub(crate) turn: Option<u64>,
-    /// What it has come with, and is to be given before it goes on.
-    pub(crate) arriving: Option<Box<Luggage>>,
 }
 
 impl<A: Actor> Default for Extra<A> {
@@ -183,7 +181,6 @@ impl<A: Actor> Default for Extra<A> {
             child: None,
             away: None,
             turn: None,
-            arriving: None,
         }
     }
 }

@@ -140,7 +140,7 @@ pub trait Carrier: Send + Sync + 'static {
 }
 
 impl<A: Actor> Extra<A> {
-    fn of(carrier: Arc<dyn Carrier>) -> Extra<A> {
+    pub(crate) fn of(carrier: Arc<dyn Carrier>) -> Extra<A> {
         Extra { away: Some(carrier), ..Extra::default() }
     }
 
@@ -164,7 +164,7 @@ pub fn place<A: Remote>(system: &SystemCore, berth: Berth, carrier: Arc<dyn Carr
         Berth::Link(_) if A::MOBILE => system.next_stage(),
         Berth::Link(stage) | Berth::Group(stage) => stage,
     };
-    ActorRef::new(system.spawn_away(stage, Extra::of(carrier)))
+    ActorRef::new(system.spawn_away(stage, Extra::of(carrier), None))
 }
 
 /// Writing is the user's code: where it panics, that is an error like any other.

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::abroad::{Minded, Ties};
-use crate::actor::{Actor, ActorId, Life, Notify, Watch, Watcher};
+use crate::actor::{Actor, ActorId, Extra, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel, Write, copy_of};
@@ -177,8 +177,6 @@ pub struct Luggage {
     pub timers: Vec<ReadTimer>,
     /// Its receive timeout, if it has one.
     pub receive_timeout: Option<Duration>,
-    /// It begins when it is settled, not before.
-    pub held: bool,
 }
 
 /// A timer, as it was read.
@@ -208,16 +206,21 @@ pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTim
     Box::new(start)
 }
 
-/// Takes an actor in that was read: to its place here if it has one.
-pub type Install = Box<dyn FnOnce(&Arc<SystemCore>, Option<(ActorId, Coming)>) -> Result<ActorId, WireError> + Send>;
+/// Takes an actor in that was read: to its place here.
+pub type Install = Box<dyn FnOnce(ActorId, Coming) -> Result<(), WireError> + Send>;
 
 /// How an actor comes to a place that it has here.
 pub enum Coming {
     /// The mail that was sent on from there may still be under way, and comes before what waits there: a marker for its way,
-    /// if the place does not turn already.
+    /// if the place does not turn already. It begins when it is [settled](Moves::settle).
     Behind(Option<Marker>),
-    /// Nothing was sent on. With those who watched the actor from here.
-    Freely(Vec<(Watcher, Notify)>),
+    /// Nothing was sent on.
+    Freely {
+        /// Those who watched the actor from here.
+        watchers: Vec<(Watcher, Notify)>,
+        /// It begins when it is settled: there is an antechamber.
+        is_settled: bool,
+    },
 }
 
 /// How a mobile actor is taken from theater to theater. All these are requests to its cell, and do nothing where the actor is
@@ -237,6 +240,8 @@ pub struct Moves {
     pub leave: fn(ActorId, Arc<dyn Carrier>, Arc<Way>),
     /// Reads one that comes, with what it has besides its state.
     pub read: fn(&[u8], Codec, Luggage) -> Result<Install, WireError>,
+    /// Makes a place in this stage for one that is elsewhere. Mail goes on from there by this carrier, as long as the way is not closed.
+    pub place: fn(&SystemCore, u16, Arc<dyn Carrier>, Arc<Way>) -> ActorId,
     /// Whether the place is that of such an actor.
     pub fits: fn(ActorId) -> bool,
     /// An antechamber of it.
@@ -285,6 +290,10 @@ impl Moves {
                 }
             },
             read: read::<A>,
+            place: |system, stage, carrier, way| {
+                let address = system.spawn_away::<Life<A>>(stage, Extra::of(carrier), Some(way));
+                ActorId(address.raw())
+            },
             fits: |id| to::<A>(id).is_some(),
             antechamber: |system, id| {
                 let address = system.antechamber(to::<A>(id)?);
@@ -481,13 +490,12 @@ impl<A: Mobile> Control<Life<A>> for Leave {
 
 fn read<A: Mobile>(state: &[u8], codec: Codec, luggage: Luggage) -> Result<Install, WireError> {
     let actor: A = codec.read(state)?;
-    Ok(Box::new(move |system, place| {
-        let Some((place, coming)) = place else { return start(system, actor, luggage).map(ActorRef::id) };
+    Ok(Box::new(move |place, coming| {
         let Some(address) = to::<A>(place) else {
             return Err(WireError::new(format!("{place} is no {}", std::any::type_name::<A>())));
         };
         address.send_control_behind(Arrive { actor, luggage, coming });
-        Ok(place)
+        Ok(())
     }))
 }
 
@@ -525,19 +533,15 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         cx.extra().turn = None;
         cx.arrive(Life { actor: self.actor });
-        let at_once = matches!(self.coming, Coming::Freely(_));
-        if self.luggage.held {
-            cx.extra().arriving = Some(Box::new(self.luggage));
-        } else {
-            cx.address().send_control_behind(Begin { luggage: self.luggage, at_once });
-        }
+        let at_once = matches!(self.coming, Coming::Freely { is_settled: false, .. });
+        cx.address().send_control_behind(Begin { luggage: self.luggage, at_once });
         match self.coming {
             Coming::Behind(marker) => {
                 if let Some(marker) = marker {
                     send_marker(marker, cx.extra());
                 }
             }
-            Coming::Freely(watchers) => {
+            Coming::Freely { watchers, .. } => {
                 let extra = cx.extra();
                 // It may have left this place only a moment ago: then they were not found when it was let in.
                 let late = extra.away.take().map(|carrier| carrier.take_watchers());
@@ -594,7 +598,7 @@ pub(crate) struct Arrived(pub(crate) Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        let Luggage { name, ties, last_timer, timers, receive_timeout, held: _ } = self.0;
+        let Luggage { name, ties, last_timer, timers, receive_timeout } = self.0;
         if let Some(name) = name {
             take_name(cx, Name::new(name));
         }

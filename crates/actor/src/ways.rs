@@ -12,7 +12,7 @@ use playhouse_executor::{Address, AwayCx, Control, ControlCx, Undelivered};
 use crate::actor::{Actor, ActorId, Extra, Forget, Life, Notify, Watch, Watcher};
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel};
-use crate::mobile::{Arrived, Mobile};
+use crate::mobile::Mobile;
 
 /// How the mail of a place goes on that has waited.
 pub enum Settled {
@@ -163,9 +163,6 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
             }
             cx.extra().away = None;
             cx.thaw();
-            if let Some(luggage) = cx.extra().arriving.take() {
-                cx.run(Arrived(*luggage));
-            }
         }
     }
 

@@ -201,12 +201,18 @@ impl SystemCore {
         (self.config.stages + nth % self.config.links) as u16
     }
 
-    /// A place in `stage` for an `S` that lives elsewhere.
-    pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra) -> Address<S> {
-        self.settle_away(stage, extra, status::AWAY)
+    /// A place in `stage` for an `S` that lives elsewhere. If `way` is given, mail is sent on from it as long as nobody closes that.
+    pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra, way: Option<Arc<Way>>) -> Address<S> {
+        self.settle_away(stage, extra, way, status::AWAY)
     }
 
-    pub(crate) fn settle_away<S: Resident>(&self, stage: u16, extra: S::Extra, status: u64) -> Address<S> {
+    pub(crate) fn settle_away<S: Resident>(
+        &self,
+        stage: u16,
+        extra: S::Extra,
+        way: Option<Arc<Way>>,
+        status: u64,
+    ) -> Address<S> {
         let kind = KindOf::<S>::KIND;
         // In a system that has ended, nobody would end it.
         let Some(_spawning) = self.begin_to_spawn() else { return RawAddress::nowhere() };
@@ -214,6 +220,7 @@ impl SystemCore {
         let cell = self.outside.take(owner, stage, kind.class);
         let mut cold = crate::cell::Cold::new();
         cold.extra = Some(Box::new(extra));
+        cold.way = way;
         // SAFETY: a vacant cell of the right class, owned by this thread.
         unsafe { Cell::occupy_away(cell, kind, cold, stage, self.id, status) };
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);

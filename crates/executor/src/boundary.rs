@@ -884,7 +884,7 @@ mod tests {
         let system = SystemCore::start(config).unwrap();
         let [far, near] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
         // Worker `far` runs stage 2, which is for links.
-        let stub = system.spawn_away::<Receiver>(system.link_stage(0), ());
+        let stub = system.spawn_away::<Receiver>(system.link_stage(0), (), None);
         let sender = system.spawn(Sender(stub), StageChoice::At(1), Number(0)).ok().unwrap();
         far.enter(|| assert!(!far.advance() && far.lower()));
         near.enter(|| {

@@ -224,7 +224,7 @@ impl SystemCore {
     /// An antechamber of the actor at `address`.
     pub fn antechamber<S: Resident>(&self, address: Address<S>) -> Address<S> {
         self.open_more();
-        self.settle_away(address.raw().stage(), S::Extra::default(), status::AWAY | status::FROZEN)
+        self.settle_away(address.raw().stage(), S::Extra::default(), None, status::AWAY | status::FROZEN)
     }
 
     /// Calls `visit` with the addresses of all actors that live in this system now and are not away, with their types. Those

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::away::{RefName, Seat};
@@ -20,6 +20,7 @@ use playhouse_executor::{SystemCore, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::groups::Groups;
+use crate::guests::Guests;
 use crate::house::House;
 use crate::link::{Link, Tell};
 use crate::seal::Seal;
@@ -112,18 +113,12 @@ pub(crate) struct Directory {
     lost: Mutex<VecDeque<u64>>,
     /// Places where the way of the mail changes: see [`crate::moves`].
     pub(crate) turning: Mutex<FxHashMap<ActorId, Turn>>,
-    /// Actors that were sent away, and of which it is not known yet whether they have come; with those that came back before
-    /// that was known.
-    pub(crate) leaving: Mutex<FxHashMap<ActorId, Option<Return>>>,
     /// For who brings together who talks.
     pub(crate) talk: crate::balance::Talk,
-    /// Actors that have come, and of which the theater that they came from has not said that it has heard so. By the names that
-    /// they were born with.
-    pub(crate) unheard: Mutex<FxHashMap<Key, Unheard>>,
+    /// Actors that other theaters have sent, and that have not begun. With the lock held, no actor begins, and no place is sent another way.
+    guests: Mutex<Guests>,
     /// Who is in which group.
     groups: Mutex<Groups>,
-    /// Actors that have come with their groups, and have not begun.
-    pub(crate) held: Mutex<FxHashMap<ActorId, Held>>,
     /// How often room was made on a link whose window was full.
     pub(crate) room_made: AtomicU64,
     /// What to do to an actor of which it is known that it lives, or not yet that it does not, while the way from its place leads
@@ -158,39 +153,6 @@ impl Identity {
     pub(crate) fn new(incarnation: u64) -> Identity {
         Identity { incarnation, seal: Seal::random(), simulated: false }
     }
-}
-
-/// An actor that has come back before its leaving was known to have succeeded.
-pub(crate) struct Return {
-    pub(crate) link: Arc<Link>,
-    pub(crate) arrival: crate::link::Arrival,
-}
-
-/// That an actor has come, and the theater that it came from may not know.
-pub(crate) struct Unheard {
-    /// The number of the link with that theater.
-    pub(crate) link: u64,
-    /// Sends the actor on.
-    pub(crate) sends: Option<Box<dyn FnOnce() + Send>>,
-    /// Those that it has come together with.
-    pub(crate) company: Option<Arc<Company>>,
-}
-
-/// A group that has come, and begins when the theater that it came from has heard so of all.
-pub(crate) struct Company {
-    pub(crate) members: Vec<ActorId>,
-    /// So many are still to be heard of.
-    pub(crate) unheard: AtomicUsize,
-}
-
-/// What is to be done when the group of an actor that has come begins.
-pub(crate) enum Held {
-    /// It waits for nothing else.
-    Ready,
-    /// It waits for its marker, ...
-    Turning,
-    /// ... which has come: this is its antechamber.
-    Turned(Option<ActorId>),
 }
 
 /// That the way of a place's mail changes.
@@ -283,6 +245,8 @@ struct Moved {
     at: Option<Far>,
     /// What was sent on since it left here; where there is none, something was.
     way: Option<Arc<Way>>,
+    /// It has begun there. Until then no other theater is told that it is there.
+    begun: bool,
 }
 
 impl Directory {
@@ -297,11 +261,9 @@ impl Directory {
             links: Mutex::default(),
             lost: Mutex::default(),
             turning: Mutex::default(),
-            leaving: Mutex::default(),
             talk: crate::balance::Talk::default(),
-            unheard: Mutex::default(),
+            guests: Mutex::default(),
             groups: Mutex::default(),
-            held: Mutex::default(),
             room_made: AtomicU64::new(0),
             again: Mutex::default(),
             came: AtomicU64::new(0),
@@ -325,6 +287,10 @@ impl Directory {
 
     pub(crate) fn groups(&self) -> MutexGuard<'_, Groups> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn guests(&self) -> MutexGuard<'_, Guests> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn links(&self) -> MutexGuard<'_, FxHashMap<u64, Weak<Link>>> {
@@ -439,7 +405,7 @@ impl Directory {
             // It has come home.
             known.moved.remove(&id);
         } else {
-            known.moved.insert(id, Moved { at, way: None });
+            known.moved.insert(id, Moved { at, way: None, begun: true });
         }
     }
 
@@ -447,7 +413,25 @@ impl Directory {
     pub(crate) fn note_left(&self, id: ActorId, at: Far, way: &Arc<Way>) {
         // Relaxed: it is counted only.
         self.left.fetch_add(1, Ordering::Relaxed);
-        self.known().moved.insert(id, Moved { at: Some(at), way: Some(Arc::clone(way)) });
+        let moved = Moved { at: Some(at), way: Some(Arc::clone(way)), begun: false };
+        self.known().moved.insert(id, moved);
+    }
+
+    /// This is the place of an actor that is elsewhere, and nothing was sent on.
+    pub(crate) fn note_place(&self, id: ActorId, at: Far, way: Arc<Way>) {
+        self.known().moved.insert(id, Moved { at: Some(at), way: Some(way), begun: true });
+    }
+
+    /// The actor that was born with this name, and has left for `theater`, has begun there.
+    pub(crate) fn note_begun(&self, born: Key, theater: u64) {
+        let (here, slot, life, seal) = born;
+        let own = || self.own(slot, life, seal).filter(|_| here == self.incarnation);
+        let Some(id) = self.known_as(born).or_else(own) else { return };
+        if let Some(moved) = self.known().moved.get_mut(&id)
+            && moved.at.is_some_and(|at| at.theater == theater)
+        {
+            moved.begun = true;
+        }
     }
 
     /// Actors that have come, and that have left.
@@ -467,9 +451,16 @@ impl Directory {
         if id.address().is_stale() {
             return None;
         }
-        let Some(at) = self.at(id) else { return self.seat(id, self.house()?.listens).ok() };
+        let (at, begun) = {
+            let known = self.known();
+            (known.at(id), known.moved.get(&id).is_none_or(|moved| moved.begun))
+        };
+        if at.is_some_and(|at| at.theater == lost) {
+            return None;
+        }
+        let Some(at) = at.filter(|_| begun) else { return self.seat(id, self.house()?.listens).ok() };
         let Far { theater, address, slot, life, seal } = at;
-        (theater != lost).then_some(Seat { theater, address, slot, life, seal })
+        Some(Seat { theater, address, slot, life, seal })
     }
 
     /// Others, who were asked since the theater `lost` is, say that the actor of this place is `there`. That is noted, if nothing
@@ -481,7 +472,7 @@ impl Directory {
             Some(at) if at.theater != lost => Seen::Elsewhere(at),
             Some(_) => {
                 if there.is_some() {
-                    known.moved.insert(id, Moved { at: there, way: None });
+                    known.moved.insert(id, Moved { at: there, way: None, begun: true });
                 }
                 Seen::AsSaid
             }
@@ -641,7 +632,8 @@ impl Directory {
     fn name_alone(&self, id: ActorId) -> Result<RefName, WireError> {
         let (name, moved) = {
             let known = self.known();
-            (known.names.get(&id).copied(), known.moved.get(&id).map(|moved| moved.at))
+            let moved = known.moved.get(&id).map(|moved| moved.at.filter(|_| moved.begun));
+            (known.names.get(&id).copied(), moved)
         };
         if let Some(at) = moved {
             let born = match name {
@@ -652,7 +644,7 @@ impl Directory {
                 Some(Far { theater, address: Some(address), slot, life, seal }) => {
                     Seat { theater, address: Some(address), slot, life, seal }
                 }
-                // It is here, or cannot be called where it is: this theater knows the way.
+                // It is here or on its way, or cannot be called where it is: this theater knows the way.
                 _ => self.seat(id, self.house().and_then(|house| house.listens))?,
             };
             let Far { theater, slot, life, seal, .. } = born;

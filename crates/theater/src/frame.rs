@@ -26,6 +26,9 @@ pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
 /// The number that one end has given to an actor of the other end.
 pub(crate) type Handle = u32;
 
+/// Slot, life and seal of an actor's place at the sender.
+pub(crate) type Place = (u64, u64, u64);
+
 /// What a frame is about.
 ///
 /// In the direction of a message, `to` is a handle of the sender's; kinds are positions in the receiver's list of
@@ -63,11 +66,13 @@ pub(crate) enum Head {
     /// The sender's mail to the actor is to change its way: where is it? With the place that asks, and over how many links the
     /// marker has come before this one. A `Seat` is the answer.
     Marker { to: Handle, ask: u64, origin: Origin, hops: u16 },
-    /// An actor comes: the name that it was born with, what it has besides its state ([`Trunk`]), and its state. A `Seat` or
-    /// a text is the answer.
-    Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64 },
-    /// The sender has heard that its actor has come to the receiver: who was born with this name may go on from there.
-    Heard { theater: u64, slot: u64, life: u64, seal: u64 },
+    /// An actor is to come: the name that it was born with, that of its place at the sender, what it has besides its state ([`Trunk`]), and its
+    /// state. A `Seat` or a text is the answer.
+    Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64, from: Place },
+    /// The sender has left the actor that was born with this name. It begins at the receiver.
+    Begin { theater: u64, slot: u64, life: u64, seal: u64 },
+    /// The receiver's actor that was born with this name has begun at the sender.
+    Begun { theater: u64, slot: u64, life: u64, seal: u64 },
     /// The receiver's actor that the receiver of this calls `handle` is elsewhere.
     Moved { handle: Handle },
     /// The sender's actors have gone elsewhere: ways to them that lead over the sender are to change. How many did, a `u64`, is
@@ -103,7 +108,7 @@ pub(crate) enum Head {
     /// The sender ends.
     Goodbye,
     /// As `Move`, the `at`th member of a group that moves as the journey `of`: it comes when all have been sent.
-    Member { of: u64, at: u32, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64 },
+    Member { of: u64, at: u32, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64, from: Place },
     /// The members that were sent as this journey come, all of them or none: so many, of which group. Their `Seat`s, or which of
     /// them does not and a text, are the answer.
     Together { ask: u64, of: u64, group: GroupName, count: u32 },

@@ -66,15 +66,12 @@
 //! [`GATHER_MAX`], at the next one. (Who awaits something for ever never is between two messages: as with one actor, that is
 //! waited for.)
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_actor::wire::{Coming, Freeze, Pack, Settled};
-use playhouse_actor::{ActorId, GroupName, MigrateError, Notify, Undelivered};
-use rustc_hash::FxHashMap;
+use playhouse_actor::wire::{Freeze, Pack};
+use playhouse_actor::{ActorId, GroupName, MigrateError, Undelivered};
 
-use crate::directory::{Company, Far, Held};
 use crate::groups::Wish;
 use crate::house::House;
 use crate::link::{Link, Packed};
@@ -129,59 +126,10 @@ impl House {
         }
     }
 
-    /// Of one more of these it is known that the theater that they came from has heard of it: of the last, they begin.
-    pub(crate) fn note_heard_of(&self, company: &Company) {
-        // AcqRel: only counted; what it is about is under locks.
-        if company.unheard.fetch_sub(1, Ordering::AcqRel) > 1 {
-            return;
-        }
-        for id in &company.members {
-            let held = self.held().remove(id);
-            match held {
-                Some(Held::Ready) => self.begin(*id, None),
-                Some(Held::Turned(antechamber)) => self.begin(*id, antechamber),
-                // When its marker comes.
-                Some(Held::Turning) | None => {}
-            }
-        }
-    }
-
     /// The theaters that some of a group have gone to, as far as is known.
     pub(crate) fn gone_to(&self, group: GroupName) -> Vec<u64> {
         let gone = self.members(group).1;
         gone.into_iter().filter_map(|member| self.directory.at(member)).map(|at| at.theater).collect()
-    }
-
-    /// As [`House::undo_arrival`], where it was not told yet how it comes: it is where it `was`.
-    pub(crate) fn call_off(self: &Arc<Self>, id: ActorId, coming: Coming, was: Far) {
-        let Coming::Freely(watchers) = coming else { return self.undo_arrival(id, Some(was)) };
-        self.directory.note_moved(id, Some(was));
-        // Another way there, which is not closed.
-        let mut watched = Vec::new();
-        let carrier = self.way_to(id, &was, &self.directory.all_links(), &mut watched);
-        let Some((moves, entry)) = self.registry.moves(id).copied() else { return };
-        (moves.settle)(id, Settled::Turned { number: None, carrier });
-        let watched = watched.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell)));
-        for (watcher, notify) in watchers.into_iter().chain(watched) {
-            // On that way, not on the old one.
-            (moves.then)(id, Box::new(move || (entry.controls.watch)(id, watcher, notify)));
-        }
-    }
-
-    fn held(&self) -> MutexGuard<'_, FxHashMap<ActorId, Held>> {
-        self.directory.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The actor that has come to the place `id` begins; if it has come with a group that has not begun, when that does.
-    pub(crate) fn begin(&self, id: ActorId, antechamber: Option<ActorId>) {
-        if let Some(held) = self.held().get_mut(&id) {
-            *held = Held::Turned(antechamber);
-        } else if let Some((moves, _)) = self.registry.moves(id) {
-            (moves.settle)(id, Settled::Begins { antechamber });
-        } else if let Some(antechamber) = antechamber {
-            // It has ended before it began.
-            self.forget_antechamber(antechamber);
-        }
     }
 
     /// The actor itself, or the one that stands for its group: the first that lives here.
@@ -193,7 +141,7 @@ impl House {
     /// The members of a group that live here, as far as is known, and the others.
     pub(crate) fn members(&self, group: GroupName) -> (Vec<ActorId>, Vec<ActorId>) {
         // So that none comes while it is looked.
-        let _unheard = self.directory.unheard.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guests = self.directory.guests();
         let members = self.directory.groups().members(group);
         members.into_iter().partition(|member| !self.directory.is_elsewhere(*member))
     }

@@ -23,6 +23,7 @@ mod frame;
 #[doc(hidden)]
 pub mod fuzz;
 mod groups;
+mod guests;
 mod handshake;
 mod house;
 mod identity;

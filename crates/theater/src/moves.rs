@@ -213,7 +213,12 @@ impl House {
     }
 
     /// An actor comes to its place `id`.
-    pub(crate) fn begin_arrival(self: &Arc<Self>, id: ActorId, moves: &Moves) -> Result<Coming, WireError> {
+    pub(crate) fn begin_arrival(
+        self: &Arc<Self>,
+        id: ActorId,
+        moves: &Moves,
+        antechamber: Option<ActorId>,
+    ) -> Result<Coming, WireError> {
         let mut turning = self.turning();
         let turn = turning.get(&id).copied();
         if !self.directory.is_elsewhere(id) || turn.is_some_and(|turn| turn.antechamber.is_some()) {
@@ -225,9 +230,10 @@ impl House {
             drop(turning);
             let links = self.directory.all_links();
             let watched = links.iter().flat_map(|link| link.release(id));
-            return Ok(Coming::Freely(watched.map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect()));
+            let watchers = watched.map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect();
+            return Ok(Coming::Freely { watchers, is_settled: antechamber.is_some() });
         }
-        let antechamber = (moves.antechamber)(&self.directory.core, id);
+        let antechamber = antechamber.or_else(|| (moves.antechamber)(&self.directory.core, id));
         let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
         self.directory.note_moved(id, None);
         if let Some(turn) = turning.get_mut(&id) {
@@ -268,7 +274,7 @@ impl House {
     pub(crate) fn turned(self: &Arc<Self>, id: ActorId, number: u64, at: Option<Far>) {
         let elsewhere = at.filter(|at| at.theater != self.incarnation);
         // While the place is sent another way, nobody comes there, and it does not begin to turn again.
-        let unheard = self.directory.unheard.lock().unwrap_or_else(PoisonError::into_inner);
+        let guests = self.directory.guests();
         let mut turning = self.turning();
         let Some(turn) = turning.get(&id).copied().filter(|turn| turn.number == number) else {
             // It was answered before.
@@ -277,7 +283,7 @@ impl House {
         let links = self.directory.all_links();
         let Some((moves, _)) = self.registry.moves(id) else {
             turning.remove(&id);
-            drop((turning, unheard));
+            drop((turning, guests));
             // It has come, and ended before it began.
             if let Some(antechamber) = turn.antechamber {
                 links.iter().for_each(|link| link.close_antechamber(antechamber));
@@ -293,18 +299,18 @@ impl House {
                 if let Some(turn) = turning.get_mut(&id) {
                     turn.markers += 1;
                 }
-                drop((turning, unheard));
+                drop((turning, guests));
                 return (moves.turn)(id, number, self.marker(id, number));
             }
             Some(antechamber) => {
                 turning.remove(&id);
-                drop((turning, unheard));
+                drop((turning, guests));
                 seam(4);
                 for link in &links {
                     link.close_antechamber(antechamber);
                 }
                 watched.extend(links.iter().flat_map(|link| link.release(id)));
-                self.begin(id, Some(antechamber));
+                (moves.settle)(id, Settled::Begins { antechamber: Some(antechamber) });
             }
             None => {
                 turning.remove(&id);
@@ -315,7 +321,7 @@ impl House {
                     Some(carrier)
                 });
                 (moves.settle)(id, Settled::Turned { number: Some(number), carrier });
-                drop((turning, unheard));
+                drop((turning, guests));
             }
         }
         if let Some(controls) = self.registry.controls(id) {

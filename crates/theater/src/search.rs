@@ -25,8 +25,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_actor::away::{Carrier, Marker, Parcel, Seat};
-use playhouse_actor::wire::{Codec, Present, WireError, Written};
+use playhouse_actor::away::{Carrier, Parcel, Seat};
+use playhouse_actor::wire::{Codec, Present};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::jitter::seam;
 
@@ -321,29 +321,5 @@ impl Inquiry {
         if let Some(answer) = answer {
             answer(known.collect());
         }
-    }
-}
-
-/// The way to an actor that was lost with its theater.
-pub(crate) struct Gone;
-
-impl Carrier for Gone {
-    fn carry(&self, parcel: Parcel<'_>) -> Written {
-        match parcel {
-            Parcel::Request { answer, .. } | Parcel::Marker(Marker { answer, .. }) => {
-                answer(Err(AskError::TheaterLost { may_have_run: false }));
-            }
-            Parcel::Watch { notify, .. } => notify(StopReason::TheaterLost),
-            Parcel::Tell { .. }
-            | Parcel::Stop { .. }
-            | Parcel::Kill
-            | Parcel::Unwatch { .. }
-            | Parcel::Verdict { .. } => {}
-        }
-        Err(WireError::new("the theater is lost"))
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
     }
 }

@@ -41,6 +41,8 @@ struct Census {
     lives: BTreeMap<u32, BTreeSet<u16>>,
     /// By ledger: the system that it was in before it went.
     left: BTreeMap<u32, u16>,
+    /// By ledger: where it has wanted to go since it came.
+    wishes: BTreeMap<u32, BTreeSet<SocketAddr>>,
     moves: u64,
     stays: u64,
     twice: Vec<u32>,
@@ -129,6 +131,7 @@ impl Actor for Ledger {
     fn arrived(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| {
             census.left.remove(&self.id);
+            census.wishes.remove(&self.id);
             census.moves += 1;
             census.lives(self.id);
         });
@@ -156,7 +159,9 @@ impl Handler<Entry> for Ledger {
         let mut choices = Choices::new(self.seed);
         self.seed = choices.next();
         if !self.tour.is_empty() && choices.one_in(6) {
-            ctx.migrate_to(self.tour[choices.below(self.tour.len())]);
+            let to = self.tour[choices.below(self.tour.len())];
+            CENSUS.with_borrow_mut(|census| census.wishes.entry(self.id).or_default().insert(to));
+            ctx.migrate_to(to);
         }
         entry.number
     }
@@ -438,23 +443,24 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         net.run_for(Duration::from_micros(net.choose(60_000) as u64));
         let killed = net.choose(3);
         let system = play.theaters[killed].system().core().id();
+        let address = play.theaters[killed].address().unwrap();
         let (there, on_the_way) = CENSUS.with_borrow_mut(|census| {
             let there = census.lives.iter_mut().filter_map(|(ledger, lives)| lives.remove(&system).then_some(*ledger));
             let there: BTreeSet<u32> = there.collect();
-            let left = census.left.iter().filter(|(_, from)| **from == system);
+            let was_to_come = |ledger| census.wishes.get(ledger).is_some_and(|wishes| wishes.contains(&address));
+            let left = census.left.iter().filter(|(ledger, from)| **from == system || was_to_come(*ledger));
             (there, left.map(|(ledger, _)| *ledger).collect::<BTreeSet<u32>>())
         });
         net.kill(&play.theaters[killed]);
         if net.choose(2) == 0 {
             // Its successor is another theater.
-            start(net, play.theaters[killed].address().unwrap());
+            start(net, address);
         }
         net.run_for(STORM);
         net.calm();
         net.run_until_idle();
 
-        // Who was there may have come so lately that the theater that it came from had not heard of that, and went on with
-        // it. Who was leaving may have come through.
+        // An actor that was leaving for the killed theater, or from there, may have stayed or come through.
         let (alive, dead): (Vec<u32>, Vec<u32>) = CENSUS.with_borrow(|census| {
             assert_eq!(census.twice, Vec::<u32>::new());
             census.lives.keys().partition(|ledger| !census.lives[ledger].is_empty())

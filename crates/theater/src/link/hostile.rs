@@ -99,13 +99,15 @@ impl Hostile {
         self.say(session::Lane::Normal, &head, &bytes(&reference));
     }
 
-    /// Says that an actor comes, with this count.
+    /// Says that an actor comes, with this count, and was left.
     fn moves(&mut self, name: Far, count: u64) {
         let table = self.kinds.table(self.kinds.kinds());
         let (kind, _) = table.spawn(TypeId::of::<Counts>(), "Counts").unwrap();
         let Far { theater, slot, life, seal, .. } = name;
-        let head = Head::Move { ask: 0, kind, codec: Wire::Positional, theater, slot, life, seal };
+        let head =
+            Head::Move { ask: 0, kind, codec: Wire::Positional, theater, slot, life, seal, from: (slot, life, seal) };
         self.say(session::Lane::Normal, &head, &state(count));
+        self.say(session::Lane::Normal, &Head::Begin { theater, slot, life, seal }, &[]);
     }
 }
 
@@ -248,7 +250,16 @@ fn kind_of<A: 'static>(theater: &Theater) -> u32 {
 
 fn moves(theater: &Theater, born: Far) -> Head {
     let Far { theater: birth, slot, life, seal, .. } = born;
-    Head::Move { ask: 0, kind: kind_of::<Guest>(theater), codec: Wire::Positional, theater: birth, slot, life, seal }
+    Head::Move {
+        ask: 0,
+        kind: kind_of::<Guest>(theater),
+        codec: Wire::Positional,
+        theater: birth,
+        slot,
+        life,
+        seal,
+        from: (slot, life, seal),
+    }
 }
 
 fn guest() -> Vec<u8> {
@@ -304,16 +315,33 @@ fn a_started_actor_is_named_once_and_no_other_one_is() {
 }
 
 #[test]
-fn that_it_was_heard_is_believed_of_the_whole_name() {
+fn an_actor_begins_when_it_was_left_by_its_whole_name() {
+    let [theater] = theaters();
+    let [link, other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    link.hears(&moves(&theater, far(10, 1, 7)), &guest());
+    let place = theater.house.directory.known_as((10, 1, 1, 7)).unwrap();
+    let is_here = || !theater.house.directory.is_elsewhere(place);
+    let begin = |seal| Head::Begin { theater: 10, slot: 1, life: 1, seal };
+    link.hears(&begin(8), &[]);
+    other.hears(&begin(7), &[]);
+    assert!(!is_here());
+    link.says();
+    link.hears(&begin(7), &[]);
+    assert!(is_here());
+    assert_eq!(link.says(), [(Head::Begun { theater: 10, slot: 1, life: 1, seal: 7 }, Vec::new())]);
+    link.hears(&begin(7), &[]);
+    assert_eq!(link.says(), []);
+}
+
+#[test]
+fn a_guest_of_a_theater_that_is_lost_does_not_begin() {
     let [theater] = theaters();
     let link = stranger(&theater, 10);
     link.hears(&moves(&theater, far(10, 1, 7)), &guest());
-    let unheard = || lock(&theater.house.directory.unheard).len();
-    assert_eq!(unheard(), 1);
-    link.hears(&Head::Heard { theater: 10, slot: 1, life: 1, seal: 8 }, &[]);
-    assert_eq!(unheard(), 1);
-    link.hears(&Head::Heard { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
-    assert_eq!(unheard(), 0);
+    link.lose();
+    link.hears(&Head::Begin { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
+    theater.system().run_until_idle();
+    assert_eq!(theater.house.directory.migrations(), (0, 0));
 }
 
 #[test]
@@ -534,7 +562,7 @@ fn no_more_is_watched_than_a_peer_takes() {
 fn member(theater: &Theater, of: u64, at: u32, born: Far) -> Head {
     let Far { theater: birth, slot, life, seal, .. } = born;
     let (kind, codec) = (kind_of::<Guest>(theater), Wire::Positional);
-    Head::Member { of, at, kind, codec, theater: birth, slot, life, seal }
+    Head::Member { of, at, kind, codec, theater: birth, slot, life, seal, from: (slot, life, seal) }
 }
 
 /// The answer to the word that a group is whole.

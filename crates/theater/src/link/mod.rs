@@ -86,13 +86,12 @@ use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_s
 use playhouse_executor::jitter::seam;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::directory::Directory;
+use crate::directory::{Directory, Key};
 use crate::frame::{Handle, Head, Kind};
 use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
 use crate::search::Sought;
 use crate::session::{self, FrameError, Inbound, Outbound};
-pub(crate) use moves::Arrival;
 pub(crate) use together::Packed;
 
 pub(crate) use connection::{Connection, Stream};
@@ -141,6 +140,8 @@ struct Target {
     id: ActorId,
     /// Where what is sent to it goes as long as there is one.
     antechamber: Option<ActorId>,
+    /// It was a guest that came over this link when it was last looked.
+    is_guest: bool,
     /// The other end was told that the actor is elsewhere.
     told: bool,
     /// The other end was told that it has ended.
@@ -256,6 +257,18 @@ impl Targets {
             }
         }
         ended
+    }
+
+    /// What is sent to this handle goes to the antechamber, if there is one.
+    fn open_antechamber(&mut self, handle: Handle, antechamber: Option<ActorId>) {
+        let Some(Some(target)) = self.all.get_mut(handle as usize) else { return };
+        target.is_guest = false;
+        if antechamber.is_some() {
+            target.antechamber = antechamber;
+        }
+        if let Some(antechamber) = antechamber {
+            self.before.entry(antechamber).or_default().push(handle);
+        }
     }
 
     fn close_antechamber(&mut self, antechamber: ActorId) {
@@ -420,6 +433,8 @@ pub(crate) struct Link {
     parties: Mutex<together::Parties>,
     /// Watches of the other end that have not ended.
     watches: AtomicUsize,
+    /// Actors that have left for the other theater, and have not begun there as far as is known.
+    left: Mutex<FxHashMap<Key, Arc<moves::Left>>>,
     /// Where the other end leaves, and one thread waits for that: further asks to be answered.
     leaving: Mutex<Option<Vec<u64>>>,
 }
@@ -526,6 +541,7 @@ impl Link {
             places: Mutex::default(),
             parties: Mutex::default(),
             watches: AtomicUsize::new(0),
+            left: Mutex::default(),
             leaving: Mutex::default(),
         })
     }
@@ -786,7 +802,9 @@ impl Link {
         for (_, notify) in watches.into_values() {
             contained(|| notify(StopReason::TheaterLost));
         }
-        self.note_all_heard();
+        self.forget_guests();
+        let left = std::mem::take(&mut *lock(&self.left));
+        contained(|| drop(left));
         let parties = std::mem::take(&mut *lock(&self.parties));
         drop(parties);
         self.open_gate();

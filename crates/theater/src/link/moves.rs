@@ -3,33 +3,20 @@
 use std::sync::{TryLockError, mpsc};
 use std::time::Duration;
 
-use playhouse_actor::MigrateError;
 use playhouse_actor::away::Origin;
-use playhouse_actor::wire::{Install, Luggage, Moves, Pack, ReadTimer, Spawns};
-
+use playhouse_actor::wire::{Coming, Luggage, Moves, Pack, ReadTimer, Settled, Spawns};
+use playhouse_actor::{GroupName, MigrateError};
+use playhouse_executor::Way;
 use playhouse_executor::jitter::seam;
 
+use super::together::Packed;
 use super::*;
-use crate::directory::{BadName, Far, Key, Return, Unheard};
-use crate::frame::{HOPS_MAX, PackedTimer, Trunk};
+use crate::directory::{BadName, Far, Key};
+use crate::distant::Distant;
+use crate::frame::{HOPS_MAX, PackedTimer, Place, Trunk};
+use crate::guests::{Awaited, Guest};
 use crate::house::House;
 use crate::moves::Done;
-use crate::search::Gone;
-
-/// An actor that comes, or a group.
-pub(crate) enum Arrival {
-    One(u64, Guest),
-    Together(super::together::Guests),
-}
-
-/// An actor that comes, and was read.
-pub(crate) struct Guest {
-    /// The name that it was born with.
-    pub(super) born: Far,
-    pub(super) moves: Moves,
-    pub(super) entry: &'static Spawns,
-    pub(super) install: Install,
-}
 
 /// How a frozen actor is written, and its name.
 pub(super) struct Ready {
@@ -38,6 +25,24 @@ pub(super) struct Ready {
     pub(super) border: Arc<dyn Border>,
     pub(super) trunk: Trunk,
     pub(super) born: Far,
+    pub(super) from: Place,
+}
+
+/// Actors that leave together. When the last reference is dropped, it tells how their migration ended.
+pub(super) struct Left {
+    /// So many have not begun in the other theater yet, as far as is known here.
+    to_begin: AtomicUsize,
+    done: Mutex<Option<Done>>,
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let done = lock(&self.done).take();
+        if let Some(done) = done {
+            let all_begun = *self.to_begin.get_mut() == 0;
+            done(if all_begun { Ok(()) } else { Err(MigrateError::TheaterLost) });
+        }
+    }
 }
 
 /// What a theater says of an actor that was sent to it.
@@ -77,98 +82,83 @@ impl Link {
         pack: &Pack<'_>,
         done: Done,
     ) -> Result<(), MigrateError> {
-        let Ready { kind, codec, border, trunk, born } = match self.make_ready(id, entry, pack) {
+        let Ready { kind, codec, border, trunk, born, from } = match self.make_ready(id, entry, pack) {
             Ok(ready) => ready,
             Err(why) => {
                 done(Err(MigrateError::clone(&why)));
                 return Err(why);
             }
         };
-        lock(&self.directory.leaving).insert(id, None);
-        let link = Arc::clone(self);
+        let (link, member) = (Arc::clone(self), Packed { at: 0, id, moves, born });
         let answer: TakeAnswer = Box::new(move |answer| {
-            let received = received::<Received>(answer).and_then(|received| received.map_err(MigrateError::Refused));
-            let left = received.and_then(|seat| {
-                let far = Far { address: link.advertised.or(seat.address), ..Far::from(seat) };
-                // It has come there, and dies with that theater: then it goes on from here.
-                let proxy = link.adopt(id, &far).map_err(|_| MigrateError::TheaterLost)?;
-                Ok((far, Arc::new(proxy) as Arc<dyn Carrier>))
-            });
-            let way = Arc::default();
-            let (left, back) = {
-                // Who comes back finds it on its way, or elsewhere.
-                let mut leaving = lock(&link.directory.leaving);
-                let back = leaving.remove(&id).flatten();
-                let left = match (left, &back) {
-                    (Ok(left), _) => Ok(left),
-                    // The theater that it was in for a moment is lost, and it was not.
-                    (Err(_), Some(back)) => {
-                        let at = Far { theater: back.link.incarnation, address: None, slot: 0, life: 0, seal: 0 };
-                        Ok((at, Arc::new(Gone) as Arc<dyn Carrier>))
-                    }
-                    (Err(why), None) => Err(why),
-                };
-                if let Ok((at, _)) = &left {
-                    link.directory.note_left(id, *at, &way);
-                }
-                (left, back)
-            };
-            let left = left.map(|(_, carrier)| {
-                seam(4);
-                (moves.leave)(id, carrier, way);
-                // It does not matter if it cannot be said: then the other theater hears that the link is lost.
-                let Far { theater, slot, life, seal, .. } = born;
-                let _ = link.send(Lane::Normal, |out| Head::Heard { theater, slot, life, seal }.write(out));
-            });
-            if let Err(why) = &left {
-                (moves.stay)(id, why.clone());
-            }
-            if let Some(Return { link, arrival }) = back {
-                link.let_in(arrival);
-            }
-            done(left);
+            let accepted = received::<Received>(answer).and_then(|seat| seat.map_err(MigrateError::Refused));
+            link.leave_or_stay(vec![member], accepted.map(|seat| vec![seat]), done);
         });
         let Far { theater, slot, life, seal, .. } = born;
-        let head = move |ask| Head::Move { ask, kind, codec: codec.into(), theater, slot, life, seal };
-        let body = |out: &mut Vec<u8>| {
+        // On an error the answer says it, to the actor too. It must not be told twice: it may be on its way again by the time
+        // it hears that it stays, and would go on here and there.
+        let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
+            Head::Move { ask, kind, codec: codec.into(), theater, slot, life, seal, from }.write(out)?;
             at_border(&border, || {
                 Codec::Positional.write(&trunk, out)?;
                 (pack.state)(codec, out)
             })
-        };
-        if lock(&self.directory.unheard).contains_key(&born.key()) {
-            let mut bytes = Vec::new();
-            let written = body(&mut bytes);
-            let link = Arc::clone(self);
-            let send = move || {
-                // On an error the answer says it.
-                let _ = link.ask_with(answer, Lane::Normal, |ask, out| {
-                    head(ask).write(out)?;
-                    written?;
-                    out.extend_from_slice(&bytes);
-                    Ok(())
-                });
-            };
-            let mut unheard = lock(&self.directory.unheard);
-            if let Some(unheard) = unheard.get_mut(&born.key()) {
-                unheard.sends = Some(Box::new(send));
-            } else {
-                drop(unheard);
-                send();
-            }
-            return Ok(());
-        }
-        // On an error the answer says it, to the actor too. It must not be told twice: it may be on its way again by the time
-        // it hears that it stays, and would go on here and there.
-        let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
-            head(ask).write(out)?;
-            body(out)
         });
         if let Ok(true) = sent {
             // Others of this stage go when there is room.
             pause_stage(&self.gate);
         }
         Ok(())
+    }
+
+    /// The other theater has accepted actors that are frozen here, and which must be all, or it has not, or it is lost.
+    pub(super) fn leave_or_stay(
+        self: &Arc<Self>,
+        members: Vec<Packed>,
+        accepted: Result<Vec<Seat>, MigrateError>,
+        done: Done,
+    ) {
+        let ways = accepted.and_then(|seats| {
+            if seats.len() != members.len() {
+                return Err(MigrateError::Refused(format!("it names {} places for {}", seats.len(), members.len())));
+            }
+            let way = |(member, seat): (&Packed, Seat)| {
+                let far = Far { address: self.advertised.or(seat.address), ..Far::from(seat) };
+                // If that theater is lost, they go on from here.
+                let proxy = self.adopt(member.id, &far).map_err(|_| MigrateError::TheaterLost)?;
+                Ok((far, Arc::new(proxy) as Arc<dyn Carrier>, Arc::default()))
+            };
+            members.iter().zip(seats).map(way).collect::<Result<Vec<_>, _>>()
+        });
+        let ways = match ways {
+            Ok(ways) => ways,
+            Err(why) => {
+                members.iter().for_each(|member| (member.moves.stay)(member.id, why.clone()));
+                return done(Err(why));
+            }
+        };
+        for (member, (far, _, way)) in members.iter().zip(&ways) {
+            self.directory.note_left(member.id, *far, way);
+        }
+        let left = Arc::new(Left { to_begin: AtomicUsize::new(members.len()), done: Mutex::new(Some(done)) });
+        for (Packed { id, moves, born, .. }, (_, carrier, way)) in members.into_iter().zip(ways) {
+            seam(4);
+            (moves.leave)(id, carrier, way);
+            let (link, left) = (Arc::clone(self), Arc::clone(&left));
+            // Behind what has waited for it here.
+            let begin = move || {
+                let Far { theater, slot, life, seal, .. } = born;
+                let before = lock(&link.left).insert(born.key(), left);
+                drop(before);
+                let sent = link.send(Lane::Normal, |out| Head::Begin { theater, slot, life, seal }.write(out));
+                if sent.is_err() || link.is_lost() {
+                    // Perhaps after those that have left were looked at.
+                    let left = lock(&link.left).remove(&born.key());
+                    drop(left);
+                }
+            };
+            (moves.then)(id, Box::new(begin));
+        }
     }
 
     /// Looks up how to write a frozen actor, and who it is.
@@ -182,40 +172,18 @@ impl Link {
         self.may_name_more().map_err(refused)?;
         let border = self.border();
         let trunk = at_border(&border, || self.trunk(entry, pack)).map_err(unwritable)?;
-        // It is noted under this lock who it is, if it has just come.
-        let _unheard = lock(&self.directory.unheard);
-        Ok(Ready { kind, codec, border, trunk, born: self.directory.identity(id).map_err(unwritable)? })
+        let born = self.directory.identity(id).map_err(unwritable)?;
+        let from = self.directory.sealed(id).map_err(unwritable)?;
+        Ok(Ready { kind, codec, border, trunk, born, from })
     }
 
-    /// The other theater has heard that its actor has come.
-    pub(super) fn note_heard(&self, born: Key) {
-        let heard = {
-            let mut unheard = lock(&self.directory.unheard);
-            let is_its = unheard.get(&born).is_some_and(|unheard| unheard.link == self.number);
-            is_its.then(|| unheard.remove(&born)).flatten()
-        };
-        let Some(Unheard { sends, company, .. }) = heard else { return };
-        if let Some(send) = sends {
-            send();
-        }
-        if let (Some(company), Some(house)) = (company, self.house()) {
-            house.note_heard_of(&company);
-        }
-    }
-
-    /// The other theater is lost: it goes on with no actor that has come from it.
-    pub(super) fn note_all_heard(&self) {
-        let heard: Vec<Key> = {
-            let unheard = lock(&self.directory.unheard);
-            unheard.iter().filter(|(_, unheard)| unheard.link == self.number).map(|(born, _)| *born).collect()
-        };
-        heard.into_iter().for_each(|born| self.note_heard(born));
-    }
-
-    /// The link may have been lost while an actor came over it.
-    pub(super) fn note_heard_if_lost(&self) {
-        if self.is_lost() {
-            self.note_all_heard();
+    /// The actor that was born with this name, and left for the other theater, has begun there.
+    pub(super) fn take_begun(&self, born: Key) {
+        self.directory.note_begun(born, self.incarnation);
+        let left = lock(&self.left).remove(&born);
+        if let Some(left) = left {
+            // AcqRel: only counted; what it is about is under locks.
+            left.to_begin.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
@@ -295,25 +263,15 @@ impl Link {
         }
     }
 
-    pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), born: Far, bytes: &[u8]) {
+    pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), (born, at): (Far, Far), bytes: &[u8]) {
         // Before its state is read: names in that are taken.
-        if let Err(error) = self.may_have(&born) {
-            return self.say_received(ask, &Received::Err(error.to_string()));
-        }
-        match self.read_actor(kind, born, bytes, false) {
-            Ok(guest) => {
-                let arrival = Arrival::One(ask, guest);
-                let place = self.place_of(&born);
-                if let Some(place) = place
-                    && let Some(back) = lock(&self.directory.leaving).get_mut(&place)
-                {
-                    *back = Some(Return { link: self.this(), arrival });
-                    return;
-                }
-                self.let_in(arrival);
-            }
-            Err(error) => self.say_received(ask, &Received::Err(error.to_string())),
-        }
+        let guest = self.may_have(&born).and_then(|()| self.read_actor(kind, (born, at), bytes));
+        let accepted = guest.map_err(|error| (0, error)).and_then(|guest| self.accept(None, vec![guest]));
+        let received: Received = match accepted {
+            Ok(seats) => seats.into_iter().next().ok_or_else(|| "it has no place".to_owned()),
+            Err((_, error)) => Err(error.to_string()),
+        };
+        self.say_received(ask, &received);
     }
 
     pub(super) fn say_received<T: serde::Serialize>(&self, ask: u64, received: &T) {
@@ -323,13 +281,12 @@ impl Link {
         });
     }
 
-    /// Reads an actor that comes; one that is `held` begins when its group does.
+    /// Reads an actor that is to come.
     pub(super) fn read_actor(
         &self,
         (kind, codec): (u32, Codec),
-        born: Far,
+        (born, at): (Far, Far),
         bytes: &[u8],
-        held: bool,
     ) -> Result<Guest, WireError> {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
         let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
@@ -342,9 +299,9 @@ impl Link {
             Ok(ReadTimer { id: timer.id, left: timer.left, pace: timer.pace, kept: timer.kept, start })
         });
         let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
-        let luggage = Luggage { name, ties, last_timer, timers, receive_timeout, held };
+        let luggage = Luggage { name, ties, last_timer, timers, receive_timeout };
         let install = (moves.read)(state, codec, luggage)?;
-        Ok(Guest { born, moves, entry, install })
+        Ok(Guest { born, at, moves, entry, install })
     }
 
     /// The place here of the actor that was born as `born`.
@@ -356,46 +313,123 @@ impl Link {
         place.filter(|id| !id.address().is_stale())
     }
 
-    /// Lets in who was read, and says so.
-    pub(super) fn let_in(&self, arrival: Arrival) {
-        match arrival {
-            Arrival::One(ask, guest) => {
-                let received: Received = self.install(guest).map_err(|error| error.to_string());
-                self.say_received(ask, &received);
+    /// Accepts actors that come together: they begin when the other theater has left all of them. Returns their places.
+    ///
+    /// # Errors
+    /// The number of one that does not come, and why. Then none does.
+    pub(super) fn accept(&self, group: Option<GroupName>, guests: Vec<Guest>) -> Result<Vec<Seat>, (u32, WireError)> {
+        let house = self.house().ok_or_else(|| (0, WireError::new("it is closing")))?;
+        let mut awaited = self.directory.guests();
+        let mut members = Vec::new();
+        let mut seats = Vec::new();
+        for (guest, at) in guests.into_iter().zip(0..) {
+            let refused = |why: &str| (at, WireError::new(why));
+            let place = self.place_for(&guest, group).map_err(|error| (at, error))?;
+            let comes = members.iter().any(|member: &Awaited| member.place == place);
+            if comes || awaited.are_awaited_at(place) || !self.directory.is_elsewhere(place) {
+                return Err(refused("it is there already"));
             }
-            Arrival::Together(company) => self.let_in_together(company),
+            if !(guest.moves.fits)(place) {
+                return Err(refused("it is an actor of another type there"));
+            }
+            seats.push(self.directory.seat(place, house.listens).map_err(|error| (at, error))?);
+            members.push(Awaited { guest, place, antechamber: None });
+        }
+        awaited.keep(self.number, members);
+        drop(awaited);
+        // The link may have been lost meanwhile.
+        if self.is_lost() {
+            self.forget_guests();
+        }
+        Ok(seats)
+    }
+
+    /// The place of an actor that is to come. If it was never heard of here, it has one from now on.
+    fn place_for(&self, guest: &Guest, group: Option<GroupName>) -> Result<ActorId, WireError> {
+        if let Some(place) = self.place_of(&guest.born) {
+            return Ok(place);
+        }
+        let stage = match group {
+            Some(group) => self.directory.groups().stage_of(group, || self.core.next_stage()),
+            None => self.core.next_stage(),
+        };
+        let (distant, way) = (Distant::new(&self.directory, guest.at), Arc::<Way>::default());
+        let id = (guest.moves.place)(&self.core, stage, Arc::clone(&distant) as Arc<dyn Carrier>, Arc::clone(&way));
+        distant.is_at(id);
+        self.directory.note(self.incarnation, id, guest.born)?;
+        self.directory.note_place(id, guest.at, way);
+        if let Some(group) = group {
+            self.directory.groups().join(group, id, (guest.entry.actor_name)());
+        }
+        Ok(id)
+    }
+
+    /// The other theater has left the actor that was born with this name: it begins here, if it did not come with others.
+    pub(super) fn take_begin(&self, born: Key) {
+        let Some(house) = self.house() else { return };
+        // Whoever asks which actors of a group are here hears of all or of none.
+        let mut guests = self.directory.guests();
+        let members = guests.leave(self.number, born);
+        for Awaited { guest, place, antechamber } in members {
+            let Guest { born, moves, entry, install, .. } = guest;
+            let was = self.directory.at(place);
+            let begun = house.begin_arrival(place, &moves, antechamber).and_then(|coming| {
+                seam(4);
+                let settles = matches!(coming, Coming::Freely { is_settled: true, .. });
+                install(place, coming).map(|()| settles)
+            });
+            match begun {
+                Ok(settles) => {
+                    // Relaxed: it is counted only.
+                    self.directory.came.fetch_add(1, Ordering::Relaxed);
+                    if let Some(antechamber) = antechamber.filter(|_| settles) {
+                        self.close_antechamber(antechamber);
+                        (moves.settle)(place, Settled::Begins { antechamber: Some(antechamber) });
+                    }
+                    let Far { theater, slot, life, seal, .. } = born;
+                    let _ = self.send(Lane::Normal, |out| Head::Begun { theater, slot, life, seal }.write(out));
+                }
+                Err(_) => {
+                    // Its place has ended.
+                    house.undo_arrival(place, was);
+                    self.core.dead_letter((entry.actor_name)(), "the actor itself", Undelivered::Unreachable);
+                }
+            }
         }
     }
 
-    fn install(&self, Guest { born, moves, install, .. }: Guest) -> Result<Seat, WireError> {
-        let house = self.house().ok_or_else(|| WireError::new("it is closing"))?;
-        // Before it can go on from here.
-        let mut unheard = lock(&self.directory.unheard);
-        let key = born.key();
-        let id = match self.place_of(&born) {
-            Some(place) => {
-                let was = self.directory.at(place);
-                let coming = house.begin_arrival(place, &moves)?;
-                seam(4);
-                let installed = install(&self.core, Some((place, coming)));
-                if installed.is_err() {
-                    house.undo_arrival(place, was);
-                }
-                installed?
+    /// The link is lost: guests that came over it do not begin.
+    pub(super) fn forget_guests(&self) {
+        let forgotten = self.directory.guests().take_of(self.number);
+        for Awaited { guest, antechamber, .. } in forgotten {
+            if let (Some(antechamber), Some(house)) = (antechamber, self.house()) {
+                house.forget_antechamber(antechamber);
             }
-            None => {
-                let id = install(&self.core, None)?;
-                self.directory.note(self.incarnation, id, born)?;
-                self.directory.note_moved(id, None);
-                id
+            // It is the user's.
+            let _ = contained(|| drop(guest));
+        }
+    }
+
+    /// What the other end's `handle` means. What is sent to a guest that was left goes to an antechamber.
+    pub(super) fn meaning(&self, handle: Handle) -> Option<Target> {
+        let target = TARGETS.with_borrow(|targets| targets.get(handle))?;
+        if !target.is_guest {
+            return Some(target);
+        }
+        let antechamber = {
+            let mut guests = self.directory.guests();
+            match guests.at(self.number, target.id) {
+                Some(guest) => {
+                    let made = || (guest.guest.moves.antechamber)(&self.core, guest.place);
+                    guest.antechamber = guest.antechamber.or_else(made);
+                    guest.antechamber
+                }
+                // It has begun.
+                None => self.antechamber_of(target.id),
             }
         };
-        // Relaxed: it is counted only.
-        self.directory.came.fetch_add(1, Ordering::Relaxed);
-        unheard.insert(key, Unheard { link: self.number, sends: None, company: None });
-        drop(unheard);
-        self.note_heard_if_lost();
-        self.directory.seat(id, house.listens)
+        TARGETS.with_borrow_mut(|targets| targets.open_antechamber(handle, antechamber));
+        TARGETS.with_borrow(|targets| targets.get(handle))
     }
 
     // -- changing ways --------------------------------------------------------------------------------------------------
@@ -427,7 +461,7 @@ impl Link {
             house.say_here(id, answer);
             return house.turned(id, origin.turn, house.seat(id).map(Far::from));
         }
-        let target = TARGETS.with_borrow(|targets| targets.get(to));
+        let target = self.meaning(to);
         let moves = target.and_then(|target| Some((target, self.registry.moves(target.id)?.0)));
         match moves {
             None => answer(Err(AskError::Stopped)),

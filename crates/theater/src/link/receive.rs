@@ -305,18 +305,19 @@ impl Link {
                 }
             }
             Head::Marker { to, ask, origin, hops } => self.take_marker(to, ask, origin, hops),
-            Head::Move { ask, kind, codec, theater, slot, life, seal } => {
+            Head::Move { ask, kind, codec, theater, slot, life, seal, from } => {
                 let born = Far { theater, address: None, slot, life, seal };
-                self.take_move(ask, (kind, codec.into()), born, rest);
+                self.take_move(ask, (kind, codec.into()), (born, self.its(from)), rest);
             }
-            Head::Member { of, at, kind, codec, theater, slot, life, seal } => {
+            Head::Member { of, at, kind, codec, theater, slot, life, seal, from } => {
                 let born = Far { theater, address: None, slot, life, seal };
-                self.take_member((of, at), (kind, codec.into()), born, rest);
+                self.take_member((of, at), (kind, codec.into()), (born, self.its(from)), rest);
             }
             Head::Together { ask, of, group, count } => self.take_together(ask, of, group, count),
             Head::Apart { of } => self.forget_party(of),
             Head::Moved { handle } => self.take_moved(handle),
-            Head::Heard { theater, slot, life, seal } => self.note_heard((theater, slot, life, seal)),
+            Head::Begin { theater, slot, life, seal } => self.take_begin((theater, slot, life, seal)),
+            Head::Begun { theater, slot, life, seal } => self.take_begun((theater, slot, life, seal)),
             Head::Leaving { ask } => self.take_leaving(ask),
             Head::Find { ask, name, actor } => {
                 let found = self.registry.find(&name, &actor, |id| self.name_of(id));
@@ -380,6 +381,11 @@ impl Link {
         }
     }
 
+    /// The actor of the other end that it calls so.
+    fn its(&self, (slot, life, seal): crate::frame::Place) -> Far {
+        Far { theater: self.incarnation, address: self.advertised, slot, life, seal }
+    }
+
     /// The other end's `handle` is to mean somebody. False: it cannot, and the link is lost for that.
     fn reserve(&self, handle: Handle) -> bool {
         let reserved = TARGETS.with_borrow_mut(|targets| targets.reserve(handle));
@@ -388,7 +394,10 @@ impl Link {
 
     /// The other end's `handle`, which was reserved, means `id` from now on.
     fn bind(&self, handle: Handle, id: Option<ActorId>) {
-        let target = id.map(|id| Target { id, antechamber: self.antechamber_of(id), told: false, told_end: false });
+        let target = id.map(|id| {
+            let is_guest = self.directory.guests().came_over(self.number, id);
+            Target { id, is_guest, antechamber: self.antechamber_of(id), told: false, told_end: false }
+        });
         if let Some(target) = target {
             TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
         }
@@ -415,6 +424,7 @@ impl Link {
 
     /// Where what is sent to that actor goes.
     fn receiver(&self, handle: Handle) -> Option<ActorId> {
+        self.meaning(handle)?;
         let (target, tell) = TARGETS.with_borrow_mut(|targets| {
             let target = targets.all.get_mut(handle as usize)?.as_mut()?;
             let away = target.id.address().is_away();

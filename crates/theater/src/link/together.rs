@@ -1,17 +1,13 @@
 //! Groups that move, at a link: see [`crate::journey`].
 
-use std::sync::atomic::AtomicUsize;
-
-use playhouse_actor::away::Berth;
-use playhouse_actor::wire::{Coming, Moves, Pack, Spawns};
+use playhouse_actor::wire::{Moves, Pack, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
-use playhouse_executor::Way;
 
-use super::moves::{Guest, Ready, received, unwritable};
+use super::moves::{Ready, received, unwritable};
 use super::*;
-use crate::directory::{Company, Far, Held, Return, Unheard};
+use crate::directory::Far;
+use crate::guests::Guest;
 use crate::moves::Done;
-use crate::search::Gone;
 
 /// Members of groups that were sent, and wait for the others.
 #[derive(Default)]
@@ -72,22 +68,15 @@ impl Parties {
     }
 }
 
-/// A group that comes, and was read.
-pub(crate) struct Guests {
-    ask: u64,
-    group: GroupName,
-    guests: Vec<Guest>,
-}
-
 /// What a theater says of a group that was sent to it: where its members are, or which of them does not come, and why.
 type Received = Result<Vec<Seat>, (u32, String)>;
 
-/// A member of a group that is frozen, and was written.
+/// An actor that is frozen, and was written.
 pub(crate) struct Packed {
     pub(crate) at: u32,
     pub(crate) id: ActorId,
     pub(crate) moves: Moves,
-    born: Far,
+    pub(super) born: Far,
 }
 
 impl Link {
@@ -101,10 +90,10 @@ impl Link {
         (moves, entry): (Moves, &'static Spawns),
         pack: &Pack<'_>,
     ) -> Result<Packed, MigrateError> {
-        let Ready { kind, codec, border, trunk, born } = self.make_ready(id, entry, pack)?;
+        let Ready { kind, codec, border, trunk, born, from } = self.make_ready(id, entry, pack)?;
         let Far { theater, slot, life, seal, .. } = born;
         let write = |out: &mut Vec<u8>| {
-            Head::Member { of, at, kind, codec: codec.into(), theater, slot, life, seal }.write(out)?;
+            Head::Member { of, at, kind, codec: codec.into(), theater, slot, life, seal, from }.write(out)?;
             at_border(&border, || {
                 Codec::Positional.write(&trunk, out)?;
                 (pack.state)(codec, out)
@@ -126,15 +115,11 @@ impl Link {
 
     /// The members of a group have been packed, and go.
     pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, members: Vec<Packed>, done: Done) {
-        {
-            let mut leaving = lock(&self.directory.leaving);
-            leaving.extend(members.iter().map(|member| (member.id, None)));
-        }
         let count = members.len() as u32;
         let link = Arc::clone(self);
         let answer: TakeAnswer = Box::new(move |answer| {
-            let received = received::<Received>(answer).and_then(|received| {
-                received.map_err(|(at, why)| {
+            let accepted = received::<Received>(answer).and_then(|seats| {
+                seats.map_err(|(at, why)| {
                     let why = MigrateError::Refused(why);
                     match members.get(at as usize) {
                         Some(member) => link.directory.of_member(member.id, why),
@@ -142,66 +127,15 @@ impl Link {
                     }
                 })
             });
-            link.arrived_there(members, received, done);
+            link.leave_or_stay(members, accepted, done);
         });
         // On an error the answer says it.
         let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Together { ask, of, group, count }.write(out));
     }
 
-    /// The other theater has said what has become of them, or is lost.
-    fn arrived_there(self: &Arc<Self>, members: Vec<Packed>, received: Result<Vec<Seat>, MigrateError>, done: Done) {
-        let ways = received.and_then(|seats| {
-            let way = |(member, seat): (&Packed, Seat)| {
-                let far = Far { address: self.advertised.or(seat.address), ..Far::from(seat) };
-                // They have come there, and die with that theater: then they go on from here.
-                let proxy = self.adopt(member.id, &far).map_err(|_| MigrateError::TheaterLost)?;
-                Ok((far, Arc::new(proxy) as Arc<dyn Carrier>))
-            };
-            members.iter().zip(seats).map(way).collect::<Result<Vec<_>, _>>()
-        });
-        let closable: Vec<Arc<Way>> = members.iter().map(|_| Arc::default()).collect();
-        let (ways, back) = {
-            // Who comes back finds them on their way, or elsewhere.
-            let mut leaving = lock(&self.directory.leaving);
-            let back: Vec<Return> = members.iter().filter_map(|member| leaving.remove(&member.id).flatten()).collect();
-            let ways = match (ways, back.first()) {
-                (Ok(ways), _) => Ok(ways),
-                // The theater that they were in for a moment is lost, and they were not.
-                (Err(_), Some(back)) => {
-                    let at = Far { theater: back.link.incarnation, address: None, slot: 0, life: 0, seal: 0 };
-                    Ok(members.iter().map(|_| (at, Arc::new(Gone) as Arc<dyn Carrier>)).collect::<Vec<_>>())
-                }
-                (Err(why), None) => Err(why),
-            };
-            for ((member, (at, _)), way) in members.iter().zip(ways.iter().flatten()).zip(&closable) {
-                self.directory.note_left(member.id, *at, way);
-            }
-            (ways, back)
-        };
-        match &ways {
-            Ok(ways) => {
-                for ((Packed { id, moves, born, .. }, (_, carrier)), way) in members.iter().zip(ways).zip(closable) {
-                    (moves.leave)(*id, Arc::clone(carrier), way);
-                    let (link, Far { theater, slot, life, seal, .. }) = (Arc::clone(self), *born);
-                    // Behind what has waited for it here.
-                    let heard = move || {
-                        // It does not matter if it cannot be said: then the other theater hears that the link is lost.
-                        let _ = link.send(Lane::Normal, |out| Head::Heard { theater, slot, life, seal }.write(out));
-                    };
-                    (moves.then)(*id, Box::new(heard));
-                }
-            }
-            Err(why) => members.iter().for_each(|member| (member.moves.stay)(member.id, why.clone())),
-        }
-        for Return { link, arrival } in back {
-            link.let_in(arrival);
-        }
-        done(ways.map(drop));
-    }
-
     // -- coming ---------------------------------------------------------------------------------------------------------
 
-    pub(super) fn take_member(&self, (of, at): (u64, u32), kind: (u32, Codec), born: Far, bytes: &[u8]) {
+    pub(super) fn take_member(&self, (of, at): (u64, u32), kind: (u32, Codec), names: (Far, Far), bytes: &[u8]) {
         let size = bytes.len() + size_of::<Guest>();
         let bytes_max = MEMBER_WINDOWS_MAX * self.window_bytes + RESERVE_BYTES;
         {
@@ -215,7 +149,7 @@ impl Link {
                 return drop(party);
             }
         }
-        let guest = self.may_have(&born).and_then(|()| self.read_actor(kind, born, bytes, true));
+        let guest = self.may_have(&names.0).and_then(|()| self.read_actor(kind, names, bytes));
         // Only the thread that reads the link keeps members.
         let before = lock(&self.parties).keep(of, at, guest.map_err(|error| error.to_string()), size);
         drop(before);
@@ -241,81 +175,12 @@ impl Link {
             None => Err((at, "it was not sent".to_owned())),
         };
         match (0..count).map(guest).collect::<Result<Vec<Guest>, _>>() {
-            Ok(guests) => self.let_in_together(Guests { ask, group, guests }),
+            Ok(guests) => {
+                let received: Received =
+                    self.accept(Some(group), guests).map_err(|(at, error)| (at, error.to_string()));
+                self.say_received(ask, &received);
+            }
             Err(why) => self.say_received(ask, &Received::Err(why)),
         }
-    }
-
-    /// Lets a group in, and says so; where one of them has left here and is not known to have come anywhere, when that is known.
-    pub(super) fn let_in_together(&self, company: Guests) {
-        let places: Vec<ActorId> = company.guests.iter().filter_map(|guest| self.place_of(&guest.born)).collect();
-        {
-            let mut leaving = lock(&self.directory.leaving);
-            if let Some(place) = places.into_iter().find(|place| leaving.contains_key(place)) {
-                leaving.insert(place, Some(Return { link: self.this(), arrival: Arrival::Together(company) }));
-                return;
-            }
-        }
-        let ask = company.ask;
-        let received: Received = self.install_together(company).map_err(|(at, error)| (at, error.to_string()));
-        self.say_received(ask, &received);
-    }
-
-    fn install_together(&self, Guests { group, guests, .. }: Guests) -> Result<Vec<Seat>, (u32, WireError)> {
-        let house = self.house().ok_or_else(|| (0, WireError::new("it is closing")))?;
-        let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
-        // Before any of them can go on from here; and who asks which of them are here hears of all or of none.
-        let mut unheard = lock(&self.directory.unheard);
-        let mut begun: Vec<(ActorId, Coming, Far)> = Vec::new();
-        for (guest, at) in guests.iter().zip(0..) {
-            let begins = match self.place_of(&guest.born) {
-                Some(place) => {
-                    let was = self.directory.at(place).unwrap_or(guest.born);
-                    house.begin_arrival(place, &guest.moves).map(|coming| (place, coming, was))
-                }
-                // So that nobody hears of it by another name, it comes to a place here as well.
-                None => self.place_beside(group, stage, guest).map(|place| {
-                    self.directory.note_moved(place, None);
-                    (place, Coming::Freely(Vec::new()), guest.born)
-                }),
-            };
-            match begins {
-                Ok(begins) => begun.push(begins),
-                Err(error) => {
-                    for (place, coming, was) in begun {
-                        house.call_off(place, coming, was);
-                    }
-                    return Err((at, error));
-                }
-            }
-        }
-        let company = Arc::new(Company {
-            members: begun.iter().map(|(id, ..)| *id).collect(),
-            unheard: AtomicUsize::new(begun.len()),
-        });
-        let held = begun.iter().map(|(id, coming, _)| {
-            (*id, if matches!(coming, Coming::Freely(_)) { Held::Ready } else { Held::Turning })
-        });
-        lock(&self.directory.held).extend(held);
-        let mut seats = Vec::new();
-        for (guest, (id, coming, _)) in guests.into_iter().zip(begun) {
-            (guest.install)(&self.core, Some((id, coming))).map_err(|error| (0, error))?;
-            // Relaxed: it is counted only.
-            self.directory.came.fetch_add(1, Ordering::Relaxed);
-            let company = Some(Arc::clone(&company));
-            unheard.insert(guest.born.key(), Unheard { link: self.number, sends: None, company });
-            seats.push(self.directory.seat(id, house.listens).map_err(|error| (0, error))?);
-        }
-        drop(unheard);
-        self.note_heard_if_lost();
-        Ok(seats)
-    }
-
-    /// A place for a member of a group that was never heard of here.
-    fn place_beside(&self, group: GroupName, stage: u16, guest: &Guest) -> Result<ActorId, WireError> {
-        let id = (guest.entry.place)(&self.core, Berth::Group(stage), Arc::new(Gone));
-        self.directory.note(self.incarnation, id, guest.born)?;
-        self.directory.groups().join(group, id, (guest.entry.actor_name)());
-        Ok(id)
     }
 }
