@@ -202,7 +202,7 @@ impl<A: Mobile> Control<Life<A>> for Rerouted {
     }
 }
 
-/// A marker that goes on.
+/// A marker that goes on. It does not wait for an actor that is frozen: what came before it is in the actor's mailbox.
 pub(crate) struct Pass {
     marker: Marker,
     again: bool,
@@ -215,6 +215,8 @@ impl Pass {
 }
 
 impl<A: Mobile> Control<Life<A>> for Pass {
+    const PASSES: bool = true;
+
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         (self.marker.here)(ActorId(cx.address().raw()), self.marker.answer);
     }
@@ -228,6 +230,26 @@ impl<A: Mobile> Control<Life<A>> for Pass {
             // Urgent messages that came before it may not have come out of the inbox yet: they go on before it.
             return cx.address().send_control_urgently(Pass { again: true, ..self });
         }
+        if cx.is_frozen() {
+            return cx.address().send_control_behind(PassBehind(self.marker));
+        }
         send_marker(self.marker, cx.extra());
+    }
+}
+
+/// A marker at a place that turns: it goes on behind what waits there.
+struct PassBehind(Marker);
+
+impl<A: Mobile> Control<Life<A>> for PassBehind {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        (self.0.here)(ActorId(cx.address().raw()), self.0.answer);
+    }
+
+    fn bounce(self, _: Undelivered) {
+        (self.0.answer)(Err(AskError::Stopped));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        send_marker(self.0, cx.extra());
     }
 }

@@ -13,12 +13,13 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use playhouse_actor::away::{RefName, Seat};
+use playhouse_actor::away::{RefName, Seat, TakeAnswer};
 use playhouse_actor::wire::{Controls, WireError};
 use playhouse_actor::{ActorId, MigrateError, Notify, ShortType, StopReason, Watcher};
 use playhouse_executor::{SystemCore, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::drain::Drains;
 use crate::groups::Groups;
 use crate::guests::Guests;
 use crate::house::House;
@@ -113,10 +114,14 @@ pub(crate) struct Directory {
     lost: Mutex<VecDeque<u64>>,
     /// Places where the way of the mail changes: see [`crate::moves`].
     pub(crate) turning: Mutex<FxHashMap<ActorId, Turn>>,
+    /// What is to be answered when the turn of a place has ended where an actor has come. Under the lock of `turning`.
+    pub(crate) after_turns: Mutex<FxHashMap<ActorId, Vec<TakeAnswer>>>,
     /// For who brings together who talks.
     pub(crate) talk: crate::balance::Talk,
     /// Actors that other theaters have sent, and that have not begun. With the lock held, no actor begins, and no place is sent another way.
     guests: Mutex<Guests>,
+    /// For actors that leave.
+    pub(crate) drains: Drains,
     /// Who is in which group.
     groups: Mutex<Groups>,
     /// How often room was made on a link whose window was full.
@@ -263,6 +268,8 @@ impl Directory {
             turning: Mutex::default(),
             talk: crate::balance::Talk::default(),
             guests: Mutex::default(),
+            drains: Drains::default(),
+            after_turns: Mutex::default(),
             groups: Mutex::default(),
             room_made: AtomicU64::new(0),
             again: Mutex::default(),
@@ -413,6 +420,7 @@ impl Directory {
     pub(crate) fn note_left(&self, id: ActorId, at: Far, way: &Arc<Way>) {
         // Relaxed: it is counted only.
         self.left.fetch_add(1, Ordering::Relaxed);
+        self.drains.note_stage(&self.core, id.address().stage());
         let moved = Moved { at: Some(at), way: Some(Arc::clone(way)), begun: false };
         self.known().moved.insert(id, moved);
     }

@@ -91,6 +91,7 @@ impl Distant {
         let core = &directory.core;
         let berth = Berth::Link(core.link_stage(far.theater as usize));
         let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Carrier>);
+        directory.drains.note_stage(core, id.address().stage());
         distant.is_at(id);
         directory.note(teller, id, born).map(|()| id)
     }
@@ -142,7 +143,24 @@ impl Distant {
         }
     }
 
-    fn keeps_anything(&self) -> bool {
+    /// The place that this is the way from.
+    pub(crate) fn place(&self) -> Option<ActorId> {
+        self.id.get().copied()
+    }
+
+    /// A marker goes behind what is kept. If nothing is, it is answered as if it were lost.
+    pub(crate) fn keep_marker(&self, marker: Marker) {
+        let mut state = self.state();
+        match &mut *state {
+            State::Waiting { kept, .. } if !kept.is_empty() => kept.push(Kept::Marker(marker)),
+            _ => {
+                drop(state);
+                (marker.answer)(Err(AskError::TheaterLost { may_have_run: false }));
+            }
+        }
+    }
+
+    pub(crate) fn keeps_anything(&self) -> bool {
         matches!(&*self.state(), State::Waiting { kept, .. } if !kept.is_empty())
     }
 
@@ -179,6 +197,9 @@ impl Distant {
     fn call_in_background(self: &Arc<Self>) {
         let Some(house) = self.directory.house() else { return self.give_up() };
         let far = *self.far();
+        if let Some(link) = far.and_then(|far| self.directory.link(far.theater)) {
+            return self.reached(link);
+        }
         let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else { return self.miss(&house) };
         let (this, here) = (Arc::clone(self), Arc::clone(&house));
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
@@ -423,7 +444,11 @@ impl Carrier for Distant {
                 kept.push(parcel);
                 *bytes += size;
                 let first = !std::mem::replace(called, true);
+                let keeps_now = kept.len() == 1;
                 drop(state);
+                if keeps_now {
+                    self.directory.drains.note_keeping(self.this.clone());
+                }
                 if first {
                     self.this.upgrade().expect("it is used").call_in_background();
                 }

@@ -75,6 +75,8 @@ pub(crate) enum Head {
     Begun { theater: u64, slot: u64, life: u64, seal: u64 },
     /// The receiver's actor that the receiver of this calls `handle` is elsewhere.
     Moved { handle: Handle },
+    /// An answer with nothing in it is wanted when all that was sent before this is in mailboxes.
+    Fence { ask: u64 },
     /// The sender's actors have gone elsewhere: ways to them that lead over the sender are to change. How many did, a `u64`, is
     /// the answer, when they have.
     Leaving { ask: u64 },

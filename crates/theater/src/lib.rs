@@ -18,6 +18,7 @@ mod cycles;
 mod directory;
 mod distant;
 mod door;
+mod drain;
 mod error;
 mod frame;
 #[doc(hidden)]

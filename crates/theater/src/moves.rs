@@ -133,11 +133,52 @@ impl House {
         }
     }
 
+    /// As [`House::say_here`]. If the actor has come and waits for the end of a turn, it is said after that.
+    fn say_settled(&self, id: ActorId, answer: TakeAnswer) {
+        {
+            let turning = self.turning();
+            if turning.get(&id).is_some_and(|turn| turn.antechamber.is_some()) {
+                self.after_turns().entry(id).or_default().push(answer);
+                return;
+            }
+        }
+        self.say_here(id, answer);
+    }
+
+    fn after_turns(&self) -> MutexGuard<'_, FxHashMap<ActorId, Vec<TakeAnswer>>> {
+        self.directory.after_turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn of the place has ended.
+    fn say_turned(&self, id: ActorId) {
+        let answers = self.after_turns().remove(&id);
+        answers.into_iter().flatten().for_each(|answer| self.say_here(id, answer));
+    }
+
+    /// A marker behind what was sent to the place `id`. `waits` is dropped when it was answered, or is lost.
+    pub(crate) fn fence_marker(self: &Arc<Self>, id: ActorId, waits: impl Send + 'static) -> Marker {
+        let (slot, life) = self.directory.place_of(id);
+        let turn = self.next_turn();
+        let seal = self.directory.seal_of_turn(slot, life, turn);
+        let answer = Box::new(move |_: Result<(Codec, &[u8]), AskError>| drop(waits));
+        self.marker_with((Origin { theater: self.incarnation, slot, life, turn, seal }, 0), answer)
+    }
+
+    /// The places here whose ways change while their actors are elsewhere.
+    pub(crate) fn turning_elsewhere(&self) -> Vec<ActorId> {
+        let turning = self.turning();
+        let elsewhere = turning.iter().filter(|(_, turn)| turn.antechamber.is_none());
+        let mut ids: Vec<ActorId> = elsewhere.map(|(id, _)| *id).collect();
+        drop(turning);
+        self.directory.sort(&mut ids);
+        ids
+    }
+
     /// A marker that came from elsewhere over so many links, and goes on.
     pub(crate) fn marker_with(self: &Arc<Self>, (origin, hops): (Origin, u16), answer: TakeAnswer) -> Marker {
         let house = Arc::downgrade(self);
         let here = Box::new(move |id: ActorId, answer: TakeAnswer| match house.upgrade() {
-            Some(house) => house.say_here(id, answer),
+            Some(house) => house.say_settled(id, answer),
             None => answer(Err(AskError::Shutdown)),
         });
         Marker { origin, hops, here, answer }
@@ -261,6 +302,7 @@ impl House {
         if let Some(antechamber) = antechamber {
             self.forget_antechamber(antechamber);
         }
+        self.say_turned(id);
     }
 
     /// What has come there is for nobody.
@@ -289,6 +331,7 @@ impl House {
                 links.iter().for_each(|link| link.close_antechamber(antechamber));
                 self.forget_antechamber(antechamber);
             }
+            self.say_turned(id);
             return;
         };
         let mut watched = Vec::new();
@@ -311,6 +354,7 @@ impl House {
                 }
                 watched.extend(links.iter().flat_map(|link| link.release(id)));
                 (moves.settle)(id, Settled::Begins { antechamber: Some(antechamber) });
+                self.say_turned(id);
             }
             None => {
                 turning.remove(&id);

@@ -428,6 +428,7 @@ fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
     let ([from, to], _) = known_place(&theater);
     // The actor comes, and the marker of its place is on its way to where it was.
     from.hears(&moves(&theater, far(11, 1, 7)), &guest());
+    from.hears(&Head::Begin { theater: 11, slot: 1, life: 1, seal: 7 }, &[]);
     let mut sent = Vec::new();
     eventually(|| {
         sent.extend(markers(&to));

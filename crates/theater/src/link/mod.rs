@@ -72,6 +72,7 @@ mod together;
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -87,6 +88,7 @@ use playhouse_executor::jitter::seam;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::directory::{Directory, Key};
+use crate::drain::Rest;
 use crate::frame::{Handle, Head, Kind};
 use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
@@ -140,6 +142,8 @@ struct Target {
     id: ActorId,
     /// Where what is sent to it goes as long as there is one.
     antechamber: Option<ActorId>,
+    /// Something was sent to it since the last fence.
+    is_reached: bool,
     /// It was a guest that came over this link when it was last looked.
     is_guest: bool,
     /// The other end was told that the actor is elsewhere.
@@ -188,12 +192,21 @@ struct In {
     withheld_bytes: usize,
 }
 
+/// Fences that were not answered yet, the oldest first, with whatever waits for them.
+#[derive(Default)]
+struct Fences {
+    waiting: VecDeque<(u64, Vec<Arc<Rest>>)>,
+    last: u64,
+}
+
 /// What the other end's handles mean.
 #[derive(Default)]
 struct Targets {
     all: Vec<Option<Target>>,
     /// Those whose mail goes to an antechamber, by that: few of many.
     before: FxHashMap<ActorId, Vec<Handle>>,
+    /// Those that something was sent to since the last fence, not by way of an antechamber.
+    reached: Vec<Handle>,
     /// Where the search for those that have ended goes on.
     looked_at: usize,
 }
@@ -257,6 +270,16 @@ impl Targets {
             }
         }
         ended
+    }
+
+    /// The actors that something was sent to since this was called last.
+    fn take_reached(&mut self) -> Vec<ActorId> {
+        let reached = std::mem::take(&mut self.reached);
+        let target = |handle: Handle| {
+            let target = self.all.get_mut(handle as usize)?.as_mut()?;
+            std::mem::take(&mut target.is_reached).then_some(target.id)
+        };
+        reached.into_iter().filter_map(target).collect()
     }
 
     /// What is sent to this handle goes to the antechamber, if there is one.
@@ -435,6 +458,9 @@ pub(crate) struct Link {
     watches: AtomicUsize,
     /// Actors that have left for the other theater, and have not begun there as far as is known.
     left: Mutex<FxHashMap<Key, Arc<moves::Left>>>,
+    /// Something was sent to an actor of the other end since the last fence.
+    is_unfenced: AtomicBool,
+    fences: Mutex<Fences>,
     /// Where the other end leaves, and one thread waits for that: further asks to be answered.
     leaving: Mutex<Option<Vec<u64>>>,
 }
@@ -542,6 +568,8 @@ impl Link {
             parties: Mutex::default(),
             watches: AtomicUsize::new(0),
             left: Mutex::default(),
+            is_unfenced: AtomicBool::new(false),
+            fences: Mutex::default(),
             leaving: Mutex::default(),
         })
     }

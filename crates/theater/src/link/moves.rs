@@ -13,6 +13,7 @@ use super::together::Packed;
 use super::*;
 use crate::directory::{BadName, Far, Key};
 use crate::distant::Distant;
+use crate::drain::Rest;
 use crate::frame::{HOPS_MAX, PackedTimer, Place, Trunk};
 use crate::guests::{Awaited, Guest};
 use crate::house::House;
@@ -26,6 +27,52 @@ pub(super) struct Ready {
     pub(super) trunk: Trunk,
     pub(super) born: Far,
     pub(super) from: Place,
+}
+
+/// Frozen actors that leave when the other theater has accepted them, and what they have sent is drained.
+pub(super) struct Departure {
+    link: Arc<Link>,
+    pending: Mutex<Option<Pending>>,
+}
+
+struct Pending {
+    members: Vec<Packed>,
+    done: Done,
+    /// Their places in the other theater.
+    accepted: Option<Vec<Seat>>,
+    is_drained: bool,
+}
+
+impl Departure {
+    /// The other theater has accepted them, or not.
+    pub(super) fn answered(&self, accepted: Result<Vec<Seat>, MigrateError>) {
+        match accepted {
+            Ok(seats) => self.go_on(|pending| pending.accepted = Some(seats)),
+            Err(why) => {
+                let pending = lock(&self.pending).take();
+                if let Some(Pending { members, done, .. }) = pending {
+                    self.link.leave_or_stay(members, Err(why), done);
+                }
+            }
+        }
+    }
+
+    fn drained(&self) {
+        self.go_on(|pending| pending.is_drained = true);
+    }
+
+    fn go_on(&self, note: impl FnOnce(&mut Pending)) {
+        let ready = {
+            let mut pending = lock(&self.pending);
+            if let Some(pending) = &mut *pending {
+                note(pending);
+            }
+            pending.take_if(|pending| pending.is_drained && pending.accepted.is_some())
+        };
+        if let Some(Pending { members, done, accepted: Some(seats), .. }) = ready {
+            self.link.leave_or_stay(members, Ok(seats), done);
+        }
+    }
 }
 
 /// Actors that leave together. When the last reference is dropped, it tells how their migration ended.
@@ -42,6 +89,19 @@ impl Drop for Left {
             let all_begun = *self.to_begin.get_mut() == 0;
             done(if all_begun { Ok(()) } else { Err(MigrateError::TheaterLost) });
         }
+    }
+}
+
+/// Answers a fence when the last reference is dropped.
+struct Fenced {
+    link: Arc<Link>,
+    ask: u64,
+}
+
+impl Drop for Fenced {
+    fn drop(&mut self) {
+        let head = Head::Answer { ask: self.ask, codec: Codec::Positional.into() };
+        let _ = self.link.send(Lane::Normal, |out| head.write(out));
     }
 }
 
@@ -89,10 +149,10 @@ impl Link {
                 return Err(why);
             }
         };
-        let (link, member) = (Arc::clone(self), Packed { at: 0, id, moves, born });
+        let departure = self.drain_for(vec![Packed { at: 0, id, moves, born }], done);
         let answer: TakeAnswer = Box::new(move |answer| {
             let accepted = received::<Received>(answer).and_then(|seat| seat.map_err(MigrateError::Refused));
-            link.leave_or_stay(vec![member], accepted.map(|seat| vec![seat]), done);
+            departure.answered(accepted.map(|seat| vec![seat]));
         });
         let Far { theater, slot, life, seal, .. } = born;
         // On an error the answer says it, to the actor too. It must not be told twice: it may be on its way again by the time
@@ -111,13 +171,20 @@ impl Link {
         Ok(())
     }
 
-    /// The other theater has accepted actors that are frozen here, and which must be all, or it has not, or it is lost.
-    pub(super) fn leave_or_stay(
-        self: &Arc<Self>,
-        members: Vec<Packed>,
-        accepted: Result<Vec<Seat>, MigrateError>,
-        done: Done,
-    ) {
+    /// Frozen actors are to leave for the other theater: what they have sent is drained. By the worker that runs their stage.
+    pub(super) fn drain_for(self: &Arc<Self>, members: Vec<Packed>, done: Done) -> Arc<Departure> {
+        let state = Some(Pending { members, done, accepted: None, is_drained: false });
+        let departure = Arc::new(Departure { link: Arc::clone(self), pending: Mutex::new(state) });
+        let drained = Arc::clone(&departure);
+        match self.house() {
+            Some(house) => house.drain(Box::new(move || drained.drained())),
+            None => departure.drained(),
+        }
+        departure
+    }
+
+    /// The other theater has accepted actors that are frozen here and drained, or it has not, or it is lost.
+    fn leave_or_stay(self: &Arc<Self>, members: Vec<Packed>, accepted: Result<Vec<Seat>, MigrateError>, done: Done) {
         let ways = accepted.and_then(|seats| {
             if seats.len() != members.len() {
                 return Err(MigrateError::Refused(format!("it names {} places for {}", seats.len(), members.len())));
@@ -355,6 +422,7 @@ impl Link {
         };
         let (distant, way) = (Distant::new(&self.directory, guest.at), Arc::<Way>::default());
         let id = (guest.moves.place)(&self.core, stage, Arc::clone(&distant) as Arc<dyn Carrier>, Arc::clone(&way));
+        self.directory.drains.note_stage(&self.core, stage);
         distant.is_at(id);
         self.directory.note(self.incarnation, id, guest.born)?;
         self.directory.note_place(id, guest.at, way);
@@ -430,6 +498,46 @@ impl Link {
         };
         TARGETS.with_borrow_mut(|targets| targets.open_antechamber(handle, antechamber));
         TARGETS.with_borrow(|targets| targets.get(handle))
+    }
+
+    // -- fences -------------------------------------------------------------------------------------------------------
+
+    /// `rest` is dropped when all that was sent over this link is in mailboxes, or is lost.
+    pub(crate) fn fence(self: &Arc<Self>, rest: Arc<Rest>) {
+        let number = {
+            let mut fences = lock(&self.fences);
+            if !self.is_unfenced.swap(false, Ordering::AcqRel) {
+                if let Some((_, last)) = fences.waiting.back_mut() {
+                    last.push(rest);
+                }
+                return;
+            }
+            fences.last += 1;
+            let number = fences.last;
+            fences.waiting.push_back((number, vec![rest]));
+            number
+        };
+        let link = Arc::clone(self);
+        let answer: TakeAnswer = Box::new(move |_| {
+            let ended = {
+                let mut fences = lock(&link.fences);
+                let at = fences.waiting.iter().position(|(waiting, _)| *waiting == number);
+                at.and_then(|at| fences.waiting.remove(at))
+            };
+            drop(ended);
+        });
+        // On an error the answer says it.
+        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Fence { ask }.write(out));
+    }
+
+    pub(super) fn take_fence(&self, ask: u64) {
+        let fenced = Arc::new(Fenced { link: self.this(), ask });
+        let Some(house) = self.house() else { return };
+        for id in TARGETS.with_borrow_mut(Targets::take_reached) {
+            if let Some((moves, _)) = self.registry.moves(id) {
+                (moves.pass)(id, house.fence_marker(id, Arc::clone(&fenced)));
+            }
+        }
     }
 
     // -- changing ways --------------------------------------------------------------------------------------------------

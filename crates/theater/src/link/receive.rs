@@ -318,6 +318,7 @@ impl Link {
             Head::Moved { handle } => self.take_moved(handle),
             Head::Begin { theater, slot, life, seal } => self.take_begin((theater, slot, life, seal)),
             Head::Begun { theater, slot, life, seal } => self.take_begun((theater, slot, life, seal)),
+            Head::Fence { ask } => self.take_fence(ask),
             Head::Leaving { ask } => self.take_leaving(ask),
             Head::Find { ask, name, actor } => {
                 let found = self.registry.find(&name, &actor, |id| self.name_of(id));
@@ -396,7 +397,14 @@ impl Link {
     fn bind(&self, handle: Handle, id: Option<ActorId>) {
         let target = id.map(|id| {
             let is_guest = self.directory.guests().came_over(self.number, id);
-            Target { id, is_guest, antechamber: self.antechamber_of(id), told: false, told_end: false }
+            Target {
+                id,
+                is_guest,
+                antechamber: self.antechamber_of(id),
+                is_reached: false,
+                told: false,
+                told_end: false,
+            }
         });
         if let Some(target) = target {
             TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
@@ -427,6 +435,10 @@ impl Link {
         self.meaning(handle)?;
         let (target, tell) = TARGETS.with_borrow_mut(|targets| {
             let target = targets.all.get_mut(handle as usize)?.as_mut()?;
+            if !target.is_reached && target.antechamber.is_none() {
+                target.is_reached = true;
+                targets.reached.push(handle);
+            }
             let away = target.id.address().is_away();
             let tell = away && !target.told;
             target.told = away;

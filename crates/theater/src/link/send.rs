@@ -173,6 +173,15 @@ impl Link {
     /// Takes a parcel to the actor that this end calls `to`.
     /// With `named`, it is written by names, whatever the types are.
     pub(crate) fn carry(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
+        let carried = self.carry_parcel(to, border, parcel, named);
+        // Behind it: a fence goes behind what this stands for.
+        if !self.is_unfenced.load(Ordering::Relaxed) {
+            self.is_unfenced.store(true, Ordering::Release);
+        }
+        carried
+    }
+
+    fn carry_parcel(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
         match parcel {
             Parcel::Tell { actor, message, name, lane, write } => {
                 let (kind, codec) = self.kind_of(actor, message, name, named)?;

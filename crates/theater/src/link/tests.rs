@@ -226,10 +226,10 @@ fn nothing_is_taken_from_a_link_that_is_lost() {
 }
 
 #[test]
-fn who_comes_as_the_link_is_lost_can_go_on() {
+fn who_comes_as_the_link_is_lost_does_not_begin() {
     let ([here, there], [peer, back]) = two();
     let third = Theater::builder().listen("127.0.0.1:0").start().unwrap();
-    let on = there.connect(third.address().unwrap()).unwrap();
+    let [from_here, from_there] = [&here, &there].map(|theater| theater.connect(third.address().unwrap()).unwrap());
     let link = Arc::clone(&back.link);
     let counts = here.system().spawn(Counts(0, Some(Trap::set(move || link.lose()))));
     let identity = peer.link.directory.identity(counts.id()).unwrap();
@@ -241,9 +241,13 @@ fn who_comes_as_the_link_is_lost_can_go_on() {
     });
     let (done, ended) = std::sync::mpsc::channel();
     let house = back.link.house().unwrap();
-    house.migrate(come.unwrap(), Arc::clone(&on.link), Box::new(move |moved| done.send(moved).unwrap()));
-    // Nobody is left to say that it was heard that it has come.
-    assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(Ok(())));
+    house.migrate(come.unwrap(), Arc::clone(&from_there.link), Box::new(move |moved| done.send(moved).unwrap()));
+    let moved = ended.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert!(matches!(moved, Err(MigrateError::Elsewhere | MigrateError::Stopped)), "{moved:?}");
+    // It lives where it lived.
+    assert_eq!(counts.ask(Sum).wait(), Ok(0));
+    assert_eq!(here.migrate(counts, &from_here).wait(), Ok(()));
+    assert_eq!(counts.ask(Sum).wait(), Ok(0));
 }
 
 /// An actor in the second of these, which the first has lost long ago, and the actor's place there has not heard of that.

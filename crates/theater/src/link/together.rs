@@ -116,18 +116,19 @@ impl Link {
     /// The members of a group have been packed, and go.
     pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, members: Vec<Packed>, done: Done) {
         let count = members.len() as u32;
-        let link = Arc::clone(self);
+        let (link, ids): (_, Vec<ActorId>) = (Arc::clone(self), members.iter().map(|member| member.id).collect());
+        let departure = self.drain_for(members, done);
         let answer: TakeAnswer = Box::new(move |answer| {
             let accepted = received::<Received>(answer).and_then(|seats| {
                 seats.map_err(|(at, why)| {
                     let why = MigrateError::Refused(why);
-                    match members.get(at as usize) {
-                        Some(member) => link.directory.of_member(member.id, why),
+                    match ids.get(at as usize) {
+                        Some(member) => link.directory.of_member(*member, why),
                         None => why,
                     }
                 })
             });
-            link.leave_or_stay(members, accepted, done);
+            departure.answered(accepted);
         });
         // On an error the answer says it.
         let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Together { ask, of, group, count }.write(out));

@@ -1,0 +1,149 @@
+//! Waiting until all that was sent from this theater before some moment is in the mailboxes of its receivers.
+//!
+//! An actor that moves is *drained* before its theater leaves it. If it began elsewhere earlier, it could send from there what overtakes that
+//! which it sent from here. The moment is that of the call, and the messages are those of the stage that calls:
+//!
+//! 1. *Stages.* Mail goes through the cells of its receivers here. Each stage that has places has a *turnstile*, an actor that is always away.
+//!    A request to it comes behind all that the same worker has sent to that stage before.
+//! 2. *Places that keep mail.* Behind what waits at a place that turns, or that has its theater called, goes a marker. It is answered where the
+//!    actor lives.
+//! 3. *Links.* A fence goes behind all that was sent over a link since the last one. The other theater answers when all that it read before is
+//!    in mailboxes. For each actor that it was for, it sends a marker, because the actor may be elsewhere.
+//!
+//! 2 and 3 do not wait for each other.
+//!
+//! # Why no two wait for each other
+//!
+//! A marker is answered at once where the actor lives, also if it is frozen there because it moves. It waits where a place turns, and where an
+//! actor that has come waits for the end of a turn. Turns wait for markers of their own only ([`moves`](crate::moves)), and never for a
+//! drain.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use playhouse_actor::ActorId;
+use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore};
+
+use crate::distant::Distant;
+use crate::house::House;
+
+/// The type of turnstiles.
+struct Turnstile;
+
+impl Resident for Turnstile {
+    type Extra = ();
+
+    fn name() -> &'static str {
+        "the theater"
+    }
+
+    fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+
+    fn crashed(_: Crash, _: &mut ControlCx<Self>) {}
+}
+
+/// Is dropped when it comes to the turnstile.
+struct Passes(Arc<Stages>);
+
+impl Control<Turnstile> for Passes {
+    fn run(self, _: &mut ControlCx<Turnstile>) {
+        drop(self.0);
+    }
+
+    fn send_on(self, _: &mut AwayCx<Turnstile>) {
+        drop(self.0);
+    }
+}
+
+/// Called when all is drained.
+type Drained = Box<dyn FnOnce() + Send>;
+
+/// Until requests have come to all turnstiles.
+struct Stages {
+    house: Arc<House>,
+    rest: Mutex<Option<Arc<Rest>>>,
+}
+
+impl Drop for Stages {
+    fn drop(&mut self) {
+        let rest = self.rest.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(rest) = rest {
+            self.house.drain_places_and_links(&rest);
+        }
+    }
+}
+
+/// Until markers and fences have been answered: then the last reference is dropped.
+pub(crate) struct Rest(Mutex<Option<Drained>>);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        let drained = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(drained) = drained {
+            drained();
+        }
+    }
+}
+
+/// The stages that have places, and the ways that keep mail.
+#[derive(Default)]
+pub(crate) struct Drains {
+    turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
+    keeping: Mutex<Vec<Weak<Distant>>>,
+}
+
+impl Drains {
+    fn turnstiles(&self) -> MutexGuard<'_, BTreeMap<u16, Address<Turnstile>>> {
+        self.turnstiles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keeping(&self) -> MutexGuard<'_, Vec<Weak<Distant>>> {
+        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There is a place in this stage, or will be before anybody can send to it.
+    pub(crate) fn note_stage(&self, core: &SystemCore, stage: u16) {
+        self.turnstiles().entry(stage).or_insert_with(|| core.spawn_away::<Turnstile>(stage, (), None));
+    }
+
+    /// This way keeps mail from now on.
+    pub(crate) fn note_keeping(&self, way: Weak<Distant>) {
+        let mut keeping = self.keeping();
+        keeping.retain(|way| way.upgrade().is_some_and(|way| way.keeps_anything()));
+        keeping.push(way);
+    }
+}
+
+impl House {
+    /// Calls back when all that the present stage has sent from this theater is in the mailboxes of its receivers, or is lost. By the worker
+    /// that runs the stage.
+    pub(crate) fn drain(self: &Arc<Self>, drained: Drained) {
+        let rest = Arc::new(Rest(Mutex::new(Some(drained))));
+        let stages = Arc::new(Stages { house: Arc::clone(self), rest: Mutex::new(Some(rest)) });
+        let turnstiles: Vec<_> = self.directory.drains.turnstiles().values().copied().collect();
+        for turnstile in turnstiles {
+            turnstile.send_control_behind(Passes(Arc::clone(&stages)));
+        }
+    }
+
+    fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<Rest>) {
+        let mut keeping: Vec<(ActorId, Arc<Distant>)> = {
+            let ways = self.directory.drains.keeping();
+            ways.iter().filter_map(Weak::upgrade).filter_map(|way| Some((way.place()?, way))).collect()
+        };
+        let mut ids: Vec<ActorId> = keeping.iter().map(|(id, _)| *id).collect();
+        self.directory.sort(&mut ids);
+        keeping.sort_by_key(|(id, _)| ids.iter().position(|known| known == id));
+        for (id, way) in keeping {
+            way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
+        }
+        for id in self.turning_elsewhere() {
+            if let Some((moves, _)) = self.registry.moves(id) {
+                (moves.pass)(id, self.fence_marker(id, Arc::clone(rest)));
+            }
+        }
+        for link in self.directory.all_links() {
+            link.fence(Arc::clone(rest));
+        }
+    }
+}
