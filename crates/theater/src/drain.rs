@@ -137,7 +137,7 @@ impl House {
         for (id, way) in keeping {
             way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
         }
-        for id in self.turning_elsewhere() {
+        for id in self.turning_places() {
             if let Some((moves, _)) = self.registry.moves(id) {
                 (moves.pass)(id, self.fence_marker(id, Arc::clone(rest)));
             }

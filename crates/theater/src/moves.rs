@@ -164,12 +164,9 @@ impl House {
         self.marker_with((Origin { theater: self.incarnation, slot, life, turn, seal }, 0), answer)
     }
 
-    /// The places here whose ways change while their actors are elsewhere.
-    pub(crate) fn turning_elsewhere(&self) -> Vec<ActorId> {
-        let turning = self.turning();
-        let elsewhere = turning.iter().filter(|(_, turn)| turn.antechamber.is_none());
-        let mut ids: Vec<ActorId> = elsewhere.map(|(id, _)| *id).collect();
-        drop(turning);
+    /// The places here that turn.
+    pub(crate) fn turning_places(&self) -> Vec<ActorId> {
+        let mut ids: Vec<ActorId> = self.turning().keys().copied().collect();
         self.directory.sort(&mut ids);
         ids
     }

@@ -195,8 +195,26 @@ struct In {
 /// Fences that were not answered yet, the oldest first, with whatever waits for them.
 #[derive(Default)]
 struct Fences {
-    waiting: VecDeque<(u64, Vec<Arc<Rest>>)>,
+    waiting: VecDeque<FenceSent>,
     last: u64,
+}
+
+struct FenceSent {
+    number: u64,
+    is_answered: bool,
+    waits: Vec<Arc<Rest>>,
+}
+
+impl Fences {
+    /// A fence was answered, or is lost. Returns those that were waited for and are answered, as are all before them: a fence stands only for
+    /// what was sent since the one before it.
+    fn answered(&mut self, number: u64) -> Vec<FenceSent> {
+        if let Some(fence) = self.waiting.iter_mut().find(|fence| fence.number == number) {
+            fence.is_answered = true;
+        }
+        let still_waits = self.waiting.iter().position(|fence| !fence.is_answered);
+        self.waiting.drain(..still_waits.unwrap_or(self.waiting.len())).collect()
+    }
 }
 
 /// What the other end's handles mean.

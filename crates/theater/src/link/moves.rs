@@ -507,23 +507,19 @@ impl Link {
         let number = {
             let mut fences = lock(&self.fences);
             if !self.is_unfenced.swap(false, Ordering::AcqRel) {
-                if let Some((_, last)) = fences.waiting.back_mut() {
-                    last.push(rest);
+                if let Some(last) = fences.waiting.back_mut() {
+                    last.waits.push(rest);
                 }
                 return;
             }
             fences.last += 1;
             let number = fences.last;
-            fences.waiting.push_back((number, vec![rest]));
+            fences.waiting.push_back(FenceSent { number, is_answered: false, waits: vec![rest] });
             number
         };
         let link = Arc::clone(self);
         let answer: TakeAnswer = Box::new(move |_| {
-            let ended = {
-                let mut fences = lock(&link.fences);
-                let at = fences.waiting.iter().position(|(waiting, _)| *waiting == number);
-                at.and_then(|at| fences.waiting.remove(at))
-            };
+            let ended = lock(&link.fences).answered(number);
             drop(ended);
         });
         // On an error the answer says it.
