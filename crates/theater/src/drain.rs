@@ -127,13 +127,10 @@ impl House {
     }
 
     fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<Rest>) {
-        let mut keeping: Vec<(ActorId, Arc<Distant>)> = {
+        let keeping: Vec<(ActorId, Arc<Distant>)> = {
             let ways = self.directory.drains.keeping();
             ways.iter().filter_map(Weak::upgrade).filter_map(|way| Some((way.place()?, way))).collect()
         };
-        let mut ids: Vec<ActorId> = keeping.iter().map(|(id, _)| *id).collect();
-        self.directory.sort(&mut ids);
-        keeping.sort_by_key(|(id, _)| ids.iter().position(|known| known == id));
         for (id, way) in keeping {
             way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
         }

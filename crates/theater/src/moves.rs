@@ -164,11 +164,11 @@ impl House {
         self.marker_with((Origin { theater: self.incarnation, slot, life, turn, seal }, 0), answer)
     }
 
-    /// The places here that turn.
+    /// The places here that turn, in the order in which they began to.
     pub(crate) fn turning_places(&self) -> Vec<ActorId> {
-        let mut ids: Vec<ActorId> = self.turning().keys().copied().collect();
-        self.directory.sort(&mut ids);
-        ids
+        let mut places: Vec<(u64, ActorId)> = self.turning().iter().map(|(id, turn)| (turn.number, *id)).collect();
+        places.sort_unstable_by_key(|(number, _)| *number);
+        places.into_iter().map(|(_, id)| id).collect()
     }
 
     /// A marker that came from elsewhere over so many links, and goes on.
