@@ -40,7 +40,7 @@ use crate::wire::{Codec, Remote, WireError};
 /// [`departing`](Actor::departing) and made anew in [`arrived`](Actor::arrived).
 pub trait Mobile: Remote + Serialize + DeserializeOwned {}
 
-/// Why an actor was not taken to another theater. It lives on where it was, unless it has stopped.
+/// Why an actor was not taken to another theater. It lives on where it was, unless it has stopped or is lost with the other theater.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MigrateError {
@@ -54,7 +54,8 @@ pub enum MigrateError {
     Refused(String),
     /// The other theater cannot be reached: why.
     Unreachable(String),
-    /// The other theater was lost before it had said that the actor has come.
+    /// The other theater was lost before it had said that the actor has begun there. The actor goes on where it was and is told
+    /// ([`stayed`](Actor::stayed)), or it had left already and is lost with that theater.
     TheaterLost,
     /// Actors of its type are not mobile: see [`Mobile`].
     Immobile,
@@ -82,7 +83,7 @@ impl fmt::Display for MigrateError {
             MigrateError::Refused(why) => write!(f, "the other theater does not take the actor: {why}"),
             MigrateError::Unreachable(why) => write!(f, "the other theater cannot be reached: {why}"),
             MigrateError::TheaterLost => {
-                f.write_str("the other theater was lost before it had said that the actor has come")
+                f.write_str("the other theater was lost before it had said that the actor has begun there")
             }
             MigrateError::Immobile => f.write_str("actors of its type are not mobile: see `#[actor(mobile)]`"),
             MigrateError::Busy => {

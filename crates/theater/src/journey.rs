@@ -12,11 +12,10 @@
 //!    ([`Head::Member`](crate::frame::Head::Member)). If one cannot go, all are told that they stay, and the other theater that
 //!    what it has is of no use ([`Head::Apart`](crate::frame::Head::Apart)).
 //! 3. *Going.* Behind the frames goes the word that these are all ([`Head::Together`](crate::frame::Head::Together)). The other
-//!    theater lets all of them in, or none: it begins with each, in the way in which one comes, and calls that off where it
-//!    cannot begin with one. It says where they are, or who does not come and why.
-//! 4. *Leaving.* The cells here become places, all of them; or all thaw. What waited in a cell goes after its actor, and behind
-//!    that the word that this theater has heard of it ([`Head::Heard`](crate::frame::Head::Heard)).
-//! 5. *Beginning.* When that has been said of all, they begin over there: until then they are [held](crate::directory::Held).
+//!    theater accepts all of them as [guests](crate::guests), or none. It says where their places are, or who does not come and why.
+//! 4. *Leaving.* When all that they have sent is [drained](crate::drain), the cells here become places, all of them; or all thaw. What waited in a
+//!    cell goes after its actor, and behind that [`Head::Begin`](crate::frame::Head::Begin).
+//! 5. *Beginning.* When that has been said of all, they begin over there.
 //!
 //! ```text
 //!          one is busy              one cannot be written
@@ -24,8 +23,8 @@
 //!         ▼            │        │                          ▼
 //!     gathering ───────┴──▶ packing ──▶ going ─────▶ they stay here
 //!                                         │  refused, lost
-//!                                         └────▶ leaving ──▶ held there ──▶ they begin there
-//!                                        all have come        all heard, or lost
+//!                                         └────▶ leaving ──▶ they begin there
+//!                                 accepted, drained     all were left
 //! ```
 //!
 //! # All or none
@@ -33,12 +32,10 @@
 //! *Who is a member.* Whoever was noted as one when all are frozen ([`groups`](crate::groups)). Members that others start here
 //! from then on stay behind. (A member starts nobody while it is frozen.) That a member *lives here* is what the directory says,
 //! not its cell, which may not have heard yet: of a group that comes or goes the directory says it of all members at one
-//! time (under the lock of [`Unheard`](crate::directory::Unheard)), or they are frozen.
+//! time (under the lock of the [guests](crate::guests)), or they are frozen.
 //!
-//! *Lost theaters.* There is one answer for all. So it is as with one actor: if the other theater is lost before the answer is
-//! here, all go on here; if this one is lost, all begin there, or have not all come. (And two theaters that are apart for longer
-//! than `lost_after`, and both live on, may both go on with the group.) A group that comes back before the answer, over a third
-//! theater, since the second has given this one up, waits as a whole until it is given up here too.
+//! *Lost theaters.* There is one answer for all, and they begin at one time. If the other theater is lost before they leave, all go on here. If
+//! this one is lost before all were left, none begins there.
 //!
 //! *One journey at a time.* Who wants a group to move while it does waits until it has come to rest; then that may be
 //! elsewhere.
@@ -50,15 +47,9 @@
 //!
 //! # Order
 //!
-//! For each member it is as for any actor that moves. Between two of them, sender and receiver move, and what is sent there
-//! must not overtake what was sent here. When they are frozen, that waits in the cells here, or will before they leave (it was
-//! sent to their own stage). So it is sent on when they leave, behind it goes `Heard`, and nobody has begun there before
-//! that has come of all. Where one of them comes behind its own marker as well, it begins when both are there. (If the sender
-//! began at its own `Heard`, what it sends there would find the receiver's place before what waited for the receiver here.)
-//!
-//! This ends where this theater is given up: the group begins over there without what has waited here. If it comes back, over a
-//! third theater, that is still there, and is handled then; what its members had sent each other is late by what they have sent each
-//! other since.
+//! For each member it is as for any actor that moves. What one of them has sent to another waits in the cells here when they are frozen (it was
+//! sent to their own stage). It is sent on when they leave, before `Begin`, and nobody begins there before that has come of all. Where
+//! one of them comes behind its own marker as well, it begins when that is there.
 //!
 //! # Why nothing waits for ever
 //!

@@ -2,25 +2,21 @@
 //!
 //! # How an actor moves
 //!
-//! 1. Its cell in the theater that it leaves, A, is frozen between two messages; what comes waits there. Its state goes to
-//!    the other theater, B, in one frame ([`Head::Move`](crate::frame::Head::Move)), with its timers and its name.
-//! 2. B reads it. If it cannot, it says so, and the actor goes on in A as if nothing had been. If it can, the actor lives in B
-//!    from then on, and B says where.
-//! 3. When A hears that, its cell becomes a place of an actor that is elsewhere: what waited there is sent on to B, and all
-//!    that comes later. Who watches the actor watches it over there.
+//! 1. *Move.* Its cell in the theater that it leaves, A, is frozen between two messages; what comes waits there. Its state goes to
+//!    the other theater, B, in one frame ([`Head::Move`](crate::frame::Head::Move)), with its timers and its name. B reads it, and keeps it as a
+//!    [guest](crate::guests). If B cannot, it says so, and the actor goes on in A as if nothing had been. Otherwise B says where its place is.
+//! 2. *Drain.* Meanwhile A waits until all that the actor has sent from A is in the mailboxes of its receivers ([`drain`](crate::drain)).
+//! 3. *Leave.* Its cell in A becomes a place of an actor that is elsewhere: what waited there is sent on to B, and all that comes later. Who
+//!    watches the actor watches it over there. Behind what waited goes [`Begin`](crate::frame::Head::Begin).
+//! 4. *Begin.* The actor lives in B from then on. What has come for it from A waited in an antechamber, and goes first. B says so
+//!    ([`Begun`](crate::frame::Head::Begun)): only then A names B to other theaters as where the actor is.
 //!
-//! *Alive exactly once.* A runs nothing of the actor from 1 on, B from 2 on. A link loses and repeats nothing unless one of
-//! the two theaters is lost. If B is lost before A has heard of 2, A goes on with what it has, and all mail: what the actor
-//! did in B is lost with B. If A is lost, B has the actor, or has never had it all; then it is lost with A. (Who is lost and
-//! who is only out of reach is decided by `lost_after`: two theaters that are apart for longer than that and both live on may
-//! both go on with an actor that was on its way between them. So may two of which one holds the other for lost for another reason: it
-//! does not keep to the protocol, say.)
+//! *Alive exactly once.* A runs nothing of the actor from 1 on, unless it stays, and B nothing before 4. A link loses and repeats nothing unless
+//! one of the two theaters is lost. If B is lost before 3, the actor goes on in A. If A is lost before 4, the actor does not begin in B: it is lost
+//! with A, where it lived. Between 3 and 4 it is lost with either theater. (Who is lost and who is only out of reach is decided by `lost_after`.
+//! An actor that is lost on its way between two theaters that are apart is reported though both live.)
 //!
-//! From B it is not sent on before A has said that it has heard of 2 ([`Heard`](crate::frame::Head::Heard)), or is lost: if B
-//! were lost in between, A would go on with an actor that lives in a third theater.
-//!
-//! An actor may leave B for A again before A has heard of 2 (where A is only out of reach, or takes leave). That it comes is
-//! as good as the answer; it is let in when that is there as well.
+//! `crate::migration` is this protocol as a pure machine, whose interleavings are explored.
 //!
 //! # Who an actor is
 //!
@@ -33,8 +29,8 @@
 //! Where an actor has been, mail is sent on. Who sends over such a detour is told ([`Moved`](crate::frame::Head::Moved)), and
 //! *turns*: at its place, what comes waits from now on, and a *marker* goes the old way, as a message would. It is answered by
 //! where the actor lives. Then all that was sent the old way has come into the mail of that place, or is on a link to it; so
-//! what waited may follow on a new way. (Where the marker passes a place at which the actor is frozen, it waits as well, and
-//! follows the actor.) If the marker is lost, so is what was sent before it, and has been reported; then the old way is
+//! what waited may follow on a new way. (It does not wait for an actor that is frozen: that one lives there
+//! until it leaves.) If the marker is lost, so is what was sent before it, and has been reported; then the old way is
 //! kept. (Not what had passed the lost theater before, and is on its way from there over a third one: that comes late.) A
 //! place turns once at a time, so a sender's messages take one way after the other, and each way keeps order.
 //!
@@ -55,7 +51,7 @@
 //!
 //! What is to become of a place is found out by readers of links, by who hears that a link is lost, and by actors; they send
 //! requests to its cell, which do not come in the order in which they were sent by different threads. What is known here
-//! ([`Directory`](crate::directory::Directory), its `turning` and `unheard`) changes under locks, and a place is sent what became of its turn before another
+//! ([`Directory`](crate::directory::Directory), its `turning` and its guests) changes under locks, and a place is sent what became of its turn before another
 //! one can begin or an actor can be let in. What still comes too late or too early finds out at the cell (`ways.rs` of
 //! `playhouse-actor`).
 //!

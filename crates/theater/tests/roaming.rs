@@ -53,7 +53,7 @@ fn run(number: u64) -> u64 {
         journal.check_lives();
         journal.check_each_once();
         journal.check_no_ask_waits(&living);
-        journal.check_order(true);
+        journal.check_order();
         journal.moves()
     });
     play.check_answers(&living);

@@ -2,8 +2,8 @@
 //! pause, and theaters that are killed.
 //!
 //! `SEEDS` and `FIRST_SEED` say which seeds. `CONDITIONS` adds harder ones, a list with commas in between: `latencies` gives links
-//! latencies of their own, `routes` has some theaters reach each other over a third one only, `order` asks for the order of messages also
-//! where their sender has moved, and `losses` has actors under way, and asks, when a theater is lost.
+//! latencies of their own, `routes` has some theaters reach each other over a third one only, and `losses` has actors under way, and asks, when a
+//! theater is lost.
 
 #[macro_use]
 mod messages;
@@ -92,7 +92,7 @@ fn actors_that_roam_live_once_and_lose_repeat_and_reorder_nothing_under_every_se
             journal.check_lives();
             journal.check_each_once();
             journal.check_no_ask_waits(&living);
-            journal.check_order(is_asked_for("order"));
+            journal.check_order();
             moves += journal.moves();
             stays += journal.stays;
             crashes += journal.crashes;

@@ -3,9 +3,8 @@
 //! [`View`] is what one theater knows of one mobile actor. [`View::step`] takes an [`Event`] and returns [`Action`]s for the actor's cell
 //! and for other theaters. All interleavings of three theaters are explored within the bounds that `explored` states.
 //!
-//! Theaters still run the protocol that [`moves`](crate::moves) describes. That one begins an actor at its target before the source knows so,
-//! and it keeps no order between what an actor sends before and after its own migration. This machine is to replace it. Groups, supervision and
-//! theaters that are apart though both live are not in it yet.
+//! Theaters move actors in the steps that it describes ([`moves`](crate::moves), [`guests`](crate::guests), [`drain`](crate::drain)), but they do
+//! not run this code yet. Groups, supervision and theaters that are apart though both live are not in it yet.
 //!
 //! # How an actor moves
 //!
