@@ -588,9 +588,13 @@ impl House {
                     // Now it knows whom it has called.
                     return (Reply::Hello(self.hello(None)), None);
                 }
-                if known.is_some_and(|known| known.called && known.link.connection().is_some()) {
+                let has_lost_it = hello.lost.contains(&self.incarnation);
+                let is_connected = |known: &Known| known.called && known.link.connection().is_some();
+                if known.is_some_and(|known| {
+                    !known.link.is_lost() && (is_connected(known) || known.link.has_heard() && !has_lost_it)
+                }) {
                     // It called before it was reached by the call that has made this link: if it had given that up, it would not
-                    // be connected.
+                    // be connected, or would say so.
                     return (Reply::Busy, None);
                 }
                 if let Some(known) = links.by_incarnation.get_mut(&hello.incarnation)
