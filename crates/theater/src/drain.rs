@@ -12,20 +12,25 @@
 //!
 //! 2 and 3 do not wait for each other.
 //!
+//! A theater may be silent for as long as it is not lost. An actor that is not drained by then stays where it is: it is frozen meanwhile, and must
+//! not wait for a theater that never answers.
+//!
 //! # Why no two wait for each other
 //!
 //! A marker is answered at once where the actor lives, also if it is frozen there because it moves. It waits where a place turns, and where an
 //! actor that has come waits for the end of a turn. Turns wait for markers of their own only ([`moves`](crate::moves)), and never for a
 //! drain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use playhouse_actor::ActorId;
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore};
 
 use crate::distant::Distant;
 use crate::house::House;
+use crate::link::Departure;
 
 /// The type of turnstiles.
 struct Turnstile;
@@ -90,6 +95,8 @@ impl Drop for Rest {
 pub(crate) struct Drains {
     turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
     keeping: Mutex<Vec<Weak<Distant>>>,
+    /// Actors that are to leave, with the times at which they stay if they are not drained, in order.
+    departures: Mutex<VecDeque<(Duration, Weak<Departure>)>>,
 }
 
 impl Drains {
@@ -99,6 +106,18 @@ impl Drains {
 
     fn keeping(&self) -> MutexGuard<'_, Vec<Weak<Distant>>> {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn departures(&self) -> MutexGuard<'_, VecDeque<(Duration, Weak<Departure>)>> {
+        self.departures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the first of those that have ended, or whose times are over.
+    fn over(&self, now: Duration) -> Option<Weak<Departure>> {
+        let mut departures = self.departures();
+        let (until, first) = departures.front()?;
+        let is_over = *until <= now || first.strong_count() == 0;
+        is_over.then(|| departures.pop_front()).flatten().map(|(_, first)| first)
     }
 
     /// There is a place in this stage, or will be before anybody can send to it.
@@ -115,6 +134,22 @@ impl Drains {
 }
 
 impl House {
+    /// These actors stay if they are not drained by the time after which a silent theater is lost.
+    pub(crate) fn note_departure(&self, departure: &Arc<Departure>) {
+        let until = self.now() + self.settings.lost_after;
+        self.directory.drains.departures().push_back((until, Arc::downgrade(departure)));
+    }
+
+    /// Actors that could not be drained in time stay.
+    pub(crate) fn end_departures(&self) {
+        let now = self.now();
+        while let Some(departure) = self.directory.drains.over(now) {
+            if let Some(departure) = departure.upgrade() {
+                departure.give_up();
+            }
+        }
+    }
+
     /// Calls back when all that the present stage has sent from this theater is in the mailboxes of its receivers, or is lost. By the worker
     /// that runs the stage.
     pub(crate) fn drain(self: &Arc<Self>, drained: Drained) {

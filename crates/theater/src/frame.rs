@@ -71,6 +71,8 @@ pub(crate) enum Head {
     Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64, from: Place },
     /// The sender has left the actor that was born with this name. It begins at the receiver.
     Begin { theater: u64, slot: u64, life: u64, seal: u64 },
+    /// The sender's actor that was born with this name does not come after all, and nobody does who comes with it.
+    Stays { theater: u64, slot: u64, life: u64, seal: u64 },
     /// The receiver's actor that was born with this name has begun at the sender.
     Begun { theater: u64, slot: u64, life: u64, seal: u64 },
     /// The receiver's actor that the receiver of this calls `handle` is elsewhere.

@@ -79,6 +79,13 @@ impl Guests {
         if company.to_leave > 0 { Vec::new() } else { self.take(number) }
     }
 
+    /// The actor stays where it is. Returns it and those that it was to come with: they do not begin.
+    pub(crate) fn stay(&mut self, link: u64, born: Key) -> Vec<Awaited> {
+        let number = self.by_name.get(&born).copied();
+        let number = number.filter(|number| self.companies.get(number).is_some_and(|company| company.link == link));
+        number.map_or_else(Vec::new, |number| self.take(number))
+    }
+
     /// The link is lost. Returns those that came over it: they do not begin.
     pub(crate) fn take_of(&mut self, link: u64) -> Vec<Awaited> {
         let of_link = self.companies.iter().filter(|(_, company)| company.link == link);

@@ -345,6 +345,45 @@ fn a_guest_of_a_theater_that_is_lost_does_not_begin() {
 }
 
 #[test]
+fn an_actor_stays_where_a_theater_never_says_that_it_has_what_was_sent() {
+    let theater = Theater::builder().listen("127.0.0.1:0").lost_after(Duration::from_millis(200)).start().unwrap();
+    let [silent, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let told = silent.place_of_its(1, 7);
+    let guest = theater.system().spawn(Guest);
+    (theater.house.registry.controls(told).unwrap().stop)(told, true);
+    eventually(|| silent.says().iter().any(|(head, _)| matches!(head, Head::Stop { .. })));
+    let (done, ended) = mpsc::channel();
+    theater.house.migrate(guest.id(), Arc::clone(&target), Box::new(move |moved| done.send(moved).unwrap()));
+    let mut said = Vec::new();
+    eventually(|| {
+        said.extend(target.says());
+        said.iter().any(|(head, _)| matches!(head, Head::Move { .. }))
+    });
+    let ask = said.iter().find_map(|(head, _)| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
+    let seat = Seat { theater: 11, address: None, slot: 1, life: 1, seal: 9 };
+    let accepted = bytes(&Result::<Seat, String>::Ok(seat));
+    target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &accepted);
+    assert!(matches!(ended.recv_timeout(LIMIT).unwrap(), Err(playhouse_actor::MigrateError::Unreachable(_))));
+    assert!(silent.says().iter().any(|(head, _)| matches!(head, Head::Fence { .. })));
+    assert!(target.says().iter().any(|(head, _)| matches!(head, Head::Stays { .. })));
+    assert_eq!(guest.ask(Greet).within(LIMIT).wait(), Ok(guest));
+}
+
+#[test]
+fn a_guest_that_stays_after_all_does_not_begin_and_may_come_again() {
+    let [theater] = theaters();
+    let link = stranger(&theater, 10);
+    let comes = moves(&theater, far(10, 1, 7));
+    link.hears(&comes, &guest());
+    link.hears(&Head::Stays { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
+    link.hears(&Head::Begin { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
+    assert_eq!(theater.house.directory.migrations(), (0, 0));
+    link.hears(&comes, &guest());
+    link.hears(&Head::Begin { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
+    assert_eq!(theater.house.directory.migrations(), (1, 0));
+}
+
+#[test]
 fn an_actor_that_lives_here_does_not_come() {
     let [theater] = theaters();
     let link = stranger(&theater, 10);

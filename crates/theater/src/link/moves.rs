@@ -30,7 +30,7 @@ pub(super) struct Ready {
 }
 
 /// Frozen actors that leave when the other theater has accepted them, and what they have sent is drained.
-pub(super) struct Departure {
+pub(crate) struct Departure {
     link: Arc<Link>,
     pending: Mutex<Option<Pending>>,
 }
@@ -55,6 +55,19 @@ impl Departure {
                 }
             }
         }
+    }
+
+    /// It takes too long: if what they have sent is not drained yet, they stay.
+    pub(crate) fn give_up(&self) {
+        let pending = lock(&self.pending).take_if(|pending| !pending.is_drained);
+        let Some(Pending { members, done, .. }) = pending else { return };
+        for Packed { born: Far { theater, slot, life, seal, .. }, .. } in &members {
+            let stays = Head::Stays { theater: *theater, slot: *slot, life: *life, seal: *seal };
+            // If it cannot be said, the other theater hears that the link is lost.
+            let _ = self.link.send(Lane::Normal, |out| stays.write(out));
+        }
+        let why = "a theater has not said that it has got all that the actor had sent";
+        self.link.leave_or_stay(members, Err(MigrateError::Unreachable(why.to_owned())), done);
     }
 
     fn drained(&self) {
@@ -177,7 +190,10 @@ impl Link {
         let departure = Arc::new(Departure { link: Arc::clone(self), pending: Mutex::new(state) });
         let drained = Arc::clone(&departure);
         match self.house() {
-            Some(house) => house.drain(Box::new(move || drained.drained())),
+            Some(house) => {
+                house.note_departure(&departure);
+                house.drain(Box::new(move || drained.drained()));
+            }
             None => departure.drained(),
         }
         departure
@@ -469,12 +485,17 @@ impl Link {
     /// The link is lost: guests that came over it do not begin.
     pub(super) fn forget_guests(&self) {
         let forgotten = self.directory.guests().take_of(self.number);
-        for Awaited { guest, antechamber, .. } in forgotten {
+        self.forget(forgotten);
+    }
+
+    /// These guests do not begin.
+    pub(super) fn forget(&self, guests: Vec<Awaited>) {
+        for Awaited { guest, antechamber, .. } in guests {
             if let (Some(antechamber), Some(house)) = (antechamber, self.house()) {
                 house.forget_antechamber(antechamber);
             }
             // It is the user's.
-            let _ = contained(|| drop(guest));
+            contained(|| drop(guest));
         }
     }
 

@@ -317,6 +317,10 @@ impl Link {
             Head::Apart { of } => self.forget_party(of),
             Head::Moved { handle } => self.take_moved(handle),
             Head::Begin { theater, slot, life, seal } => self.take_begin((theater, slot, life, seal)),
+            Head::Stays { theater, slot, life, seal } => {
+                let staying = self.directory.guests().stay(self.number, (theater, slot, life, seal));
+                self.forget(staying);
+            }
             Head::Begun { theater, slot, life, seal } => self.take_begun((theater, slot, life, seal)),
             Head::Fence { ask } => self.take_fence(ask),
             Head::Leaving { ask } => self.take_leaving(ask),
