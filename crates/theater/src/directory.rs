@@ -306,6 +306,7 @@ impl Directory {
 
     /// A link with `theater` was made.
     pub(crate) fn add_link(&self, theater: u64, link: &Arc<Link>) {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).retain(|lost| *lost != theater);
         self.links().insert(theater, Arc::downgrade(link));
     }
 

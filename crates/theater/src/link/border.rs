@@ -102,7 +102,6 @@ impl Link {
             |handle, out| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal }.write(out),
             |core, stage, proxy| {
                 let id = place(core, Berth::Link(stage), Arc::new(proxy));
-                self.directory.drains.note_stage(core, id.address().stage());
                 (id, id)
             },
         )?;

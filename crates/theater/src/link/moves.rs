@@ -57,16 +57,16 @@ impl Departure {
         }
     }
 
-    /// It takes too long: if what they have sent is not drained yet, they stay.
+    /// It takes too long: they stay, if they have not left.
     pub(crate) fn give_up(&self) {
-        let pending = lock(&self.pending).take_if(|pending| !pending.is_drained);
+        let pending = lock(&self.pending).take();
         let Some(Pending { members, done, .. }) = pending else { return };
         for Packed { born: Far { theater, slot, life, seal, .. }, .. } in &members {
             let stays = Head::Stays { theater: *theater, slot: *slot, life: *life, seal: *seal };
             // If it cannot be said, the other theater hears that the link is lost.
             let _ = self.link.send(Lane::Normal, |out| stays.write(out));
         }
-        let why = "a theater has not said that it has got all that the actor had sent";
+        let why = "a theater has not said that it has got the actor, or all that the actor had sent";
         self.link.leave_or_stay(members, Err(MigrateError::Unreachable(why.to_owned())), done);
     }
 

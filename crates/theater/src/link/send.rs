@@ -478,6 +478,7 @@ impl Link {
             out.next_handle += 1;
         }
         let (id, made) = place(&self.core, self.stage, Proxy::new(self.this(), handle));
+        self.directory.drains.note_stage(&self.core, id.address().stage());
         {
             let mut places = lock(&self.places);
             places.handles.insert(id, handle);
