@@ -28,7 +28,7 @@ use crate::names::Name;
 use crate::spawn::{Placement, spawn_at, take_name};
 use crate::supervise::Child;
 use crate::timers::{Pace, Timer, Timers, cancel_all};
-use crate::ways::{Begins, Pass, Present, Reroute, Rerouted, Settled, Turn, Turned, send_marker};
+use crate::ways::{Begins, Pass, Present, Reroute, Rerouted, Settled, Settling, Turn, Turned, send_marker};
 use crate::wire::{Codec, Remote, WireError};
 
 /// An actor that can be taken to another theater while it lives, with its state, its mail, its timers and its watchers.
@@ -207,8 +207,8 @@ pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTim
     Box::new(start)
 }
 
-/// Takes an actor in that was read: to its place here.
-pub type Install = Box<dyn FnOnce(ActorId, Coming) -> Result<(), WireError> + Send>;
+/// Takes an actor in that was read: to its place here, which [fits](Moves::fits).
+pub type Install = Box<dyn FnOnce(ActorId, Coming) + Send>;
 
 /// How an actor comes to a place that it has here.
 pub enum Coming {
@@ -252,7 +252,7 @@ pub struct Moves {
     /// A marker goes on, behind the mail.
     pub pass: fn(ActorId, Marker),
     /// Its mail goes on.
-    pub settle: fn(ActorId, Settled),
+    pub settle: fn(ActorId, Settled, Settling),
     /// Does this to the way of its mail.
     pub reroute: fn(ActorId, Reroute),
     /// It was to be taken away, and was not.
@@ -310,16 +310,16 @@ impl Moves {
                 Some(address) => address.send_control_behind(Pass::new(marker)),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
-            settle: |id, settled| match (to::<A>(id), settled) {
+            settle: |id, settled, settling| match (to::<A>(id), settled) {
                 (address, Settled::Begins { antechamber }) => {
-                    let begins = Begins::<A>::new(antechamber.and_then(to::<A>));
+                    let begins = Begins::<A>::new(antechamber.and_then(to::<A>), settling);
                     match address {
                         Some(address) => address.send_control_behind(begins),
                         None => begins.forget_antechamber(),
                     }
                 }
                 (Some(address), Settled::Turned { number, carrier }) => {
-                    address.send_control_behind(Turned { number, carrier });
+                    address.send_control_behind(Turned { number, carrier, _settling: settling });
                 }
                 (None, Settled::Turned { .. }) => {}
             },
@@ -492,11 +492,10 @@ impl<A: Mobile> Control<Life<A>> for Leave {
 fn read<A: Mobile>(state: &[u8], codec: Codec, luggage: Luggage) -> Result<Install, WireError> {
     let actor: A = codec.read(state)?;
     Ok(Box::new(move |place, coming| {
-        let Some(address) = to::<A>(place) else {
-            return Err(WireError::new(format!("{place} is no {}", std::any::type_name::<A>())));
-        };
-        address.send_control_behind(Arrive { actor, luggage, coming });
-        Ok(())
+        // Otherwise its place has just ended.
+        if let Some(address) = to::<A>(place) {
+            address.send_control_behind(Arrive { actor, luggage, coming });
+        }
     }))
 }
 

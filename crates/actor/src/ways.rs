@@ -30,6 +30,9 @@ pub enum Settled {
     },
 }
 
+/// Is dropped when the mail of a place goes on.
+pub type Settling = Box<dyn Send>;
+
 /// What there is at a place.
 pub enum Present<'a> {
     /// An actor that lives elsewhere: the way of its mail.
@@ -83,6 +86,7 @@ impl<A: Mobile> Control<Life<A>> for Turn {
 pub(crate) struct Turned {
     pub(crate) number: Option<u64>,
     pub(crate) carrier: Option<Arc<dyn Carrier>>,
+    pub(crate) _settling: Settling,
 }
 
 impl<A: Mobile> Control<Life<A>> for Turned {
@@ -126,11 +130,12 @@ pub(crate) struct Begins<A: Actor> {
     antechamber: Option<Address<Life<A>>>,
     /// How often it has let others go first.
     deferred: u8,
+    _settling: Settling,
 }
 
 impl<A: Actor> Begins<A> {
-    pub(crate) fn new(antechamber: Option<Address<Life<A>>>) -> Begins<A> {
-        Begins { antechamber, deferred: 0 }
+    pub(crate) fn new(antechamber: Option<Address<Life<A>>>, settling: Settling) -> Begins<A> {
+        Begins { antechamber, deferred: 0, _settling: settling }
     }
 
     /// What has come there is for nobody.
@@ -150,14 +155,14 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
             self.forget_antechamber();
         } else {
             if let Some(antechamber) = self.antechamber {
-                let later = Begins { deferred: self.deferred + 1, ..self };
-                match self.deferred {
+                let deferred = self.deferred + 1;
+                match deferred {
                     // If the place was turning already, this may have been queued before the actor arrived, and so before
                     // the actor's own beginning.
-                    0 => return cx.address().send_control_behind(later),
+                    1 => return cx.address().send_control_behind(Begins { deferred, ..self }),
                     // What was sent to the antechamber before this in a higher lane (a watch, a stop, an urgent message) may
                     // not have come out of the inbox yet, and would find nobody there.
-                    1 => return cx.address().send_control_urgently(later),
+                    2 => return cx.address().send_control_urgently(Begins { deferred, ..self }),
                     _ => cx.admit(antechamber),
                 }
             }

@@ -25,7 +25,7 @@ pub use crate::mobile::{
 };
 use crate::nesting::Nested;
 use crate::spawn::{SpawnOptions, spawn};
-pub use crate::ways::{Present, Reroute, Settled};
+pub use crate::ways::{Present, Reroute, Settled, Settling};
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

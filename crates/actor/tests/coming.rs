@@ -72,7 +72,7 @@ impl Scene {
         let mut state = Vec::new();
         Codec::Positional.write(&Counter { heard: 10 }, &mut state).unwrap();
         let install = (self.moves.read)(&state, Codec::Positional, Luggage::default()).unwrap();
-        install(self.counter.id(), Coming::Freely { watchers: Vec::new(), is_settled: false }).unwrap();
+        install(self.counter.id(), Coming::Freely { watchers: Vec::new(), is_settled: false });
     }
 
     fn carried(&self) -> u32 {

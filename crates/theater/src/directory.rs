@@ -7,7 +7,7 @@
 //! two names with different seals may come, before its own theater has told one. They are two actors here: neither hides the other,
 //! and the owner lets only the true one be reached.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -114,8 +114,8 @@ pub(crate) struct Directory {
     lost: Mutex<VecDeque<u64>>,
     /// Places where the way of the mail changes: see [`crate::moves`].
     pub(crate) turning: Mutex<FxHashMap<ActorId, Turn>>,
-    /// What is to be answered when the turn of a place has ended where an actor has come. Under the lock of `turning`.
-    pub(crate) after_turns: Mutex<FxHashMap<ActorId, Vec<TakeAnswer>>>,
+    /// Places whose cells have not heard that their turns have ended.
+    pub(crate) settling: Mutex<Settling>,
     /// For who brings together who talks.
     pub(crate) talk: crate::balance::Talk,
     /// Actors that other theaters have sent, and that have not begun. With the lock held, no actor begins, and no place is sent another way.
@@ -171,6 +171,16 @@ pub(crate) struct Turn {
     pub(crate) for_arrival: bool,
     /// Markers that were sent for it.
     pub(crate) markers: u32,
+}
+
+/// Places whose turns have ended, as long as their cells have not heard it.
+#[derive(Default)]
+pub(crate) struct Settling {
+    /// In the order in which they ended.
+    pub(crate) places: BTreeMap<u64, ActorId>,
+    pub(crate) last_number: u64,
+    /// What is to be answered when an actor that has come begins. The turn has ended or not.
+    pub(crate) answers: FxHashMap<ActorId, Vec<TakeAnswer>>,
 }
 
 #[derive(Default)]
@@ -269,7 +279,7 @@ impl Directory {
             talk: crate::balance::Talk::default(),
             guests: Mutex::default(),
             drains: Drains::default(),
-            after_turns: Mutex::default(),
+            settling: Mutex::default(),
             groups: Mutex::default(),
             room_made: AtomicU64::new(0),
             again: Mutex::default(),
@@ -491,10 +501,11 @@ impl Directory {
     /// The actor of this place has ended, elsewhere (with the theater that is `lost`, if one is). False: it is not elsewhere (or
     /// not there), or on its way.
     pub(crate) fn forget_actor(&self, id: ActorId, lost: Option<u64>) -> bool {
+        let guests = self.guests();
         let turning = self.turning.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known = self.known();
         let has_ended = known.at(id).is_some_and(|at| lost.is_none_or(|lost| at.theater == lost));
-        if turning.contains_key(&id) || !has_ended {
+        if turning.contains_key(&id) || guests.are_awaited_at(id) || !has_ended {
             return false;
         }
         known.moved.remove(&id);

@@ -435,7 +435,8 @@ impl Carrier for Distant {
                 parcel.refuse();
                 Err(Self::lost())
             }
-            State::Waiting { bytes, .. } if *bytes + size > KEPT_BYTES_MAX => {
+            // A marker that is refused would say that what is kept is lost.
+            State::Waiting { bytes, .. } if *bytes + size > KEPT_BYTES_MAX && !matches!(parcel, Kept::Marker(_)) => {
                 drop(state);
                 parcel.refuse();
                 Err(WireError::new("too much was sent before the theater was reached"))

@@ -25,7 +25,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use playhouse_actor::ActorId;
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore};
 
 use crate::distant::Distant;
@@ -94,9 +93,17 @@ impl Drop for Rest {
 #[derive(Default)]
 pub(crate) struct Drains {
     turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
-    keeping: Mutex<Vec<Weak<Distant>>>,
+    keeping: Mutex<Keeping>,
     /// Actors that are to leave, with the times at which they stay if they are not drained, in order.
     departures: Mutex<VecDeque<(Duration, Weak<Departure>)>>,
+}
+
+/// Ways that keep mail, or have kept some.
+#[derive(Default)]
+struct Keeping {
+    ways: Vec<Weak<Distant>>,
+    /// With so many, those that keep nothing any more are dropped.
+    many: usize,
 }
 
 impl Drains {
@@ -104,7 +111,7 @@ impl Drains {
         self.turnstiles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keeping(&self) -> MutexGuard<'_, Vec<Weak<Distant>>> {
+    fn keeping(&self) -> MutexGuard<'_, Keeping> {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -127,9 +134,23 @@ impl Drains {
 
     /// This way keeps mail from now on.
     pub(crate) fn note_keeping(&self, way: Weak<Distant>) {
+        const FEW: usize = 16;
+        // What is dropped may be the last of a way.
+        let mut looked_at = Vec::new();
         let mut keeping = self.keeping();
-        keeping.retain(|way| way.upgrade().is_some_and(|way| way.keeps_anything()));
-        keeping.push(way);
+        let Keeping { ways, many } = &mut *keeping;
+        if ways.len() >= FEW.max(*many) {
+            ways.retain(|way| {
+                way.upgrade().is_some_and(|way| {
+                    let keeps = way.keeps_anything();
+                    looked_at.push(way);
+                    keeps
+                })
+            });
+            *many = 2 * ways.len();
+        }
+        ways.push(way);
+        drop(keeping);
     }
 }
 
@@ -162,12 +183,12 @@ impl House {
     }
 
     fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<Rest>) {
-        let keeping: Vec<(ActorId, Arc<Distant>)> = {
-            let ways = self.directory.drains.keeping();
-            ways.iter().filter_map(Weak::upgrade).filter_map(|way| Some((way.place()?, way))).collect()
-        };
-        for (id, way) in keeping {
-            way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
+        let keeping: Vec<Arc<Distant>> =
+            self.directory.drains.keeping().ways.iter().filter_map(Weak::upgrade).collect();
+        for way in keeping {
+            if let Some(id) = way.place() {
+                way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
+            }
         }
         for id in self.turning_places() {
             if let Some((moves, _)) = self.registry.moves(id) {

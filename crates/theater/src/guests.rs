@@ -59,6 +59,11 @@ impl Guests {
         self.by_place.get(&place).and_then(|number| self.companies.get(number)).is_some_and(|of| of.link == link)
     }
 
+    /// Returns whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.companies.is_empty()
+    }
+
     /// Keeps guests that came over this link, and begin together.
     pub(crate) fn keep(&mut self, link: u64, members: Vec<Awaited>) {
         self.last_number += 1;

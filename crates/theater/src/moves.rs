@@ -78,14 +78,14 @@ use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, Watche
 use playhouse_executor::jitter::seam;
 use rustc_hash::FxHashMap;
 
-use crate::directory::{Far, Turn};
+use crate::directory::{Far, Settling, Turn};
 use crate::distant::Distant;
 use crate::error::TheaterError;
 use crate::house::House;
 use crate::link::{Link, Tell};
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
-const LEAVE_MAX: Duration = Duration::from_secs(10);
+pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
 
 /// Most markers for one turn. The actor that has come to the place is frozen there until the turn ends, so the second marker comes
 /// round, unless a peer that has no actor says that it has.
@@ -93,6 +93,24 @@ const MARKERS_MAX: u32 = 8;
 
 /// Told how a migration ended.
 pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
+
+/// Until the cell of a place has heard that its turn has ended.
+pub(crate) struct Settles {
+    house: Arc<House>,
+    number: u64,
+    id: ActorId,
+    /// An actor has come there.
+    begins: bool,
+}
+
+impl Drop for Settles {
+    fn drop(&mut self) {
+        self.house.settling().places.remove(&self.number);
+        if self.begins {
+            self.house.say_turned(self.id);
+        }
+    }
+}
 
 impl House {
     fn turning(&self) -> MutexGuard<'_, FxHashMap<ActorId, Turn>> {
@@ -134,22 +152,36 @@ impl House {
     fn say_settled(&self, id: ActorId, answer: TakeAnswer) {
         {
             let turning = self.turning();
-            if turning.get(&id).is_some_and(|turn| turn.antechamber.is_some()) {
-                self.after_turns().entry(id).or_default().push(answer);
+            let mut settling = self.settling();
+            let turns = turning.get(&id).is_some_and(|turn| turn.antechamber.is_some());
+            if turns || settling.answers.contains_key(&id) {
+                settling.answers.entry(id).or_default().push(answer);
                 return;
             }
         }
         self.say_here(id, answer);
     }
 
-    fn after_turns(&self) -> MutexGuard<'_, FxHashMap<ActorId, Vec<TakeAnswer>>> {
-        self.directory.after_turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn settling(&self) -> MutexGuard<'_, Settling> {
+        self.directory.settling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turn of the place has ended.
+    /// The actor that has come to this place begins, or it has not come after all.
     fn say_turned(&self, id: ActorId) {
-        let answers = self.after_turns().remove(&id);
+        let answers = self.settling().answers.remove(&id);
         answers.into_iter().flatten().for_each(|answer| self.say_here(id, answer));
+    }
+
+    /// The turn of this place has ended, and its cell is about to hear it. Until then, drains wait for what waits there.
+    pub(crate) fn note_settling(self: &Arc<Self>, id: ActorId, begins: bool) -> Box<Settles> {
+        let mut settling = self.settling();
+        settling.last_number += 1;
+        let number = settling.last_number;
+        settling.places.insert(number, id);
+        if begins {
+            settling.answers.entry(id).or_default();
+        }
+        Box::new(Settles { house: Arc::clone(self), number, id, begins })
     }
 
     /// A marker behind what was sent to the place `id`. `waits` is dropped when it was answered, or is lost.
@@ -161,11 +193,14 @@ impl House {
         self.marker_with((Origin { theater: self.incarnation, slot, life, turn, seal }, 0), answer)
     }
 
-    /// The places here that turn, in the order in which they began to.
+    /// The places here where mail waits because they turn or have turned, in the order in which that ended or began.
     pub(crate) fn turning_places(&self) -> Vec<ActorId> {
-        let mut places: Vec<(u64, ActorId)> = self.turning().iter().map(|(id, turn)| (turn.number, *id)).collect();
-        places.sort_unstable_by_key(|(number, _)| *number);
-        places.into_iter().map(|(_, id)| id).collect()
+        let turning = self.turning();
+        let mut places: Vec<ActorId> = self.settling().places.values().copied().collect();
+        let mut turning: Vec<(u64, ActorId)> = turning.iter().map(|(id, turn)| (turn.number, *id)).collect();
+        turning.sort_unstable_by_key(|(number, _)| *number);
+        places.extend(turning.into_iter().map(|(_, id)| id));
+        places
     }
 
     /// A marker that came from elsewhere over so many links, and goes on.
@@ -259,7 +294,10 @@ impl House {
         if !self.directory.is_elsewhere(id) || turn.is_some_and(|turn| turn.antechamber.is_some()) {
             return Err(WireError::new("it is there already"));
         }
-        if turn.is_none() && (moves.fits)(id) && self.directory.close_way(id) {
+        if !(moves.fits)(id) {
+            return Err(WireError::new("its place has ended"));
+        }
+        if turn.is_none() && self.directory.close_way(id) {
             // With the lock held: it does not begin to turn any more.
             self.directory.note_moved(id, None);
             drop(turning);
@@ -340,6 +378,7 @@ impl House {
                 return (moves.turn)(id, number, self.marker(id, number));
             }
             Some(antechamber) => {
+                let settles = self.note_settling(id, true);
                 turning.remove(&id);
                 drop((turning, guests));
                 seam(4);
@@ -347,10 +386,10 @@ impl House {
                     link.close_antechamber(antechamber);
                 }
                 watched.extend(links.iter().flat_map(|link| link.release(id)));
-                (moves.settle)(id, Settled::Begins { antechamber: Some(antechamber) });
-                self.say_turned(id);
+                (moves.settle)(id, Settled::Begins { antechamber: Some(antechamber) }, settles);
             }
             None => {
+                let settles = self.note_settling(id, false);
                 turning.remove(&id);
                 let carrier = elsewhere.and_then(|far| {
                     let carrier = self.way_to(id, &far, &links, &mut watched)?;
@@ -358,7 +397,7 @@ impl House {
                     self.directory.note_moved(id, Some(far));
                     Some(carrier)
                 });
-                (moves.settle)(id, Settled::Turned { number: Some(number), carrier });
+                (moves.settle)(id, Settled::Turned { number: Some(number), carrier }, settles);
                 drop((turning, guests));
             }
         }

@@ -26,6 +26,7 @@ use crate::house::{House, OnStranger, Settings};
 use crate::identity::Credentials;
 use crate::inspector::Inspector;
 use crate::link::{Link, WINDOW_BYTES};
+use crate::moves::LEAVE_MAX;
 use crate::poller::Poller;
 use crate::registry::Registry;
 use crate::seal::Seal;
@@ -590,6 +591,8 @@ impl Theater {
         assert!(!to.is_empty(), "`evacuate` was given no theater to take the actors to");
         let mut evacuation = Evacuation::default();
         let mut stay: HashSet<ActorId> = HashSet::new();
+        let mut deadline = self.house.now() + LEAVE_MAX;
+        let mut have_changed = false;
         loop {
             let mut leaving = Vec::new();
             self.house.system.core().each_resident(|address, resident| {
@@ -601,9 +604,18 @@ impl Theater {
             // In simulation, in an order that does not depend on where they lie in memory.
             self.house.directory.sort(&mut leaving);
             if leaving.is_empty() {
-                self.house.take_leave();
-                return evacuation;
+                if !self.house.directory.guests().is_empty() && self.house.now() < deadline {
+                    // They begin soon, or do not come.
+                    self.house.pause(Duration::from_millis(1));
+                } else if have_changed {
+                    return evacuation;
+                } else {
+                    self.house.take_leave();
+                    have_changed = true;
+                }
+                continue;
             }
+            (have_changed, deadline) = (false, self.house.now() + LEAVE_MAX);
             let mut under_way: VecDeque<(Vec<ActorId>, Migration)> = VecDeque::new();
             let mut end = |(who, migration): (Vec<ActorId>, Migration)| match migration.wait() {
                 Ok(()) => evacuation.moved += who.len(),

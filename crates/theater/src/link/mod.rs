@@ -197,7 +197,6 @@ struct In {
 #[derive(Default)]
 struct Fences {
     waiting: VecDeque<FenceSent>,
-    last: u64,
 }
 
 struct FenceSent {
@@ -225,7 +224,7 @@ struct Targets {
     /// Those whose mail goes to an antechamber, by that: few of many.
     before: FxHashMap<ActorId, Vec<Handle>>,
     /// Those that something was sent to since the last fence, not by way of an antechamber.
-    reached: Vec<Handle>,
+    reached: FxHashSet<Handle>,
     /// Where the search for those that have ended goes on.
     looked_at: usize,
 }
@@ -263,6 +262,7 @@ impl Targets {
 
     fn release(&mut self, handle: Handle) {
         let released = self.all.get_mut(handle as usize).and_then(Option::take);
+        self.reached.remove(&handle);
         if let Some(antechamber) = released.and_then(|target| target.antechamber)
             && let Some(before) = self.before.get_mut(&antechamber)
         {
@@ -293,7 +293,8 @@ impl Targets {
 
     /// The actors that something was sent to since this was called last.
     fn take_reached(&mut self) -> Vec<ActorId> {
-        let reached = std::mem::take(&mut self.reached);
+        let mut reached: Vec<Handle> = self.reached.drain().collect();
+        reached.sort_unstable();
         let target = |handle: Handle| {
             let target = self.all.get_mut(handle as usize)?.as_mut()?;
             std::mem::take(&mut target.is_reached).then_some(target.id)

@@ -15,7 +15,7 @@ use crate::directory::{BadName, Far, Key};
 use crate::distant::Distant;
 use crate::drain::Rest;
 use crate::frame::{HOPS_MAX, PackedTimer, Place, Trunk};
-use crate::guests::{Awaited, Guest};
+use crate::guests::{Awaited, Guest, Guests};
 use crate::house::House;
 use crate::moves::Done;
 
@@ -61,11 +61,6 @@ impl Departure {
     pub(crate) fn give_up(&self) {
         let pending = lock(&self.pending).take();
         let Some(Pending { members, done, .. }) = pending else { return };
-        for Packed { born: Far { theater, slot, life, seal, .. }, .. } in &members {
-            let stays = Head::Stays { theater: *theater, slot: *slot, life: *life, seal: *seal };
-            // If it cannot be said, the other theater hears that the link is lost.
-            let _ = self.link.send(Lane::Normal, |out| stays.write(out));
-        }
         let why = "a theater has not said that it has got the actor, or all that the actor had sent";
         self.link.leave_or_stay(members, Err(MigrateError::Unreachable(why.to_owned())), done);
     }
@@ -163,6 +158,7 @@ impl Link {
             }
         };
         let departure = self.drain_for(vec![Packed { at: 0, id, moves, born }], done);
+        let offered = Arc::clone(&departure);
         let answer: TakeAnswer = Box::new(move |answer| {
             let accepted = received::<Received>(answer).and_then(|seat| seat.map_err(MigrateError::Refused));
             departure.answered(accepted.map(|seat| vec![seat]));
@@ -177,6 +173,7 @@ impl Link {
                 (pack.state)(codec, out)
             })
         });
+        self.note_departure(&offered);
         if let Ok(true) = sent {
             // Others of this stage go when there is room.
             pause_stage(&self.gate);
@@ -190,13 +187,17 @@ impl Link {
         let departure = Arc::new(Departure { link: Arc::clone(self), pending: Mutex::new(state) });
         let drained = Arc::clone(&departure);
         match self.house() {
-            Some(house) => {
-                house.note_departure(&departure);
-                house.drain(Box::new(move || drained.drained()));
-            }
+            Some(house) => house.drain(Box::new(move || drained.drained())),
             None => departure.drained(),
         }
         departure
+    }
+
+    /// Actors that were offered stay if it takes too long. Behind the offer, because the other theater must not hear that before.
+    pub(super) fn note_departure(&self, departure: &Arc<Departure>) {
+        if let Some(house) = self.house() {
+            house.note_departure(departure);
+        }
     }
 
     /// The other theater has accepted actors that are frozen here and drained, or it has not, or it is lost.
@@ -216,7 +217,12 @@ impl Link {
         let ways = match ways {
             Ok(ways) => ways,
             Err(why) => {
-                members.iter().for_each(|member| (member.moves.stay)(member.id, why.clone()));
+                for Packed { id, moves, born: Far { theater, slot, life, seal, .. }, .. } in &members {
+                    let stays = Head::Stays { theater: *theater, slot: *slot, life: *life, seal: *seal };
+                    // First: it may be offered again. If it cannot be said, the other theater hears that the link is lost.
+                    let _ = self.send(Lane::Normal, |out| stays.write(out));
+                    (moves.stay)(*id, why.clone());
+                }
                 return done(Err(why));
             }
         };
@@ -400,29 +406,50 @@ impl Link {
     ///
     /// # Errors
     /// The number of one that does not come, and why. Then none does.
-    pub(super) fn accept(&self, group: Option<GroupName>, guests: Vec<Guest>) -> Result<Vec<Seat>, (u32, WireError)> {
+    pub(super) fn accept(
+        &self,
+        group: Option<GroupName>,
+        mut guests: Vec<Guest>,
+    ) -> Result<Vec<Seat>, (u32, WireError)> {
         let house = self.house().ok_or_else(|| (0, WireError::new("it is closing")))?;
-        let mut awaited = self.directory.guests();
-        let mut members = Vec::new();
-        let mut seats = Vec::new();
-        for (guest, at) in guests.into_iter().zip(0..) {
+        let seats = {
+            let mut awaited = self.directory.guests();
+            let seats = self.seats_for(&house, group, &guests, &awaited);
+            // Guests that are refused are the user's, and are dropped without the lock.
+            seats.map(|seats| {
+                let places = seats.iter().map(|(place, _)| *place);
+                let member = |(guest, place)| Awaited { guest, place, antechamber: None };
+                awaited.keep(self.number, guests.drain(..).zip(places).map(member).collect());
+                seats.into_iter().map(|(_, seat)| seat).collect()
+            })
+        };
+        // The link may have been lost meanwhile.
+        if self.is_lost() {
+            self.forget_guests();
+        }
+        seats
+    }
+
+    /// The places of guests that come together, if all of them may come.
+    fn seats_for(
+        &self,
+        house: &House,
+        group: Option<GroupName>,
+        guests: &[Guest],
+        awaited: &Guests,
+    ) -> Result<Vec<(ActorId, Seat)>, (u32, WireError)> {
+        let mut seats: Vec<(ActorId, Seat)> = Vec::new();
+        let mut places = FxHashSet::default();
+        for (guest, at) in guests.iter().zip(0..) {
             let refused = |why: &str| (at, WireError::new(why));
-            let place = self.place_for(&guest, group).map_err(|error| (at, error))?;
-            let comes = members.iter().any(|member: &Awaited| member.place == place);
-            if comes || awaited.are_awaited_at(place) || !self.directory.is_elsewhere(place) {
+            let place = self.place_for(guest, group).map_err(|error| (at, error))?;
+            if !places.insert(place) || awaited.are_awaited_at(place) || !self.directory.is_elsewhere(place) {
                 return Err(refused("it is there already"));
             }
             if !(guest.moves.fits)(place) {
                 return Err(refused("it is an actor of another type there"));
             }
-            seats.push(self.directory.seat(place, house.listens).map_err(|error| (at, error))?);
-            members.push(Awaited { guest, place, antechamber: None });
-        }
-        awaited.keep(self.number, members);
-        drop(awaited);
-        // The link may have been lost meanwhile.
-        if self.is_lost() {
-            self.forget_guests();
+            seats.push((place, self.directory.seat(place, house.listens).map_err(|error| (at, error))?));
         }
         Ok(seats)
     }
@@ -454,32 +481,36 @@ impl Link {
         // Whoever asks which actors of a group are here hears of all or of none.
         let mut guests = self.directory.guests();
         let members = guests.leave(self.number, born);
+        let mut ended = Vec::new();
         for Awaited { guest, place, antechamber } in members {
-            let Guest { born, moves, entry, install, .. } = guest;
+            let Far { theater, slot, life, seal, .. } = guest.born;
             let was = self.directory.at(place);
-            let begun = house.begin_arrival(place, &moves, antechamber).and_then(|coming| {
-                seam(4);
-                let settles = matches!(coming, Coming::Freely { is_settled: true, .. });
-                install(place, coming).map(|()| settles)
-            });
-            match begun {
-                Ok(settles) => {
+            match house.begin_arrival(place, &guest.moves, antechamber) {
+                Ok(coming) => {
+                    seam(4);
+                    let settles = matches!(coming, Coming::Freely { is_settled: true, .. });
+                    (guest.install)(place, coming);
                     // Relaxed: it is counted only.
                     self.directory.came.fetch_add(1, Ordering::Relaxed);
                     if let Some(antechamber) = antechamber.filter(|_| settles) {
                         self.close_antechamber(antechamber);
-                        (moves.settle)(place, Settled::Begins { antechamber: Some(antechamber) });
+                        let settles = house.note_settling(place, true);
+                        (guest.moves.settle)(place, Settled::Begins { antechamber: Some(antechamber) }, settles);
                     }
-                    let Far { theater, slot, life, seal, .. } = born;
-                    let _ = self.send(Lane::Normal, |out| Head::Begun { theater, slot, life, seal }.write(out));
                 }
                 Err(_) => {
-                    // Its place has ended.
                     house.undo_arrival(place, was);
-                    self.core.dead_letter((entry.actor_name)(), "the actor itself", Undelivered::Unreachable);
+                    ended.push(Awaited { guest, place, antechamber });
                 }
             }
+            let _ = self.send(Lane::Normal, |out| Head::Begun { theater, slot, life, seal }.write(out));
         }
+        drop(guests);
+        // Their places have ended, as all actors here do when the system does. That is their end, too.
+        for Awaited { guest, .. } in &ended {
+            self.core.dead_letter((guest.entry.actor_name)(), "the actor itself", Undelivered::Stopped);
+        }
+        self.forget(ended);
     }
 
     /// The link is lost: guests that came over it do not begin.
@@ -525,26 +556,28 @@ impl Link {
 
     /// `rest` is dropped when all that was sent over this link is in mailboxes, or is lost.
     pub(crate) fn fence(self: &Arc<Self>, rest: Arc<Rest>) {
-        let number = {
+        {
             let mut fences = lock(&self.fences);
-            if !self.is_unfenced.swap(false, Ordering::AcqRel) {
+            if !self.is_unfenced.load(Ordering::Acquire) {
                 if let Some(last) = fences.waiting.back_mut() {
                     last.waits.push(rest);
                 }
                 return;
             }
-            fences.last += 1;
-            let number = fences.last;
-            fences.waiting.push_back(FenceSent { number, is_answered: false, waits: vec![rest] });
-            number
-        };
+        }
         let link = Arc::clone(self);
-        let answer: TakeAnswer = Box::new(move |_| {
-            let ended = lock(&link.fences).answered(number);
-            drop(ended);
-        });
+        // They wait in the order in which they are written, because this runs under the lock of `out`.
+        let answer = |number| -> TakeAnswer {
+            let mut fences = lock(&self.fences);
+            self.is_unfenced.store(false, Ordering::Release);
+            fences.waiting.push_back(FenceSent { number, is_answered: false, waits: vec![rest] });
+            Box::new(move |_| {
+                let ended = lock(&link.fences).answered(number);
+                drop(ended);
+            })
+        };
         // On an error the answer says it.
-        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Fence { ask }.write(out));
+        let _ = self.ask_numbered(answer, Lane::Normal, |ask, out| Head::Fence { ask }.write(out));
     }
 
     pub(super) fn take_fence(&self, ask: u64) {

@@ -441,7 +441,7 @@ impl Link {
             let target = targets.all.get_mut(handle as usize)?.as_mut()?;
             if !target.is_reached && target.antechamber.is_none() {
                 target.is_reached = true;
-                targets.reached.push(handle);
+                targets.reached.insert(handle);
             }
             let away = target.id.address().is_away();
             let tell = away && !target.told;

@@ -98,7 +98,9 @@ impl Link {
         if self.is_overfull() {
             return Err(too_full());
         }
-        self.send_or_pause(Lane::Normal, write)
+        let sent = self.send_or_pause(Lane::Normal, write);
+        self.note_unfenced();
+        sent
     }
 
     /// Has what there is to be written go out at the end of the gulp, or at once: where it is `worth_while`, and by threads that
@@ -174,11 +176,15 @@ impl Link {
     /// With `named`, it is written by names, whatever the types are.
     pub(crate) fn carry(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
         let carried = self.carry_parcel(to, border, parcel, named);
-        // Behind it: a fence goes behind what this stands for.
+        self.note_unfenced();
+        carried
+    }
+
+    /// Something was sent to an actor. Behind it: a fence goes behind what this stands for.
+    fn note_unfenced(&self) {
         if !self.is_unfenced.load(Ordering::Relaxed) {
             self.is_unfenced.store(true, Ordering::Release);
         }
-        carried
     }
 
     fn carry_parcel(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
@@ -270,10 +276,20 @@ impl Link {
         lane: Lane,
         write: impl FnOnce(u64, &mut Vec<u8>) -> Written,
     ) -> Result<bool, WireError> {
+        self.ask_numbered(|_| answer, lane, write)
+    }
+
+    /// As [`Link::ask_with`]. What takes the answer is made for the number of the ask, under the lock of `out`.
+    pub(super) fn ask_numbered(
+        &self,
+        answer: impl FnOnce(u64) -> TakeAnswer,
+        lane: Lane,
+        write: impl FnOnce(u64, &mut Vec<u8>) -> Written,
+    ) -> Result<bool, WireError> {
         let prepare = |out: &mut Out| {
             let ask = out.next_number;
             out.next_number += 1;
-            out.asks.insert(ask, answer);
+            out.asks.insert(ask, answer(ask));
             ask
         };
         match self.send_with(lane, prepare, |ask, out| write(*ask, out)) {

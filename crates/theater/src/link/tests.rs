@@ -58,7 +58,12 @@ fn targets(peer: &Peer) -> usize {
 fn places_of_actors_that_have_ended_elsewhere_are_given_up() {
     const AT_ONCE: usize = 200;
     let ([here, there], [peer, back]) = two();
-    for _ in 0..10 {
+    let left = || {
+        let [total, _] = [&here, &there].map(|theater| theater.system().stats().total);
+        total.spawned - total.stopped
+    };
+    let mut kept = 0;
+    for round in 0..10 {
         let guests: Vec<_> = (0..AT_ONCE).map(|_| here.spawn_at(&peer, &Guest).unwrap()).collect();
         for guest in &guests {
             assert_eq!(guest.ask(Greet).wait(), Ok(*guest));
@@ -68,11 +73,14 @@ fn places_of_actors_that_have_ended_elsewhere_are_given_up() {
         eventually(|| handles(&peer).1 == 0 && targets(&back) == 0);
         // As with any actor that has ended.
         assert_eq!(guests[0].ask(Greet).wait(), Err(AskError::Stopped));
+        if round == 0 {
+            // A turnstile for each stage that has had places.
+            kept = left();
+        }
     }
     assert!(handles(&peer).0 <= 2 * AT_ONCE as Handle, "{} numbers were given", handles(&peer).0);
     // The places are gone as well.
-    let [total, _] = [&here, &there].map(|theater| theater.system().stats().total);
-    assert!(total.spawned - total.stopped < 10, "{} are left of {}", total.spawned - total.stopped, total.spawned);
+    assert!(left() < kept + 10 && kept < AT_ONCE as u64, "{} and {kept} are left", left());
 }
 
 #[test]

@@ -118,6 +118,7 @@ impl Link {
         let count = members.len() as u32;
         let (link, ids): (_, Vec<ActorId>) = (Arc::clone(self), members.iter().map(|member| member.id).collect());
         let departure = self.drain_for(members, done);
+        let offered = Arc::clone(&departure);
         let answer: TakeAnswer = Box::new(move |answer| {
             let accepted = received::<Received>(answer).and_then(|seats| {
                 seats.map_err(|(at, why)| {
@@ -132,6 +133,7 @@ impl Link {
         });
         // On an error the answer says it.
         let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Together { ask, of, group, count }.write(out));
+        self.note_departure(&offered);
     }
 
     // -- coming ---------------------------------------------------------------------------------------------------------
