@@ -14,7 +14,7 @@ use playhouse_actor::away::{
     Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
 };
 use playhouse_actor::wire::{Codec, Controls, Present, WireError, Written};
-use playhouse_actor::{ActorId, AskError, StopReason, Watcher};
+use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
 
 use crate::directory::{BadName, Directory, Far};
@@ -250,13 +250,15 @@ impl Distant {
         let Some((id, moves)) = moves else { return self.open(&link) };
         let this = Arc::clone(self);
         let open = move |present: Present<'_>| {
+            let is_here = matches!(present, Present::Here);
+            let watchers = if is_here { this.take_watchers() } else { Vec::new() };
             match present {
                 Present::Way(way) if this.is(&**way) => this.open(&link),
                 // The actor has come, and waits for what is kept here: that goes to where the actor was, and follows it.
                 Present::Here if this.keeps_anything() => this.open(&link),
                 Present::Way(_) | Present::Here | Present::Nobody => this.is_not_needed(),
             }
-            Vec::new()
+            watchers
         };
         (moves.reroute)(id, Box::new(open));
     }
@@ -403,6 +405,35 @@ impl Carrier for Distant {
         };
         if let Some(proxy) = there {
             proxy.is_way_from(id);
+        }
+    }
+
+    fn take_watchers(&self) -> Vec<(Watcher, Notify)> {
+        let mut state = self.state();
+        match &mut *state {
+            State::There(proxy) => {
+                let proxy = Arc::clone(proxy);
+                drop(state);
+                proxy.take_watchers()
+            }
+            State::Waiting { kept, .. } => {
+                let mut watchers: Vec<(Watcher, Notify)> = Vec::new();
+                let mut others = Vec::new();
+                for parcel in std::mem::take(kept) {
+                    match parcel {
+                        Kept::Watch { watcher, notify } => watchers.push((watcher, Notify::Call(notify))),
+                        Kept::Unwatch { watcher } => {
+                            watchers.retain(|(known, _)| *known != watcher);
+                            // It may have been watched before.
+                            others.push(Kept::Unwatch { watcher });
+                        }
+                        other => others.push(other),
+                    }
+                }
+                *kept = others;
+                watchers
+            }
+            State::NotNeeded | State::Lost => Vec::new(),
         }
     }
 
