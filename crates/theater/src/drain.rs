@@ -12,8 +12,9 @@
 //!
 //! 2 and 3 do not wait for each other.
 //!
-//! A theater may be silent for as long as it is not lost. An actor that is not drained by then stays where it is: it is frozen meanwhile, and must
-//! not wait for a theater that never answers.
+//! A theater may be silent for as long as it is not lost, and an answer may come over several. An actor that is not drained after three times
+//! that long stays where it is: it is frozen meanwhile, and must not wait for a theater that never answers. A handler that does not come to its
+//! end holds markers up behind what was sent to its actor; so it, too, keeps those where they are who have sent there.
 //!
 //! # Why no two wait for each other
 //!
@@ -30,6 +31,9 @@ use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending,
 use crate::distant::Distant;
 use crate::house::House;
 use crate::link::Departure;
+
+/// How often a theater may be silent, one after the other, for as long as it is not lost, before an actor stays.
+const DEPARTURES_LAST: u32 = 3;
 
 /// The type of turnstiles.
 struct Turnstile;
@@ -155,9 +159,9 @@ impl Drains {
 }
 
 impl House {
-    /// These actors stay if they are not drained by the time after which a silent theater is lost.
+    /// These actors stay if they are not drained by three times the time after which a silent theater is lost.
     pub(crate) fn note_departure(&self, departure: &Arc<Departure>) {
-        let until = self.now() + self.settings.lost_after;
+        let until = self.now() + DEPARTURES_LAST * self.settings.lost_after;
         self.directory.drains.departures().push_back((until, Arc::downgrade(departure)));
     }
 

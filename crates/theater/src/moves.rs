@@ -6,7 +6,7 @@
 //!    the other theater, B, in one frame ([`Head::Move`](crate::frame::Head::Move)), with its timers and its name. B reads it, and keeps it as a
 //!    [guest](crate::guests). If B cannot, it says so, and the actor goes on in A as if nothing had been. Otherwise B says where its place is.
 //! 2. *Drain.* Meanwhile A waits until all that the actor has sent from A is in the mailboxes of its receivers ([`drain`](crate::drain)). If that
-//!    takes longer than `lost_after`, the actor stays, and B is told so ([`Stays`](crate::frame::Head::Stays)).
+//!    takes longer than three times `lost_after`, the actor stays, and B is told so ([`Stays`](crate::frame::Head::Stays)).
 //! 3. *Leave.* Its cell in A becomes a place of an actor that is elsewhere: what waited there is sent on to B, and all that comes later. Who
 //!    watches the actor watches it over there. Behind what waited goes [`Begin`](crate::frame::Head::Begin).
 //! 4. *Begin.* The actor lives in B from then on. What has come for it from A waited in an antechamber, and goes first. B says so
