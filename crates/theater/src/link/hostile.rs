@@ -14,7 +14,7 @@ use crate::directory::{BadName, Far, NAMES_MAX};
 use crate::frame::{HOPS_MAX, Trunk, Wire};
 use crate::{Peer, Theater};
 
-const LIMIT: Duration = Duration::from_secs(60);
+pub(super) const LIMIT: Duration = Duration::from_secs(60);
 
 /// Passes on the references that it is told.
 struct Keeper(Sender<ActorRef<Guest>>);
@@ -32,7 +32,7 @@ impl Handler<Keep> for Keeper {
 }
 remote!(Keeper: Keep);
 
-fn theaters<const COUNT: usize>() -> [Theater; COUNT] {
+pub(super) fn theaters<const COUNT: usize>() -> [Theater; COUNT] {
     [(); COUNT].map(|()| Theater::builder().listen("127.0.0.1:0").start().unwrap())
 }
 
@@ -41,7 +41,7 @@ fn find<A: playhouse_actor::wire::Remote>(from: &Theater, at: &Theater, name: &s
 }
 
 /// The name of an actor of `theater`.
-fn name(theater: &Theater, id: ActorId) -> Far {
+pub(super) fn name(theater: &Theater, id: ActorId) -> Far {
     let (slot, life, seal) = theater.house.directory.sealed(id).unwrap();
     Far { theater: theater.house.incarnation, address: theater.address(), slot, life, seal }
 }
@@ -55,7 +55,7 @@ fn other(name: Far) -> RefName {
     RefName::Other { theater, address: address.unwrap(), slot, life, seal }
 }
 
-fn bytes(value: &impl Serialize) -> Vec<u8> {
+pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::new();
     Codec::Positional.write(value, &mut bytes).unwrap();
     bytes
@@ -201,7 +201,7 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
 // -- frame by frame -----------------------------------------------------------------------------------------------------
 
 /// A link with a member that is not connected: the test gives it the frames to read.
-fn stranger(theater: &Theater, incarnation: u64) -> Arc<Link> {
+pub(super) fn stranger(theater: &Theater, incarnation: u64) -> Arc<Link> {
     let (directory, registry) = (&theater.house.directory, &theater.house.registry);
     let names = (incarnation, None, None);
     let link = Link::new(directory, registry, incarnation, names, registry.kinds(), (64 * 1024, Arc::default()));
@@ -210,7 +210,7 @@ fn stranger(theater: &Theater, incarnation: u64) -> Arc<Link> {
 }
 
 impl Link {
-    fn hears(&self, head: &Head, rest: &[u8]) {
+    pub(super) fn hears(&self, head: &Head, rest: &[u8]) {
         let mut frame = Vec::new();
         head.write(&mut frame).unwrap();
         frame.extend_from_slice(rest);
@@ -218,7 +218,7 @@ impl Link {
     }
 
     /// Takes the frames that it has written.
-    fn says(&self) -> Vec<(Head, Vec<u8>)> {
+    pub(super) fn says(&self) -> Vec<(Head, Vec<u8>)> {
         let mut said = Vec::new();
         let outbound = std::mem::replace(&mut lock(&self.out).outbound, Outbound::new(FRAME_BYTES_MAX));
         outbound.drain(|_, frame| {
@@ -229,7 +229,7 @@ impl Link {
     }
 
     /// The place of the other end's actor that was born with this name.
-    fn place_of_its(&self, slot: u64, seal: u64) -> ActorId {
+    pub(super) fn place_of_its(&self, slot: u64, seal: u64) -> ActorId {
         self.meet_any(RefName::Mine { slot, life: 1, seal }).unwrap()
     }
 
@@ -237,18 +237,18 @@ impl Link {
         self.meet(name, &|core, berth, carrier| place::<Guest>(core, berth, carrier).id())
     }
 
-    fn named(&self, handle: Handle, name: Far) {
+    pub(super) fn named(&self, handle: Handle, name: Far) {
         let Far { slot, life, seal, .. } = name;
         self.hears(&Head::Name { handle, slot, life, seal }, &[]);
     }
 }
 
-fn kind_of<A: 'static>(theater: &Theater) -> u32 {
+pub(super) fn kind_of<A: 'static>(theater: &Theater) -> u32 {
     let registry = &theater.house.registry;
     registry.table(registry.kinds()).spawn(TypeId::of::<A>(), "?").unwrap().0
 }
 
-fn moves(theater: &Theater, born: Far) -> Head {
+pub(super) fn moves(theater: &Theater, born: Far) -> Head {
     let Far { theater: birth, slot, life, seal, .. } = born;
     Head::Move {
         ask: 0,
@@ -262,12 +262,17 @@ fn moves(theater: &Theater, born: Far) -> Head {
     }
 }
 
-fn guest() -> Vec<u8> {
-    let trunk = Trunk { name: None, ties: None, last_timer: 0, timers: Vec::new(), receive_timeout: None };
-    bytes(&(trunk, Guest))
+pub(super) fn guest() -> Vec<u8> {
+    state_of(&Guest)
 }
 
-fn far(theater: u64, slot: u64, seal: u64) -> Far {
+/// An actor as it is written.
+pub(super) fn state_of(actor: &impl Serialize) -> Vec<u8> {
+    let trunk = Trunk { name: None, ties: None, last_timer: 0, timers: Vec::new(), receive_timeout: None };
+    bytes(&(trunk, actor))
+}
+
+pub(super) fn far(theater: u64, slot: u64, seal: u64) -> Far {
     Far { theater, address: None, slot, life: 1, seal }
 }
 

@@ -59,6 +59,8 @@
 //! the directory; no user's code runs under the last two, and under `out` only what writes a message.
 
 mod border;
+#[cfg(test)]
+mod coming;
 mod connection;
 mod fault;
 #[cfg(test)]

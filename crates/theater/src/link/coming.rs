@@ -1,0 +1,198 @@
+//! Tests: actors that come and leave, and what is drained for them, frame by frame.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::mpsc;
+
+use playhouse_actor::{Actor, MigrateError, remote};
+use serde::{Deserialize, Serialize};
+
+use super::hostile::{LIMIT, bytes, far, guest, kind_of, moves, name, state_of, stranger, theaters};
+use super::tests::{Greet, Guest, eventually};
+use super::*;
+use crate::Peer;
+use crate::directory::Far;
+use crate::distant::Distant;
+use crate::frame::Wire;
+
+fn begin(born: Far) -> Head {
+    let Far { theater, slot, life, seal, .. } = born;
+    Head::Begin { theater, slot, life, seal }
+}
+
+/// What the other end says until it says that.
+fn says_until(link: &Link, is_meant: impl Fn(&Head) -> bool) -> Vec<Head> {
+    let mut said = Vec::new();
+    eventually(|| {
+        said.extend(link.says().into_iter().map(|(head, _)| head));
+        said.iter().any(&is_meant)
+    });
+    said
+}
+
+#[test]
+fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
+    let [theater] = theaters();
+    let [source, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest());
+    let evacuation = std::thread::scope(|scope| {
+        let evacuation = scope.spawn(|| theater.evacuate(&[Peer { link: Arc::clone(&target) }]));
+        source.hears(&begin(born), &[]);
+        let said = says_until(&target, |head| matches!(head, Head::Move { .. }));
+        let ask = said.iter().find_map(|head| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
+        let refused = bytes(&Result::<Seat, String>::Err("no".to_owned()));
+        target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &refused);
+        evacuation.join().unwrap()
+    });
+    assert!(matches!(&evacuation.stayed[..], [(_, MigrateError::Refused(why))] if why == "no"), "{evacuation:?}");
+}
+
+#[test]
+fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_has_ended() {
+    let [theater] = theaters();
+    let source = stranger(&theater, 10);
+    let born = far(10, 1, 7);
+    let place = source.place_of_its(1, 7);
+    let handle = source.handle_of(place).unwrap();
+    source.hears(&moves(&theater, born), &guest());
+    source.hears(&Head::Ended { handles: vec![handle] }, &[]);
+    theater.system().run_until_idle();
+    source.hears(&begin(born), &[]);
+    // Something was sent to the place, perhaps: so it waits for its marker.
+    for (head, _) in source.says() {
+        if let Head::Marker { ask, .. } = head {
+            source.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
+        }
+    }
+    assert_eq!(theater.house.directory.migrations(), (1, 0));
+    assert!(!place.address().is_stale());
+}
+
+#[test]
+fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
+    let [theater] = theaters();
+    let source = stranger(&theater, 10);
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest());
+    let place = theater.house.directory.known_as(born.key()).unwrap();
+    (theater.house.registry.controls(place).unwrap().forget)(place);
+    eventually(|| place.address().is_stale());
+    source.hears(&begin(born), &[]);
+    assert_eq!(theater.house.directory.migrations(), (0, 0));
+    assert!(source.says().iter().any(|(head, _)| matches!(head, Head::Begun { slot: 1, .. })));
+    assert_eq!(theater.system().stats().total.dead_letters, 1);
+}
+
+#[test]
+fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
+    let [theater] = theaters();
+    let target = stranger(&theater, 11);
+    let own = theater.system().spawn(Guest);
+    for _ in 0..2 {
+        let (done, ended) = mpsc::channel();
+        theater.house.migrate(own.id(), Arc::clone(&target), Box::new(move |moved| done.send(moved).unwrap()));
+        let said = says_until(&target, |head| matches!(head, Head::Move { .. }));
+        let ask = said.iter().find_map(|head| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
+        assert!(!said.iter().any(|head| matches!(head, Head::Stays { .. })), "before it was offered");
+        target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &[0xff; 3]);
+        assert!(matches!(ended.recv_timeout(LIMIT).unwrap(), Err(MigrateError::Refused(_))));
+        assert!(target.says().iter().any(|(head, _)| matches!(head, Head::Stays { .. })));
+    }
+    assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
+}
+
+/// Looks who is a guest while it is dropped.
+#[derive(Serialize, Deserialize)]
+struct Nosy;
+static LOOKED: AtomicU32 = AtomicU32::new(0);
+static HOUSE: OnceLock<Arc<Directory>> = OnceLock::new();
+impl Actor for Nosy {}
+impl Drop for Nosy {
+    fn drop(&mut self) {
+        if let Some(directory) = HOUSE.get() {
+            let _ = directory.guests().is_empty();
+            LOOKED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+remote!(mobile Nosy:);
+
+#[test]
+fn a_guest_that_is_refused_is_dropped_without_a_lock() {
+    let [theater] = theaters();
+    let source = stranger(&theater, 10);
+    let state = state_of(&Nosy);
+    let _ = HOUSE.set(Arc::clone(&theater.house.directory));
+    let before = LOOKED.load(Ordering::Relaxed);
+    let mut comes = moves(&theater, name(&theater, theater.system().spawn(Guest).id()));
+    if let Head::Move { kind, .. } = &mut comes {
+        *kind = kind_of::<Nosy>(&theater);
+    }
+    // It lives here, under the name of another.
+    source.hears(&comes, &state);
+    assert_eq!(LOOKED.load(Ordering::Relaxed), before + 1);
+}
+
+#[test]
+fn a_marker_is_kept_behind_more_than_a_way_keeps() {
+    let [theater] = theaters();
+    let source = stranger(&theater, 10);
+    let place = source.place_of_its(1, 7);
+    let way = Distant::sought(&theater.house.directory);
+    way.is_at(place);
+    let write = |_: Codec, out: &mut Vec<u8>| {
+        out.resize(64 * 1024, 0);
+        Ok(())
+    };
+    let tell = || Parcel::Tell {
+        actor: TypeId::of::<Guest>(),
+        message: TypeId::of::<Greet>(),
+        name: "Greet",
+        lane: Lane::Normal,
+        write: &write,
+    };
+    while way.carry(tell()).is_ok() {}
+    let (answered, answers) = mpsc::channel::<()>();
+    way.carry(Parcel::Marker(theater.house.fence_marker(place, answered))).unwrap();
+    assert_eq!(answers.try_recv(), Err(mpsc::TryRecvError::Empty));
+    way.give_up();
+    assert_eq!(answers.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+}
+
+#[test]
+fn numbers_that_are_given_again_and_again_are_not_kept_for_a_fence() {
+    let [theater] = theaters();
+    let source = stranger(&theater, 10);
+    let own = theater.system().spawn(Guest);
+    for _ in 0..100 {
+        source.named(0, name(&theater, own.id()));
+        source.hears(&Head::Stop { to: 1 }, &[]);
+        source.hears(&Head::Kill { to: 0 }, &[]);
+        assert_eq!(lock(&source.inn).targets.reached.len(), 1);
+        source.hears(&Head::Release { ask: 0, handles: vec![0] }, &[]);
+    }
+    assert!(lock(&source.inn).targets.reached.is_empty());
+}
+
+#[test]
+fn fences_wait_in_the_order_in_which_they_are_written() {
+    let [theater] = theaters();
+    let target = stranger(&theater, 11);
+    let drains = || {
+        for _ in 0..1_000 {
+            target.is_unfenced.store(true, Ordering::Release);
+            theater.house.drain(Box::new(|| seam(4)));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(drains);
+        }
+    });
+    let waiting: Vec<u64> = lock(&target.fences).waiting.iter().map(|fence| fence.number).collect();
+    let said = target.says().into_iter();
+    let written: Vec<u64> =
+        said.filter_map(|(head, _)| if let Head::Fence { ask } = head { Some(ask) } else { None }).collect();
+    assert!(written.len() > 1);
+    assert_eq!(waiting, written);
+}
