@@ -198,7 +198,8 @@ impl Drop for Kept {
 }
 
 /// Keys of children. No two supervisors, nor two lives of one, give the same: reports of a former life's children may
-/// still be under way in the next.
+/// still be under way in the next. They count all children of the process. So they take the same number of bytes on the wire whatever they
+/// are: otherwise a simulation would depend on what ran before it.
 static NEXT_KEY: AtomicU64 = AtomicU64::new(0);
 
 trait Supervisable: Send {
