@@ -332,7 +332,6 @@ impl<A: Portable> Kin for Issue<A> {
 /// What a child's theater tells the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ChildReport {
-    #[serde(with = "postcard::fixint::le")]
     key: u64,
     news: News,
 }
@@ -443,7 +442,6 @@ impl Envelope<Life<Supervisor>> for Reached {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ties {
     pub(crate) supervisor: ActorRef<Supervisor>,
-    #[serde(with = "postcard::fixint::le")]
     pub(crate) key: u64,
     /// How often it has crashed.
     pub(crate) crashes: u64,

@@ -10,7 +10,6 @@ use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse_executor::{
@@ -159,6 +158,8 @@ pub struct Supervisor {
     policy: Supervise,
     children: Vec<Kept>,
     crashes: VecDeque<Duration>,
+    /// So many keys were given.
+    keys: u64,
 }
 
 struct Kept {
@@ -197,10 +198,12 @@ impl Drop for Kept {
     }
 }
 
-/// Keys of children. No two supervisors, nor two lives of one, give the same: reports of a former life's children may
-/// still be under way in the next. They count all children of the process. So they take the same number of bytes on the wire whatever they
-/// are: otherwise a simulation would depend on what ran before it.
-static NEXT_KEY: AtomicU64 = AtomicU64::new(0);
+/// Returns a key for a child. No two lives of a supervisor give the same: reports of a former life's children may still be under way in the
+/// next. It does not depend on what else there is in the process, so a simulation with the same seed sends the same.
+fn new_key(keys: &mut u64, ctx: &mut Context<Supervisor>) -> u64 {
+    *keys += 1;
+    (ctx.life() << 32) | *keys
+}
 
 trait Supervisable: Send {
     fn verdict(&self, verdict: Verdict);
@@ -225,7 +228,7 @@ impl<A: Actor> Supervisable for ActorRef<A> {
 impl Supervisor {
     /// A supervisor without children.
     pub fn new(policy: Supervise) -> Supervisor {
-        Supervisor { policy, children: Vec::new(), crashes: VecDeque::new() }
+        Supervisor { policy, children: Vec::new(), crashes: VecDeque::new(), keys: 0 }
     }
 
     fn position(&self, key: u64) -> Option<usize> {
@@ -289,7 +292,7 @@ impl Supervisor {
                         child.whereabouts = Whereabouts::Called;
                     }
                     (Whereabouts::Lost, None) => {
-                        kept.key = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
+                        kept.key = new_key(&mut self.keys, ctx);
                         let started = child.start(ctx.this(), kept.key, &kept.name, kept.placement);
                         crashed.extend(started.err().map(|why| (kept.key, TheaterLost::again(&why))));
                     }
@@ -402,7 +405,7 @@ impl Supervisor {
             let Ward::There(child) = &mut kept.child else { continue };
             child.whereabouts = Whereabouts::Lost;
             // What comes of the former one, if anything does, is not of this one.
-            kept.key = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
+            kept.key = new_key(&mut self.keys, ctx);
             let started = match &found {
                 Ok(host) => {
                     child.host = Some(Arc::clone(host));
@@ -484,7 +487,7 @@ impl<A: Actor> Message for Supervised<A> {
 
 impl<A: Actor> Handler<Supervised<A>> for Supervisor {
     fn handle(&mut self, mut child: Supervised<A>, ctx: &mut Context<Self>) -> Result<ActorRef<A>, SpawnError> {
-        let key = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
+        let key = new_key(&mut self.keys, ctx);
         if let Some((host, emigrate)) = child.abroad {
             let mut abroad = emigrate(host, child.factory);
             let started = abroad.start(ctx.this(), key, &child.name, child.placement);

@@ -464,9 +464,10 @@ impl Directory {
     }
 
     /// Where the actor is that was born with this name, if it is known here: not in the theater `lost`.
-    pub(crate) fn whereabouts(&self, born: &Far, lost: u64) -> Option<Seat> {
-        let own = || self.own(born.slot, born.life, born.seal).filter(|_| born.theater == self.incarnation);
-        let id = self.known_as(born.key()).or_else(own)?;
+    pub(crate) fn whereabouts(&self, born: Key, lost: u64) -> Option<Seat> {
+        let (theater, slot, life, seal) = born;
+        let own = || self.own(slot, life, seal).filter(|_| theater == self.incarnation);
+        let id = self.known_as(born).or_else(own)?;
         if id.address().is_stale() {
             return None;
         }

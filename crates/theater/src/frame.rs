@@ -89,8 +89,8 @@ pub(crate) enum Head {
     /// The receiver's actors that the receiver calls so have ended.
     Ended { handles: Vec<Handle> },
     /// The theater `lost` is lost to the sender: does the receiver know where these actors are, who were there or had been? By
-    /// the names that they were born with: theater, slot, life, seal. Others are to be asked, too, if it is `for_others`, but for those
-    /// that were `asked` already. As many [`Seats`] are the answer.
+    /// the names that they were born with: theater, slot, life, seal. Those that were `asked` already, the sender among them, speak for
+    /// themselves; the others are to be asked, too, if it is `for_others`. As many [`Seats`] are the answer.
     Seek {
         ask: u64,
         lost: u64,

@@ -11,6 +11,9 @@
 //! before its answer, the seeker asks the others again, because an actor may have moved from it to one of them.
 //!
 //! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not.
+//! Who does not have an actor and knows where it went asks there, unless that theater was asked before. So the chain of its ways is followed to
+//! where it is. A theater says of another one that it has an actor only if that cannot be asked. Otherwise an actor that went from A to B and
+//! on over the lost theater would be sought by B, and A would say that it is in B.
 //!
 //! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
 //! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
@@ -29,6 +32,7 @@ use playhouse_actor::away::{Carrier, Parcel, Seat};
 use playhouse_actor::wire::{Codec, Present};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
 use playhouse_executor::jitter::seam;
+use rustc_hash::FxHashSet;
 
 use crate::directory::{Directory, Far, Key};
 use crate::distant::Distant;
@@ -170,7 +174,7 @@ impl Search {
             let search = Arc::new(search);
             for link in &links {
                 let search = Arc::clone(&search);
-                link.seek(lost, Some(&asked), &names, Box::new(move |answer| search.told(answer)));
+                link.seek(lost, (true, &asked), &names, Box::new(move |answer| search.told(answer)));
             }
             if links.is_empty() {
                 search.close();
@@ -242,6 +246,8 @@ fn read_seats(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Seat>> {
 pub(crate) struct Inquiry {
     lost: u64,
     actors: Vec<Key>,
+    /// Theaters that speak for themselves.
+    asked: FxHashSet<u64>,
     /// The link with the lost theater, if there was one.
     over_lost: Option<Arc<Link>>,
     gathered: Mutex<Gathered>,
@@ -259,23 +265,35 @@ struct Gathered {
 }
 
 impl Inquiry {
-    /// Asks the theaters behind the links `others` where the actors are, and then this one. Answers where they are, if that is not in the
-    /// theater `lost`.
+    /// Asks other theaters where the actors are, and then this one. Answers where they are, if that is not in the theater `lost`. Those that
+    /// were `asked`, the seeker among them, are not asked again, and if it is not `for_others`, only the ones to which an actor has gone.
     pub(crate) fn begin(
         lost: u64,
+        (for_others, asked): (bool, Vec<u64>),
         actors: Vec<Key>,
-        others: Vec<Arc<Link>>,
         directory: &Arc<Directory>,
         answer: impl FnOnce(Vec<Option<Seat>>) + Send + 'static,
     ) {
+        let mut asked = FxHashSet::from_iter(asked);
+        let gone = actors.iter().filter_map(|actor| directory.whereabouts(*actor, lost)).map(|seat| seat.theater);
+        let gone: FxHashSet<u64> = gone.collect();
+        let is_to_be_asked = |link: &Arc<Link>| {
+            let theater = link.incarnation;
+            theater == lost || !asked.contains(&theater) && (for_others || gone.contains(&theater))
+        };
+        let others: Vec<Arc<Link>> = directory.all_links().into_iter().filter(is_to_be_asked).collect();
+        asked.extend(others.iter().map(|link| link.incarnation).chain([directory.incarnation]));
+        let mut known: Vec<u64> = asked.iter().copied().take(SEEKERS_MAX).collect();
+        known.sort_unstable();
         let seats = vec![None; actors.len()];
         let gathered = Gathered { seats, to_answer: others.len() + 1, answer: Some(Box::new(answer)) };
         let (gathered, directory) = (Mutex::new(gathered), Arc::clone(directory));
         let over_lost = others.iter().find(|link| link.incarnation == lost).cloned();
-        let inquiry = Arc::new(Inquiry { lost, actors, over_lost, gathered, directory });
+        let inquiry = Arc::new(Inquiry { lost, actors, asked, over_lost, gathered, directory });
         for other in others {
             let answered = Arc::clone(&inquiry);
-            other.seek(lost, None, &inquiry.actors, Box::new(move |answer| answered.told(read_seats(answer))));
+            let answer = Box::new(move |answer: Result<(Codec, &[u8]), AskError>| answered.told(read_seats(answer)));
+            other.seek(lost, (false, &known), &inquiry.actors, answer);
         }
         inquiry.told(Vec::new());
     }
@@ -308,15 +326,17 @@ impl Inquiry {
         }
     }
 
-    /// Answers with this theater's own knowledge, or else with that of the others.
+    /// Answers which actors are here, or what the others say of them.
     fn close(&self) {
         let (seats, answer) = {
             let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
             (std::mem::take(&mut gathered.seats), gathered.answer.take())
         };
-        let known = self.actors.iter().zip(seats).map(|((theater, slot, life, seal), seat)| {
-            let born = Far { theater: *theater, address: None, slot: *slot, life: *life, seal: *seal };
-            self.directory.whereabouts(&born, self.lost).or(seat.filter(|seat| seat.theater != self.lost))
+        let known = self.actors.iter().zip(seats).map(|(actor, seat)| {
+            let own = self.directory.whereabouts(*actor, self.lost);
+            let is_here = |seat: &Seat| seat.theater == self.directory.incarnation;
+            let has_gone = own.filter(|seat| !self.asked.contains(&seat.theater));
+            own.filter(is_here).or(seat.filter(|seat| seat.theater != self.lost)).or(has_gone)
         });
         if let Some(answer) = answer {
             answer(known.collect());

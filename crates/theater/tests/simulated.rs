@@ -537,6 +537,12 @@ fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_see
 fn the_same_seed_gives_the_same_run_to_the_last_byte_and_moment() {
     let run = |seed| {
         let play = Play::new(seed, (1, 1, 1), 10);
+        // What it sends does not depend on how many children others have had in this process.
+        let [home, there] = [0, 1].map(|at| &play.theaters[at]);
+        let supervisor = home.system().spawn(Supervisor::new(Supervise::one_for_one()));
+        let tour = vec![there.address().unwrap()];
+        let roamer = move || Roamer { id: 0, life: 1, tour: tour.clone(), seed, steps: 0 };
+        supervisor.ask(Supervised::new("child", roamer)).wait().unwrap().unwrap();
         play.storm();
         (play.net.trace(), play.net.now(), play.net.happened())
     };

@@ -127,3 +127,27 @@ fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under
         assert_eq!(child.ask(Life).wait(), Ok(1));
     }
 }
+
+#[test]
+fn who_has_gone_on_is_found_though_a_third_theater_believes_it_where_the_seeker_is_under_every_seed() {
+    for seed in 0..seeds::or(5) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        let [home, first, via, end] = [(); 4].map(|()| start(&net));
+        let [home_first, _, _] = [&first, &via, &end].map(|other| link(&home, other));
+        let (first_via, via_end) = (link(&first, &via), link(&via, &end));
+        let child = home.system().spawn(Child(1));
+        home.publish("child", child);
+        let name = format!("playhouse://{}/child", home.address().unwrap());
+        let [by_first, by_via] = [&first, &via].map(|theater| theater.find::<Child>(&name).wait().unwrap());
+        home.migrate(child, &home_first).wait().unwrap();
+        first.migrate(by_first, &first_via).wait().unwrap();
+        via.migrate(by_via, &via_end).wait().unwrap();
+        // Home still believes it in the first one, which has no link with where it is.
+        net.kill(&via);
+        net.run_for(2 * LOST_AFTER);
+        assert_eq!(running(&net), [(1, end.system().core().id())].into());
+        assert_eq!(by_first.ask(Life).wait(), Ok(1));
+        assert_eq!(child.ask(Life).wait(), Ok(1));
+    }
+}

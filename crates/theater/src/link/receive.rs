@@ -338,13 +338,7 @@ impl Link {
             Head::Seek { ask, lost, for_others, asked, actors } => {
                 let kept = actors.len() * size_of::<(Key, Option<Seat>)>();
                 let unanswered = Unanswered::new(self.this(), frame.len() + kept);
-                let links = self
-                    .directory
-                    .all_links()
-                    .into_iter()
-                    .filter(|link| link.incarnation == lost || for_others && !asked.contains(&link.incarnation));
-                let others = links.filter(|link| link.incarnation != self.incarnation).collect();
-                Inquiry::begin(lost, actors, others, &self.directory, move |known| {
+                Inquiry::begin(lost, (for_others, asked), actors, &self.directory, move |known| {
                     let _ = unanswered.link.send(Lane::Normal, |out| {
                         Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
                         Codec::Positional.write(&Seats(known), out)

@@ -385,9 +385,9 @@ impl Link {
 
     /// Asks where these actors are, who were in the theater `lost`, or had been.
     ///
-    /// If others were `asked` as well, those are told it, and ask the rest.
-    pub(crate) fn seek(&self, lost: u64, asked: Option<&[u64]>, actors: &[Key], answer: TakeAnswer) {
-        let (for_others, asked, actors) = (asked.is_some(), asked.unwrap_or_default().to_vec(), actors.to_vec());
+    /// The other end is told which theaters were `asked` as well, and if it is `for_others`, it asks the rest.
+    pub(crate) fn seek(&self, lost: u64, (for_others, asked): (bool, &[u64]), actors: &[Key], answer: TakeAnswer) {
+        let (asked, actors) = (asked.to_vec(), actors.to_vec());
         let write = |ask, out: &mut Vec<u8>| Head::Seek { ask, lost, for_others, asked, actors }.write(out);
         // On an error, the answer says it.
         let _ = self.ask_with(answer, Lane::Normal, write);
