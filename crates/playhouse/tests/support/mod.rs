@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use playhouse::ShutdownReport;
 use playhouse::prelude::*;
 
 /// Longer than anything here takes on a busy machine, short enough to report a hang.
@@ -38,6 +39,13 @@ pub fn threads(workers: usize) -> System {
 /// A simulated system with two workers.
 pub fn simulated(seed: u64) -> System {
     System::builder().workers(2).simulated(seed).start().unwrap()
+}
+
+/// Shuts a system down that ends in less than the usual limit. Under Miri it may take hundreds of times longer.
+#[track_caller]
+pub fn shut_down(system: System) -> ShutdownReport {
+    let ended = if cfg!(miri) { system.shutdown_within(LIMIT) } else { system.shutdown() };
+    ended.unwrap()
 }
 
 /// Options for a stage.
