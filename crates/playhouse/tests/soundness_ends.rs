@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use playhouse::prelude::*;
 use playhouse::{DeadLetter, Guard, ShutdownError, ShutdownReport};
 use support::{
-    Adder, Clock, Do, Gate, Increment, LIMIT, Never, Puppet, Turnstile, finishes, on_stage, quiet_panics, threads,
+    Adder, Clock, Do, Gate, Increment, LIMIT, Never, Puppet, Turnstile, finishes, on_stage, quiet_panics, shut_down,
+    threads,
 };
 
 #[derive(Message)]
@@ -164,7 +165,7 @@ impl AsyncHandler<Never> for SlowToStop {
 }
 
 /// The longest that a shutdown with a limit of 200 ms may take: with its grace of 200 ms, and time for a busy machine.
-const IN_TIME: Duration = Duration::from_millis(if cfg!(tsan) { 20_000 } else { 2_000 });
+const IN_TIME: Duration = Duration::from_millis(if cfg!(any(tsan, miri)) { 20_000 } else { 2_000 });
 
 fn ends_in_time(system: &System) -> Result<ShutdownReport, ShutdownError> {
     let start = Instant::now();
@@ -230,7 +231,7 @@ fn who_waits_for_an_idle_system_goes_on_when_it_was_shut_down() {
     struct Ticks;
     impl Actor for Ticks {
         fn started(&mut self, ctx: &mut Context<Self>) {
-            ctx.send_every(Duration::from_millis(5), Tick);
+            ctx.send_every(Duration::from_millis(if cfg!(miri) { 4_000 } else { 5 }), Tick);
         }
     }
     impl Handler<Tick> for Ticks {
@@ -242,7 +243,7 @@ fn who_waits_for_an_idle_system_goes_on_when_it_was_shut_down() {
         let (gate, turnstile) = Gate::new();
         let waits = system.clone();
         let waiting = std::thread::spawn(move || waits.run_until_idle());
-        system.clone().shutdown().unwrap();
+        shut_down(system.clone());
         waiting.join().unwrap();
         system.run_until_idle();
 
@@ -435,64 +436,68 @@ impl Flood {
 
 #[test]
 fn a_flood_from_another_system_stays_bounded_and_others_of_the_sender_go_on() {
+    const ITEMS: u64 = if cfg!(miri) { 1_000 } else { 500_000 };
     finishes(|| {
         let (from, to) = (threads(1), threads(1));
         let adder = from.spawn_with(on_stage(1), Adder);
         let flood = consumer(&to, 2, None);
-        flood.begin(&from, 500_000);
-        while flood.handled.load(Ordering::Relaxed) < 500_000 {
+        flood.begin(&from, ITEMS);
+        while flood.handled.load(Ordering::Relaxed) < ITEMS {
             assert!(is_answered(adder, Increment(1)));
         }
         from.run_until_idle();
         to.run_until_idle();
-        flood.check(500_000);
+        flood.check(ITEMS);
         assert!(from.stats().total.mutes > 0);
-        from.shutdown().unwrap();
-        to.shutdown().unwrap();
+        shut_down(from);
+        shut_down(to);
     });
 }
 
 #[test]
 fn a_flood_that_is_passed_on_over_systems_stays_bounded() {
+    const ITEMS: u64 = if cfg!(miri) { 200 } else { 300_000 };
     finishes(|| {
         let [first, second, third] = [(); 3].map(|()| threads(1));
         let last = consumer(&third, 4, None);
         let middle = consumer(&second, 0, Some((last.to, last.flow.clone())));
-        middle.begin(&first, 300_000);
-        while last.handled.load(Ordering::Relaxed) < 300_000 {
+        middle.begin(&first, ITEMS);
+        while last.handled.load(Ordering::Relaxed) < ITEMS {
             third.run_until_idle();
         }
-        middle.check(300_000);
-        last.check(300_000);
+        middle.check(ITEMS);
+        last.check(ITEMS);
         for system in [first, second, third] {
-            system.shutdown().unwrap();
+            shut_down(system);
         }
     });
 }
 
 #[test]
 fn systems_that_flood_each_other_go_on_and_stay_bounded() {
+    const ITEMS: u64 = if cfg!(miri) { 200 } else { 300_000 };
     finishes(|| {
         let (one, other) = (threads(1), threads(1));
         let floods = [(&one, &other), (&other, &one)].map(|(from, to)| {
             let flood = consumer(to, 1, None);
-            flood.begin(from, 300_000);
+            flood.begin(from, ITEMS);
             flood
         });
         for flood in &floods {
-            while flood.handled.load(Ordering::Relaxed) < 300_000 {
+            while flood.handled.load(Ordering::Relaxed) < ITEMS {
                 one.run_until_idle();
                 other.run_until_idle();
             }
-            flood.check(300_000);
+            flood.check(ITEMS);
         }
-        one.shutdown().unwrap();
-        other.shutdown().unwrap();
+        shut_down(one);
+        shut_down(other);
     });
 }
 
 #[test]
 fn what_waits_at_senders_of_systems_that_flood_each_other_does_not_hold_them_up() {
+    const LEVELS: u32 = if cfg!(miri) { 7 } else { 17 };
     /// Sends two items for each that it gets: it is a source, and what is put aside for it presses its worker.
     struct Doubles(Option<ActorRef<Doubles>>, Arc<AtomicU64>);
     impl Actor for Doubles {}
@@ -522,18 +527,19 @@ fn what_waits_at_senders_of_systems_that_flood_each_other_does_not_hold_them_up(
         one.tell(Meet(other));
         other.tell(Meet(one));
         systems.iter().for_each(System::run_until_idle);
-        one.tell(Level(17));
-        while handled.load(Ordering::Relaxed) < (1 << 18) - 1 {
+        one.tell(Level(LEVELS));
+        while handled.load(Ordering::Relaxed) < (1 << (LEVELS + 1)) - 1 {
             systems.iter().for_each(System::run_until_idle);
         }
         for system in systems {
-            system.shutdown().unwrap();
+            shut_down(system);
         }
     });
 }
 
 #[test]
 fn who_floods_a_system_that_is_shut_down_goes_on_and_the_rest_are_dead_letters() {
+    const ITEMS: u64 = if cfg!(miri) { 600 } else { 200_000 };
     for stuck in [false, true] {
         finishes(move || {
             let (from, to) = (threads(1), threads(1));
@@ -550,8 +556,9 @@ fn who_floods_a_system_that_is_shut_down_goes_on_and_the_rest_are_dead_letters()
                 to.spawn_with(on_stage(0), Puppet).tell(Do::this(move |_| turnstile.pass()));
                 gate.wait_entered();
             }
-            flood.begin(&from, 200_000);
-            while from.stats().total.mutes == 0 {
+            flood.begin(&from, ITEMS);
+            // Behind a stuck handler a sender is muted for 2 MiB of mail, which take Miri an hour.
+            while from.stats().total.mutes == 0 && !(cfg!(miri) && stuck) {
                 std::thread::yield_now();
             }
             let shut_down = || to.clone().shutdown_within(Duration::from_millis(300)).is_ok();
@@ -565,35 +572,37 @@ fn who_floods_a_system_that_is_shut_down_goes_on_and_the_rest_are_dead_letters()
             from.run_until_idle();
             gate.open();
             if stuck {
-                to.shutdown().unwrap();
+                support::shut_down(to);
             }
             let handled = flood.handled.load(Ordering::Relaxed);
-            assert_eq!(handled + dead.load(Ordering::Relaxed), 200_000);
-            from.shutdown().unwrap();
+            assert_eq!(handled + dead.load(Ordering::Relaxed), ITEMS);
+            support::shut_down(from);
         });
     }
 }
 
 #[test]
 fn floods_of_simulated_systems_to_threads_and_back_end() {
+    const THERE: u64 = if cfg!(miri) { 300 } else { 400_000 };
+    const BACK: u64 = if cfg!(miri) { 100 } else { 20_000 };
     finishes(|| {
         let simulated = support::simulated(1);
         let on_threads = threads(1);
         let there = consumer(&on_threads, 2, None);
-        there.begin(&simulated, 400_000);
+        there.begin(&simulated, THERE);
         simulated.run_until_idle();
-        while there.handled.load(Ordering::Relaxed) < 400_000 {
+        while there.handled.load(Ordering::Relaxed) < THERE {
             on_threads.run_until_idle();
         }
-        there.check(400_000);
+        there.check(THERE);
         // Nobody waits for a simulated system: it runs only while somebody runs it.
         let back = consumer(&simulated, 0, None);
-        back.begin(&on_threads, 20_000);
+        back.begin(&on_threads, BACK);
         on_threads.run_until_idle();
         simulated.run_until_idle();
-        back.check(20_000);
-        on_threads.shutdown().unwrap();
-        simulated.shutdown().unwrap();
+        back.check(BACK);
+        shut_down(on_threads);
+        shut_down(simulated);
     });
 }
 
@@ -639,7 +648,7 @@ impl Handler<Meet> for Founder {
 #[test]
 fn actors_that_start_others_as_their_system_ends_are_not_refused() {
     finishes(|| {
-        for _ in 0..20 {
+        for _ in 0..if cfg!(miri) { 2 } else { 20 } {
             let system = System::builder().workers(2).stages(2).start().unwrap();
             let (begun, done) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
             let [one, two] = [0, 1].map(|stage| {
@@ -649,7 +658,7 @@ fn actors_that_start_others_as_their_system_ends_are_not_refused() {
             one.tell(Meet(two));
             two.tell(Meet(one));
             // One worker adopts the stage of the other one, which has no stage then.
-            one.tell(Ball(5_000));
+            one.tell(Ball(if cfg!(miri) { 50 } else { 5_000 }));
             system.run_until_idle();
             system.shutdown().unwrap();
             assert_eq!((begun.load(Ordering::Relaxed), done.load(Ordering::Relaxed)), (2, 2));
@@ -691,7 +700,7 @@ fn an_ask_whose_handler_waits_at_a_shutdown_ends_with_the_shutdown() {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let mut ask = std::pin::pin!(waits.ask(Never).into_future());
         assert!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)).is_pending());
-        system.shutdown_within(Duration::from_millis(100)).unwrap();
+        system.shutdown_within(if cfg!(miri) { LIMIT } else { Duration::from_millis(100) }).unwrap();
         assert_eq!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)), Poll::Ready(Err(AskError::Shutdown)));
     });
 }
@@ -710,8 +719,11 @@ fn a_hook_for_slow_handlers_that_tells_an_actor_keeps_no_worker_from_being_taken
             }
         }
     }
+    const ENOUGH: u64 = if cfg!(miri) { 70 } else { 2_000 };
     finishes(|| {
-        let system = System::builder().workers(1).stages(4).slow_handlers(Duration::from_millis(1)).start().unwrap();
+        // Under Miri each handler would be slow, the logger's too: it would be told of itself for ever.
+        let slow = Duration::from_millis(if cfg!(miri) { 500 } else { 1 });
+        let system = System::builder().workers(1).stages(4).slow_handlers(slow).start().unwrap();
         let handled = Arc::<AtomicU64>::default();
         let late = system.spawn_with(on_stage(1), Late(Arc::clone(&handled)));
         let (stuck, logger) = (system.spawn_with(on_stage(2), Puppet), system.spawn_with(on_stage(3), Counter));
@@ -731,14 +743,14 @@ fn a_hook_for_slow_handlers_that_tells_an_actor_keeps_no_worker_from_being_taken
             }
         };
         // Enough that the worker is pressed.
-        more_than(2_000);
+        more_than(ENOUGH);
         let (gate, turnstile) = Gate::new();
         stuck.tell_urgent(Do::this(move |_| turnstile.pass()));
         gate.wait_entered();
-        more_than(handled.load(Ordering::Relaxed) + 2_000);
+        more_than(handled.load(Ordering::Relaxed) + ENOUGH);
         gate.open();
         over.store(true, Ordering::Relaxed);
         flood.join().unwrap();
-        system.shutdown().unwrap();
+        shut_down(system);
     });
 }
