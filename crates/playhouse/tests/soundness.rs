@@ -52,7 +52,7 @@ impl Drop for Later {
             Drops::Tells => self.sink.tell(Note),
             Drops::Panics => panic!("meant: a drop that panics"),
             Drops::StartsTimers => {
-                for _ in 0..200 {
+                for _ in 0..if cfg!(miri) { 5 } else { 200 } {
                     let mut ask = Box::pin(self.sink.ask(Never).within(Duration::from_secs(3600)).into_future());
                     let _ = ask.as_mut().poll(&mut PollContext::from_waker(Waker::noop()));
                 }
@@ -94,11 +94,12 @@ impl Handler<Work> for Owner {
 
 #[test]
 fn a_timer_that_is_cancelled_on_another_worker_drops_its_message_where_it_may_do_anything() {
+    const SEEDS: u64 = if cfg!(miri) { 2 } else { 100 };
     support::quiet_panics();
     finishes(|| {
         let mut steals = 0;
         for drops in [Drops::Tells, Drops::Panics, Drops::StartsTimers] {
-            for seed in 0..100 {
+            for seed in 0..SEEDS {
                 let system = System::builder().workers(2).stages(4).simulated(seed).start().unwrap();
                 let (noted, dropped) = (Arc::default(), Arc::default());
                 let sink = system.spawn_with(on_stage(1), Sink(Arc::clone(&noted)));
@@ -115,7 +116,10 @@ fn a_timer_that_is_cancelled_on_another_worker_drops_its_message_where_it_may_do
                 system.shutdown().unwrap();
             }
         }
-        assert!(steals > 100, "stages moved between setting and cancelling only {steals} times");
+        assert!(
+            steals > if cfg!(miri) { 0 } else { 100 },
+            "stages moved between setting and cancelling only {steals} times"
+        );
     });
 }
 
