@@ -319,7 +319,7 @@ impl Moves {
                     }
                 }
                 (Some(address), Settled::Turned { number, carrier }) => {
-                    address.send_control_behind(Turned { number, carrier, _settling: settling });
+                    address.send_control_behind(Turned { number, carrier, settling });
                 }
                 (None, Settled::Turned { .. }) => {}
             },

@@ -86,7 +86,7 @@ impl<A: Mobile> Control<Life<A>> for Turn {
 pub(crate) struct Turned {
     pub(crate) number: Option<u64>,
     pub(crate) carrier: Option<Arc<dyn Carrier>>,
-    pub(crate) _settling: Settling,
+    pub(crate) settling: Settling,
 }
 
 impl<A: Mobile> Control<Life<A>> for Turned {
@@ -122,7 +122,24 @@ impl<A: Mobile> Control<Life<A>> for Turned {
             cx.turn();
             cx.extra().turn = None;
             cx.thaw();
+            // What has waited goes on when this request is over, and before whatever comes later.
+            cx.address().send_control_behind(Went(self.settling));
         }
+    }
+}
+
+/// What had waited at a place has gone on.
+struct Went(Settling);
+
+impl<A: Mobile> Control<Life<A>> for Went {
+    const PASSES: bool = true;
+
+    fn run(self, _: &mut ControlCx<Life<A>>) {
+        drop(self.0);
+    }
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+        drop(self.0);
     }
 }
 

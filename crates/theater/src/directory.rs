@@ -129,6 +129,8 @@ pub(crate) struct Directory {
     /// What to do to an actor of which it is known that it lives, or not yet that it does not, while the way from its place leads
     /// to a theater that is lost: it has come back, or has been found, and its place has not heard of that yet.
     again: Mutex<Vec<Again>>,
+    /// Actors that have come from other theaters, and are not in their cells yet.
+    pub(crate) arriving: Arc<AtomicU64>,
     /// Actors that have come from other theaters.
     pub(crate) came: AtomicU64,
     /// Actors that have left for other theaters.
@@ -283,6 +285,7 @@ impl Directory {
             groups: Mutex::default(),
             room_made: AtomicU64::new(0),
             again: Mutex::default(),
+            arriving: Arc::default(),
             came: AtomicU64::new(0),
             left: AtomicU64::new(0),
             numbers: simulated.then(Mutex::default),
@@ -342,6 +345,8 @@ impl Directory {
 
     /// `theater` is lost, and all that was known of it, but for who is `sought`.
     pub(crate) fn forget(&self, theater: u64, sought: &FxHashSet<ActorId>) {
+        // Guests from third theaters begin at their places.
+        let guests = self.guests();
         {
             let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
             lost.truncate(LOST_MAX - 1);
@@ -353,9 +358,12 @@ impl Directory {
             let is_there = moved.at.is_some_and(|at| at.theater == theater);
             // Who was born here, and is not known to be elsewhere, is here.
             let is_from_here = !names.contains_key(id) && !id.address().is_stale();
-            !is_there || is_from_here || sought.contains(id)
+            !is_there || is_from_here || sought.contains(id) || guests.are_awaited_at(*id)
         });
-        names.retain(|id, far| far.theater != theater || moved.contains_key(id) || sought.contains(id));
+        names.retain(|id, far| {
+            let is_used = moved.contains_key(id) || sought.contains(id) || guests.are_awaited_at(*id);
+            far.theater != theater || is_used
+        });
         met.retain(|_, met| {
             let stays = names.contains_key(&met.id);
             if !stays {
@@ -453,6 +461,12 @@ impl Directory {
         }
     }
 
+    /// Whether an actor has come that does not live in its cell yet.
+    pub(crate) fn awaits_anybody(&self) -> bool {
+        // First, since who is no guest any more was counted before. Acquire: who is not counted any more is in its cell.
+        !self.guests().is_empty() || self.arriving.load(Ordering::Acquire) > 0
+    }
+
     /// Actors that have come, and that have left.
     pub(crate) fn migrations(&self) -> (u64, u64) {
         (self.came.load(Ordering::Relaxed), self.left.load(Ordering::Relaxed))
@@ -463,8 +477,8 @@ impl Directory {
         self.known().moved.get(&id).and_then(|moved| moved.way.as_ref()).is_some_and(|way| way.close())
     }
 
-    /// Where the actor is that was born with this name, if it is known here: not in the theater `lost`.
-    pub(crate) fn whereabouts(&self, born: Key, lost: u64) -> Option<Seat> {
+    /// Where the actor is that was born with this name, if it is known here. It is here as long as it has not begun elsewhere.
+    pub(crate) fn whereabouts(&self, born: Key) -> Option<Far> {
         let (theater, slot, life, seal) = born;
         let own = || self.own(slot, life, seal).filter(|_| theater == self.incarnation);
         let id = self.known_as(born).or_else(own)?;
@@ -475,12 +489,11 @@ impl Directory {
             let known = self.known();
             (known.at(id), known.moved.get(&id).is_none_or(|moved| moved.begun))
         };
-        if at.is_some_and(|at| at.theater == lost) {
-            return None;
+        let is_going = |at: &Far| !begun && self.link(at.theater).is_some();
+        match at.filter(|at| !is_going(at)) {
+            Some(at) => Some(at),
+            None => self.seat(id, self.house()?.listens).ok().map(Far::from),
         }
-        let Some(at) = at.filter(|_| begun) else { return self.seat(id, self.house()?.listens).ok() };
-        let Far { theater, address, slot, life, seal } = at;
-        Some(Seat { theater, address, slot, life, seal })
     }
 
     /// Others, who were asked since the theater `lost` is, say that the actor of this place is `there`. That is noted, if nothing

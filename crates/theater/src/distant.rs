@@ -239,7 +239,7 @@ impl Distant {
         // Relaxed: only a count.
         match (id, far) {
             (Some(id), Some(far)) if self.searches.fetch_add(1, Ordering::Relaxed) < SEARCHES_MAX => {
-                Search::begin(vec![(id, Arc::clone(self))], &self.directory, &house.registry, far.theater);
+                Search::begin(vec![(id, Arc::clone(self))], &self.directory, &house.registry, (far.theater, 0));
             }
             _ => self.give_up(),
         }
@@ -421,7 +421,12 @@ impl Carrier for Distant {
                 let mut others = Vec::new();
                 for parcel in std::mem::take(kept) {
                     match parcel {
-                        Kept::Watch { watcher, notify } => watchers.push((watcher, Notify::Call(notify))),
+                        Kept::Watch { watcher, notify } => {
+                            // It is watched anew, whatever was before.
+                            others
+                                .retain(|kept| !matches!(kept, Kept::Unwatch { watcher: known } if *known == watcher));
+                            watchers.push((watcher, Notify::Call(notify)));
+                        }
                         Kept::Unwatch { watcher } => {
                             watchers.retain(|(known, _)| *known != watcher);
                             // It may have been watched before.

@@ -30,7 +30,7 @@ use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending,
 
 use crate::distant::Distant;
 use crate::house::House;
-use crate::link::Departure;
+use crate::link::{Departure, Left};
 
 /// How often a theater may be silent, one after the other, for as long as it is not lost, before an actor stays.
 const DEPARTURES_LAST: u32 = 3;
@@ -93,13 +93,45 @@ impl Drop for Rest {
     }
 }
 
+/// What takes too long some time.
+pub(crate) enum Late {
+    /// Actors that are to leave, and are not drained or accepted.
+    Departure(Weak<Departure>),
+    /// Actors that have left, and have not begun.
+    Left(Weak<Left>),
+}
+
+impl Late {
+    fn has_ended(&self) -> bool {
+        match self {
+            Late::Departure(departure) => departure.strong_count() == 0,
+            Late::Left(left) => left.strong_count() == 0,
+        }
+    }
+
+    fn give_up(self) {
+        match self {
+            Late::Departure(departure) => {
+                if let Some(departure) = departure.upgrade() {
+                    departure.give_up();
+                }
+            }
+            Late::Left(left) => {
+                if let Some(left) = left.upgrade() {
+                    left.give_up();
+                }
+            }
+        }
+    }
+}
+
 /// The stages that have places, and the ways that keep mail.
 #[derive(Default)]
 pub(crate) struct Drains {
     turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
     keeping: Mutex<Keeping>,
-    /// Actors that are to leave, with the times at which they stay if they are not drained, in order.
-    departures: Mutex<VecDeque<(Duration, Weak<Departure>)>>,
+    /// What is given up at these times, in order.
+    late: Mutex<VecDeque<(Duration, Late)>>,
 }
 
 /// Ways that keep mail, or have kept some.
@@ -119,16 +151,16 @@ impl Drains {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn departures(&self) -> MutexGuard<'_, VecDeque<(Duration, Weak<Departure>)>> {
-        self.departures.lock().unwrap_or_else(PoisonError::into_inner)
+    fn late(&self) -> MutexGuard<'_, VecDeque<(Duration, Late)>> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the first of those that have ended, or whose times are over.
-    fn over(&self, now: Duration) -> Option<Weak<Departure>> {
-        let mut departures = self.departures();
-        let (until, first) = departures.front()?;
-        let is_over = *until <= now || first.strong_count() == 0;
-        is_over.then(|| departures.pop_front()).flatten().map(|(_, first)| first)
+    fn over(&self, now: Duration) -> Option<Late> {
+        let mut late = self.late();
+        let (until, first) = late.front()?;
+        let is_over = *until <= now || first.has_ended();
+        is_over.then(|| late.pop_front()).flatten().map(|(_, first)| first)
     }
 
     /// There is a place in this stage, or will be before anybody can send to it.
@@ -159,19 +191,17 @@ impl Drains {
 }
 
 impl House {
-    /// These actors stay if they are not drained by three times the time after which a silent theater is lost.
-    pub(crate) fn note_departure(&self, departure: &Arc<Departure>) {
-        let until = self.now() + DEPARTURES_LAST * self.settings.lost_after;
-        self.directory.drains.departures().push_back((until, Arc::downgrade(departure)));
+    /// This is given up after three times the time after which a silent theater is lost.
+    pub(crate) fn note_late(&self, late: Late) {
+        let until = self.now().saturating_add(self.settings.lost_after.saturating_mul(DEPARTURES_LAST));
+        self.directory.drains.late().push_back((until, late));
     }
 
-    /// Actors that could not be drained in time stay.
-    pub(crate) fn end_departures(&self) {
+    /// Gives up what has taken too long.
+    pub(crate) fn end_late(&self) {
         let now = self.now();
-        while let Some(departure) = self.directory.drains.over(now) {
-            if let Some(departure) = departure.upgrade() {
-                departure.give_up();
-            }
+        while let Some(late) = self.directory.drains.over(now) {
+            late.give_up();
         }
     }
 

@@ -90,7 +90,7 @@ pub(crate) enum Head {
     Ended { handles: Vec<Handle> },
     /// The theater `lost` is lost to the sender: does the receiver know where these actors are, who were there or had been? By
     /// the names that they were born with: theater, slot, life, seal. Those that were `asked` already, the sender among them, speak for
-    /// themselves; the others are to be asked, too, if it is `for_others`. As many [`Seats`] are the answer.
+    /// themselves; the others are to be asked, too, if it is `for_others`. [`Sightings`] are the answer.
     Seek {
         ask: u64,
         lost: u64,
@@ -120,9 +120,20 @@ pub(crate) enum Head {
     Apart { of: u64 },
 }
 
-/// The answer to [`Head::Seek`]: where each of the actors is, if that is known.
+/// The answer to [`Head::Seek`]: what is known of each of the actors, if anything is.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Seats(#[serde(deserialize_with = "at_most::<_, _, SOUGHT_MAX>")] pub(crate) Vec<Option<Seat>>);
+pub(crate) struct Sightings(
+    #[serde(deserialize_with = "at_most::<_, _, SOUGHT_MAX>")] pub(crate) Vec<Option<Whereabouts>>,
+);
+
+/// What a theater knows of an actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Whereabouts {
+    /// It is here, or in another theater that says so, or that cannot be asked.
+    At(Seat),
+    /// It has gone to this theater, which does not say that it is there.
+    Gone(u64),
+}
 
 /// [`Codec`], as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -44,7 +44,8 @@ pub(crate) struct Guests {
     companies: FxHashMap<u64, Company>,
     /// The company of each one that was not left yet.
     by_name: FxHashMap<Key, u64>,
-    by_place: FxHashMap<ActorId, u64>,
+    /// The company, and the how manyth of it.
+    by_place: FxHashMap<ActorId, (u64, usize)>,
     last_number: u64,
 }
 
@@ -56,7 +57,7 @@ impl Guests {
 
     /// Returns whether the actor of this place is a guest that came over this link.
     pub(crate) fn came_over(&self, link: u64, place: ActorId) -> bool {
-        self.by_place.get(&place).and_then(|number| self.companies.get(number)).is_some_and(|of| of.link == link)
+        self.by_place.get(&place).and_then(|(number, _)| self.companies.get(number)).is_some_and(|of| of.link == link)
     }
 
     /// Returns whether there is none.
@@ -69,7 +70,7 @@ impl Guests {
         self.last_number += 1;
         let number = self.last_number;
         self.by_name.extend(members.iter().map(|member| (member.guest.born.key(), number)));
-        self.by_place.extend(members.iter().map(|member| (member.place, number)));
+        self.by_place.extend(members.iter().zip(0..).map(|(member, at)| (member.place, (number, at))));
         self.companies.insert(number, Company { link, to_leave: members.len(), members });
     }
 
@@ -101,8 +102,9 @@ impl Guests {
 
     /// Returns the guest of this place, if it came over this link.
     pub(crate) fn at(&mut self, link: u64, place: ActorId) -> Option<&mut Awaited> {
-        let company = self.companies.get_mut(self.by_place.get(&place)?)?;
-        company.members.iter_mut().find(|member| member.place == place).filter(|_| company.link == link)
+        let (number, at) = self.by_place.get(&place)?;
+        let company = self.companies.get_mut(number)?;
+        company.members.get_mut(*at).filter(|_| company.link == link)
     }
 
     fn take(&mut self, number: u64) -> Vec<Awaited> {

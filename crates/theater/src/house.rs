@@ -647,7 +647,7 @@ impl House {
         for (id, act) in self.directory.take_again() {
             contained(|| act(id, self.registry.controls(id)));
         }
-        contained(|| self.end_departures());
+        contained(|| self.end_late());
         contained(|| self.look_for_cycles());
         contained(|| self.do_what_is_due());
         self.poller.tidy();

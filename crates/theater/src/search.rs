@@ -12,8 +12,13 @@
 //!
 //! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not.
 //! Who does not have an actor and knows where it went asks there, unless that theater was asked before. So the chain of its ways is followed to
-//! where it is. A theater says of another one that it has an actor only if that cannot be asked. Otherwise an actor that went from A to B and
-//! on over the lost theater would be sought by B, and A would say that it is in B.
+//! where it is. A theater says of another one that it has an actor only if that cannot be asked. Otherwise it says that the actor has gone
+//! there ([`Whereabouts::Gone`]): an actor that went from A to B and on over the lost theater may be sought by B, and A must not say that it
+//! is in B.
+//!
+//! *Who is looked at in between.* Theaters are looked at at different times, and an actor may go from one to the other meanwhile: then the one
+//! has not seen it, and the other says that it has gone there. Where what the theaters say contradicts itself in this way, they are asked again
+//! ([`ROUNDS_MAX`]). It does not where the chain ends in the lost theater, or at the seeker, which knows that it had gone to the lost one.
 //!
 //! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
 //! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
@@ -36,13 +41,17 @@ use rustc_hash::FxHashSet;
 
 use crate::directory::{Directory, Far, Key};
 use crate::distant::Distant;
-use crate::frame::{SEEKERS_MAX, SOUGHT_MAX, Seats};
+use crate::frame::{SEEKERS_MAX, SOUGHT_MAX, Sightings, Whereabouts};
 use crate::link::{Link, Tell};
 use crate::proxy::Proxy;
 use crate::registry::Registry;
 
 /// The time after which it is looked again whether a frame was read.
 const READ_AGAIN: Duration = Duration::from_millis(1);
+
+/// So often theaters are asked whose replies contradict each other, about a tick apart. Where one of them has forgotten an actor that was lost,
+/// it takes the others about one tick to hear of that.
+const ROUNDS_MAX: u32 = 20;
 
 /// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
 pub(crate) struct Sought {
@@ -54,6 +63,8 @@ pub(crate) struct Sought {
 pub(crate) struct Search {
     /// The theater that they were in, as far as was known here.
     lost: u64,
+    /// How often they have been asked for before.
+    round: u32,
     open: Mutex<Open>,
     directory: Arc<Directory>,
     registry: Arc<Registry>,
@@ -115,7 +126,7 @@ impl Rerouted {
 impl Drop for Rerouted {
     fn drop(&mut self) {
         let ways = std::mem::take(self.ways.get_mut().unwrap_or_else(PoisonError::into_inner));
-        Search::begin(ways, &self.directory, &self.registry, self.lost);
+        Search::begin(ways, &self.directory, &self.registry, (self.lost, 0));
     }
 }
 
@@ -136,9 +147,28 @@ pub(crate) enum Seen {
     Elsewhere(Far),
 }
 
+/// One that is not found yet.
+struct Missing {
+    id: ActorId,
+    /// Where its mail waits.
+    way: Arc<Distant>,
+    /// By theater: where it has gone, as that says.
+    gone: BTreeMap<u64, u64>,
+}
+
+impl Missing {
+    /// Whether it may have gone from one theater to another between the replies of the two.
+    fn may_have_passed(&self, lost: u64, seeker: u64) -> bool {
+        let ends = |to: &u64| {
+            let chain = std::iter::successors(Some(*to), |at| self.gone.get(at).copied());
+            chain.take(self.gone.len() + 1).any(|at| at == lost || at == seeker)
+        };
+        !self.gone.values().all(ends)
+    }
+}
+
 struct Open {
-    /// Those who are not found yet, with the ways where their mail waits.
-    sought: Vec<Option<(ActorId, Arc<Distant>)>>,
+    sought: Vec<Option<Missing>>,
     /// Theaters that have not yet said whom they know.
     to_answer: usize,
     /// One of them was lost before it has said it.
@@ -151,7 +181,7 @@ impl Search {
         sought: Vec<(ActorId, Arc<Distant>)>,
         directory: &Arc<Directory>,
         registry: &Arc<Registry>,
-        lost: u64,
+        (lost, round): (u64, u32),
     ) {
         let links = directory.all_links();
         let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
@@ -165,16 +195,17 @@ impl Search {
             // Whose name is not known here any more is nobody's.
             let nobody = Far { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
             let names: Vec<Key> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody).key()).collect();
+            let missing = |(id, way)| Some(Missing { id, way, gone: BTreeMap::new() });
             let open = Mutex::new(Open {
-                sought: some.into_iter().map(Some).collect(),
+                sought: some.into_iter().map(missing).collect(),
                 to_answer: links.len(),
                 is_incomplete: false,
             });
-            let search = Search { lost, open, directory: Arc::clone(directory), registry: Arc::clone(registry) };
-            let search = Arc::new(search);
+            let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
+            let search = Arc::new(Search { lost, round, open, directory, registry });
             for link in &links {
-                let search = Arc::clone(&search);
-                link.seek(lost, (true, &asked), &names, Box::new(move |answer| search.told(answer)));
+                let (search, theater) = (Arc::clone(&search), link.incarnation);
+                link.seek(lost, (true, &asked), &names, Box::new(move |answer| search.told(theater, answer)));
             }
             if links.is_empty() {
                 search.close();
@@ -187,21 +218,28 @@ impl Search {
     }
 
     /// One more theater has said whom it knows.
-    fn told(&self, answer: Result<(Codec, &[u8]), AskError>) {
+    fn told(&self, theater: u64, answer: Result<(Codec, &[u8]), AskError>) {
         let is_lost = matches!(answer, Err(AskError::TheaterLost { .. }));
-        let known = read_seats(answer);
+        let known = read_sightings(answer);
         let (found, all, is_incomplete) = {
             let mut open = self.open();
             open.to_answer -= 1;
             open.is_incomplete |= is_lost;
-            // That it has come here is known here first; what others say of it was true before.
-            let elsewhere = |seat: &Seat| seat.theater != self.directory.incarnation;
-            let known = open.sought.iter_mut().zip(known);
-            let found =
-                known.filter_map(|(sought, seat)| seat.filter(elsewhere).and_then(|seat| Some((sought.take()?, seat))));
-            (found.collect::<Vec<_>>(), open.to_answer == 0, open.is_incomplete)
+            let mut found = Vec::new();
+            for (sought, whereabouts) in open.sought.iter_mut().zip(known) {
+                let Some(missing) = sought else { continue };
+                match whereabouts {
+                    // That it has come here is known here first; what others say of it was true before.
+                    Some(Whereabouts::At(seat)) if seat.theater != self.directory.incarnation => {
+                        found.extend(sought.take().map(|missing| (missing, seat)));
+                    }
+                    Some(Whereabouts::Gone(to)) => drop(missing.gone.insert(theater, to)),
+                    Some(Whereabouts::At(_)) | None => {}
+                }
+            }
+            (found, open.to_answer == 0, open.is_incomplete)
         };
-        for ((id, way), seat) in found {
+        for (Missing { id, way, .. }, seat) in found {
             let far = Far::from(seat);
             seam(2);
             match self.directory.note_seen(id, self.lost, Some(far)) {
@@ -213,16 +251,26 @@ impl Search {
         if all && is_incomplete {
             // An actor may have gone from there to one that had answered before. There are fewer to ask each time.
             let sought = std::mem::take(&mut self.open().sought);
-            Search::begin(sought.into_iter().flatten().collect(), &self.directory, &self.registry, self.lost);
+            let sought = sought.into_iter().flatten().map(|missing| (missing.id, missing.way)).collect();
+            Search::begin(sought, &self.directory, &self.registry, (self.lost, self.round));
         } else if all {
             self.close();
         }
     }
 
-    /// Nobody knows the others.
+    /// All have said whom they know.
     fn close(&self) {
         let sought = std::mem::take(&mut self.open().sought);
-        for (id, way) in sought.into_iter().flatten() {
+        let (lost, round, seeker) = (self.lost, self.round + 1, self.directory.incarnation);
+        let may_be_alive = |missing: &Missing| round < ROUNDS_MAX && missing.may_have_passed(lost, seeker);
+        let (again, lost_too): (Vec<Missing>, Vec<Missing>) = sought.into_iter().flatten().partition(may_be_alive);
+        if let Some(Missing { id, .. }) = again.first() {
+            let (directory, registry) = (Arc::clone(&self.directory), Arc::clone(&self.registry));
+            let id = *id;
+            let again: Vec<_> = again.into_iter().map(|missing| (missing.id, missing.way)).collect();
+            self.directory.again(id, move |_, _| Search::begin(again, &directory, &registry, (lost, round)));
+        }
+        for Missing { id, way, .. } in lost_too {
             seam(2);
             let forgotten = self.directory.forget_actor(id, Some(self.lost));
             match self.directory.note_seen(id, self.lost, None) {
@@ -237,9 +285,9 @@ impl Search {
     }
 }
 
-/// Returns a theater's answer to a search. Returns no seats if the theater is lost or the answer cannot be read.
-fn read_seats(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Seat>> {
-    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |Seats(seats)| seats)
+/// Returns a theater's answer to a search. Returns nothing if the theater is lost or the answer cannot be read.
+fn read_sightings(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Whereabouts>> {
+    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |Sightings(known)| known)
 }
 
 /// A question of another theater: where are these actors?
@@ -254,14 +302,14 @@ pub(crate) struct Inquiry {
     directory: Arc<Directory>,
 }
 
-/// Takes the seats of the sought actors.
-type TakeSeats = Box<dyn FnOnce(Vec<Option<Seat>>) + Send>;
+/// Takes what is known of the sought actors.
+type TakeSightings = Box<dyn FnOnce(Vec<Option<Whereabouts>>) + Send>;
 
 struct Gathered {
     /// What other theaters have said.
-    seats: Vec<Option<Seat>>,
+    said: BTreeMap<u64, Vec<Option<Whereabouts>>>,
     to_answer: usize,
-    answer: Option<TakeSeats>,
+    answer: Option<TakeSightings>,
 }
 
 impl Inquiry {
@@ -272,10 +320,10 @@ impl Inquiry {
         (for_others, asked): (bool, Vec<u64>),
         actors: Vec<Key>,
         directory: &Arc<Directory>,
-        answer: impl FnOnce(Vec<Option<Seat>>) + Send + 'static,
+        answer: impl FnOnce(Vec<Option<Whereabouts>>) + Send + 'static,
     ) {
         let mut asked = FxHashSet::from_iter(asked);
-        let gone = actors.iter().filter_map(|actor| directory.whereabouts(*actor, lost)).map(|seat| seat.theater);
+        let gone = actors.iter().filter_map(|actor| directory.whereabouts(*actor)).map(|at| at.theater);
         let gone: FxHashSet<u64> = gone.collect();
         let is_to_be_asked = |link: &Arc<Link>| {
             let theater = link.incarnation;
@@ -285,25 +333,25 @@ impl Inquiry {
         asked.extend(others.iter().map(|link| link.incarnation).chain([directory.incarnation]));
         let mut known: Vec<u64> = asked.iter().copied().take(SEEKERS_MAX).collect();
         known.sort_unstable();
-        let seats = vec![None; actors.len()];
-        let gathered = Gathered { seats, to_answer: others.len() + 1, answer: Some(Box::new(answer)) };
+        let (said, to_answer) = (BTreeMap::new(), others.len() + 1);
+        let gathered = Gathered { said, to_answer, answer: Some(Box::new(answer)) };
         let (gathered, directory) = (Mutex::new(gathered), Arc::clone(directory));
         let over_lost = others.iter().find(|link| link.incarnation == lost).cloned();
         let inquiry = Arc::new(Inquiry { lost, actors, asked, over_lost, gathered, directory });
         for other in others {
-            let answered = Arc::clone(&inquiry);
-            let answer = Box::new(move |answer: Result<(Codec, &[u8]), AskError>| answered.told(read_seats(answer)));
-            other.seek(lost, (false, &known), &inquiry.actors, answer);
+            let (answered, theater) = (Arc::clone(&inquiry), other.incarnation);
+            let answer = move |answer: Result<(Codec, &[u8]), AskError>| {
+                answered.told(Some((theater, read_sightings(answer))));
+            };
+            other.seek(lost, (false, &known), &inquiry.actors, Box::new(answer));
         }
-        inquiry.told(Vec::new());
+        inquiry.told(None);
     }
 
     /// Notes the answer of one theater, or that all have been asked. After the last one, this theater adds its own knowledge.
-    fn told(self: &Arc<Self>, seats: Vec<Option<Seat>>) {
+    fn told(self: &Arc<Self>, said: Option<(u64, Vec<Option<Whereabouts>>)>) {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
-        for (known, seat) in gathered.seats.iter_mut().zip(seats) {
-            *known = known.take().or(seat);
-        }
+        gathered.said.extend(said);
         gathered.to_answer -= 1;
         if gathered.to_answer > 0 {
             return;
@@ -328,18 +376,38 @@ impl Inquiry {
 
     /// Answers which actors are here, or what the others say of them.
     fn close(&self) {
-        let (seats, answer) = {
+        let (said, answer) = {
             let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
-            (std::mem::take(&mut gathered.seats), gathered.answer.take())
+            (std::mem::take(&mut gathered.said), gathered.answer.take())
         };
-        let known = self.actors.iter().zip(seats).map(|(actor, seat)| {
-            let own = self.directory.whereabouts(*actor, self.lost);
-            let is_here = |seat: &Seat| seat.theater == self.directory.incarnation;
-            let has_gone = own.filter(|seat| !self.asked.contains(&seat.theater));
-            own.filter(is_here).or(seat.filter(|seat| seat.theater != self.lost)).or(has_gone)
-        });
+        let known = (0..self.actors.len()).map(|nth| self.whereabouts(nth, &said)).collect();
         if let Some(answer) = answer {
-            answer(known.collect());
+            answer(known);
         }
+    }
+
+    /// What is known of the `nth` actor.
+    fn whereabouts(&self, nth: usize, said: &BTreeMap<u64, Vec<Option<Whereabouts>>>) -> Option<Whereabouts> {
+        let own = self.directory.whereabouts(self.actors[nth]);
+        let seat_of = |Far { theater, address, slot, life, seal }| Seat { theater, address, slot, life, seal };
+        if let Some(here) = own.filter(|at| at.theater == self.directory.incarnation) {
+            return Some(Whereabouts::At(seat_of(here)));
+        }
+        let said_by = |theater: &u64| said.get(theater).and_then(|said| *said.get(nth)?);
+        let seen = said.keys().filter_map(said_by);
+        let is_at = |seen: &Whereabouts| matches!(seen, Whereabouts::At(seat) if seat.theater != self.lost);
+        if let Some(at) = seen.clone().find(is_at) {
+            return Some(at);
+        }
+        let to = match own {
+            Some(at) if at.theater != self.lost && !self.asked.contains(&at.theater) => {
+                return Some(Whereabouts::At(seat_of(at)));
+            }
+            Some(at) => at.theater,
+            None => seen.clone().find_map(|seen| if let Whereabouts::Gone(to) = seen { Some(to) } else { None })?,
+        };
+        // As far as those who were asked from here know the chain.
+        let next = |at: &u64| if let Some(Whereabouts::Gone(to)) = said_by(at) { Some(to) } else { None };
+        std::iter::successors(Some(to), next).take(said.len() + 1).last().map(Whereabouts::Gone)
     }
 }

@@ -594,6 +594,8 @@ impl Theater {
         let mut deadline = self.house.now() + LEAVE_MAX;
         let mut have_changed = false;
         loop {
+            // First: who has come into its cell by then is seen there.
+            let awaits = self.house.directory.awaits_anybody();
             let mut leaving = Vec::new();
             self.house.system.core().each_resident(|address, resident| {
                 let id = ActorId::of(address);
@@ -604,7 +606,7 @@ impl Theater {
             // In simulation, in an order that does not depend on where they lie in memory.
             self.house.directory.sort(&mut leaving);
             if leaving.is_empty() {
-                if !self.house.directory.guests().is_empty() && self.house.now() < deadline {
+                if awaits && self.house.now() < deadline {
                     // They begin soon, or do not come.
                     self.house.pause(Duration::from_millis(1));
                 } else if have_changed {

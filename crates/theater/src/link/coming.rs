@@ -12,7 +12,7 @@ use super::*;
 use crate::Peer;
 use crate::directory::Far;
 use crate::distant::Distant;
-use crate::frame::Wire;
+use crate::frame::{Sightings, Whereabouts, Wire};
 
 fn begin(born: Far) -> Head {
     let Far { theater, slot, life, seal, .. } = born;
@@ -195,4 +195,51 @@ fn fences_wait_in_the_order_in_which_they_are_written() {
         said.filter_map(|(head, _)| if let Head::Fence { ask } = head { Some(ask) } else { None }).collect();
     assert!(written.len() > 1);
     assert_eq!(waiting, written);
+}
+
+/// What a theater is asked when it seeks: the number of that.
+fn seek(link: &Link) -> Option<u64> {
+    let said = link.says().into_iter();
+    said.filter_map(|(head, _)| if let Head::Seek { ask, .. } = head { Some(ask) } else { None }).next()
+}
+
+fn sighted(link: &Link, ask: u64, known: Option<Whereabouts>) {
+    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&Sightings(vec![known])));
+}
+
+#[test]
+fn an_actor_that_passes_between_two_replies_to_a_search_is_sought_again() {
+    let [theater] = theaters();
+    let [one, other, via] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    via.lose();
+    theater.system().run_until_idle();
+    // The other one has not seen it, and the one says then that it has gone there.
+    sighted(&other, seek(&other).unwrap(), None);
+    sighted(&one, seek(&one).unwrap(), Some(Whereabouts::Gone(11)));
+    assert!(!place.address().is_stale());
+    let mut asks = [None; 2];
+    eventually(|| {
+        for (ask, link) in asks.iter_mut().zip([&one, &other]) {
+            *ask = ask.or_else(|| seek(link));
+        }
+        asks.iter().all(Option::is_some)
+    });
+    sighted(&one, asks[0].unwrap(), Some(Whereabouts::Gone(11)));
+    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    sighted(&other, asks[1].unwrap(), Some(Whereabouts::At(seat)));
+    assert!(matches!(theater.house.directory.at(place), Some(Far { theater: 11, slot: 5, .. })));
+}
+
+#[test]
+fn an_actor_that_all_chains_lose_in_the_lost_theater_is_lost_at_once() {
+    let [theater] = theaters();
+    let [one, other, via] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    via.lose();
+    theater.system().run_until_idle();
+    sighted(&one, seek(&one).unwrap(), Some(Whereabouts::Gone(11)));
+    sighted(&other, seek(&other).unwrap(), Some(Whereabouts::Gone(12)));
+    eventually(|| place.address().is_stale());
+    assert_eq!((seek(&one), seek(&other)), (None, None));
 }

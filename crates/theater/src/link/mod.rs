@@ -96,7 +96,7 @@ use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
 use crate::search::Sought;
 use crate::session::{self, FrameError, Inbound, Outbound};
-pub(crate) use moves::Departure;
+pub(crate) use moves::{Departure, Left};
 pub(crate) use together::Packed;
 
 pub(crate) use connection::{Connection, Stream};

@@ -9,11 +9,12 @@ use playhouse_actor::{GroupName, MigrateError};
 use playhouse_executor::Way;
 use playhouse_executor::jitter::seam;
 
+use super::receive::Unanswered;
 use super::together::Packed;
 use super::*;
 use crate::directory::{BadName, Far, Key};
 use crate::distant::Distant;
-use crate::drain::Rest;
+use crate::drain::{Late, Rest};
 use crate::frame::{HOPS_MAX, PackedTimer, Place, Trunk};
 use crate::guests::{Awaited, Guest, Guests};
 use crate::house::House;
@@ -84,10 +85,21 @@ impl Departure {
 }
 
 /// Actors that leave together. When the last reference is dropped, it tells how their migration ended.
-pub(super) struct Left {
+pub(crate) struct Left {
     /// So many have not begun in the other theater yet, as far as is known here.
     to_begin: AtomicUsize,
     done: Mutex<Option<Done>>,
+}
+
+impl Left {
+    /// It takes too long. Whether they have begun is not known.
+    pub(crate) fn give_up(&self) {
+        let done = lock(&self.done).take();
+        if let Some(done) = done {
+            let why = "the actor has left, and the other theater does not say that it has begun there";
+            done(Err(MigrateError::Unreachable(why.to_owned())));
+        }
+    }
 }
 
 impl Drop for Left {
@@ -97,6 +109,23 @@ impl Drop for Left {
             let all_begun = *self.to_begin.get_mut() == 0;
             done(if all_begun { Ok(()) } else { Err(MigrateError::TheaterLost) });
         }
+    }
+}
+
+/// An actor that has come, until it is in its cell.
+struct Arriving(Arc<AtomicU64>);
+
+impl Arriving {
+    fn new(count: &Arc<AtomicU64>) -> Arriving {
+        // Relaxed: with the guests locked.
+        count.fetch_add(1, Ordering::Relaxed);
+        Arriving(Arc::clone(count))
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -196,7 +225,7 @@ impl Link {
     /// Actors that were offered stay if it takes too long. Behind the offer, because the other theater must not hear that before.
     pub(super) fn note_departure(&self, departure: &Arc<Departure>) {
         if let Some(house) = self.house() {
-            house.note_departure(departure);
+            house.note_late(Late::Departure(Arc::downgrade(departure)));
         }
     }
 
@@ -230,6 +259,9 @@ impl Link {
             self.directory.note_left(member.id, *far, way);
         }
         let left = Arc::new(Left { to_begin: AtomicUsize::new(members.len()), done: Mutex::new(Some(done)) });
+        if let Some(house) = self.house() {
+            house.note_late(Late::Left(Arc::downgrade(&left)));
+        }
         for (Packed { id, moves, born, .. }, (_, carrier, way)) in members.into_iter().zip(ways) {
             seam(4);
             (moves.leave)(id, carrier, way);
@@ -481,7 +513,7 @@ impl Link {
         // Whoever asks which actors of a group are here hears of all or of none.
         let mut guests = self.directory.guests();
         let members = guests.leave(self.number, born);
-        let mut ended = Vec::new();
+        let (mut ended, mut settled) = (Vec::new(), Vec::new());
         for Awaited { guest, place, antechamber } in members {
             let Far { theater, slot, life, seal, .. } = guest.born;
             let was = self.directory.at(place);
@@ -489,28 +521,30 @@ impl Link {
                 Ok(coming) => {
                     seam(4);
                     let settles = matches!(coming, Coming::Freely { is_settled: true, .. });
+                    let arriving = Arriving::new(&self.directory.arriving);
                     (guest.install)(place, coming);
+                    (guest.moves.then)(place, Box::new(move || drop(arriving)));
                     // Relaxed: it is counted only.
                     self.directory.came.fetch_add(1, Ordering::Relaxed);
                     if let Some(antechamber) = antechamber.filter(|_| settles) {
                         self.close_antechamber(antechamber);
-                        let settles = house.note_settling(place, true);
-                        (guest.moves.settle)(place, Settled::Begins { antechamber: Some(antechamber) }, settles);
+                        settled.push((place, guest.moves.settle, antechamber, house.note_settling(place, true)));
                     }
                 }
-                Err(_) => {
-                    house.undo_arrival(place, was);
-                    ended.push(Awaited { guest, place, antechamber });
-                }
+                Err(_) => ended.push((Awaited { guest, place, antechamber }, was)),
             }
             let _ = self.send(Lane::Normal, |out| Head::Begun { theater, slot, life, seal }.write(out));
         }
         drop(guests);
-        // Their places have ended, as all actors here do when the system does. That is their end, too.
-        for Awaited { guest, .. } in &ended {
-            self.core.dead_letter((guest.entry.actor_name)(), "the actor itself", Undelivered::Stopped);
+        for (place, settle, antechamber, settles) in settled {
+            settle(place, Settled::Begins { antechamber: Some(antechamber) }, settles);
         }
-        self.forget(ended);
+        // Their places have ended, as all actors here do when the system does. That is their end, too.
+        for (awaited, was) in ended {
+            house.undo_arrival(awaited.place, was);
+            self.core.dead_letter((awaited.guest.entry.actor_name)(), "the actor itself", Undelivered::Stopped);
+            self.forget(vec![awaited]);
+        }
     }
 
     /// The link is lost: guests that came over it do not begin.
@@ -594,8 +628,11 @@ impl Link {
 
     pub(super) fn take_marker(&self, to: Handle, ask: u64, origin: Origin, hops: u16) {
         let link = self.this();
+        // It may be kept for long: a peer that sends more meanwhile is read no further.
+        let unanswered = Unanswered::new(self.this(), size_of::<Marker>());
         let answer: TakeAnswer = Box::new(move |answer| match answer {
             Ok((codec, bytes)) => {
+                let _unanswered = unanswered;
                 let _ = link.send(Lane::Normal, |out| {
                     Head::Answer { ask, codec: codec.into() }.write(out)?;
                     out.extend_from_slice(bytes);

@@ -5,17 +5,17 @@ use playhouse_actor::wire::Spawns;
 use super::*;
 use crate::cycles::{Said, Wait};
 use crate::directory::{Far, Key};
-use crate::frame::Seats;
+use crate::frame::Sightings;
 use crate::search::Inquiry;
 
 /// An ask that was read, until its answer is written or there is none.
-struct Unanswered {
+pub(super) struct Unanswered {
     link: Arc<Link>,
     bytes: usize,
 }
 
 impl Unanswered {
-    fn new(link: Arc<Link>, ask_bytes: usize) -> Unanswered {
+    pub(super) fn new(link: Arc<Link>, ask_bytes: usize) -> Unanswered {
         let bytes = ask_bytes + size_of::<Unanswered>();
         link.unanswered_bytes.fetch_add(bytes, Ordering::Relaxed);
         Unanswered { link, bytes }
@@ -341,7 +341,7 @@ impl Link {
                 Inquiry::begin(lost, (for_others, asked), actors, &self.directory, move |known| {
                     let _ = unanswered.link.send(Lane::Normal, |out| {
                         Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                        Codec::Positional.write(&Seats(known), out)
+                        Codec::Positional.write(&Sightings(known), out)
                     });
                 });
             }
