@@ -225,6 +225,8 @@ pub(crate) struct Hello {
     /// What it takes.
     #[serde(deserialize_with = "at_most::<_, _, KINDS_MAX>")]
     pub(crate) kinds: Vec<Kind>,
+    /// The number of the link at the end that was called, where that says it.
+    pub(crate) link: Option<u64>,
 }
 
 /// Reads a list of at most `MAX` entries; the first one beyond that is an error.
@@ -260,6 +262,8 @@ pub(crate) struct Resume {
     pub(crate) received: u64,
     /// The how manyth connection of the session this is to be.
     pub(crate) connection: u64,
+    /// The number of the link at the other end, if that was called and has told it. It may have another link by now.
+    pub(crate) link: Option<u64>,
 }
 
 /// What the end that was called says to a [`Hello`].

@@ -322,6 +322,7 @@ impl House {
                 None => self.directory.lost(),
             },
             kinds: self.registry.kinds().to_vec(),
+            link: None,
         }
     }
 
@@ -464,7 +465,9 @@ impl House {
             }
             let full = |why| TheaterError::Refused { address: address.to_string(), why };
             let given_up = links.make_room().map_err(full)?;
-            (self.new_link(&mut links, &hello, Some(address), certificate), given_up)
+            let link = self.new_link(&mut links, &hello, Some(address), certificate);
+            link.is_known_as(hello.link);
+            (link, given_up)
         };
         given_up.inspect(|link| link.lose());
         link.prepare(1);
@@ -475,7 +478,8 @@ impl House {
     /// Calls again.
     fn call_again(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr, connection: u64) {
         let received = link.prepare(connection);
-        let hello = self.hello(Some(Resume { incarnation: link.incarnation, received, connection }));
+        let resumes = Resume { incarnation: link.incarnation, received, connection, link: link.known_as() };
+        let hello = self.hello(Some(resumes));
         let Some(outside) = &self.outside else {
             return self.called_again(link, connection, self.exchange(address, &hello, self.call_limit()));
         };
@@ -566,11 +570,16 @@ impl House {
             }
             Some(resumes) if resumes.incarnation != self.incarnation => refused("it has been started anew".to_owned()),
             Some(resumes) => match links.by_incarnation.get_mut(&hello.incarnation) {
+                // Its call was late: it has called anew since.
+                Some(known) if resumes.link.is_some_and(|number| number != known.link.number()) => {
+                    refused("it has another link by now".to_owned())
+                }
                 Some(known) if !known.link.is_lost() && resumes.connection > known.connection => {
                     known.connection = resumes.connection;
                     known.down = None;
                     let received = known.link.prepare(resumes.connection);
-                    let theirs = Resume { incarnation: hello.incarnation, received, connection: resumes.connection };
+                    let (incarnation, connection) = (hello.incarnation, resumes.connection);
+                    let theirs = Resume { incarnation, received, connection, link: None };
                     let link = Arc::clone(&known.link);
                     (Reply::Hello(self.hello(Some(theirs))), Some((link, resumes.connection, resumes.received)))
                 }
@@ -606,7 +615,8 @@ impl House {
                     (known.called, known.connection, known.down) = (false, 1, None);
                     let link = Arc::clone(&known.link);
                     link.prepare(1);
-                    return (Reply::Hello(self.hello(None)), Some((link, 1, 0)));
+                    let number = Some(link.number());
+                    return (Reply::Hello(Hello { link: number, ..self.hello(None) }), Some((link, 1, 0)));
                 }
                 if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
                     // The other end has given it up.
@@ -625,7 +635,8 @@ impl House {
                 link.prepare(1);
                 drop(links);
                 given_up.inspect(|link| link.lose());
-                (Reply::Hello(self.hello(None)), Some((link, 1, 0)))
+                let number = Some(link.number());
+                (Reply::Hello(Hello { link: number, ..self.hello(None) }), Some((link, 1, 0)))
             }
         }
     }

@@ -51,7 +51,7 @@ fn address(theater: &Theater) -> SocketAddr {
 
 fn hello(incarnation: u64) -> Hello {
     let (knows, lost, kinds) = (Vec::new(), Vec::new(), Vec::new());
-    Hello { cluster: String::new(), incarnation, listens: None, resumes: None, knows, lost, kinds }
+    Hello { cluster: String::new(), incarnation, listens: None, resumes: None, knows, lost, kinds, link: None }
 }
 
 /// Greets the theater at `address` with `hello`, with the cookie and a key of its own.
@@ -75,7 +75,7 @@ fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     let [here, there] = theaters();
     let peer = here.connect(address(&there)).unwrap();
     let claimed = here.house.incarnation;
-    let resumes = Resume { incarnation: there.house.incarnation, received: 0, connection: u64::MAX };
+    let resumes = Resume { incarnation: there.house.incarnation, received: 0, connection: u64::MAX, link: None };
     // As new, as one that has lost the other, and to resume the session.
     let greetings = [
         hello(claimed),
@@ -100,7 +100,7 @@ fn the_number_of_a_connection_cannot_overflow() {
     let [here, there] = theaters();
     let peer = here.connect(address(&there)).unwrap();
     let (theater, resumed) = (here.house.incarnation, there.house.incarnation);
-    let resumes = |connection| Some(Resume { incarnation: resumed, received: 0, connection });
+    let resumes = |connection| Some(Resume { incarnation: resumed, received: 0, connection, link: None });
     let greeting = |connection| Hello { resumes: resumes(connection), ..hello(theater) };
     let (reply, go_on) = there.house.receive_hello(&greeting(u64::MAX), None);
     assert!(matches!(&reply, Reply::Refused(why) if why.contains("of a session")), "{reply:?}");

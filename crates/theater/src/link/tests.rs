@@ -357,7 +357,7 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     // Later than those of who sees to lost connections.
     let connection = 1_000;
     let received = link.prepare(connection);
-    let resumes = Resume { incarnation: link.incarnation, received, connection };
+    let resumes = Resume { incarnation: link.incarnation, received, connection, link: None };
     let exchanged = house.exchange(there.address().unwrap(), &house.hello(Some(resumes)), Duration::from_secs(5));
     assert!(matches!(exchanged, Ok((Reply::Hello(_), _))), "it was called again");
     link.lose();
@@ -367,6 +367,23 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     assert!(link.connection().is_none());
     // And it learns that nobody is there.
     eventually(|| back.link.connection().is_none());
+}
+
+#[test]
+fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_since() {
+    let ([here, there], [peer, back]) = two();
+    let (link, house) = (&peer.link, peer.link.house().unwrap());
+    let number = link.known_as();
+    assert_eq!(number, Some(back.link.number()));
+    let resumes = Resume { incarnation: link.incarnation, received: 0, connection: 1_000, link: number };
+    link.lose();
+    let again = here.connect(there.address().unwrap()).unwrap();
+    let link = there.peers().iter().find(|peer| !peer.is_lost()).map(|peer| Arc::clone(&peer.link)).unwrap();
+    let before = link.connection().unwrap().token;
+    let late = there.house.receive_hello(&house.hello(Some(resumes)), None);
+    assert!(matches!(&late, (Reply::Refused(why), None) if why == "it has another link by now"));
+    assert_eq!(link.connection().map(|connection| connection.token), Some(before));
+    assert!(!again.is_lost());
 }
 
 #[test]
