@@ -378,7 +378,9 @@ fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_sinc
     let resumes = Resume { incarnation: link.incarnation, received: 0, connection: 1_000, link: number };
     link.lose();
     let again = here.connect(there.address().unwrap()).unwrap();
+    // The end that was called makes it before it answers.
     let link = there.peers().iter().find(|peer| !peer.is_lost()).map(|peer| Arc::clone(&peer.link)).unwrap();
+    eventually(|| link.connection().is_some());
     let before = link.connection().unwrap().token;
     let late = there.house.receive_hello(&house.hello(Some(resumes)), None);
     assert!(matches!(&late, (Reply::Refused(why), None) if why == "it has another link by now"));
