@@ -166,8 +166,7 @@ fn numbers_that_are_given_again_and_again_are_not_kept_for_a_fence() {
     let own = theater.system().spawn(Guest);
     for _ in 0..100 {
         source.named(0, name(&theater, own.id()));
-        source.hears(&Head::Stop { to: 1 }, &[]);
-        source.hears(&Head::Kill { to: 0 }, &[]);
+        source.hears(&Head::Unwatch { to: 0, watch: 1 }, &[]);
         assert_eq!(lock(&source.inn).targets.reached.len(), 1);
         source.hears(&Head::Release { ask: 0, handles: vec![0] }, &[]);
     }
