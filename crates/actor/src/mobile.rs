@@ -40,7 +40,8 @@ use crate::wire::{Codec, Remote, WireError};
 /// [`departing`](Actor::departing) and made anew in [`arrived`](Actor::arrived).
 pub trait Mobile: Remote + Serialize + DeserializeOwned {}
 
-/// Why an actor was not taken to another theater. It lives on where it was, unless it has stopped or is lost with the other theater.
+/// Why an actor was not taken to another theater, as far as is known. It lives on where it was, unless it has stopped, is lost with the other
+/// theater, or has left for one that does not say that it has begun there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MigrateError {
@@ -52,7 +53,8 @@ pub enum MigrateError {
     Unwritable(String),
     /// The other theater does not take it: why.
     Refused(String),
-    /// The other theater cannot be reached: why.
+    /// The other theater cannot be reached, or a theater did not answer within three times `lost_after`: why. If the actor had left by then,
+    /// it may live in the other theater.
     Unreachable(String),
     /// The other theater was lost before it had said that the actor has begun there. The actor goes on where it was and is told
     /// ([`stayed`](Actor::stayed)), or it had left already and is lost with that theater.

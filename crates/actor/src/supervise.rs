@@ -158,7 +158,7 @@ pub struct Supervisor {
     policy: Supervise,
     children: Vec<Kept>,
     crashes: VecDeque<Duration>,
-    /// So many keys were given.
+    /// The number of keys given to children.
     keys: u64,
 }
 

@@ -122,13 +122,13 @@ impl<A: Mobile> Control<Life<A>> for Turned {
             cx.turn();
             cx.extra().turn = None;
             cx.thaw();
-            // What has waited goes on when this request is over, and before whatever comes later.
+            // The mail that has waited is sent on after this request, and before later mail.
             cx.address().send_control_behind(Went(self.settling));
         }
     }
 }
 
-/// What had waited at a place has gone on.
+/// The mail that had waited at a place is sent on.
 struct Went(Settling);
 
 impl<A: Mobile> Control<Life<A>> for Went {

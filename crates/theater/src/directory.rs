@@ -181,7 +181,7 @@ pub(crate) struct Settling {
     /// In the order in which they ended.
     pub(crate) places: BTreeMap<u64, ActorId>,
     pub(crate) last_number: u64,
-    /// What is to be answered when an actor that has come begins. The turn has ended or not.
+    /// Answers that are due when an actor that has come begins, whether or not its turn has ended.
     pub(crate) answers: FxHashMap<ActorId, Vec<TakeAnswer>>,
 }
 
@@ -463,7 +463,7 @@ impl Directory {
 
     /// Whether an actor has come that does not live in its cell yet.
     pub(crate) fn awaits_anybody(&self) -> bool {
-        // First, since who is no guest any more was counted before. Acquire: who is not counted any more is in its cell.
+        // Guests first: an actor is counted as arriving before it stops being a guest. Acquire: one that is no longer counted is in its cell.
         !self.guests().is_empty() || self.arriving.load(Ordering::Acquire) > 0
     }
 
@@ -477,7 +477,7 @@ impl Directory {
         self.known().moved.get(&id).and_then(|moved| moved.way.as_ref()).is_some_and(|way| way.close())
     }
 
-    /// Where the actor is that was born with this name, if it is known here. It is here as long as it has not begun elsewhere.
+    /// Returns where the actor that was born with this name is, if it is known here. It is here until it has begun elsewhere.
     pub(crate) fn whereabouts(&self, born: Key) -> Option<Far> {
         let (theater, slot, life, seal) = born;
         let own = || self.own(slot, life, seal).filter(|_| theater == self.incarnation);

@@ -13,8 +13,8 @@
 //! 2 and 3 do not wait for each other.
 //!
 //! A theater may be silent for as long as it is not lost, and an answer may come over several. An actor that is not drained after three times
-//! that long stays where it is: it is frozen meanwhile, and must not wait for a theater that never answers. A handler that does not come to its
-//! end holds markers up behind what was sent to its actor; so it, too, keeps those where they are who have sent there.
+//! that long stays where it is: it is frozen meanwhile, and must not wait for a theater that never answers. A handler that does
+//! not return holds up the markers for its actor. Actors of a theater that has sent there stay for that reason, too.
 //!
 //! # Why no two wait for each other
 //!
@@ -93,7 +93,7 @@ impl Drop for Rest {
     }
 }
 
-/// What takes too long some time.
+/// A migration that is given up if it takes too long.
 pub(crate) enum Late {
     /// Actors that are to leave, and are not drained or accepted.
     Departure(Weak<Departure>),
@@ -130,7 +130,7 @@ impl Late {
 pub(crate) struct Drains {
     turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
     keeping: Mutex<Keeping>,
-    /// What is given up at these times, in order.
+    /// Migrations that are given up at these times, in order.
     late: Mutex<VecDeque<(Duration, Late)>>,
 }
 
@@ -171,7 +171,7 @@ impl Drains {
     /// This way keeps mail from now on.
     pub(crate) fn note_keeping(&self, way: Weak<Distant>) {
         const FEW: usize = 16;
-        // What is dropped may be the last of a way.
+        // A reference that is dropped may be the last one of its way.
         let mut looked_at = Vec::new();
         let mut keeping = self.keeping();
         let Keeping { ways, many } = &mut *keeping;
@@ -191,13 +191,13 @@ impl Drains {
 }
 
 impl House {
-    /// This is given up after three times the time after which a silent theater is lost.
+    /// Has a migration given up after three times the time after which a silent theater is lost.
     pub(crate) fn note_late(&self, late: Late) {
         let until = self.now().saturating_add(self.settings.lost_after.saturating_mul(DEPARTURES_LAST));
         self.directory.drains.late().push_back((until, late));
     }
 
-    /// Gives up what has taken too long.
+    /// Gives up migrations that have taken too long.
     pub(crate) fn end_late(&self) {
         let now = self.now();
         while let Some(late) = self.directory.drains.over(now) {

@@ -570,7 +570,7 @@ impl House {
             }
             Some(resumes) if resumes.incarnation != self.incarnation => refused("it has been started anew".to_owned()),
             Some(resumes) => match links.by_incarnation.get_mut(&hello.incarnation) {
-                // Its call was late: it has called anew since.
+                // This call is late: the caller has called anew since.
                 Some(known) if resumes.link.is_some_and(|number| number != known.link.number()) => {
                     refused("it has another link by now".to_owned())
                 }

@@ -11,14 +11,14 @@
 //! before its answer, the seeker asks the others again, because an actor may have moved from it to one of them.
 //!
 //! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not.
-//! Who does not have an actor and knows where it went asks there, unless that theater was asked before. So the chain of its ways is followed to
+//! A theater that knows where an actor went asks there, unless that theater was asked before. So the chain of its ways is followed to
 //! where it is. A theater says of another one that it has an actor only if that cannot be asked. Otherwise it says that the actor has gone
 //! there ([`Whereabouts::Gone`]): an actor that went from A to B and on over the lost theater may be sought by B, and A must not say that it
 //! is in B.
 //!
-//! *Who is looked at in between.* Theaters are looked at at different times, and an actor may go from one to the other meanwhile: then the one
-//! has not seen it, and the other says that it has gone there. Where what the theaters say contradicts itself in this way, they are asked again
-//! ([`ROUNDS_MAX`]). It does not where the chain ends in the lost theater, or at the seeker, which knows that it had gone to the lost one.
+//! *Replies at different times.* An actor may go from one theater to another between their replies: then the other has not seen it, and the one
+//! says that it has gone there. Theaters whose replies contradict each other in this way are asked again ([`ROUNDS_MAX`]). Replies do not
+//! contradict each other if the chain ends in the lost theater, or at the seeker, which knows that the actor had gone to the lost one.
 //!
 //! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
 //! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
@@ -49,8 +49,8 @@ use crate::registry::Registry;
 /// The time after which it is looked again whether a frame was read.
 const READ_AGAIN: Duration = Duration::from_millis(1);
 
-/// So often theaters are asked whose replies contradict each other, about a tick apart. Where one of them has forgotten an actor that was lost,
-/// it takes the others about one tick to hear of that.
+/// The number of times that theaters are asked whose replies contradict each other, about a tick apart. If one of them has forgotten an actor
+/// that was lost, the others hear of that within about a tick.
 const ROUNDS_MAX: u32 = 20;
 
 /// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
@@ -63,7 +63,7 @@ pub(crate) struct Sought {
 pub(crate) struct Search {
     /// The theater that they were in, as far as was known here.
     lost: u64,
-    /// How often they have been asked for before.
+    /// The number of earlier rounds.
     round: u32,
     open: Mutex<Open>,
     directory: Arc<Directory>,
@@ -157,7 +157,7 @@ struct Missing {
 }
 
 impl Missing {
-    /// Whether it may have gone from one theater to another between the replies of the two.
+    /// Returns whether the actor may have gone from one theater to another between the replies of the two.
     fn may_have_passed(&self, lost: u64, seeker: u64) -> bool {
         let ends = |to: &u64| {
             let chain = std::iter::successors(Some(*to), |at| self.gone.get(at).copied());

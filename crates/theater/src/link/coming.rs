@@ -19,7 +19,7 @@ fn begin(born: Far) -> Head {
     Head::Begin { theater, slot, life, seal }
 }
 
-/// What the other end says until it says that.
+/// Returns all that the theater says to the other end, up to the frame that is meant.
 fn says_until(link: &Link, is_meant: impl Fn(&Head) -> bool) -> Vec<Head> {
     let mut said = Vec::new();
     eventually(|| {
@@ -196,7 +196,7 @@ fn fences_wait_in_the_order_in_which_they_are_written() {
     assert_eq!(waiting, written);
 }
 
-/// What a theater is asked when it seeks: the number of that.
+/// Returns the number of a search, if the theater has asked for one.
 fn seek(link: &Link) -> Option<u64> {
     let said = link.says().into_iter();
     said.filter_map(|(head, _)| if let Head::Seek { ask, .. } = head { Some(ask) } else { None }).next()

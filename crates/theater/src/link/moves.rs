@@ -92,7 +92,7 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// It takes too long. Whether they have begun is not known.
+    /// It takes too long. It is not known whether they have begun.
     pub(crate) fn give_up(&self) {
         let done = lock(&self.done).take();
         if let Some(done) = done {
