@@ -37,6 +37,10 @@ fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
     source.hears(&moves(&theater, born), &guest());
     let evacuation = std::thread::scope(|scope| {
         let evacuation = scope.spawn(|| theater.evacuate(&[Peer { link: Arc::clone(&target) }]));
+        // Many times as long as it takes where nobody is awaited.
+        let until = theater.house.now() + Duration::from_millis(100);
+        eventually(|| evacuation.is_finished() || theater.house.now() > until);
+        assert!(!evacuation.is_finished(), "it does not wait");
         source.hears(&begin(born), &[]);
         let said = says_until(&target, |head| matches!(head, Head::Move { .. }));
         let ask = said.iter().find_map(|head| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
