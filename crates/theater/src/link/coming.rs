@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::hostile::{LIMIT, bytes, far, guest, kind_of, moves, name, state_of, stranger, theaters};
 use super::tests::{Greet, Guest, eventually};
 use super::*;
-use crate::Peer;
 use crate::directory::Far;
 use crate::distant::Distant;
 use crate::frame::{Sightings, Whereabouts, Wire};
+use crate::house::TICK;
+use crate::{Peer, Simulation, Theater};
 
 fn begin(born: Far) -> Head {
     let Far { theater, slot, life, seal, .. } = born;
@@ -245,4 +246,82 @@ fn an_actor_that_all_chains_lose_in_the_lost_theater_is_lost_at_once() {
     sighted(&other, seek(&other).unwrap(), Some(Whereabouts::Gone(12)));
     eventually(|| place.address().is_stale());
     assert_eq!((seek(&one), seek(&other)), (None, None));
+}
+
+// -- in virtual time ----------------------------------------------------------------------------------------------------
+
+const LOST_AFTER: Duration = Duration::from_secs(30);
+
+fn simulated() -> (Simulation, Theater) {
+    let net = Simulation::new(1);
+    let builder = Theater::builder().listen("127.0.0.1:0").lost_after(LOST_AFTER);
+    let theater = net.theater(builder).unwrap();
+    (net, theater)
+}
+
+/// Has the other end take each actor that is sent to it, answer all that it is asked, and know of no actor that is sought. It never says that an
+/// actor has begun. After 10 times `lost_after` it says nothing any more, so that nothing waits for ever.
+fn answers(theater: &Theater, link: &Arc<Link>) {
+    let (house, link, until) = (Arc::clone(&theater.house), Arc::clone(link), theater.house.now() + 10 * LOST_AFTER);
+    let answer = move || {
+        for (head, _) in link.says() {
+            let (ask, answer) = match head {
+                Head::Move { ask, .. } => {
+                    let seat = Seat { theater: link.incarnation, address: None, slot: ask, life: 1, seal: 9 };
+                    (ask, bytes(&Result::<Seat, String>::Ok(seat)))
+                }
+                Head::Fence { ask } => (ask, Vec::new()),
+                Head::Leaving { ask } => (ask, bytes(&0_u64)),
+                Head::Seek { ask, actors, .. } => (ask, bytes(&Sightings(vec![None; actors.len()]))),
+                _ => continue,
+            };
+            link.hears(&Head::Answer { ask, codec: Wire::Positional }, &answer);
+        }
+        house.now() > until
+    };
+    theater.house.until_done("answers", Duration::from_millis(10), answer).unwrap();
+}
+
+fn has_left_but_may_live(why: &MigrateError) -> bool {
+    let MigrateError::Unreachable(why) = why else { return false };
+    why.contains("has left") && why.contains("does not say that it has begun")
+}
+
+#[test]
+fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
+    let (net, theater) = simulated();
+    let target = stranger(&theater, 10);
+    answers(&theater, &target);
+    let own = theater.system().spawn(Guest);
+    let (done, ended) = mpsc::channel();
+    theater.house.migrate(own.id(), Arc::clone(&target), Box::new(move |moved| done.send(moved).unwrap()));
+    assert!(net.run_until(|| theater.house.directory.migrations() == (0, 1)));
+    let left = net.now();
+    let mut moved = None;
+    net.run_until(|| {
+        moved = moved.take().or_else(|| ended.try_recv().ok());
+        moved.is_some()
+    });
+    let why = moved.expect("it does not end").unwrap_err();
+    assert!(has_left_but_may_live(&why), "{why}");
+    let took = net.now() - left;
+    assert!(took + TICK > 3 * LOST_AFTER && took < 3 * LOST_AFTER + 2 * TICK, "{took:?}");
+    // What it says later does no harm.
+    let Far { theater: birth, slot, life, seal, .. } = name(&theater, own.id());
+    target.hears(&Head::Begun { theater: birth, slot, life, seal }, &[]);
+    assert!(matches!(ended.try_recv(), Err(mpsc::TryRecvError::Disconnected)));
+}
+
+#[test]
+fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
+    let (net, theater) = simulated();
+    let target = stranger(&theater, 10);
+    answers(&theater, &target);
+    let own = [(); 3].map(|()| theater.system().spawn(Guest).id());
+    let evacuation = theater.evacuate(&[Peer { link: Arc::clone(&target) }]);
+    assert_eq!(evacuation.moved, 0);
+    let stayed: FxHashSet<ActorId> = evacuation.stayed.iter().map(|(id, _)| *id).collect();
+    assert_eq!((stayed, evacuation.stayed.len()), (own.into_iter().collect(), own.len()));
+    assert!(evacuation.stayed.iter().all(|(_, why)| has_left_but_may_live(why)), "{evacuation:?}");
+    assert!(net.now() < 4 * LOST_AFTER, "{:?}", net.now());
 }
