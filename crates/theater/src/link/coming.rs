@@ -1,9 +1,11 @@
 //! Tests: actors that come and leave, and what is drained for them, frame by frame.
 
+use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc;
 
-use playhouse_actor::{Actor, MigrateError, remote};
+use playhouse_actor::away::{Berth, RefName, place};
+use playhouse_actor::{Actor, ActorRef, MigrateError, remote};
 use serde::{Deserialize, Serialize};
 
 use super::hostile::{LIMIT, bytes, far, guest, kind_of, moves, name, state_of, stranger, theaters};
@@ -324,4 +326,40 @@ fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
     assert_eq!((stayed, evacuation.stayed.len()), (own.into_iter().collect(), own.len()));
     assert!(evacuation.stayed.iter().all(|(_, why)| has_left_but_may_live(why)), "{evacuation:?}");
     assert!(net.now() < 4 * LOST_AFTER, "{:?}", net.now());
+}
+
+/// The other end names an actor of theater 10, which there is no link with yet: so its place has no way over one, and if that theater is lost it
+/// is not sought.
+fn named_by(link: &Link) -> ActorRef<Guest> {
+    let name = RefName::Other { theater: 10, address: "127.0.0.1:9".parse().unwrap(), slot: 1, life: 1, seal: 7 };
+    let named = Cell::new(None);
+    let place = |core: &SystemCore, berth: Berth, carrier: Arc<dyn Carrier>| {
+        let guest = place::<Guest>(core, berth, carrier);
+        named.set(Some(guest));
+        guest.id()
+    };
+    link.meet(name, &place).unwrap();
+    named.take().expect("it was not known")
+}
+
+#[test]
+fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is_lost() {
+    let (net, theater) = simulated();
+    let directory = &theater.house.directory;
+    let teller = stranger(&theater, 12);
+    let known = named_by(&teller);
+    let [birth, source] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    [&teller, &source].into_iter().for_each(|link| answers(&theater, link));
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest());
+    birth.lose();
+    net.run_for(TICK);
+    source.hears(&begin(born), &[]);
+    assert_eq!(directory.migrations(), (1, 0));
+    // A name that comes later is that of the same place, and what is sent there arrives.
+    assert_eq!(directory.known_as(born.key()), Some(known.id()));
+    for _ in 0..2 {
+        assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
+    }
+    assert!(!directory.is_elsewhere(known.id()));
 }
