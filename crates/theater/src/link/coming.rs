@@ -363,3 +363,27 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
     }
     assert!(!directory.is_elsewhere(known.id()));
 }
+
+#[test]
+fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked() {
+    let (net, theater) = simulated();
+    let [asker, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let own = theater.system().spawn(Guest).id();
+    let registry = &theater.house.registry;
+    let (kind, _) =
+        registry.table(registry.kinds()).message(TypeId::of::<Guest>(), TypeId::of::<Greet>(), "?").unwrap();
+    asker.named(0, name(&theater, own));
+    asker.hears(&Head::Ask { to: 0, kind, codec: Wire::Positional, ask: 5 }, &bytes(&Greet));
+    net.run_until_idle();
+    let said = asker.says();
+    assert!(said.iter().any(|(head, _)| matches!(head, Head::Answer { ask: 5, .. })), "{said:?}");
+    answers(&theater, &target);
+    theater.house.migrate(own, Arc::clone(&target), Box::new(drop));
+    net.run_for(LOST_AFTER);
+    assert_eq!(theater.house.directory.migrations(), (0, 0), "it has left before the answer has come");
+    let said = asker.says();
+    let [(Head::Fence { ask }, _)] = said[..] else { panic!("{said:?}") };
+    asker.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
+    net.run_for(LOST_AFTER);
+    assert_eq!(theater.house.directory.migrations(), (0, 1));
+}
