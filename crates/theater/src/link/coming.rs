@@ -1,8 +1,9 @@
 //! Tests: actors that come and leave, and what is drained for them, frame by frame.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Sender};
 
 use playhouse_actor::away::{Berth, RefName, place};
 use playhouse_actor::{Actor, ActorRef, MigrateError, remote};
@@ -386,4 +387,51 @@ fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked()
     asker.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
     net.run_for(LOST_AFTER);
     assert_eq!(theater.house.directory.migrations(), (0, 1));
+}
+
+/// A way that keeps its markers for a test, and looks for each message whether a drain would wait for the place that sends it on.
+struct Looks {
+    directory: Arc<Directory>,
+    place: OnceLock<ActorId>,
+    markers: Sender<Marker>,
+    messages: Sender<bool>,
+}
+
+impl Carrier for Looks {
+    fn carry(&self, parcel: Parcel<'_>) -> Written {
+        match parcel {
+            Parcel::Marker(marker) => self.markers.send(marker).unwrap(),
+            Parcel::Tell { .. } => {
+                let awaited = self.directory.house().unwrap().turning_places();
+                self.messages.send(awaited.contains(self.place.get().unwrap())).unwrap();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[test]
+fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
+    let (net, theater) = simulated();
+    let directory = &theater.house.directory;
+    let ((markers, sent), (messages, sent_on)) = (mpsc::channel(), mpsc::channel());
+    let way = Arc::new(Looks { directory: Arc::clone(directory), place: OnceLock::new(), markers, messages });
+    let elsewhere = place::<Guest>(&directory.core, Berth::Link(0), Arc::clone(&way) as Arc<dyn Carrier>);
+    way.place.set(elsewhere.id()).unwrap();
+    directory.note(10, elsewhere.id(), far(10, 1, 7)).unwrap();
+    theater.house.turn(elsewhere.id());
+    net.run_until_idle();
+    let marker = sent.try_recv().unwrap();
+    (0..3).for_each(|_| elsewhere.tell(Greet));
+    net.run_until_idle();
+    assert_eq!(sent_on.try_recv(), Err(mpsc::TryRecvError::Empty));
+    (marker.answer)(Err(AskError::Stopped));
+    net.run_until_idle();
+    assert_eq!(sent_on.try_iter().collect::<Vec<bool>>(), [true; 3]);
+    assert_eq!(theater.house.turning_places(), []);
 }
