@@ -66,6 +66,12 @@
 //! ([`HOPS_MAX`](crate::frame::HOPS_MAX)) is answered as if it were lost, and so is a place's last marker ([`MARKERS_MAX`]).
 //! Nor does it wait for a handler of the actor that awaits something, or for who sees to its crash: what came before it is in the
 //! actor's mail.
+//!
+//! A turn has no limit in time. A marker is in order behind the mail, so a stage on the way whose handler does not return, or that waits for room
+//! on a link, holds it up for as long as it holds up the mail itself. An actor that began at its place after some time nevertheless would get that
+//! mail behind later mail, though all theaters keep the rules. A place that has not got the actor could keep its old way without harm. That does
+//! not help: the way leads over the peer that does not answer, and this peer can hold up what is sent to it anyway. So a peer that answers no
+//! marker holds up the mail that goes over it, and an actor that comes to a place whose mail went over it, until the link is lost.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
