@@ -17,7 +17,7 @@ use playhouse_actor::away::{RefName, Seat, TakeAnswer};
 use playhouse_actor::wire::{Controls, WireError};
 use playhouse_actor::{ActorId, MigrateError, Notify, ShortType, StopReason, Watcher};
 use playhouse_executor::{SystemCore, Way};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::drain::Drains;
 use crate::groups::Groups;
@@ -343,10 +343,8 @@ impl Directory {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
     }
 
-    /// `theater` is lost, and all that was known of it, but for who is `sought`.
-    pub(crate) fn forget(&self, theater: u64, sought: &FxHashSet<ActorId>) {
-        // Guests from third theaters begin at their places.
-        let guests = self.guests();
+    /// `theater` is lost, and all that was known of it, except for places that may still be of use: those are of actors that move.
+    pub(crate) fn forget(&self, theater: u64, is_of_use: impl Fn(ActorId) -> bool) {
         {
             let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
             lost.truncate(LOST_MAX - 1);
@@ -354,16 +352,8 @@ impl Directory {
         }
         let mut known = self.known();
         let Known { met, sealed, told, names, moved } = &mut *known;
-        moved.retain(|id, moved| {
-            let is_there = moved.at.is_some_and(|at| at.theater == theater);
-            // Who was born here, and is not known to be elsewhere, is here.
-            let is_from_here = !names.contains_key(id) && !id.address().is_stale();
-            !is_there || is_from_here || sought.contains(id) || guests.are_awaited_at(*id)
-        });
-        names.retain(|id, far| {
-            let is_used = moved.contains_key(id) || sought.contains(id) || guests.are_awaited_at(*id);
-            far.theater != theater || is_used
-        });
+        moved.retain(|id, moved| moved.at.is_none_or(|at| at.theater != theater) || is_of_use(*id));
+        names.retain(|id, far| far.theater != theater || moved.contains_key(id) || is_of_use(*id));
         met.retain(|_, met| {
             let stays = names.contains_key(&met.id);
             if !stays {

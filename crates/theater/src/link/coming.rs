@@ -366,6 +366,35 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
 }
 
 #[test]
+fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_before() {
+    let (net, theater) = simulated();
+    let teller = stranger(&theater, 12);
+    let known = named_by(&teller);
+    let [birth, source] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    birth.lose();
+    net.run_for(TICK);
+    known.tell(Greet);
+    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    let (mut sought, mut has_come) = (Vec::new(), false);
+    net.run_until(|| {
+        for (link, at) in [(&teller, None), (&source, Some(Whereabouts::At(seat)))] {
+            for (head, _) in link.says() {
+                match head {
+                    Head::Seek { ask, actors, .. } => {
+                        sighted(link, ask, at.filter(|_| actors == [(10, 1, 1, 7)]));
+                        sought.extend(actors);
+                    }
+                    Head::Tell { .. } => has_come = true,
+                    _ => {}
+                }
+            }
+        }
+        has_come
+    });
+    assert!(has_come, "{sought:?}");
+}
+
+#[test]
 fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked() {
     let (net, theater) = simulated();
     let [asker, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));

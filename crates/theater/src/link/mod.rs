@@ -854,8 +854,8 @@ impl Link {
             // It may have gone on from there, or have come here.
             sought.push(Sought { id, watchers: watchers.collect() });
         }
-        let ids: FxHashSet<ActorId> = sought.iter().map(|sought| sought.id).collect();
-        self.directory.forget(self.incarnation, &ids);
+        // Actors that move may have gone on from there, and may come here. Some are sought only when something is sent to them.
+        self.directory.forget(self.incarnation, |id| self.registry.moves(id).is_some());
         seam(2);
         // Before who waits for a marker hears that it is lost: then what has waited at such a place goes on, and would go nowhere.
         Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
