@@ -24,6 +24,7 @@ use crate::groups::Groups;
 use crate::guests::Guests;
 use crate::house::House;
 use crate::link::{Link, Tell};
+use crate::migration::{Action, Attempt, Event, Life, Request, Site, View, Word};
 use crate::seal::Seal;
 use crate::search::Seen;
 
@@ -91,6 +92,12 @@ impl From<BadName> for WireError {
     }
 }
 
+impl Site for Far {
+    fn theater(&self) -> u64 {
+        self.theater
+    }
+}
+
 impl Far {
     pub(crate) fn key(&self) -> Key {
         (self.theater, self.slot, self.life, self.seal)
@@ -112,8 +119,8 @@ pub(crate) struct Directory {
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
     /// Theaters that links were lost with, the latest first.
     lost: Mutex<VecDeque<u64>>,
-    /// Places where the way of the mail changes: see [`crate::moves`].
-    pub(crate) turning: Mutex<FxHashMap<ActorId, Turn>>,
+    /// The last number that was given to an attempt to move or to a turn.
+    last_number: AtomicU64,
     /// Places whose cells have not heard that their turns have ended.
     pub(crate) settling: Mutex<Settling>,
     /// For who brings together who talks.
@@ -162,19 +169,6 @@ impl Identity {
     }
 }
 
-/// That the way of a place's mail changes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
-    /// The how manyth turn in this theater it is: a marker of an earlier one says nothing of this.
-    pub(crate) number: u64,
-    /// Where the actor has come to this place: its antechamber.
-    pub(crate) antechamber: Option<ActorId>,
-    /// It began when the actor came.
-    pub(crate) for_arrival: bool,
-    /// Markers that were sent for it.
-    pub(crate) markers: u32,
-}
-
 /// Places whose turns have ended, as long as their cells have not heard it.
 #[derive(Default)]
 pub(crate) struct Settling {
@@ -195,8 +189,10 @@ struct Known {
     told: FxHashMap<u64, usize>,
     /// Who they are.
     names: FxHashMap<ActorId, Far>,
-    /// Where those are who have moved: here, or elsewhere. (The others are where they were born.)
+    /// Where those are who move or have moved: here, or elsewhere. (The others are where they were born.)
     moved: FxHashMap<ActorId, Moved>,
+    /// Those of them that turn, by the numbers of their turns.
+    turning: BTreeMap<u64, ActorId>,
 }
 
 #[derive(Clone, Copy)]
@@ -242,7 +238,48 @@ impl Known {
 
     /// Where the actor of this place is; nothing if it is here.
     fn at(&self, id: ActorId) -> Option<Far> {
-        self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.at)
+        self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.view.way())
+    }
+
+    /// What is known of the actor of this place, in the theater `me`.
+    fn view(&self, me: u64, id: ActorId) -> View<Far> {
+        self.moved.get(&id).map_or_else(
+            || {
+                let elsewhere = |at: &Far| Life::Away { at: *at, begun: true, turn: None };
+                View::new(me, self.names.get(&id).map_or(Life::Here, elsewhere))
+            },
+            |moved| moved.view,
+        )
+    }
+
+    /// The actor's view takes an event.
+    fn step(
+        &mut self,
+        me: u64,
+        id: ActorId,
+        event: Event<Far>,
+        next_number: &mut dyn FnMut() -> u64,
+    ) -> Vec<Action<Far>> {
+        let mut view = self.view(me, id);
+        let before = view;
+        let actions = view.step(event, next_number);
+        let is_home = matches!(view.life(), Life::Here) && view.guest_from().is_none();
+        if is_home && !self.names.contains_key(&id) {
+            self.moved.remove(&id);
+        } else if let Some(moved) = self.moved.get_mut(&id) {
+            moved.view = view;
+            if view.way().map(|at| at.theater) != before.way().map(|at| at.theater) {
+                // Along another one, something was sent.
+                moved.way = None;
+            }
+        } else if !actions.is_empty() {
+            self.moved.insert(id, Moved { view, way: None, antechamber: None });
+        }
+        if view.turn() != before.turn() {
+            before.turn().map(|number| self.turning.remove(&number));
+            view.turn().map(|number| self.turning.insert(number, id));
+        }
+        actions
     }
 }
 
@@ -255,15 +292,13 @@ fn count_down(told: &mut FxHashMap<u64, usize>, teller: u64) {
     }
 }
 
-/// Where an actor is that has moved.
-#[derive(Clone)]
+/// An actor that moves or has moved.
 struct Moved {
-    /// Elsewhere; or here.
-    at: Option<Far>,
+    view: View<Far>,
     /// What was sent on since it left here; where there is none, something was.
     way: Option<Arc<Way>>,
-    /// It has begun there. Until then no other theater is told that it is there.
-    begun: bool,
+    /// Where it has come here and waits for what is under way: what was sent to it since it was left.
+    antechamber: Option<ActorId>,
 }
 
 impl Directory {
@@ -277,7 +312,7 @@ impl Directory {
             known: Mutex::default(),
             links: Mutex::default(),
             lost: Mutex::default(),
-            turning: Mutex::default(),
+            last_number: AtomicU64::new(0),
             talk: crate::balance::Talk::default(),
             guests: Mutex::default(),
             drains: Drains::default(),
@@ -345,14 +380,22 @@ impl Directory {
 
     /// `theater` is lost, and all that was known of it, except for places that may still be of use: those are of actors that move.
     pub(crate) fn forget(&self, theater: u64, is_of_use: impl Fn(ActorId) -> bool) {
+        let _guests = self.guests();
         {
             let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
             lost.truncate(LOST_MAX - 1);
             lost.push_front(theater);
         }
         let mut known = self.known();
-        let Known { met, sealed, told, names, moved } = &mut *known;
-        moved.retain(|id, moved| moved.at.is_none_or(|at| at.theater != theater) || is_of_use(*id));
+        let Known { met, sealed, told, names, moved, .. } = &mut *known;
+        moved.retain(|id, moved| {
+            if moved.view.way().is_none_or(|at| at.theater != theater) {
+                return true;
+            }
+            // Their mail waits, and others are asked, when their cells hear that the way is lost.
+            moved.view.step(Event::TheaterLost { theater }, &mut || 0);
+            moved.view.turn().is_some() || is_of_use(*id)
+        });
         names.retain(|id, far| far.theater != theater || moved.contains_key(id) || is_of_use(*id));
         met.retain(|_, met| {
             let stays = names.contains_key(&met.id);
@@ -414,41 +457,93 @@ impl Directory {
         std::mem::take(&mut *self.again.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The actor is there now, or here.
-    pub(crate) fn note_moved(&self, id: ActorId, at: Option<Far>) {
-        let mut known = self.known();
-        if at.is_none() && !known.names.contains_key(&id) {
-            // It has come home.
-            known.moved.remove(&id);
-        } else {
-            known.moved.insert(id, Moved { at, way: None, begun: true });
-        }
+    pub(crate) fn next_number(&self) -> u64 {
+        // Relaxed: it is counted only.
+        self.last_number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The actor has left for there.
-    pub(crate) fn note_left(&self, id: ActorId, at: Far, way: &Arc<Way>) {
+    /// The actor's view takes an event. Returns what is to be done.
+    pub(crate) fn step(&self, id: ActorId, event: Event<Far>) -> Vec<Action<Far>> {
+        // Numbers are given with the lock held: the later turn has the higher one.
+        self.known().step(self.incarnation, id, event, &mut || self.next_number())
+    }
+
+    /// What is known of the actor of this place.
+    pub(crate) fn view(&self, id: ActorId) -> View<Far> {
+        self.known().view(self.incarnation, id)
+    }
+
+    /// The actor leaves by this event.
+    pub(crate) fn leave(&self, id: ActorId, event: Event<Far>, way: &Arc<Way>) -> Vec<Action<Far>> {
         // Relaxed: it is counted only.
         self.left.fetch_add(1, Ordering::Relaxed);
         self.drains.note_stage(&self.core, id.address().stage());
-        let moved = Moved { at: Some(at), way: Some(Arc::clone(way)), begun: false };
-        self.known().moved.insert(id, moved);
+        let mut known = self.known();
+        let actions = known.step(self.incarnation, id, event, &mut || self.next_number());
+        if let Some(moved) = known.moved.get_mut(&id) {
+            moved.way = Some(Arc::clone(way));
+        }
+        actions
     }
 
-    /// This is the place of an actor that is elsewhere, and nothing was sent on.
-    pub(crate) fn note_place(&self, id: ActorId, at: Far, way: Arc<Way>) {
-        self.known().moved.insert(id, Moved { at: Some(at), way: Some(way), begun: true });
+    /// This is the place of an actor that is elsewhere. Nothing was sent on, if there is a `way`.
+    pub(crate) fn note_place(&self, id: ActorId, at: Far, way: Option<Arc<Way>>) {
+        let view = View::new(self.incarnation, Life::Away { at, begun: true, turn: None });
+        self.known().moved.insert(id, Moved { view, way, antechamber: None });
     }
 
     /// The actor that was born with this name, and has left for `theater`, has begun there.
     pub(crate) fn note_begun(&self, born: Key, theater: u64) {
         let (here, slot, life, seal) = born;
         let own = || self.own(slot, life, seal).filter(|_| here == self.incarnation);
-        let Some(id) = self.known_as(born).or_else(own) else { return };
-        if let Some(moved) = self.known().moved.get_mut(&id)
-            && moved.at.is_some_and(|at| at.theater == theater)
-        {
-            moved.begun = true;
+        if let Some(id) = self.known_as(born).or_else(own) {
+            self.step(id, Event::Said { from: theater, word: Word::Begun });
         }
+    }
+
+    /// The guest begins at its place, if nothing was sent on from there since it left, and nothing will be. Otherwise nothing has changed.
+    pub(crate) fn begin_freely(&self, id: ActorId, attempt: Attempt) -> bool {
+        let mut known = self.known();
+        let may_close = known.view(self.incarnation, id).may_close(attempt);
+        let is_closed =
+            may_close && known.moved.get(&id).and_then(|moved| moved.way.as_ref()).is_some_and(|way| way.close());
+        if is_closed {
+            known.step(self.incarnation, id, Event::Begin { attempt, closed: true }, &mut || self.next_number());
+        }
+        is_closed
+    }
+
+    /// The guest comes to its place, and begins when its turn ends. Returns the number of the turn, and whether that has begun now.
+    pub(crate) fn begin_behind(&self, id: ActorId, attempt: Attempt, antechamber: ActorId) -> Option<(u64, bool)> {
+        let mut known = self.known();
+        let before = known.view(self.incarnation, id).turn();
+        let event = Event::Begin { attempt, closed: false };
+        known.step(self.incarnation, id, event, &mut || self.next_number());
+        let moved = known.moved.get_mut(&id).filter(|moved| moved.view.is_arriving())?;
+        moved.antechamber = Some(antechamber);
+        let turn = moved.view.turn()?;
+        Some((turn, before != Some(turn)))
+    }
+
+    /// Where what comes for an actor waits that has come here, and has not begun.
+    pub(crate) fn antechamber_of(&self, id: ActorId) -> Option<ActorId> {
+        self.known().moved.get(&id)?.antechamber
+    }
+
+    /// The actor begins: its antechamber is closed.
+    pub(crate) fn take_antechamber(&self, id: ActorId) -> Option<ActorId> {
+        self.known().moved.get_mut(&id)?.antechamber.take()
+    }
+
+    /// The places that turn, in the order in which that began.
+    pub(crate) fn turning(&self) -> Vec<ActorId> {
+        self.known().turning.values().copied().collect()
+    }
+
+    /// Whether one of these places turns.
+    pub(crate) fn is_any_turning(&self, ids: &[ActorId]) -> bool {
+        let known = self.known();
+        ids.iter().any(|id| known.moved.get(id).is_some_and(|moved| moved.view.turn().is_some()))
     }
 
     /// Whether an actor has come that does not live in its cell yet.
@@ -462,11 +557,6 @@ impl Directory {
         (self.came.load(Ordering::Relaxed), self.left.load(Ordering::Relaxed))
     }
 
-    /// The actor comes back. True: nothing was sent on from here since it left, and nothing will be.
-    pub(crate) fn close_way(&self, id: ActorId) -> bool {
-        self.known().moved.get(&id).and_then(|moved| moved.way.as_ref()).is_some_and(|way| way.close())
-    }
-
     /// Returns where the actor that was born with this name is, if it is known here. It is here until it has begun elsewhere.
     pub(crate) fn whereabouts(&self, born: Key) -> Option<Far> {
         let (theater, slot, life, seal) = born;
@@ -477,7 +567,7 @@ impl Directory {
         }
         let (at, begun) = {
             let known = self.known();
-            (known.at(id), known.moved.get(&id).is_none_or(|moved| moved.begun))
+            (known.at(id), known.view(self.incarnation, id).has_begun())
         };
         let is_going = |at: &Far| !begun && self.link(at.theater).is_some();
         match at.filter(|at| !is_going(at)) {
@@ -495,7 +585,7 @@ impl Directory {
             Some(at) if at.theater != lost => Seen::Elsewhere(at),
             Some(_) => {
                 if there.is_some() {
-                    known.moved.insert(id, Moved { at: there, way: None, begun: true });
+                    known.step(self.incarnation, id, Event::Found { lost, at: there }, &mut || self.next_number());
                 }
                 Seen::AsSaid
             }
@@ -505,11 +595,17 @@ impl Directory {
     /// The actor of this place has ended, elsewhere (with the theater that is `lost`, if one is). False: it is not elsewhere (or
     /// not there), or on its way.
     pub(crate) fn forget_actor(&self, id: ActorId, lost: Option<u64>) -> bool {
-        let guests = self.guests();
-        let turning = self.turning.lock().unwrap_or_else(PoisonError::into_inner);
+        // An actor that is just accepted has a place.
+        let _guests = self.guests();
         let mut known = self.known();
-        let has_ended = known.at(id).is_some_and(|at| lost.is_none_or(|lost| at.theater == lost));
-        if turning.contains_key(&id) || guests.are_awaited_at(id) || !has_ended {
+        let view = known.view(self.incarnation, id);
+        let Some(at) = view.way().filter(|_| view.turn().is_none()) else { return false };
+        let event = match lost {
+            Some(lost) => Event::Found { lost, at: None },
+            None => Event::Said { from: at.theater, word: Word::Ended },
+        };
+        let actions = known.step(self.incarnation, id, event, &mut || self.next_number());
+        if !matches!(actions[..], [Action::Ask(Request::Report)]) {
             return false;
         }
         known.moved.remove(&id);
@@ -656,8 +752,11 @@ impl Directory {
     fn name_alone(&self, id: ActorId) -> Result<RefName, WireError> {
         let (name, moved) = {
             let known = self.known();
-            let moved = known.moved.get(&id).map(|moved| moved.at.filter(|_| moved.begun));
-            (known.names.get(&id).copied(), moved)
+            let name = known.names.get(&id).copied();
+            let moved = known.moved.get(&id).map(|moved| moved.view);
+            // Who was born here, and is here, has its own name.
+            let moved = moved.filter(|view| name.is_some() || view.way().is_some());
+            (name, moved.map(|view| view.way().filter(|_| view.has_begun())))
         };
         if let Some(at) = moved {
             let born = match name {

@@ -10,7 +10,7 @@
 //! 3. *Links.* A fence goes behind all that was sent over a link since the last one. The other theater answers when all that it read before is
 //!    in mailboxes. For each actor that it was for, it sends a marker, because the actor may be elsewhere.
 //!
-//! 2 and 3 do not wait for each other.
+//! 2 and 3 do not wait for each other. Actors that leave in one gulp of a worker are drained together: 1 begins at the gulp's end.
 //!
 //! A theater may be silent for as long as it is not lost, and an answer may come over several. An actor that is not drained after three times
 //! that long stays where it is: it is frozen meanwhile, and must not wait for a theater that never answers. A handler that does
@@ -22,11 +22,12 @@
 //! actor that has come waits for the end of a turn. Turns wait for markers of their own only ([`moves`](crate::moves)), and never for a
 //! drain.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore};
+use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore, flush_soon};
 
 use crate::distant::Distant;
 use crate::house::House;
@@ -66,30 +67,41 @@ impl Control<Turnstile> for Passes {
 /// Called when all is drained.
 type Drained = Box<dyn FnOnce() + Send>;
 
+thread_local! {
+    /// Those that are to be called by this thread's gulp: its drains are one.
+    static WAITING: RefCell<Vec<(Arc<House>, Drained)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Begins the drains of this thread's gulp.
+pub(crate) fn begin_drains() {
+    let mut waiting = WAITING.take();
+    while let Some((house, _)) = waiting.first() {
+        let house = Arc::clone(house);
+        let of_house = waiting.extract_if(.., |(of, _)| Arc::ptr_eq(of, &house));
+        let rest = Arc::new(Rest(Mutex::new(of_house.map(|(_, drained)| drained).collect())));
+        house.pass_turnstiles(rest);
+    }
+}
+
 /// Until requests have come to all turnstiles.
 struct Stages {
     house: Arc<House>,
-    rest: Mutex<Option<Arc<Rest>>>,
+    rest: Arc<Rest>,
 }
 
 impl Drop for Stages {
     fn drop(&mut self) {
-        let rest = self.rest.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(rest) = rest {
-            self.house.drain_places_and_links(&rest);
-        }
+        self.house.drain_places_and_links(&self.rest);
     }
 }
 
 /// Until markers and fences have been answered: then the last reference is dropped.
-pub(crate) struct Rest(Mutex<Option<Drained>>);
+pub(crate) struct Rest(Mutex<Vec<Drained>>);
 
 impl Drop for Rest {
     fn drop(&mut self) {
-        let drained = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(drained) = drained {
-            drained();
-        }
+        let drained = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        drained.into_iter().for_each(|drained| drained());
     }
 }
 
@@ -208,8 +220,14 @@ impl House {
     /// Calls back when all that the present stage has sent from this theater is in the mailboxes of its receivers, or is lost. By the worker
     /// that runs the stage.
     pub(crate) fn drain(self: &Arc<Self>, drained: Drained) {
-        let rest = Arc::new(Rest(Mutex::new(Some(drained))));
-        let stages = Arc::new(Stages { house: Arc::clone(self), rest: Mutex::new(Some(rest)) });
+        WAITING.with_borrow_mut(|waiting| waiting.push((Arc::clone(self), drained)));
+        if !flush_soon() {
+            begin_drains();
+        }
+    }
+
+    fn pass_turnstiles(self: &Arc<Self>, rest: Arc<Rest>) {
+        let stages = Arc::new(Stages { house: Arc::clone(self), rest });
         let turnstiles: Vec<_> = self.directory.drains.turnstiles().values().copied().collect();
         for turnstile in turnstiles {
             turnstile.send_control_behind(Passes(Arc::clone(&stages)));

@@ -9,6 +9,7 @@ use playhouse_actor::wire::{Install, Moves, Spawns};
 use rustc_hash::FxHashMap;
 
 use crate::directory::{Far, Key};
+use crate::migration::Attempt;
 
 /// An actor that was read.
 pub(crate) struct Guest {
@@ -25,6 +26,7 @@ pub(crate) struct Guest {
 pub(crate) struct Awaited {
     pub(crate) guest: Guest,
     pub(crate) place: ActorId,
+    pub(crate) attempt: Attempt,
     /// Where what was sent after it was left waits, if anything was.
     pub(crate) antechamber: Option<ActorId>,
 }
@@ -50,11 +52,6 @@ pub(crate) struct Guests {
 }
 
 impl Guests {
-    /// Returns whether the actor of this place is a guest.
-    pub(crate) fn are_awaited_at(&self, place: ActorId) -> bool {
-        self.by_place.contains_key(&place)
-    }
-
     /// Returns whether the actor of this place is a guest that came over this link.
     pub(crate) fn came_over(&self, link: u64, place: ActorId) -> bool {
         self.by_place.get(&place).and_then(|(number, _)| self.companies.get(number)).is_some_and(|of| of.link == link)

@@ -11,7 +11,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -97,7 +97,6 @@ pub(crate) struct House {
     pub(crate) credentials: Option<Credentials>,
     /// Has who waits for callers look up; none, where nobody does.
     bell: Option<Waker>,
-    pub(crate) turns: AtomicU64,
     closing: AtomicBool,
     meter: Mutex<Meter>,
     pub(crate) cycles: Mutex<Cycles>,
@@ -221,7 +220,6 @@ impl House {
             callers: Callers::default(),
             credentials,
             bell,
-            turns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             meter: Mutex::new(Meter::new()),
             cycles: Mutex::default(),

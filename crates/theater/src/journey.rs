@@ -105,7 +105,7 @@ impl House {
             house: Arc::clone(self),
             group,
             link,
-            number: self.next_turn(),
+            number: self.directory.next_number(),
             until: self.now() + GATHER_MAX,
             done: Mutex::new(Some(done)),
             packing: Mutex::default(),

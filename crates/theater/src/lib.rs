@@ -35,7 +35,6 @@ mod journey;
 mod link;
 #[cfg(feature = "metrics")]
 mod metrics;
-#[cfg(all(test, not(jitter)))]
 mod migration;
 mod moves;
 mod name_server;

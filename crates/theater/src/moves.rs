@@ -17,7 +17,8 @@
 //! with A, where it lived. Between 3 and 4 it is lost with either theater. (Who is lost and who is only out of reach is decided by `lost_after`.
 //! An actor that is lost on its way between two theaters that are apart is reported though both live.)
 //!
-//! `crate::migration` is this protocol as a pure machine, whose interleavings are explored.
+//! What happens to an actor's [`View`] decides each of these steps. That is a pure machine whose interleavings are explored
+//! ([`migration`](crate::migration)).
 //!
 //! # Who an actor is
 //!
@@ -52,7 +53,7 @@
 //!
 //! What is to become of a place is found out by readers of links, by who hears that a link is lost, and by actors; they send
 //! requests to its cell, which do not come in the order in which they were sent by different threads. What is known here
-//! ([`Directory`](crate::directory::Directory), its `turning` and its guests) changes under locks, and a place is sent what became of its turn before another
+//! ([`Directory`](crate::directory::Directory)) changes under locks, and a place is sent what became of its turn before another
 //! one can begin or an actor can be let in. What still comes too late or too early finds out at the cell (`ways.rs` of
 //! `playhouse-actor`).
 //!
@@ -63,7 +64,7 @@
 //! A marker never waits for another: at an antechamber it is answered at once, and a place that is turning holds it back
 //! only until its own has been answered, which lies before it on the way to the actor. Ways lead to where the actor went
 //! later, so there are no circles. A hostile peer can say that they do: a marker that has come over too many links
-//! ([`HOPS_MAX`](crate::frame::HOPS_MAX)) is answered as if it were lost, and so is a place's last marker ([`MARKERS_MAX`]).
+//! ([`HOPS_MAX`](crate::frame::HOPS_MAX)) is answered as if it were lost, and so is a place's last marker ([`migration`](crate::migration)).
 //! Nor does it wait for a handler of the actor that awaits something, or for who sees to its crash: what came before it is in the
 //! actor's mail.
 //!
@@ -74,7 +75,6 @@
 //! marker holds up the mail that goes over it, and an actor that comes to a place whose mail went over it, until the link is lost.
 
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
@@ -82,20 +82,16 @@ use playhouse_actor::away::{Carrier, Marker, Origin, Seat, TakeAnswer};
 use playhouse_actor::wire::{Agency, Codec, Coming, Moves, Settled, WireError};
 use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, Watcher};
 use playhouse_executor::jitter::seam;
-use rustc_hash::FxHashMap;
 
-use crate::directory::{Far, Settling, Turn};
+use crate::directory::{Far, Settling};
 use crate::distant::Distant;
 use crate::error::TheaterError;
 use crate::house::House;
 use crate::link::{Link, Tell};
+use crate::migration::{Action, Attempt, Event, Request, View};
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
 pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
-
-/// Most markers for one turn. The actor that has come to the place is frozen there until the turn ends, so the second marker comes
-/// round, unless a peer that has no actor says that it has.
-const MARKERS_MAX: u32 = 8;
 
 /// Told how a migration ended.
 pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
@@ -119,10 +115,6 @@ impl Drop for Settles {
 }
 
 impl House {
-    fn turning(&self) -> MutexGuard<'_, FxHashMap<ActorId, Turn>> {
-        self.directory.turning.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Has an actor taken to the theater behind `link`, with its group if it is in one.
     pub(crate) fn migrate(self: &Arc<Self>, id: ActorId, link: Arc<Link>, done: Done) {
         let group = self.directory.groups().of(id);
@@ -157,10 +149,8 @@ impl House {
     /// As [`House::say_here`]. If the actor has come and waits for the end of a turn, it is said after that.
     fn say_settled(&self, id: ActorId, answer: TakeAnswer) {
         {
-            let turning = self.turning();
             let mut settling = self.settling();
-            let turns = turning.get(&id).is_some_and(|turn| turn.antechamber.is_some());
-            if turns || settling.answers.contains_key(&id) {
+            if self.directory.view(id).is_arriving() || settling.answers.contains_key(&id) {
                 settling.answers.entry(id).or_default().push(answer);
                 return;
             }
@@ -193,7 +183,7 @@ impl House {
     /// A marker behind what was sent to the place `id`. `waits` is dropped when it was answered, or is lost.
     pub(crate) fn fence_marker(self: &Arc<Self>, id: ActorId, waits: impl Send + 'static) -> Marker {
         let (slot, life) = self.directory.place_of(id);
-        let turn = self.next_turn();
+        let turn = self.directory.next_number();
         let seal = self.directory.seal_of_turn(slot, life, turn);
         let answer = Box::new(move |_: Result<(Codec, &[u8]), AskError>| drop(waits));
         self.marker_with((Origin { theater: self.incarnation, slot, life, turn, seal }, 0), answer)
@@ -201,12 +191,9 @@ impl House {
 
     /// The places here where mail waits because they turn or have turned, in the order in which that ended or began.
     pub(crate) fn turning_places(&self) -> Vec<ActorId> {
-        let turning = self.turning();
-        let mut places: Vec<ActorId> = self.settling().places.values().copied().collect();
-        let mut turning: Vec<(u64, ActorId)> = turning.iter().map(|(id, turn)| (turn.number, *id)).collect();
-        turning.sort_unstable_by_key(|(number, _)| *number);
-        places.extend(turning.into_iter().map(|(_, id)| id));
-        places
+        // Those that settle later: a place settles before it has turned.
+        let turning = self.directory.turning();
+        self.settling().places.values().copied().chain(turning).collect()
     }
 
     /// A marker that came from elsewhere over so many links, and goes on.
@@ -233,34 +220,20 @@ impl House {
         self.marker_with((Origin { theater: self.incarnation, slot, life, turn, seal }, 0), answer)
     }
 
-    /// The place `id` turns, unless it does already.
-    pub(crate) fn turn(self: &Arc<Self>, id: ActorId) {
+    /// The place `id` turns, unless it does already: the actor is not in the theater `from`.
+    pub(crate) fn turn(self: &Arc<Self>, id: ActorId, from: u64) {
         let Some((moves, _)) = self.registry.moves(id) else { return };
-        let number = {
-            let mut turning = self.turning();
-            if turning.contains_key(&id) || !self.directory.is_elsewhere(id) {
-                return;
-            }
-            // Under the lock: the later one has the higher number.
-            let number = self.next_turn();
-            turning.insert(id, Turn { number, antechamber: None, for_arrival: false, markers: 1 });
-            number
-        };
-        seam(4);
-        (moves.turn)(id, number, self.marker(id, number));
+        if let [Action::Ask(Request::Turn { turn })] = self.directory.step(id, Event::Moved { from })[..] {
+            seam(4);
+            (moves.turn)(id, turn, self.marker(id, turn));
+        }
     }
 
     /// The place that has sent this marker, if the actor has come there since and waits for it.
     pub(crate) fn turning_at(&self, origin: &Origin) -> Option<ActorId> {
         let id = self.directory.find(origin.slot, origin.life)?;
-        let turn = self.turning().get(&id).copied()?;
-        (turn.number == origin.turn && turn.antechamber.is_some()).then_some(id)
-    }
-
-    /// Whether one of these places turns.
-    pub(crate) fn is_any_turning(&self, ids: &[ActorId]) -> bool {
-        let turning = self.turning();
-        ids.iter().any(|id| turning.contains_key(id))
+        let view = self.directory.view(id);
+        (view.is_arriving() && view.turn() == Some(origin.turn)).then_some(id)
     }
 
     /// Has the other theaters send mail for actors that have left this one where those are, instead of over this one.
@@ -284,29 +257,17 @@ impl House {
         }
     }
 
-    pub(crate) fn next_turn(&self) -> u64 {
-        self.turns.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// An actor comes to its place `id`.
+    /// A guest comes to its place `id`.
     pub(crate) fn begin_arrival(
         self: &Arc<Self>,
-        id: ActorId,
+        (id, attempt): (ActorId, Attempt),
         moves: &Moves,
         antechamber: Option<ActorId>,
     ) -> Result<Coming, WireError> {
-        let mut turning = self.turning();
-        let turn = turning.get(&id).copied();
-        if !self.directory.is_elsewhere(id) || turn.is_some_and(|turn| turn.antechamber.is_some()) {
-            return Err(WireError::new("it is there already"));
-        }
         if !(moves.fits)(id) {
             return Err(WireError::new("its place has ended"));
         }
-        if turn.is_none() && self.directory.close_way(id) {
-            // With the lock held: it does not begin to turn any more.
-            self.directory.note_moved(id, None);
-            drop(turning);
+        if self.directory.begin_freely(id, attempt) {
             let links = self.directory.all_links();
             let watched = links.iter().flat_map(|link| link.release(id));
             let watchers = watched.map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect();
@@ -314,33 +275,13 @@ impl House {
         }
         let antechamber = antechamber.or_else(|| (moves.antechamber)(&self.directory.core, id));
         let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
-        self.directory.note_moved(id, None);
-        if let Some(turn) = turning.get_mut(&id) {
-            // It turns already: the marker of that is on its way, and is as good.
-            turn.antechamber = Some(antechamber);
-            return Ok(Coming::Behind(None));
-        }
-        let number = self.next_turn();
-        turning.insert(id, Turn { number, antechamber: Some(antechamber), for_arrival: true, markers: 1 });
-        drop(turning);
-        Ok(Coming::Behind(Some(self.marker(id, number))))
-    }
-
-    /// It does not, after all, and is where it `was`. The place has not heard of it; if it was turning, it still is.
-    pub(crate) fn undo_arrival(&self, id: ActorId, was: Option<Far>) {
-        let antechamber = {
-            let mut turning = self.turning();
-            self.directory.note_moved(id, was);
-            let antechamber = turning.get_mut(&id).and_then(|turn| turn.antechamber.take());
-            if turning.get(&id).is_some_and(|turn| turn.for_arrival) {
-                turning.remove(&id);
-            }
-            antechamber
-        };
-        if let Some(antechamber) = antechamber {
+        let Some((turn, is_new)) = self.directory.begin_behind(id, attempt, antechamber) else {
             self.forget_antechamber(antechamber);
-        }
-        self.say_turned(id);
+            return Err(WireError::new("it is there already"));
+        };
+        // Where it turned already, the marker of that is on its way, and is as good. Where the place was sought, the marker goes behind the mail
+        // that is kept, and is that for which the actor waits, instead of answers of others.
+        Ok(Coming::Behind(is_new.then(|| self.marker(id, turn))))
     }
 
     /// What has come there is for nobody.
@@ -351,61 +292,65 @@ impl House {
     }
 
     /// The marker of the place `id` was answered: the actor is there, or the marker is lost.
-    pub(crate) fn turned(self: &Arc<Self>, id: ActorId, number: u64, at: Option<Far>) {
-        let elsewhere = at.filter(|at| at.theater != self.incarnation);
-        // While the place is sent another way, nobody comes there, and it does not begin to turn again.
+    pub(crate) fn turned(self: &Arc<Self>, id: ActorId, turn: u64, at: Option<Far>) {
+        // While the place is sent another way, nobody comes there.
         let guests = self.directory.guests();
-        let mut turning = self.turning();
-        let Some(turn) = turning.get(&id).copied().filter(|turn| turn.number == number) else {
+        let view = self.directory.view(id);
+        if view.turn() != Some(turn) {
             // It was answered before.
             return;
-        };
+        }
         let links = self.directory.all_links();
         let Some((moves, _)) = self.registry.moves(id) else {
-            turning.remove(&id);
-            drop((turning, guests));
+            let antechamber = self.directory.take_antechamber(id);
+            self.directory.step(id, Event::CameRound { turn });
+            drop(guests);
             // It has come, and ended before it began.
-            if let Some(antechamber) = turn.antechamber {
+            if let Some(antechamber) = antechamber {
                 links.iter().for_each(|link| link.close_antechamber(antechamber));
                 self.forget_antechamber(antechamber);
             }
-            self.say_turned(id);
-            return;
+            return self.say_turned(id);
         };
         let mut watched = Vec::new();
-        match turn.antechamber {
-            // The marker was answered where the actor was at that time, and it has come here since: what was before the marker
-            // follows it, and so must another marker.
-            Some(_) if elsewhere.is_some() && turn.markers < MARKERS_MAX => {
-                if let Some(turn) = turning.get_mut(&id) {
-                    turn.markers += 1;
-                }
-                drop((turning, guests));
-                return (moves.turn)(id, number, self.marker(id, number));
-            }
-            Some(antechamber) => {
-                let settles = self.note_settling(id, true);
-                turning.remove(&id);
-                drop((turning, guests));
+        let mut carrier = None;
+        let event = match at {
+            None => Event::MarkerLost { turn },
+            Some(at) if at.theater == self.incarnation => Event::CameRound { turn },
+            Some(at) if view.is_arriving() => Event::Answered { turn, at },
+            Some(at) => {
+                carrier = self.way_to(id, &at, &links, &mut watched);
                 seam(4);
-                for link in &links {
-                    link.close_antechamber(antechamber);
-                }
-                watched.extend(links.iter().flat_map(|link| link.release(id)));
-                (moves.settle)(id, Settled::Begins { antechamber: Some(antechamber) }, settles);
+                // If there is none, the old one is kept.
+                if carrier.is_some() { Event::Answered { turn, at } } else { Event::MarkerLost { turn } }
             }
-            None => {
-                let settles = self.note_settling(id, false);
-                turning.remove(&id);
-                let carrier = elsewhere.and_then(|far| {
-                    let carrier = self.way_to(id, &far, &links, &mut watched)?;
-                    seam(4);
-                    self.directory.note_moved(id, Some(far));
-                    Some(carrier)
-                });
-                (moves.settle)(id, Settled::Turned { number: Some(number), carrier }, settles);
-                drop((turning, guests));
+        };
+        if matches!(View::clone(&view).step(event, &mut || 0)[..], [Action::Ask(Request::MarkAgain { .. })]) {
+            let actions = self.directory.step(id, event);
+            drop(guests);
+            if let [Action::Ask(Request::MarkAgain { turn })] = actions[..] {
+                (moves.turn)(id, turn, self.marker(id, turn));
             }
+            return;
+        }
+        // First: a drain that finds no turn any more finds that, and so does a marker.
+        let settles = self.note_settling(id, view.is_arriving());
+        let antechamber = self.directory.take_antechamber(id);
+        if let [Action::Settle { search }] = self.directory.step(id, event)[..] {
+            // The others are not asked: what had passed the lost theater may come late.
+            self.directory.step(id, Event::Settled { search });
+        }
+        if view.is_arriving() {
+            drop(guests);
+            seam(4);
+            for link in &links {
+                antechamber.inspect(|antechamber| link.close_antechamber(*antechamber));
+            }
+            watched.extend(links.iter().flat_map(|link| link.release(id)));
+            (moves.settle)(id, Settled::Begins { antechamber }, settles);
+        } else {
+            (moves.settle)(id, Settled::Turned { number: Some(turn), carrier }, settles);
+            drop(guests);
         }
         if let Some(controls) = self.registry.controls(id) {
             for (watcher, tell) in watched {

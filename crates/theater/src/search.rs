@@ -43,6 +43,7 @@ use crate::directory::{Directory, Far, Key};
 use crate::distant::Distant;
 use crate::frame::{SEEKERS_MAX, SOUGHT_MAX, Sightings, Whereabouts};
 use crate::link::{Link, Tell};
+use crate::migration::Event;
 use crate::proxy::Proxy;
 use crate::registry::Registry;
 
@@ -183,6 +184,10 @@ impl Search {
         registry: &Arc<Registry>,
         (lost, round): (u64, u32),
     ) {
+        for (id, _) in &sought {
+            // What is to be done is done: its mail waits, and it is sought.
+            directory.step(*id, Event::TheaterLost { theater: lost });
+        }
         let links = directory.all_links();
         let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
         let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();

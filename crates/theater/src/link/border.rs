@@ -44,7 +44,7 @@ impl Border for Link {
                 } else {
                     return Err(WireError::new("a reference to an actor in a theater that cannot be called"));
                 };
-                self.directory.note_moved(id, Some(at.into()));
+                self.directory.note_place(id, at.into(), None);
                 Ok(id)
             }
             RefName::Other { theater, address, slot, life, seal } => {

@@ -453,7 +453,7 @@ fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     let elsewhere = place::<Guest>(&directory.core, Berth::Link(0), Arc::clone(&way) as Arc<dyn Carrier>);
     way.place.set(elsewhere.id()).unwrap();
     directory.note(10, elsewhere.id(), far(10, 1, 7)).unwrap();
-    theater.house.turn(elsewhere.id());
+    theater.house.turn(elsewhere.id(), 10);
     net.run_until_idle();
     let marker = sent.try_recv().unwrap();
     (0..3).for_each(|_| elsewhere.tell(Greet));

@@ -191,7 +191,7 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
     let known = find::<Counts>(&user, &owner, "counts");
     let mut hostile = Hostile::of(&user);
     hostile.moves(name(&owner, counts.id()), 666);
-    let turning = || lock(&user.house.directory.turning).len();
+    let turning = || user.house.directory.turning().len();
     eventually(|| user.house.directory.migrations() == (1, 0));
     eventually(|| turning() == 0);
     assert!(known.ask(Sum).within(LIMIT).wait().is_ok());
@@ -306,7 +306,7 @@ fn a_started_actor_is_named_once_and_no_other_one_is() {
     // An actor of this theater, which is elsewhere.
     let own = theater.system().spawn(Guest).id();
     let _way = links[1].adopt(own, &far(11, 1, 7)).unwrap();
-    directory.note_moved(own, Some(far(11, 1, 7)));
+    directory.note_place(own, far(11, 1, 7), None);
     let identity = directory.identity(own).unwrap().key();
     links[0].hears(&named(1, 7), &[]);
     assert_eq!(links[0].fault.get(), None);
@@ -478,7 +478,7 @@ fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
         sent.extend(markers(&to));
         !sent.is_empty()
     });
-    let turning = || lock(&theater.house.directory.turning).len();
+    let turning = || theater.house.directory.turning().len();
     let (origin, hops) = sent[0];
     from.hears(&Head::Marker { to: 0, ask: 1, origin: Origin { seal: origin.seal ^ 1, ..origin }, hops }, &[]);
     assert_eq!(turning(), 1);

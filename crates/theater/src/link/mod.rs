@@ -55,7 +55,7 @@
 //! is kept for a peer has bounds: numbers, watches, names ([`NAMES_MAX`](crate::directory::NAMES_MAX)), and members of groups that are
 //! not whole. A theater that keeps the rules refuses its own actors more than half of what its peer keeps.
 //!
-//! Locks are taken in the order `inn`, `unheard` and `turning` of the directory, `out`, the cipher's or `places`, and then the other ones of
+//! Locks are taken in the order `inn`, the guests of the directory, `out`, the cipher's or `places`, and then the other ones of
 //! the directory; no user's code runs under the last two, and under `out` only what writes a message.
 
 mod border;
@@ -91,6 +91,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::directory::{Directory, Key};
 use crate::drain::Rest;
+use crate::drain::begin_drains;
 use crate::frame::{Handle, Head, Kind};
 use crate::proxy::Proxy;
 use crate::registry::{Registry, Table};
@@ -528,6 +529,7 @@ fn with_targets<R>(link: u64, targets: &mut Targets, f: impl FnOnce() -> R) -> R
 
 /// Writes out what this thread has left to be written.
 pub(crate) fn flush_all() {
+    begin_drains();
     for link in DIRTY.take() {
         link.flush(false);
     }

@@ -16,8 +16,9 @@ use crate::directory::{BadName, Far, Key};
 use crate::distant::Distant;
 use crate::drain::{Late, Rest};
 use crate::frame::{HOPS_MAX, PackedTimer, Place, Trunk};
-use crate::guests::{Awaited, Guest, Guests};
+use crate::guests::{Awaited, Guest};
 use crate::house::House;
+use crate::migration::{Action, Attempt, Event, Word};
 use crate::moves::Done;
 
 /// How a frozen actor is written, and its name.
@@ -39,48 +40,67 @@ pub(crate) struct Departure {
 struct Pending {
     members: Vec<Packed>,
     done: Done,
-    /// Their places in the other theater.
-    accepted: Option<Vec<Seat>>,
-    is_drained: bool,
 }
 
 impl Departure {
     /// The other theater has accepted them, or not.
     pub(super) fn answered(&self, accepted: Result<Vec<Seat>, MigrateError>) {
         match accepted {
-            Ok(seats) => self.go_on(|pending| pending.accepted = Some(seats)),
-            Err(why) => {
-                let pending = lock(&self.pending).take();
-                if let Some(Pending { members, done, .. }) = pending {
-                    self.link.leave_or_stay(members, Err(why), done);
-                }
+            Ok(seats) => {
+                let from = self.link.incarnation;
+                self.take(|nth, attempt| {
+                    let seat = seats.get(nth)?;
+                    let at = Far { address: self.link.advertised.or(seat.address), ..Far::from(*seat) };
+                    Some(Event::Said { from, word: Word::Accepted { attempt, at } })
+                });
             }
+            Err(why) => self.stay(why),
         }
     }
 
     /// It takes too long: they stay, if they have not left.
     pub(crate) fn give_up(&self) {
-        let pending = lock(&self.pending).take();
-        let Some(Pending { members, done, .. }) = pending else { return };
         let why = "a theater has not said that it has got the actor, or all that the actor had sent";
-        self.link.leave_or_stay(members, Err(MigrateError::Unreachable(why.to_owned())), done);
+        self.stay(MigrateError::Unreachable(why.to_owned()));
     }
 
     fn drained(&self) {
-        self.go_on(|pending| pending.is_drained = true);
+        self.take(|_, attempt| Some(Event::Drained { attempt }));
     }
 
-    fn go_on(&self, note: impl FnOnce(&mut Pending)) {
-        let ready = {
-            let mut pending = lock(&self.pending);
-            if let Some(pending) = &mut *pending {
-                note(pending);
-            }
-            pending.take_if(|pending| pending.is_drained && pending.accepted.is_some())
-        };
-        if let Some(Pending { members, done, accepted: Some(seats), .. }) = ready {
-            self.link.leave_or_stay(members, Ok(seats), done);
+    /// Whether one of them is not to leave: it has come, and has not begun here.
+    fn is_early(&self) -> bool {
+        lock(&self.pending).as_ref().is_some_and(|pending| pending.members.iter().any(|member| member.attempt == 0))
+    }
+
+    fn stay(&self, why: MigrateError) {
+        let pending = lock(&self.pending).take();
+        if let Some(Pending { members, done }) = pending {
+            self.link.stay(members, why, done);
         }
+    }
+
+    /// Each of them takes an event, by its number and that of its attempt. All leave by that, or none. They stay if there is none for one.
+    fn take(&self, event: impl Fn(usize, u64) -> Option<Event<Far>>) {
+        let (members, events, seats, done) = {
+            let directory = &self.link.directory;
+            let mut pending = lock(&self.pending);
+            let Some(Pending { members, .. }) = &*pending else { return };
+            let events = members.iter().zip(0..).map(|(member, nth)| event(nth, member.attempt));
+            let Some(events) = events.collect::<Option<Vec<Event<Far>>>>() else {
+                let count = members.len();
+                drop(pending);
+                return self.stay(MigrateError::Refused(format!("it names too few places for {count}")));
+            };
+            let taken = members.iter().zip(&events);
+            let seats = taken.clone().map(|(member, event)| directory.view(member.id).leaves_by(*event));
+            let Some(seats) = seats.collect::<Option<Vec<Far>>>() else {
+                return taken.for_each(|(member, event)| drop(directory.step(member.id, *event)));
+            };
+            let Some(Pending { members, done }) = pending.take() else { return };
+            (members, events, seats, done)
+        };
+        self.link.leave(members, &events, &seats, done);
     }
 }
 
@@ -165,10 +185,6 @@ impl Link {
         self.directory.house()
     }
 
-    pub(super) fn antechamber_of(&self, id: ActorId) -> Option<ActorId> {
-        lock(&self.directory.turning).get(&id)?.antechamber
-    }
-
     // -- leaving --------------------------------------------------------------------------------------------------------
 
     /// Sends a frozen actor to the other theater. In the actor's stage.
@@ -186,7 +202,7 @@ impl Link {
                 return Err(why);
             }
         };
-        let departure = self.drain_for(vec![Packed { at: 0, id, moves, born }], done);
+        let departure = self.drain_for(vec![Packed { at: 0, attempt: 0, id, moves, born }], done);
         let offered = Arc::clone(&departure);
         let answer: TakeAnswer = Box::new(move |answer| {
             let accepted = received::<Received>(answer).and_then(|seat| seat.map_err(MigrateError::Refused));
@@ -211,8 +227,15 @@ impl Link {
     }
 
     /// Frozen actors are to leave for the other theater: what they have sent is drained. By the worker that runs their stage.
-    pub(super) fn drain_for(self: &Arc<Self>, members: Vec<Packed>, done: Done) -> Arc<Departure> {
-        let state = Some(Pending { members, done, accepted: None, is_drained: false });
+    pub(super) fn drain_for(self: &Arc<Self>, mut members: Vec<Packed>, done: Done) -> Arc<Departure> {
+        for member in &mut members {
+            if let [.., Action::Drain { attempt }] =
+                self.directory.step(member.id, Event::Migrate { to: self.incarnation })[..]
+            {
+                member.attempt = attempt;
+            }
+        }
+        let state = Some(Pending { members, done });
         let departure = Arc::new(Departure { link: Arc::clone(self), pending: Mutex::new(state) });
         let drained = Arc::clone(&departure);
         match self.house() {
@@ -224,45 +247,45 @@ impl Link {
 
     /// Actors that were offered stay if it takes too long. Behind the offer, because the other theater must not hear that before.
     pub(super) fn note_departure(&self, departure: &Arc<Departure>) {
+        if departure.is_early() {
+            return departure.stay(MigrateError::Refused("it has come, and has not begun".to_owned()));
+        }
         if let Some(house) = self.house() {
             house.note_late(Late::Departure(Arc::downgrade(departure)));
         }
     }
 
-    /// The other theater has accepted actors that are frozen here and drained, or it has not, or it is lost.
-    fn leave_or_stay(self: &Arc<Self>, members: Vec<Packed>, accepted: Result<Vec<Seat>, MigrateError>, done: Done) {
-        let ways = accepted.and_then(|seats| {
-            if seats.len() != members.len() {
-                return Err(MigrateError::Refused(format!("it names {} places for {}", seats.len(), members.len())));
-            }
-            let way = |(member, seat): (&Packed, Seat)| {
-                let far = Far { address: self.advertised.or(seat.address), ..Far::from(seat) };
-                // If that theater is lost, they go on from here.
-                let proxy = self.adopt(member.id, &far).map_err(|_| MigrateError::TheaterLost)?;
-                Ok((far, Arc::new(proxy) as Arc<dyn Carrier>, Arc::default()))
-            };
-            members.iter().zip(seats).map(way).collect::<Result<Vec<_>, _>>()
-        });
-        let ways = match ways {
-            Ok(ways) => ways,
-            Err(why) => {
-                for Packed { id, moves, born: Far { theater, slot, life, seal, .. }, .. } in &members {
-                    let stays = Head::Stays { theater: *theater, slot: *slot, life: *life, seal: *seal };
-                    // First: it may be offered again. If it cannot be said, the other theater hears that the link is lost.
-                    let _ = self.send(Lane::Normal, |out| stays.write(out));
-                    (moves.stay)(*id, why.clone());
-                }
-                return done(Err(why));
-            }
+    /// Actors that are frozen here stay.
+    fn stay(&self, members: Vec<Packed>, why: MigrateError, done: Done) {
+        for Packed { id, moves, born: Far { theater, slot, life, seal, .. }, .. } in members {
+            self.directory.step(id, Event::GiveUp);
+            let stays = Head::Stays { theater, slot, life, seal };
+            // First: it may be offered again. If it cannot be said, the other theater hears that the link is lost.
+            let _ = self.send(Lane::Normal, |out| stays.write(out));
+            (moves.stay)(id, why.clone());
+        }
+        done(Err(why));
+    }
+
+    /// The other theater has accepted actors that are frozen here and drained: they leave for these places there, by these events.
+    fn leave(self: &Arc<Self>, members: Vec<Packed>, events: &[Event<Far>], seats: &[Far], done: Done) {
+        let way = |(member, far): (&Packed, &Far)| {
+            // If that theater is lost, they go on from here.
+            let proxy = self.adopt(member.id, far).map_err(|_| MigrateError::TheaterLost)?;
+            Ok((Arc::new(proxy) as Arc<dyn Carrier>, Arc::default()))
         };
-        for (member, (far, _, way)) in members.iter().zip(&ways) {
-            self.directory.note_left(member.id, *far, way);
+        let ways: Vec<(_, Arc<Way>)> = match members.iter().zip(seats).map(way).collect() {
+            Ok(ways) => ways,
+            Err(why) => return self.stay(members, why, done),
+        };
+        for ((member, event), (_, way)) in members.iter().zip(events).zip(&ways) {
+            self.directory.leave(member.id, *event, way);
         }
         let left = Arc::new(Left { to_begin: AtomicUsize::new(members.len()), done: Mutex::new(Some(done)) });
         if let Some(house) = self.house() {
             house.note_late(Late::Left(Arc::downgrade(&left)));
         }
-        for (Packed { id, moves, born, .. }, (_, carrier, way)) in members.into_iter().zip(ways) {
+        for (Packed { id, moves, born, .. }, (carrier, way)) in members.into_iter().zip(ways) {
             seam(4);
             (moves.leave)(id, carrier, way);
             let (link, left) = (Arc::clone(self), Arc::clone(&left));
@@ -446,11 +469,12 @@ impl Link {
         let house = self.house().ok_or_else(|| (0, WireError::new("it is closing")))?;
         let seats = {
             let mut awaited = self.directory.guests();
-            let seats = self.seats_for(&house, group, &guests, &awaited);
+            let attempt = Attempt { from: self.incarnation, number: self.directory.next_number() };
+            let seats = self.seats_for(&house, group, &guests, attempt);
             // Guests that are refused are the user's, and are dropped without the lock.
             seats.map(|seats| {
                 let places = seats.iter().map(|(place, _)| *place);
-                let member = |(guest, place)| Awaited { guest, place, antechamber: None };
+                let member = |(guest, place)| Awaited { guest, place, attempt, antechamber: None };
                 awaited.keep(self.number, guests.drain(..).zip(places).map(member).collect());
                 seats.into_iter().map(|(_, seat)| seat).collect()
             })
@@ -462,28 +486,37 @@ impl Link {
         seats
     }
 
-    /// The places of guests that come together, if all of them may come.
+    /// Accepts guests that come together, if all of them may come. Returns their places.
     fn seats_for(
         &self,
         house: &House,
         group: Option<GroupName>,
         guests: &[Guest],
-        awaited: &Guests,
+        Attempt { from, number }: Attempt,
     ) -> Result<Vec<(ActorId, Seat)>, (u32, WireError)> {
         let mut seats: Vec<(ActorId, Seat)> = Vec::new();
-        let mut places = FxHashSet::default();
-        for (guest, at) in guests.iter().zip(0..) {
-            let refused = |why: &str| (at, WireError::new(why));
-            let place = self.place_for(guest, group).map_err(|error| (at, error))?;
-            if !places.insert(place) || awaited.are_awaited_at(place) || !self.directory.is_elsewhere(place) {
-                return Err(refused("it is there already"));
-            }
+        let mut seat_for = |guest: &Guest| {
+            let place = self.place_for(guest, group)?;
             if !(guest.moves.fits)(place) {
-                return Err(refused("it is an actor of another type there"));
+                return Err(WireError::new("it is an actor of another type there"));
             }
-            seats.push((place, self.directory.seat(place, house.listens).map_err(|error| (at, error))?));
+            let seat = self.directory.seat(place, house.listens)?;
+            match self.directory.step(place, Event::Said { from, word: Word::Move { attempt: number } })[..] {
+                [Action::Accept { .. }] => seats.push((place, seat)),
+                _ => return Err(WireError::new("it is there already")),
+            }
+            Ok(())
+        };
+        let refused = guests.iter().zip(0..).find_map(|(guest, at)| Some((at, seat_for(guest).err()?)));
+        match refused {
+            None => Ok(seats),
+            Some(why) => {
+                for (place, _) in seats {
+                    self.directory.step(place, Event::Said { from, word: Word::Stays { attempt: number } });
+                }
+                Err(why)
+            }
         }
-        Ok(seats)
     }
 
     /// The place of an actor that is to come. If it was never heard of here, it has one from now on.
@@ -500,7 +533,7 @@ impl Link {
         self.directory.drains.note_stage(&self.core, stage);
         distant.is_at(id);
         self.directory.note(self.incarnation, id, guest.born)?;
-        self.directory.note_place(id, guest.at, way);
+        self.directory.note_place(id, guest.at, Some(way));
         if let Some(group) = group {
             self.directory.groups().join(group, id, (guest.entry.actor_name)());
         }
@@ -514,10 +547,9 @@ impl Link {
         let mut guests = self.directory.guests();
         let members = guests.leave(self.number, born);
         let (mut ended, mut settled) = (Vec::new(), Vec::new());
-        for Awaited { guest, place, antechamber } in members {
+        for Awaited { guest, place, attempt, antechamber } in members {
             let Far { theater, slot, life, seal, .. } = guest.born;
-            let was = self.directory.at(place);
-            match house.begin_arrival(place, &guest.moves, antechamber) {
+            match house.begin_arrival((place, attempt), &guest.moves, antechamber) {
                 Ok(coming) => {
                     seam(4);
                     let settles = matches!(coming, Coming::Freely { is_settled: true, .. });
@@ -531,7 +563,7 @@ impl Link {
                         settled.push((place, guest.moves.settle, antechamber, house.note_settling(place, true)));
                     }
                 }
-                Err(_) => ended.push((Awaited { guest, place, antechamber }, was)),
+                Err(_) => ended.push(Awaited { guest, place, attempt, antechamber }),
             }
             let _ = self.send(Lane::Normal, |out| Head::Begun { theater, slot, life, seal }.write(out));
         }
@@ -540,8 +572,7 @@ impl Link {
             settle(place, Settled::Begins { antechamber: Some(antechamber) }, settles);
         }
         // Their places have ended, as all actors here do when the system does. That is their end, too.
-        for (awaited, was) in ended {
-            house.undo_arrival(awaited.place, was);
+        for awaited in ended {
             self.core.dead_letter((awaited.guest.entry.actor_name)(), "the actor itself", Undelivered::Stopped);
             self.forget(vec![awaited]);
         }
@@ -555,7 +586,8 @@ impl Link {
 
     /// These guests do not begin.
     pub(super) fn forget(&self, guests: Vec<Awaited>) {
-        for Awaited { guest, antechamber, .. } in guests {
+        for Awaited { guest, place, attempt: Attempt { from, number }, antechamber } in guests {
+            self.directory.step(place, Event::Said { from, word: Word::Stays { attempt: number } });
             if let (Some(antechamber), Some(house)) = (antechamber, self.house()) {
                 house.forget_antechamber(antechamber);
             }
@@ -579,7 +611,7 @@ impl Link {
                     guest.antechamber
                 }
                 // It has begun.
-                None => self.antechamber_of(target.id),
+                None => self.directory.antechamber_of(target.id),
             }
         };
         TARGETS.with_borrow_mut(|targets| targets.open_antechamber(handle, antechamber));
@@ -680,7 +712,7 @@ impl Link {
             id.filter(|id| places.handles.get(id) == Some(&handle))
         };
         if let (Some(id), Some(house)) = (id, self.house()) {
-            house.turn(id);
+            house.turn(id, self.incarnation);
         }
     }
 
@@ -714,9 +746,9 @@ impl Link {
         let (mut told, mut asks) = (false, vec![ask]);
         let wait = move || {
             if !std::mem::replace(&mut told, true) {
-                over_there.iter().for_each(|id| house.turn(*id));
+                over_there.iter().for_each(|id| house.turn(*id, link.incarnation));
             }
-            if !link.is_lost() && house.is_any_turning(&over_there) {
+            if !link.is_lost() && house.directory.is_any_turning(&over_there) {
                 return false;
             }
             let places = lock(&link.places);

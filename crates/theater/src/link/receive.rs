@@ -398,7 +398,7 @@ impl Link {
             Target {
                 id,
                 is_guest,
-                antechamber: self.antechamber_of(id),
+                antechamber: self.directory.antechamber_of(id),
                 is_reached: false,
                 told: false,
                 told_end: false,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::frame::{Hello, Reply, Resume};
+use crate::migration::{Attempt, Event, Word};
 use crate::{Peer, Theater};
 
 #[derive(Serialize, Deserialize)]
@@ -128,11 +129,12 @@ fn a_group_is_called_off_where_one_of_it_cannot_begin() {
 
     // It is held for one that is here already.
     let (directory, last) = (&peer.link.directory, guests[2].id());
-    let was = directory.at(last);
-    directory.note_moved(last, None);
+    let attempt = Attempt { from: 1, number: directory.next_number() };
+    let says = |word| directory.step(last, Event::Said { from: attempt.from, word });
+    assert_eq!(says(Word::Move { attempt: attempt.number }).len(), 1);
     let MigrateError::Member { why, .. } = there.migrate_group(group, &back).wait().unwrap_err() else { panic!() };
     assert_eq!(*why, MigrateError::Refused("it is there already".to_owned()));
-    directory.note_moved(last, was);
+    says(Word::Stays { attempt: attempt.number });
 
     // Nothing has changed by that: they are there, and can come.
     for guest in guests {

@@ -74,6 +74,8 @@ type Received = Result<Vec<Seat>, (u32, String)>;
 /// An actor that is frozen, and was written.
 pub(crate) struct Packed {
     pub(crate) at: u32,
+    /// The number of the attempt, if the other members go, too.
+    pub(super) attempt: u64,
     pub(crate) id: ActorId,
     pub(crate) moves: Moves,
     pub(super) born: Far,
@@ -104,7 +106,7 @@ impl Link {
             // The other members are written when there is room.
             pause_stage(&self.gate);
         }
-        Ok(Packed { at, id, moves, born })
+        Ok(Packed { at, attempt: 0, id, moves, born })
     }
 
     /// The members that were sent as this journey do not go.

@@ -9,7 +9,13 @@ use std::collections::VecDeque;
 
 use stateright::{Checker, Model, Property};
 
-use super::{Action, Event, Life, Request, TheaterId, View, Word};
+use super::{Action, Attempt, Event, Life, Request, Site, TheaterId, View, Word};
+
+impl Site for TheaterId {
+    fn theater(&self) -> TheaterId {
+        *self
+    }
+}
 
 const ACTORS: usize = 2;
 const THEATERS: usize = 3;
@@ -61,8 +67,8 @@ enum Item {
         to: TheaterId,
         attempt: u64,
     },
-    /// A question of a theater that seeks the actor.
-    Seek {
+    /// A question of a theater to which the actor has come.
+    Settle {
         from: TheaterId,
         search: u64,
     },
@@ -92,7 +98,7 @@ struct Cell {
     is_closed: bool,
     mail: VecDeque<Item>,
     antechamber: VecDeque<Item>,
-    requests: VecDeque<Request>,
+    requests: VecDeque<Request<TheaterId>>,
 }
 
 impl Cell {
@@ -140,13 +146,18 @@ enum Frame {
     },
     Seek {
         actor: usize,
-        search: u64,
-        has_come: bool,
     },
     Found {
         actor: usize,
-        search: u64,
         knows: bool,
+    },
+    Settle {
+        actor: usize,
+        search: u64,
+    },
+    Settled {
+        actor: usize,
+        search: u64,
     },
     MarkerLost {
         actor: usize,
@@ -167,7 +178,7 @@ enum Frame {
     /// With the name of the other actor, as a state may hold references.
     Word {
         actor: usize,
-        word: Word,
+        word: Word<TheaterId>,
         other_at: TheaterId,
     },
 }
@@ -201,7 +212,9 @@ enum Drain {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Theater {
-    views: Vec<View>,
+    views: Vec<View<TheaterId>>,
+    /// The last number that was given to an attempt or a turn of each actor.
+    numbers: [u64; ACTORS],
     cells: Vec<Cell>,
     owed: Vec<Option<Owed>>,
     fences: Vec<Fence>,
@@ -267,6 +280,7 @@ impl World {
         let life = |at: usize| if at == 0 { Life::Here } else { Life::Unknown };
         let theater = |at: usize| Theater {
             views: vec![View::new(at as TheaterId, life(at)); ACTORS],
+            numbers: [0; ACTORS],
             cells: vec![cell(at); ACTORS],
             owed: Vec::new(),
             fences: Vec::new(),
@@ -391,7 +405,12 @@ impl World {
             self.step(at, actor, Event::TheaterLost { theater: gone }, program);
         }
         for (actor, to, origin, turn) in std::mem::take(&mut self.theaters[at].sent_on) {
-            if to == gone && origin as usize != at && origin != gone {
+            if to != gone || origin == gone {
+                continue;
+            }
+            if origin as usize == at {
+                self.step(at, actor, Event::MarkerLost { turn }, program);
+            } else {
                 self.say(at, origin, Frame::MarkerLost { actor, turn });
             }
         }
@@ -415,27 +434,27 @@ impl World {
         }
     }
 
-    /// Asks all theaters that are not lost where the actor is.
-    fn seek(&mut self, at: usize, actor: usize, (search, has_come): (u64, bool), program: &Roaming) {
-        let asked: Vec<usize> = (0..THEATERS).filter(|to| *to != at && self.dead != Some(*to)).collect();
-        // There are three theaters, and one is dead.
-        match asked[..] {
-            [to] => self.say(at, to as TheaterId, Frame::Seek { actor, search, has_come }),
-            _ => {
-                self.flaw = Some("an actor is sought though no theater is lost");
-                self.step(at, actor, Event::Found { search, at: None }, program);
+    /// Asks all theaters that are not lost: where the actor is, or to settle what they have got for it.
+    fn ask(&mut self, at: usize, frame: Frame) {
+        for to in 0..THEATERS {
+            if to != at && self.dead != Some(to) {
+                // There are three theaters, and one is dead.
+                self.say(at, to as TheaterId, frame);
             }
+        }
+        if self.dead.is_none() {
+            self.flaw = Some("others are asked though no theater is lost");
         }
     }
 
     /// Answers a theater that seeks the actor.
-    fn say_found(&mut self, at: usize, actor: usize, (from, search): (TheaterId, u64)) {
+    fn say_found(&mut self, at: usize, actor: usize, from: TheaterId) {
         let knows = match self.theaters[at].views[actor].life() {
             Life::Here | Life::Leaving { .. } | Life::Arriving { .. } => true,
-            Life::Away { at, .. } => at != from,
-            Life::Unknown | Life::Sought { .. } | Life::Lost => false,
+            Life::Away { at, .. } => at != from && self.dead != Some(at as usize),
+            Life::Sought { .. } | Life::Unknown => false,
         };
-        self.say(at, from, Frame::Found { actor, search, knows });
+        self.say(at, from, Frame::Found { actor, knows });
     }
 
     /// The actor of this place is lost.
@@ -453,7 +472,7 @@ impl World {
             }
             Item::Marker { origin, .. } if origin as usize != at => self.say_ended(at, actor, origin),
             Item::Marker { .. } => {}
-            Item::Seek { from, search } => self.say_found(at, actor, (from, search)),
+            Item::Settle { from, search } => self.say(at, from, Frame::Settled { actor, search }),
             // The target is lost.
             Item::Begin { .. } => {}
         }
@@ -464,9 +483,20 @@ impl World {
         self.say(at, to, Frame::Word { actor, word: Word::Ended, other_at });
     }
 
-    fn step(&mut self, at: usize, actor: usize, event: Event, program: &Roaming) {
-        for action in self.theaters[at].views[actor].step(event) {
+    fn step(&mut self, at: usize, actor: usize, event: Event<TheaterId>, program: &Roaming) {
+        let theater = &mut self.theaters[at];
+        let number = &mut theater.numbers[actor];
+        let mut next_number = || {
+            *number += 1;
+            *number
+        };
+        for action in theater.views[actor].step(event, &mut next_number) {
             match action {
+                Action::Accept { from, attempt } => {
+                    let other_at = self.name_for(at, other(actor), from, program);
+                    let word = Word::Accepted { attempt, at: at as TheaterId };
+                    self.say(at, from, Frame::Word { actor, word, other_at });
+                }
                 Action::Say(to, word) => {
                     let other_at = self.name_for(at, other(actor), to, program);
                     self.say(at, to, Frame::Word { actor, word, other_at });
@@ -485,7 +515,8 @@ impl World {
                     }
                     self.theaters[at].drains[actor] = Some(Drain::Local { attempt });
                 }
-                Action::Seek { search, has_come } => self.seek(at, actor, (search, has_come), program),
+                Action::Seek { .. } => self.ask(at, Frame::Seek { actor }),
+                Action::Settle { search } => self.ask(at, Frame::Settle { actor, search }),
             }
         }
         self.go_on_draining(at);
@@ -508,18 +539,22 @@ impl World {
         }
     }
 
+    /// Returns the theater that this one names to theater `to`.
     fn name_for(&self, at: usize, actor: usize, to: TheaterId, program: &Roaming) -> TheaterId {
         let view = &self.theaters[at].views[actor];
         match view.life() {
-            Life::Away { at, .. } if program.without == Some(Rule::NameLate) && at != to => at,
-            _ => view.name_for(to),
+            Life::Away { at, .. } if at != to && (view.has_begun() || program.without == Some(Rule::NameLate)) => at,
+            _ => at as TheaterId,
         }
     }
 
+    /// A name of the actor is told: `way` knows the way to it.
     fn meet(&mut self, at: usize, actor: usize, way: TheaterId, program: &Roaming) {
-        if self.theaters[at].views[actor].meet(way) {
-            self.theaters[at].cells[actor].go_by(way, false);
-            if self.theaters[at].has_lost && self.dead == Some(way as usize) {
+        let theater = &mut self.theaters[at];
+        if theater.cells[actor].mode == Mode::Vacant {
+            theater.views[actor] = View::new(at as TheaterId, Life::Away { at: way, begun: true, turn: None });
+            theater.cells[actor].go_by(way, false);
+            if theater.has_lost && self.dead == Some(way as usize) {
                 // The name is older than the loss.
                 self.step(at, actor, Event::TheaterLost { theater: way }, program);
             }
@@ -563,7 +598,8 @@ impl World {
         let theater = &mut self.theaters[at];
         let bound = &mut theater.bound[from][to.actor];
         if to.binds {
-            *bound = theater.views[to.actor].binds_to_antechamber(from as TheaterId, to.after_leave);
+            let view = &theater.views[to.actor];
+            *bound = view.is_arriving() || to.after_leave && view.guest_from() == Some(from as TheaterId);
         }
         *bound
     }
@@ -597,7 +633,7 @@ impl World {
                     let owed = Some(self.owe(at, Owed { to: sender, entry: acknowledge, sent_to: None }));
                     return self.report(at, actor, Item::Message { number, owed, awaited: 0 });
                 }
-                if life == Life::Unknown {
+                if self.theaters[at].cells[actor].mode == Mode::Vacant {
                     self.flaw = Some("a message for an actor of which nothing is known");
                     return;
                 }
@@ -619,7 +655,8 @@ impl World {
                 let for_antechamber = self.binds(at, from, to);
                 let theater = &mut self.theaters[at];
                 if origin as usize == at
-                    && matches!(theater.views[to.actor].life(), Life::Arriving { turn: of, .. } if of == turn)
+                    && theater.views[to.actor].is_arriving()
+                    && theater.views[to.actor].turn() == Some(turn)
                 {
                     self.step(at, to.actor, Event::CameRound { turn }, program);
                 } else if for_antechamber || theater.cells[to.actor].has_actor() {
@@ -630,24 +667,27 @@ impl World {
                     theater.cells[to.actor].mail.push_back(Item::Marker { origin, turn });
                 }
             }
-            Frame::Seek { .. } | Frame::MarkerLost { .. }
+            Frame::Seek { .. } | Frame::Settle { .. } | Frame::MarkerLost { .. }
                 if !self.theaters[at].has_lost && program.without != Some(Rule::AnswerLate) =>
             {
                 self.theaters[at].later.push((from, frame));
             }
-            Frame::Seek { actor, search, has_come } => {
+            Frame::Seek { actor } => self.say_found(at, actor, sender),
+            Frame::Settle { actor, search } => {
                 let theater = &mut self.theaters[at];
-                if has_come && matches!(theater.views[actor].life(), Life::Away { .. }) {
+                if matches!(theater.views[actor].life(), Life::Away { .. }) {
                     // Behind what this theater sends on.
-                    theater.cells[actor].mail.push_back(Item::Seek { from: sender, search });
+                    theater.cells[actor].mail.push_back(Item::Settle { from: sender, search });
                 } else {
-                    self.say_found(at, actor, (sender, search));
+                    self.say(at, sender, Frame::Settled { actor, search });
                 }
             }
+            Frame::Settled { actor, search } => self.step(at, actor, Event::Settled { search }, program),
             Frame::MarkerLost { actor, turn } => self.step(at, actor, Event::MarkerLost { turn }, program),
-            Frame::Found { actor, search, knows } => {
-                let there = knows.then_some(sender);
-                self.step(at, actor, Event::Found { search, at: there }, program);
+            Frame::Found { actor, knows } => {
+                // A search is for the dead theater.
+                let lost = self.dead.map_or(sender, |dead| dead as TheaterId);
+                self.step(at, actor, Event::Found { lost, at: knows.then_some(sender) }, program);
             }
             Frame::Answer { actor, turn, at: there } => {
                 self.step(at, actor, Event::Answered { turn, at: there }, program);
@@ -671,13 +711,15 @@ impl World {
             Frame::Begin { actor, attempt } => {
                 let theater = &mut self.theaters[at];
                 let cell = &mut theater.cells[actor];
-                let closed = theater.views[actor].may_close(sender, attempt) && !cell.is_used;
+                let closed = theater.views[actor].may_close(Attempt { from: sender, number: attempt }) && !cell.is_used;
                 cell.is_closed |= closed;
-                self.step(at, actor, Event::Begin { from: sender, attempt, closed }, program);
+                let attempt = Attempt { from: sender, number: attempt };
+                self.step(at, actor, Event::Begin { attempt, closed }, program);
             }
             Frame::Word { actor, word, other_at } => {
                 if matches!(word, Word::Move { .. }) {
                     self.meet(at, other(actor), other_at, program);
+                    self.meet(at, actor, sender, program);
                 }
                 self.step(at, actor, Event::Said { from: sender, word }, program);
             }
@@ -702,11 +744,17 @@ impl World {
                 cell.go_by(to, false);
                 cell.mail.push_back(Item::Begin { to, attempt });
             }
-            Request::Turned { at } => cell.go_by(at, true),
+            Request::Turned { at: Some(at) } => cell.go_by(at, true),
+            Request::Turned { at: None } => cell.mode = Mode::Place,
             Request::Arrive { turns_already: true, .. } => cell.mode = Mode::Waiting,
             Request::Turn { turn } | Request::Arrive { turn, .. } | Request::MarkAgain { turn } => {
                 cell.mode = Mode::Waiting;
-                self.send_on(at, actor, Item::Marker { origin: at as TheaterId, turn });
+                let way = cell.way as usize;
+                if self.theaters[at].has_lost && self.dead == Some(way) {
+                    self.step(at, actor, Event::MarkerLost { turn }, program);
+                } else {
+                    self.send_on(at, actor, Item::Marker { origin: at as TheaterId, turn });
+                }
             }
             Request::Begin => {
                 let waited = std::mem::take(&mut cell.mail);
@@ -724,7 +772,7 @@ impl World {
                         }
                         Item::Marker { origin, turn } => self.answer(at, actor, (origin, turn), program),
                         Item::Begin { .. } => self.flaw = Some("a beginning waits for an arrival"),
-                        Item::Seek { from, search } => self.say_found(at, actor, (from, search)),
+                        Item::Settle { from, search } => self.say(at, from, Frame::Settled { actor, search }),
                     }
                 }
             }
@@ -739,7 +787,7 @@ impl World {
         let way = cell.way;
         match item {
             Item::Begin { to, attempt } => return self.say(at, to, Frame::Begin { actor, attempt }),
-            Item::Seek { from, search } => return self.say_found(at, actor, (from, search)),
+            Item::Settle { from, search } => return self.say(at, from, Frame::Settled { actor, search }),
             Item::Message { .. } | Item::Marker { .. } => {}
         }
         cell.is_used = true;
@@ -756,7 +804,7 @@ impl World {
                 theater.sent_on.push((actor, way, origin, turn));
                 Frame::Marker { to, origin, turn }
             }
-            Item::Begin { .. } | Item::Seek { .. } => return,
+            Item::Begin { .. } | Item::Settle { .. } => return,
         };
         self.say(at, way, frame);
     }
@@ -801,7 +849,7 @@ impl World {
     fn is_bounded(&self) -> bool {
         self.links.iter().flatten().all(|link| link.len() <= MANY)
             && self.theaters.iter().all(|theater| theater.owed.len() <= MANY)
-            && self.theaters.iter().flat_map(|theater| &theater.views).all(|view| view.last_number <= MANY as u64)
+            && self.theaters.iter().flat_map(|theater| theater.numbers).all(|number| number <= MANY as u64)
     }
 
     fn lives(&self, actor: usize) -> usize {
@@ -853,7 +901,7 @@ impl Model for Roaming {
                 }
                 if world.names > 0 && cell.mode != Mode::Vacant {
                     let new =
-                        others.filter(|to| !is_dead(*to) && world.theaters[*to].views[actor].life() == Life::Unknown);
+                        others.filter(|to| !is_dead(*to) && world.theaters[*to].cells[actor].mode == Mode::Vacant);
                     steps.extend(new.map(|to| Step::Name { from: at, actor, to }));
                 }
             }

@@ -3,12 +3,20 @@
 //! [`View`] is what one theater knows of one mobile actor. [`View::step`] takes an [`Event`] and returns [`Action`]s for the actor's cell
 //! and for other theaters. All interleavings of three theaters are explored within the bounds that `explored` states.
 //!
-//! Theaters move actors in the steps that it describes ([`moves`](crate::moves), [`guests`](crate::guests), [`drain`](crate::drain)), but they do
-//! not run this code yet. Groups, supervision and theaters that are apart though both live are not in it yet.
+//! Theaters run it: [`Directory::step`](crate::directory::Directory::step) has the view of an actor take an event, and [`moves`](crate::moves),
+//! `link/moves.rs` and [`search`](crate::search) do what it returns. Three things are done otherwise than in the exploration:
+//!
+//! - [`Action::Settle`]: others are not asked. A marker goes behind the mail that is kept, or the actor begins at once. So what had passed the lost
+//!   theater may come late.
+//! - Cells are asked, in their stages, whether their ways lead to a lost theater ([`Action::Seek`]), because a cell hears of a new way later
+//!   than its view.
+//! - Actors of a group take the same events together, and begin together ([`guests`](crate::guests)).
+//!
+//! Groups, supervision and theaters that are apart though both live are not explored yet.
 //!
 //! # How an actor moves
 //!
-//! 1. *Move.* The source freezes the cell between two messages and sends the state. The target keeps it as a [`Guest`] and answers `Accepted`.
+//! 1. *Move.* The source freezes the cell between two messages and sends the state. The target keeps it as a guest and answers `Accepted`.
 //!    Nothing else changes there: mail for the actor goes the way it went.
 //! 2. *Drain.* Meanwhile the source waits until all that was sent from it before the freeze is in the mailboxes of its receivers. Otherwise the
 //!    actor could send from its target what overtakes that.
@@ -51,17 +59,25 @@
 //!   goes round between them for ever.
 //! - A theater answers a search after it has lost the dead theater, too. Without this rule, a living actor is reported.
 
-#[cfg(test)]
+#[cfg(all(test, not(jitter)))]
 mod explored;
 
 /// The number of a theater.
 pub(crate) type TheaterId = u64;
 
+/// Most markers that follow each other for an actor that has come. Its state is here until then, so the second one comes round, unless a
+/// theater that has no actor says that it has.
+const MARKERS_MAX: u32 = 8;
+
+/// A place of an actor in a theater, as others name it.
+pub(crate) trait Site: Copy {
+    /// Returns the theater.
+    fn theater(&self) -> TheaterId;
+}
+
 /// Where an actor is, as one theater knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Life {
-    /// The theater has never heard of it.
-    Unknown,
+pub(crate) enum Life<S> {
     /// It lives here.
     Here,
     /// It lives here, frozen, and is about to leave.
@@ -70,8 +86,8 @@ pub(crate) enum Life {
         to: TheaterId,
         /// The number of this attempt.
         attempt: u64,
-        /// Whether the target has accepted it.
-        accepted: bool,
+        /// Its place in the target, if that has accepted it.
+        accepted: Option<S>,
         /// Whether all that was sent from here before is in the mailboxes of its receivers.
         drained: bool,
     },
@@ -79,13 +95,13 @@ pub(crate) enum Life {
     Arriving {
         /// The number of the turn or search.
         turn: u64,
-        /// The way that its mail went before.
-        by: TheaterId,
+        /// The number of markers that were sent.
+        markers: u32,
     },
     /// It lives elsewhere.
     Away {
         /// Where its mail goes.
-        at: TheaterId,
+        at: S,
         /// Whether it has begun there.
         begun: bool,
         /// The number of the turn, while the way changes.
@@ -93,35 +109,36 @@ pub(crate) enum Life {
     },
     /// The theater that its mail went to is lost. The others are asked.
     Sought {
-        /// The number of the search.
-        search: u64,
+        /// Where its mail went.
+        lost: S,
+        /// The number of the turn that had begun before.
+        turn: Option<u64>,
     },
-    /// It was lost with a theater.
-    Lost,
+    /// Nothing is known of it: it was never heard of here, or was lost with a theater.
+    Unknown,
 }
 
-/// An actor that was accepted and has not begun.
+/// An attempt to move an actor here, which was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Guest {
-    /// The theater that it comes from.
+pub(crate) struct Attempt {
+    /// The theater that the actor comes from.
     pub(crate) from: TheaterId,
-    /// The number of that theater's attempt.
-    pub(crate) attempt: u64,
+    /// The number by which the attempt is known here.
+    pub(crate) number: u64,
 }
 
 /// What one theater knows of one mobile actor.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct View {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct View<S> {
     me: TheaterId,
-    life: Life,
-    guest: Option<Guest>,
-    /// The last number that was given to an attempt or a turn.
-    last_number: u64,
+    life: Life<S>,
+    /// The actor has not begun here.
+    guest: Option<Attempt>,
 }
 
 /// What happens to a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Event {
+pub(crate) enum Event<S> {
     /// The actor is to move. It is between two messages.
     Migrate { to: TheaterId },
     /// All that was sent before the attempt is in the mailboxes of its receivers.
@@ -129,32 +146,33 @@ pub(crate) enum Event {
     /// The attempt takes too long, or cannot succeed.
     GiveUp,
     /// A word of another theater.
-    Said { from: TheaterId, word: Word },
-    /// What waited for the actor at `from` has come, and the actor begins. `closed`: this theater has sent nothing on since the actor left it,
+    Said { from: TheaterId, word: Word<S> },
+    /// What waited for the actor in the theater that it comes from has come, and the actor begins. `closed`: this theater has sent nothing on since the actor left it,
     /// and will not.
-    Begin { from: TheaterId, attempt: u64, closed: bool },
+    Begin { attempt: Attempt, closed: bool },
     /// A theater to which mail was sent says that the actor is elsewhere.
     Moved { from: TheaterId },
     /// The marker of a turn was answered by the theater where the actor lives.
-    Answered { turn: u64, at: TheaterId },
-    /// The marker of a turn has come back to this theater, where the actor has come meanwhile.
+    Answered { turn: u64, at: S },
+    /// The marker of a turn has come back to this theater.
     CameRound { turn: u64 },
     /// A theater is lost to this one: nothing comes from it any more.
     TheaterLost { theater: TheaterId },
     /// The marker of a turn was lost with a theater, which is lost to this one, too.
     MarkerLost { turn: u64 },
-    /// All that were asked have answered, and before that they have sent on what they had got over the lost theater. One that knows the way
-    /// is `at`.
-    Found { search: u64, at: Option<TheaterId> },
+    /// All that were asked have answered the search since the theater `lost` is lost. One that knows the way is `at`.
+    Found { lost: TheaterId, at: Option<S> },
+    /// All that were asked have answered, and before that they have sent on what they had got over the lost theater.
+    Settled { search: u64 },
 }
 
 /// A word to another theater about the actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Word {
+pub(crate) enum Word<S> {
     /// The actor's state.
     Move { attempt: u64 },
-    /// The receiver's actor was accepted.
-    Accepted { attempt: u64 },
+    /// The receiver's actor was accepted, and has this place.
+    Accepted { attempt: u64, at: S },
     /// The sender's actor stays.
     Stays { attempt: u64 },
     /// The receiver's actor has begun.
@@ -165,17 +183,17 @@ pub(crate) enum Word {
 
 /// A request to the actor's cell. The cell does them in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Request {
+pub(crate) enum Request<S> {
     /// The actor runs no more.
     Freeze,
     /// It goes on.
     Stay,
     /// The cell becomes a place. What waits goes on to the theater, and `Begin` behind it.
-    Leave { to: TheaterId, attempt: u64 },
+    Leave { to: S, attempt: u64 },
     /// What comes waits, and a marker goes the old way.
     Turn { turn: u64 },
-    /// What waits goes on to this theater.
-    Turned { at: TheaterId },
+    /// What waits goes on: by this way, or by the same as before.
+    Turned { at: Option<S> },
     /// What comes waits for the actor, which has come. If it does not wait already, a marker goes the old way.
     Arrive { turn: u64, turns_already: bool },
     /// One more marker goes the old way.
@@ -190,21 +208,25 @@ pub(crate) enum Request {
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Action {
+pub(crate) enum Action<S> {
     /// The word goes to another theater.
-    Say(TheaterId, Word),
+    Say(TheaterId, Word<S>),
+    /// The receiver of [`Word::Move`] is to be told the place that its actor has here.
+    Accept { from: TheaterId, attempt: u64 },
     /// The request goes to the cell.
-    Ask(Request),
+    Ask(Request<S>),
     /// [`Event::Drained`] is wanted.
     Drain { attempt: u64 },
-    /// All other theaters are to be asked where the actor is. If it has come here, they answer when they have sent on what came before.
-    Seek { search: u64, has_come: bool },
+    /// All other theaters are to be asked where the actor is, since this one is lost.
+    Seek { lost: TheaterId },
+    /// The actor has come. All other theaters are to answer when they have sent on what they had got for it.
+    Settle { search: u64 },
 }
 
-impl View {
+impl<S: Site> View<S> {
     /// Returns the view of theater `me`.
-    pub(crate) fn new(me: TheaterId, life: Life) -> View {
-        View { me, life, guest: None, last_number: 0 }
+    pub(crate) fn new(me: TheaterId, life: Life<S>) -> View<S> {
+        View { me, life, guest: None }
     }
 
     /// Returns the theater from which the actor was accepted, if it has not begun.
@@ -213,50 +235,60 @@ impl View {
     }
 
     /// Returns where the actor is.
-    pub(crate) fn life(&self) -> Life {
+    pub(crate) fn life(&self) -> Life<S> {
         self.life
     }
 
-    /// Notes a name of the actor: `at` knows the way to it. Returns whether it needs a place.
-    pub(crate) fn meet(&mut self, at: TheaterId) -> bool {
-        let is_new = self.life == Life::Unknown;
-        if is_new {
-            self.life = Life::Away { at, begun: true, turn: None };
-        }
-        is_new
-    }
-
-    /// Returns the theater that this one names to theater `to`.
-    pub(crate) fn name_for(&self, to: TheaterId) -> TheaterId {
+    /// Returns where mail for the actor goes from here, if it is not for the actor here.
+    pub(crate) fn way(&self) -> Option<S> {
         match self.life {
-            Life::Away { at, begun: true, .. } if at != to => at,
-            _ => self.me,
+            Life::Away { at, .. } | Life::Sought { lost: at, .. } => Some(at),
+            Life::Here | Life::Leaving { .. } | Life::Arriving { .. } | Life::Unknown => None,
         }
     }
 
-    /// Returns whether mail from theater `from` by a name that is bound now goes to the antechamber. `after_leave`: `from` is the source, and
-    /// sends what waited there.
-    pub(crate) fn binds_to_antechamber(&self, from: TheaterId, after_leave: bool) -> bool {
-        matches!(self.life, Life::Arriving { .. }) || after_leave && self.guest.is_some_and(|guest| guest.from == from)
+    /// Returns the number of the turn that has not ended.
+    pub(crate) fn turn(&self) -> Option<u64> {
+        match self.life {
+            Life::Away { turn, .. } | Life::Sought { turn, .. } => turn,
+            Life::Arriving { turn, .. } => Some(turn),
+            Life::Here | Life::Leaving { .. } | Life::Unknown => None,
+        }
+    }
+
+    /// Returns whether the actor has come, and waits for what is under way.
+    pub(crate) fn is_arriving(&self) -> bool {
+        matches!(self.life, Life::Arriving { .. })
+    }
+
+    /// Returns whether other theaters may be told that the actor is where its mail goes from here.
+    pub(crate) fn has_begun(&self) -> bool {
+        !matches!(self.life, Life::Away { begun: false, .. })
     }
 
     /// Returns whether the actor begins by the attempt without a turn, if nothing was sent on since it left.
-    pub(crate) fn may_close(&self, from: TheaterId, attempt: u64) -> bool {
-        matches!(self.life, Life::Away { turn: None, .. }) && self.guest == Some(Guest { from, attempt })
+    pub(crate) fn may_close(&self, attempt: Attempt) -> bool {
+        matches!(self.life, Life::Away { turn: None, .. }) && self.guest == Some(attempt)
     }
 
-    fn next_number(&mut self) -> u64 {
-        self.last_number += 1;
-        self.last_number
+    /// Returns whether the actor leaves by this event.
+    pub(crate) fn leaves_by(&self, event: Event<S>) -> Option<S> {
+        let actions = View::clone(self).step(event, &mut || 0);
+        actions.into_iter().find_map(|action| match action {
+            Action::Ask(Request::Leave { to, .. }) => Some(to),
+            _ => None,
+        })
     }
 
     /// Takes an event, and returns what is to be done, in order. An event that comes too late does nothing.
-    pub(crate) fn step(&mut self, event: Event) -> Vec<Action> {
-        use Action::{Ask, Drain, Say, Seek};
+    ///
+    /// `next_number` returns numbers for attempts and turns that this theater has not used before.
+    pub(crate) fn step(&mut self, event: Event<S>, next_number: &mut dyn FnMut() -> u64) -> Vec<Action<S>> {
+        use Action::{Accept, Ask, Drain, Say, Settle};
         match (event, self.life) {
             (Event::Migrate { to }, Life::Here) => {
-                let attempt = self.next_number();
-                self.life = Life::Leaving { to, attempt, accepted: false, drained: false };
+                let attempt = next_number();
+                self.life = Life::Leaving { to, attempt, accepted: None, drained: false };
                 vec![Ask(Request::Freeze), Say(to, Word::Move { attempt }), Drain { attempt }]
             }
             (Event::Drained { attempt: of }, Life::Leaving { to, attempt, accepted, .. }) if of == attempt => {
@@ -264,84 +296,100 @@ impl View {
                 self.leave()
             }
             (
-                Event::Said { from, word: Word::Accepted { attempt: of } },
+                Event::Said { from, word: Word::Accepted { attempt: of, at } },
                 Life::Leaving { to, attempt, drained, .. },
             ) if (from, of) == (to, attempt) => {
-                self.life = Life::Leaving { to, attempt, accepted: true, drained };
+                self.life = Life::Leaving { to, attempt, accepted: Some(at), drained };
                 self.leave()
             }
             (Event::GiveUp, Life::Leaving { to, attempt, .. }) => {
                 self.life = Life::Here;
                 vec![Ask(Request::Stay), Say(to, Word::Stays { attempt })]
             }
-            (
-                Event::Said { from, word: Word::Move { attempt } },
-                Life::Unknown | Life::Away { .. } | Life::Sought { .. },
-            ) => {
-                self.guest = Some(Guest { from, attempt });
-                vec![Say(from, Word::Accepted { attempt })]
+            (Event::Said { from, word: Word::Move { attempt } }, Life::Away { .. } | Life::Sought { .. })
+                if self.guest.is_none() =>
+            {
+                self.guest = Some(Attempt { from, number: attempt });
+                vec![Accept { from, attempt }]
             }
             (Event::Said { from, word: Word::Stays { attempt } }, _) => {
-                self.guest.take_if(|guest| *guest == Guest { from, attempt });
+                self.guest.take_if(|guest| *guest == Attempt { from, number: attempt });
                 Vec::new()
             }
-            (Event::Begin { from, attempt, closed }, life) if self.guest == Some(Guest { from, attempt }) => {
+            (Event::Begin { attempt, closed }, life) if self.guest == Some(attempt) => {
                 self.guest = None;
-                let mut actions = vec![Ask(self.begin(life, closed)), Say(from, Word::Begun)];
+                let mut actions = vec![Ask(self.begin(life, closed, next_number)), Say(attempt.from, Word::Begun)];
                 if let (Life::Sought { .. }, Life::Arriving { turn: search, .. }) = (life, self.life) {
-                    actions.push(Seek { search, has_come: true });
+                    actions.push(Settle { search });
                 }
                 actions
             }
-            (Event::Said { from, word: Word::Begun }, Life::Away { at, begun: false, turn }) if at == from => {
+            (Event::Said { from, word: Word::Begun }, Life::Away { at, begun: false, turn })
+                if at.theater() == from =>
+            {
                 self.life = Life::Away { at, begun: true, turn };
                 Vec::new()
             }
-            (Event::Moved { from }, Life::Away { at, begun: true, turn: None }) if at == from => {
-                let turn = self.next_number();
+            (Event::Moved { from }, Life::Away { at, begun: true, turn: None }) if at.theater() == from => {
+                let turn = next_number();
                 self.life = Life::Away { at, begun: true, turn: Some(turn) };
                 vec![Ask(Request::Turn { turn })]
             }
             (Event::Answered { turn: of, at }, Life::Away { turn: Some(turn), .. }) if of == turn => {
                 self.life = Life::Away { at, begun: true, turn: None };
-                vec![Ask(Request::Turned { at })]
+                vec![Ask(Request::Turned { at: Some(at) })]
             }
-            (Event::Answered { turn: of, at }, Life::Arriving { turn, by }) if of == turn && at != self.me => {
+            (Event::Answered { turn: of, at }, Life::Arriving { turn, markers })
+                if of == turn && at.theater() != self.me && markers < MARKERS_MAX =>
+            {
                 // The actor was there at that time. What was before the marker follows it here, and one more marker follows that.
-                let turn = self.next_number();
-                self.life = Life::Arriving { turn, by };
+                let turn = next_number();
+                self.life = Life::Arriving { turn, markers: markers + 1 };
                 vec![Ask(Request::MarkAgain { turn })]
             }
             (
-                Event::Answered { turn: of, .. } | Event::CameRound { turn: of } | Event::Found { search: of, .. },
+                Event::Answered { turn: of, .. } | Event::CameRound { turn: of } | Event::Settled { search: of },
                 Life::Arriving { turn, .. },
             ) if of == turn => {
                 self.life = Life::Here;
                 vec![Ask(Request::Begin)]
             }
+            (Event::MarkerLost { turn: of }, Life::Arriving { turn, markers }) if of == turn => {
+                let search = next_number();
+                self.life = Life::Arriving { turn: search, markers };
+                vec![Settle { search }]
+            }
+            // The old way is as good.
+            (
+                Event::MarkerLost { turn: of } | Event::CameRound { turn: of },
+                Life::Away { at, begun, turn: Some(turn) },
+            ) if of == turn => {
+                self.life = Life::Away { at, begun, turn: None };
+                vec![Ask(Request::Turned { at: None })]
+            }
+            (
+                Event::MarkerLost { turn: of } | Event::CameRound { turn: of } | Event::Answered { turn: of, .. },
+                Life::Sought { lost, turn: Some(turn) },
+            ) if of == turn => {
+                self.life = Life::Sought { lost, turn: None };
+                vec![Ask(Request::Turned { at: None })]
+            }
             (Event::TheaterLost { theater }, life) => self.lose(theater, life),
-            (Event::MarkerLost { turn: of }, Life::Arriving { turn, by }) if of == turn => {
-                let search = self.next_number();
-                self.life = Life::Arriving { turn: search, by };
-                vec![Seek { search, has_come: true }]
-            }
-            (Event::MarkerLost { turn: of }, Life::Away { at, turn: Some(turn), .. }) if of == turn => {
-                self.life = Life::Away { at, begun: true, turn: None };
-                vec![Ask(Request::Turned { at })]
-            }
-            (Event::Found { search: of, at: Some(at) }, Life::Sought { search }) if of == search => {
-                self.life = Life::Away { at, begun: true, turn: None };
-                vec![Ask(Request::Turned { at })]
+            (Event::Found { lost: of, at: Some(at) }, Life::Sought { lost, turn }) if of == lost.theater() => {
+                self.life = Life::Away { at, begun: true, turn };
+                vec![Ask(Request::Turned { at: Some(at) })]
             }
             // An actor that is on its way here was known where it comes from.
-            (Event::Found { search: of, at: None }, Life::Sought { search })
-                if of == search && self.guest.is_none() =>
+            (Event::Found { lost: of, at: None }, Life::Sought { lost, .. })
+                if of == lost.theater() && self.guest.is_none() =>
             {
-                self.life = Life::Lost;
+                self.life = Life::Unknown;
                 vec![Ask(Request::Report)]
             }
-            (Event::Said { from, word: Word::Ended }, Life::Away { at, .. }) if at == from => {
-                self.life = Life::Lost;
+            (Event::Said { from, word: Word::Ended }, Life::Away { at, .. })
+                if at.theater() == from && self.guest.is_none() =>
+            {
+                self.life = Life::Unknown;
                 vec![Ask(Request::Report)]
             }
             _ => Vec::new(),
@@ -349,46 +397,40 @@ impl View {
     }
 
     /// A theater is lost.
-    fn lose(&mut self, theater: TheaterId, life: Life) -> Vec<Action> {
+    fn lose(&mut self, theater: TheaterId, life: Life<S>) -> Vec<Action<S>> {
         self.guest.take_if(|guest| guest.from == theater);
         match life {
             Life::Leaving { to, .. } if to == theater => {
                 self.life = Life::Here;
                 vec![Action::Ask(Request::Stay)]
             }
-            Life::Arriving { by, .. } if by == theater => {
-                let search = self.next_number();
-                self.life = Life::Arriving { turn: search, by };
-                vec![Action::Seek { search, has_come: true }]
-            }
-            Life::Away { at, .. } if at == theater => {
-                let search = self.next_number();
-                self.life = Life::Sought { search };
-                vec![Action::Ask(Request::Wait), Action::Seek { search, has_come: false }]
+            Life::Away { at, turn, .. } if at.theater() == theater => {
+                self.life = Life::Sought { lost: at, turn };
+                vec![Action::Ask(Request::Wait), Action::Seek { lost: theater }]
             }
             _ => Vec::new(),
         }
     }
 
     /// Leaves, if nothing is missing.
-    fn leave(&mut self) -> Vec<Action> {
-        let Life::Leaving { to, attempt, accepted: true, drained: true } = self.life else { return Vec::new() };
+    fn leave(&mut self) -> Vec<Action<S>> {
+        let Life::Leaving { attempt, accepted: Some(to), drained: true, .. } = self.life else { return Vec::new() };
         self.life = Life::Away { at: to, begun: false, turn: None };
         vec![Action::Ask(Request::Leave { to, attempt })]
     }
 
-    fn begin(&mut self, life: Life, closed: bool) -> Request {
-        let turns = match life {
-            Life::Away { at, turn, .. } if turn.is_some() || !closed => Some((turn, at)),
-            Life::Sought { .. } => Some((Some(self.next_number()), self.me)),
-            _ => None,
+    fn begin(&mut self, life: Life<S>, closed: bool, next_number: &mut dyn FnMut() -> u64) -> Request<S> {
+        let turn = match life {
+            Life::Away { turn, .. } if turn.is_some() || !closed => turn,
+            // The turn, or else the search.
+            Life::Sought { turn, .. } => turn.or_else(|| Some(next_number())),
+            _ => {
+                self.life = Life::Here;
+                return Request::Begin;
+            }
         };
-        let Some((present, by)) = turns else {
-            self.life = Life::Here;
-            return Request::Begin;
-        };
-        let turn = present.unwrap_or_else(|| self.next_number());
-        self.life = Life::Arriving { turn, by };
-        Request::Arrive { turn, turns_already: present.is_some() }
+        let number = turn.unwrap_or_else(next_number);
+        self.life = Life::Arriving { turn: number, markers: 1 };
+        Request::Arrive { turn: number, turns_already: turn.is_some() }
     }
 }
