@@ -11,6 +11,7 @@ use playhouse_executor::{
 use serde::{Deserialize, Serialize};
 
 use crate::actor_ref::ActorRef;
+use crate::any::AnyActor;
 use crate::away::{self, Carrier, Parcel};
 use crate::context::Context;
 use crate::idle::Idle;
@@ -156,6 +157,8 @@ pub struct Life<A> {
 pub struct Extra<A: Actor> {
     pub(crate) name: Option<Arc<Name>>,
     pub(crate) watchers: Vec<(Watcher, Notify)>,
+    /// Those that it watches. Of an actor that can be taken to other theaters, where it watches them anew.
+    pub(crate) watching: Vec<AnyActor>,
     pub(crate) timers: Timers,
     pub(crate) next_timer: u64,
     /// Another one with each state that it was given here.
@@ -174,6 +177,7 @@ impl<A: Actor> Default for Extra<A> {
         Extra {
             name: None,
             watchers: Vec::new(),
+            watching: Vec::new(),
             timers: Timers::new(),
             next_timer: 0,
             life: 0,

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use playhouse_executor::SystemCore;
 
-use crate::actor::{ActorId, Life, Notify, Watcher};
+use crate::actor::{Actor, ActorId, Life, Notify, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::away::{Berth, Carrier};
 use crate::wire::{Controls, Remote, handles, spawns};
@@ -110,6 +110,8 @@ pub(crate) struct Known {
     resident: TypeId,
     pub(crate) place: fn(&SystemCore, Berth, Arc<dyn Carrier>) -> ActorId,
     controls: &'static Controls,
+    /// Actors of this type can be taken to other theaters.
+    is_mobile: bool,
 }
 
 impl Known {
@@ -117,18 +119,49 @@ impl Known {
     pub(crate) fn named(name: &str) -> Option<&'static Known> {
         static ALL: OnceLock<HashMap<&'static str, Known>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
-            let of_messages = handles().map(|of| ((of.actor_name)(), (of.resident)(), of.place, &of.controls));
-            let of_spawns = spawns().map(|of| ((of.actor_name)(), (of.resident)(), of.place, &of.controls));
+            let of_messages = handles().map(|of| ((of.actor_name)(), (of.resident)(), of.place, &of.controls, false));
+            let of_spawns = spawns().map(|of| {
+                let is_mobile = of.moves.is_some();
+                ((of.actor_name)(), (of.resident)(), of.place, &of.controls, is_mobile)
+            });
+            // The entries of those that are started come last: they know whether they move.
             let all = of_messages.chain(of_spawns);
-            all.map(|(name, resident, place, controls)| (name, Known { name, resident, place, controls })).collect()
+            all.map(|(name, resident, place, controls, is_mobile)| {
+                (name, Known { name, resident, place, controls, is_mobile })
+            })
+            .collect()
         });
         all.get(name)
     }
 
-    /// `id`, if it is one of these, or has ended.
+    /// The type `A`, if other theaters may send to its actors.
+    pub(crate) fn of<A: Actor>() -> Option<&'static Known> {
+        static ALL: OnceLock<HashMap<TypeId, &'static str>> = OnceLock::new();
+        let all = ALL.get_or_init(|| {
+            let of_messages = handles().map(|of| ((of.resident)(), (of.actor_name)()));
+            of_messages.chain(spawns().map(|of| ((of.resident)(), (of.actor_name)()))).collect()
+        });
+        Known::named(all.get(&TypeId::of::<Life<A>>())?)
+    }
+
+    /// Whether actors of the type `A` can be taken to other theaters.
+    pub(crate) fn moves<A: Actor>() -> bool {
+        Known::of::<A>().is_some_and(|known| known.is_mobile)
+    }
+
+    /// `id`, which is one of these, or was.
+    pub(crate) fn actor(&self, id: ActorId) -> AnyActor {
+        AnyActor { id, name: self.name, controls: self.controls }
+    }
+
+    /// `id`, if it is one of these. If it has ended, the reference is equal to those of its type that are read then.
     pub(crate) fn reference(&self, id: ActorId) -> Option<AnyActor> {
-        let fits = id.0.resident_type().is_none_or(|resident| resident == self.resident);
-        fits.then_some(AnyActor { id, name: self.name, controls: self.controls })
+        let id = match id.0.resident_type() {
+            Some(resident) if resident != self.resident => return None,
+            Some(_) => id,
+            None => (self.controls.nobody)(),
+        };
+        Some(self.actor(id))
     }
 
     /// A reference to nobody.

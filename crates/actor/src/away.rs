@@ -509,6 +509,28 @@ impl<'de> Deserialize<'de> for AnyActor {
     }
 }
 
+/// One that an actor watches, which is taken to another theater. There it is none, where it cannot be named.
+#[derive(Clone, Debug)]
+pub struct Watched(pub Option<AnyActor>);
+
+impl Serialize for Watched {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = |watched: AnyActor| Some((border().ok()?.name_of(watched.id()).ok()?, watched.type_name()));
+        self.0.and_then(name).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Watched {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let named = Option::<(RefName, String)>::deserialize(deserializer)?;
+        let meet = |(name, actor): (RefName, String)| {
+            let known = Known::named(&actor)?;
+            known.reference(border().ok()?.meet(name, &known.place).ok()?)
+        };
+        Ok(Watched(named.and_then(meet)))
+    }
+}
+
 /// Another message like `message`, by its wire form.
 pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
     /// The border of a theater to itself.

@@ -8,7 +8,7 @@ use playhouse_executor::{Address, Port, Sends, with_current_system, wrap_cx};
 
 use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
-use crate::any::AnyActor;
+use crate::any::{AnyActor, Known};
 use crate::ask::{AskError, PostAsk, ReplyTo};
 use crate::group::Group;
 use crate::idle::Idle;
@@ -113,36 +113,69 @@ impl<A: Actor> Context<A> {
 
     /// Asks for a [`terminated`](Actor::terminated) call when `who` ends; at once if it has ended. Watching twice is
     /// watching once.
+    ///
+    /// A mobile actor that is taken to another theater watches from there on, if other theaters may send to `who`. If `who` has ended on the
+    /// way, the reason is [`NotAlive`](crate::StopReason::NotAlive).
     pub fn watch<B: Actor>(&mut self, who: ActorRef<B>) {
-        let (watcher, notify) = self.watcher();
-        who.address.send_control(Watch::Begin { watcher, notify, who: who.id() });
-    }
-
-    fn watcher(&self) -> (Watcher, Notify) {
-        struct ByDown;
-        impl<A: Actor> Sends<Life<A>, Down> for ByDown {
-            fn send(to: Address<Life<A>>, down: Down) {
-                to.send(DownMail(down));
+        let known = if Known::moves::<A>() { Known::of::<B>() } else { None };
+        match known {
+            Some(known) => self.watch_any(known.actor(who.id())),
+            None => {
+                let (watcher, notify) = self.watcher(false);
+                who.address.send_control(Watch::Begin { watcher, notify, who: who.id() });
             }
         }
-        let notify: Port<Down> = self.cx.address().port::<Down, ByDown, ()>();
+    }
+
+    /// `moves_along`: the notice is for one of those that the actor is known to watch.
+    fn watcher(&self, moves_along: bool) -> (Watcher, Notify) {
+        struct ByDown<const MOVES_ALONG: bool>;
+        impl<A: Actor, const MOVES_ALONG: bool> Sends<Life<A>, Down> for ByDown<MOVES_ALONG> {
+            fn send(to: Address<Life<A>>, down: Down) {
+                to.send(DownMail::<MOVES_ALONG>(down));
+            }
+        }
+        let notify: Port<Down> = if moves_along {
+            self.cx.address().port::<Down, ByDown<true>, ()>()
+        } else {
+            self.cx.address().port::<Down, ByDown<false>, ()>()
+        };
         (Watcher::Here(self.id()), Notify::Port(notify))
     }
 
     /// As [`Context::watch`], for an actor of any type.
     pub fn watch_any(&mut self, who: AnyActor) {
-        let (watcher, notify) = self.watcher();
+        let moves_along = Known::moves::<A>();
+        if moves_along {
+            self.cx.with_extra(|extra| {
+                if !extra.watching.contains(&who) {
+                    extra.watching.push(who);
+                }
+            });
+        }
+        let (watcher, notify) = self.watcher(moves_along);
         who.watch(watcher, notify);
     }
 
     /// Takes such a watch back, as [`Context::unwatch`].
     pub fn unwatch_any(&mut self, who: AnyActor) {
         who.unwatch(Watcher::Here(self.id()));
+        self.forget_watched(who.id());
     }
 
     /// Takes a watch back. A notice that is under way may still arrive.
     pub fn unwatch<B: Actor>(&mut self, who: ActorRef<B>) {
         who.address.send_control(Watch::End { watcher: Watcher::Here(self.id()) });
+        self.forget_watched(who.id());
+    }
+
+    /// Returns whether the actor was known to watch `who`.
+    pub(crate) fn forget_watched(&mut self, who: ActorId) -> bool {
+        let forgotten = self.cx.with_extra_if_any(|extra| {
+            let nth = extra.watching.iter().position(|watched| watched.id() == who)?;
+            Some(extra.watching.remove(nth))
+        });
+        forgotten.flatten().is_some()
     }
 
     /// Sends `message` to this actor after `delay` (millisecond resolution, never early).

@@ -379,12 +379,15 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
     }
 }
 
-/// A watched actor has ended.
-pub(crate) struct DownMail(pub(crate) Down);
+/// A watched actor has ended. `MOVES_ALONG`: this actor is known to watch it, or has been told already, or does not watch it any more.
+pub(crate) struct DownMail<const MOVES_ALONG: bool>(pub(crate) Down);
 
-impl<A: Actor> Envelope<Life<A>> for DownMail {
+impl<A: Actor, const MOVES_ALONG: bool> Envelope<Life<A>> for DownMail<MOVES_ALONG> {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        life.actor.terminated(self.0, Context::of(cx));
+        let ctx = Context::of(cx);
+        if !MOVES_ALONG || ctx.forget_watched(self.0.who) {
+            life.actor.terminated(self.0, ctx);
+        }
     }
 
     fn describe(&self) -> (MailKind, &'static str) {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::abroad::{Minded, Ties};
 use crate::actor::{Actor, ActorId, Extra, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
+use crate::any::AnyActor;
 use crate::ask::AskError;
 use crate::away::{Carrier, Marker, Parcel, Write, copy_of};
 use crate::context::Context;
@@ -33,6 +34,9 @@ use crate::wire::{Codec, Remote, WireError};
 
 /// An actor that can be taken to another theater while it lives, with its state, its mail, its timers and its watchers.
 /// References to it stay good everywhere, and what is sent to it keeps its order.
+///
+/// It goes on watching those that it watches, if other theaters may send to them (`#[actor(remote)]`); it is not told of the ends of others.
+/// An answer that comes to the theater that it has left does not reach `ctx.ask(..).then(..)`.
 ///
 /// Implemented by `#[actor(mobile)]` or `remote!(mobile ..)`.
 ///
@@ -138,6 +142,8 @@ pub struct Pack<'a> {
     pub name: Option<&'a str>,
     /// What it knows of its supervisor, if it has one.
     pub ties: Option<Ties>,
+    /// Those that it watches.
+    pub watching: &'a [AnyActor],
     /// The number of its last timer.
     pub last_timer: u64,
     /// Its timers.
@@ -174,6 +180,8 @@ pub struct Luggage {
     pub name: Option<String>,
     /// What it knows of its supervisor, if it has one.
     pub ties: Option<Ties>,
+    /// Those that it watches.
+    pub watching: Vec<AnyActor>,
     /// The number of its last timer.
     pub last_timer: u64,
     /// Its timers.
@@ -406,6 +414,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     let ties = extra.child.as_ref().map(|child| child.ties());
     let now = playhouse_executor::with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
     let name = cx.extra().name.clone();
+    let watching = cx.extra().watching.clone();
     let last_timer = cx.extra().next_timer;
     let mut clocks = Vec::new();
     for (id, timer) in &mut cx.extra().timers {
@@ -431,7 +440,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
     let state = crate::away::guarded(|codec, out| codec.write(actor, out));
     let name = name.as_ref().map(|name| &**name.text());
-    offer(Ok(Pack { state: &state, name, ties, last_timer, timers: &timers, receive_timeout }))
+    offer(Ok(Pack { state: &state, name, ties, watching: &watching, last_timer, timers: &timers, receive_timeout }))
 }
 
 fn forget_leave(timers: &mut Timers) {
@@ -469,6 +478,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         extra.away = Some(Arc::clone(&self.0));
         extra.turn = None;
         let watchers = std::mem::take(&mut extra.watchers);
+        let watching = std::mem::take(&mut extra.watching);
         if let Some(child) = extra.child.take() {
             // Over there it watches its supervisor already.
             Minded::unwatch(child.ties());
@@ -478,6 +488,8 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         }
         extra.idle.take().into_iter().for_each(Idle::cancel);
         let who = ActorId(cx.address().raw());
+        // It watches them from there.
+        watching.into_iter().for_each(|watched| watched.unwatch(Watcher::Here(who)));
         cx.depart(self.1);
         self.0.is_way_from(who);
         for (watcher, notify) in watchers {
@@ -600,7 +612,7 @@ pub(crate) struct Arrived(pub(crate) Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        let Luggage { name, ties, last_timer, timers, receive_timeout } = self.0;
+        let Luggage { name, ties, watching, last_timer, timers, receive_timeout } = self.0;
         if let Some(name) = name {
             take_name(cx, Name::new(name));
         }
@@ -623,6 +635,7 @@ impl<A: Mobile> Envelope<Life<A>> for Arrived {
             }
         });
         let ctx = Context::of(cx);
+        watching.into_iter().for_each(|watched| ctx.watch_any(watched));
         if let Some(after) = receive_timeout {
             ctx.set_receive_timeout(after);
         }

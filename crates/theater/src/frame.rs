@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use playhouse_actor::away::{Decision, Origin, Seat};
+use playhouse_actor::away::{Decision, Origin, Seat, Watched};
 use playhouse_actor::wire::{Codec, Ties, WireError};
 use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
@@ -167,6 +167,7 @@ pub(crate) struct Trunk {
     pub(crate) name: Option<String>,
     /// What it knows of its supervisor.
     pub(crate) ties: Option<Ties>,
+    pub(crate) watching: Vec<Watched>,
     pub(crate) last_timer: u64,
     pub(crate) timers: Vec<PackedTimer>,
     pub(crate) receive_timeout: Option<Duration>,

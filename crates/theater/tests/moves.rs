@@ -328,6 +328,120 @@ fn who_watches_an_actor_that_comes_home_is_told_of_its_end_once() {
     assert_eq!(ends.recv_timeout(LIMIT), Err(mpsc::RecvTimeoutError::Disconnected), "told twice");
 }
 
+/// Watches ledgers, and goes along.
+#[derive(Serialize, Deserialize, Default)]
+struct Sentry(Vec<(ActorRef<Ledger>, String)>);
+
+#[derive(Serialize, Deserialize)]
+struct Guard(ActorRef<Ledger>);
+remote_message!(Guard -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Leave(ActorRef<Ledger>);
+remote_message!(Leave -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Told;
+remote_message!(Told -> Vec<(ActorRef<Ledger>, String)>);
+
+impl Actor for Sentry {
+    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+        let entry = self.0.iter_mut().find(|(who, reason)| who.id() == down.who && reason.is_empty());
+        entry.expect("it is told once of those that it watches").1 = down.reason.to_string();
+    }
+}
+impl Handler<Guard> for Sentry {
+    fn handle(&mut self, Guard(who): Guard, ctx: &mut Context<Self>) {
+        ctx.watch(who);
+        self.0.push((who, String::new()));
+    }
+}
+impl Handler<Leave> for Sentry {
+    fn handle(&mut self, Leave(who): Leave, ctx: &mut Context<Self>) {
+        ctx.unwatch(who);
+        self.0.retain(|(watched, _)| *watched != who);
+    }
+}
+impl Handler<Told> for Sentry {
+    fn handle(&mut self, _: Told, _: &mut Context<Self>) -> Vec<(ActorRef<Ledger>, String)> {
+        self.0.clone()
+    }
+}
+remote!(mobile Sentry: Guard, Leave, Told);
+
+#[test]
+fn an_actor_that_moves_watches_from_where_it_is() {
+    let (mut theaters, peers) = theaters(3);
+    // One that lives in each theater, one that moves, and one that it does not watch any more.
+    let homes = [0, 1, 2, 1, 2];
+    let ledgers = homes.map(|home| theaters[home].system().spawn(Ledger::default()));
+    let sentry = theaters[0].system().spawn(Sentry::default());
+    theaters[0].publish("sentry", sentry);
+    let mut known = Vec::new();
+    for (nth, (home, ledger)) in homes.into_iter().zip(ledgers).enumerate() {
+        theaters[home].publish(format!("ledger {nth}"), ledger);
+        known.push(known_in(&theaters[0], &theaters[home], &format!("ledger {nth}")));
+        sentry.ask(Guard(known[nth])).wait().unwrap();
+    }
+    let address = |at: usize| theaters[at].address().unwrap();
+    let in_b = theaters[1].find::<Sentry>(&format!("playhouse://{}/sentry", address(0))).wait().unwrap();
+    let told = |from: ActorRef<Sentry>, ended: usize| {
+        eventually(|| {
+            let told: Vec<String> = from.ask(Told).wait().unwrap().into_iter().map(|(_, reason)| reason).collect();
+            (told.iter().filter(|reason| !reason.is_empty()).count() == ended).then_some(told)
+        })
+    };
+
+    // Behind the requests to watch that the sentry has sent from this theater.
+    let is_watched = |from: ActorRef<Sentry>, at: usize, nth: usize| {
+        from.ask(Told).wait().unwrap();
+        ask(known_in(&theaters[at], &theaters[homes[nth]], &format!("ledger {nth}")), Sum);
+    };
+
+    theaters[0].migrate(sentry, peers[0][1].as_ref().unwrap()).wait().unwrap();
+    theaters[1].migrate(ledgers[3], peers[1][2].as_ref().unwrap()).wait().unwrap();
+    sentry.ask(Leave(known[4])).wait().unwrap();
+    is_watched(in_b, 1, 0);
+    ledgers[4].stop();
+    ledgers[0].stop();
+    assert_eq!(told(in_b, 1), ["it was stopped", "", "", ""]);
+    // It goes home, and sees there what ends there and elsewhere.
+    theaters[1].migrate(in_b, peers[1][0].as_ref().unwrap()).wait().unwrap();
+    is_watched(sentry, 0, 1);
+    ledgers[1].stop();
+    assert_eq!(told(sentry, 2), ["it was stopped", "it was stopped", "", ""]);
+    // Nothing depends on the theater that it has left.
+    theaters[0].migrate(sentry, peers[0][1].as_ref().unwrap()).wait().unwrap();
+    is_watched(in_b, 1, 2);
+    is_watched(in_b, 1, 3);
+    theaters.remove(0).shutdown().unwrap();
+    ledgers[2].stop();
+    ledgers[3].kill();
+    assert_eq!(told(in_b, 4), ["it was stopped", "it was stopped", "it was stopped", "it was killed"]);
+}
+
+#[test]
+fn an_actor_that_moves_is_told_once_of_who_ends_meanwhile() {
+    let (theaters, peers) = theaters(2);
+    let [a, b] = &theaters[..] else { unreachable!() };
+    let sentry = a.system().spawn(Sentry::default());
+    a.publish("sentry", sentry);
+    let in_b = b.find::<Sentry>(&format!("playhouse://{}/sentry", a.address().unwrap())).wait().unwrap();
+    for round in 0..50 {
+        let ledger = a.system().spawn(Ledger::default());
+        sentry.ask(Guard(ledger)).wait().unwrap();
+        let (from, which, peer) = if round % 2 == 0 { (a, sentry, &peers[0][1]) } else { (b, in_b, &peers[1][0]) };
+        let moved = from.migrate(which, peer.as_ref().unwrap());
+        ledger.stop();
+        moved.wait().unwrap();
+        eventually(|| sentry.ask(Told).wait().unwrap().iter().all(|(_, reason)| !reason.is_empty()).then_some(()));
+    }
+    // The sentry panics where it is told twice.
+    let reasons = sentry.ask(Told).wait().unwrap().into_iter().map(|(_, reason)| reason);
+    assert!(reasons.clone().all(|reason| reason == "it was stopped" || reason == "it had ended before it was watched"));
+    assert_eq!(reasons.count(), 50);
+}
+
 /// Its state cannot be written.
 #[derive(Deserialize)]
 struct Stubborn;

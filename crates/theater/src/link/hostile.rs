@@ -112,7 +112,8 @@ impl Hostile {
 }
 
 fn state(count: u64) -> Vec<u8> {
-    let trunk = Trunk { name: None, ties: None, last_timer: 0, timers: Vec::new(), receive_timeout: None };
+    let watching = Vec::new();
+    let trunk = Trunk { name: None, ties: None, watching, last_timer: 0, timers: Vec::new(), receive_timeout: None };
     bytes(&(trunk, Counts(count, None)))
 }
 
@@ -268,7 +269,8 @@ pub(super) fn guest() -> Vec<u8> {
 
 /// An actor as it is written.
 pub(super) fn state_of(actor: &impl Serialize) -> Vec<u8> {
-    let trunk = Trunk { name: None, ties: None, last_timer: 0, timers: Vec::new(), receive_timeout: None };
+    let watching = Vec::new();
+    let trunk = Trunk { name: None, ties: None, watching, last_timer: 0, timers: Vec::new(), receive_timeout: None };
     bytes(&(trunk, actor))
 }
 

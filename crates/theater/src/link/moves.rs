@@ -3,7 +3,7 @@
 use std::sync::{TryLockError, mpsc};
 use std::time::Duration;
 
-use playhouse_actor::away::Origin;
+use playhouse_actor::away::{Origin, Watched};
 use playhouse_actor::wire::{Coming, Luggage, Moves, Pack, ReadTimer, Settled, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
 use playhouse_executor::Way;
@@ -341,7 +341,8 @@ impl Link {
         });
         let timers = timers.collect::<Result<_, WireError>>()?;
         let (last_timer, receive_timeout) = (pack.last_timer, pack.receive_timeout);
-        Ok(Trunk { name: pack.name.map(str::to_owned), ties: pack.ties, last_timer, timers, receive_timeout })
+        let watching = pack.watching.iter().map(|watched| Watched(Some(*watched))).collect();
+        Ok(Trunk { name: pack.name.map(str::to_owned), ties: pack.ties, watching, last_timer, timers, receive_timeout })
     }
 
     /// This link is not the way to the actor any more. Returns who watched it over that way.
@@ -435,7 +436,7 @@ impl Link {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
         let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);
-        let (Trunk { name, ties, last_timer, timers, receive_timeout }, state) =
+        let (Trunk { name, ties, watching, last_timer, timers, receive_timeout }, state) =
             trunk.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
             let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
@@ -443,7 +444,8 @@ impl Link {
             Ok(ReadTimer { id: timer.id, left: timer.left, pace: timer.pace, kept: timer.kept, start })
         });
         let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
-        let luggage = Luggage { name, ties, last_timer, timers, receive_timeout };
+        let watching = watching.into_iter().filter_map(|watched| watched.0).collect();
+        let luggage = Luggage { name, ties, watching, last_timer, timers, receive_timeout };
         let install = (moves.read)(state, codec, luggage)?;
         Ok(Guest { born, at, moves, entry, install })
     }
