@@ -7,9 +7,10 @@
 //! two names with different seals may come, before its own theater has told one. They are two actors here: neither hides the other,
 //! and the owner lets only the true one be reached.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -151,8 +152,11 @@ type Again = (ActorId, Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>);
 /// Actors by the order in which they were first named.
 #[derive(Default)]
 struct Numbers {
-    by_number: Vec<ActorId>,
+    by_number: FxHashMap<u64, ActorId>,
     numbers: FxHashMap<ActorId, u64>,
+    last: u64,
+    /// With so many, those that have ended are looked for.
+    many: usize,
 }
 
 /// Who a theater is.
@@ -193,6 +197,10 @@ struct Known {
     moved: FxHashMap<ActorId, Moved>,
     /// Those of them that turn, by the numbers of their turns.
     turning: BTreeMap<u64, ActorId>,
+    /// All that are in `names` or `moved`, and perhaps some that were: those that have ended are looked for among them.
+    listed: BTreeSet<ActorId>,
+    /// Where that search goes on.
+    looked_at: Option<ActorId>,
 }
 
 #[derive(Clone, Copy)]
@@ -236,6 +244,37 @@ impl Known {
         }
     }
 
+    /// Nothing is known of the actor of this place any more.
+    fn forget(&mut self, id: ActorId) {
+        self.moved.remove(&id);
+        if let Some(name) = self.names.remove(&id)
+            && self.met.get(&name.key()).is_some_and(|met| met.id == id)
+        {
+            self.forget_name(&name);
+        }
+    }
+
+    /// The actor of this place has ended: it is forgotten, unless something that is under way still needs it.
+    fn forget_ended(&mut self, id: ActorId) {
+        let is_settled = |moved: &Moved| {
+            let Moved { view, antechamber, .. } = moved;
+            let is_waited_for = view.turn().is_some() || view.guest_from().is_some() || antechamber.is_some();
+            !is_waited_for && matches!(view.life(), Life::Here | Life::Away { .. } | Life::Unknown)
+        };
+        if self.moved.get(&id).is_none_or(is_settled) {
+            self.forget(id);
+            self.listed.remove(&id);
+        }
+    }
+
+    /// The next ones, at most `count`, of those that may have ended.
+    fn look(&mut self, count: usize) -> Vec<ActorId> {
+        let after = self.looked_at.map_or(Unbounded, Excluded);
+        let ids: Vec<ActorId> = self.listed.range((after, Unbounded)).take(count).copied().collect();
+        self.looked_at = if ids.len() < count { None } else { ids.last().copied() };
+        ids
+    }
+
     /// Where the actor of this place is; nothing if it is here.
     fn at(&self, id: ActorId) -> Option<Far> {
         self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.view.way())
@@ -273,6 +312,7 @@ impl Known {
                 moved.way = None;
             }
         } else if !actions.is_empty() {
+            self.listed.insert(id);
             self.moved.insert(id, Moved { view, way: None, antechamber: None });
         }
         if view.turn() != before.turn() {
@@ -489,7 +529,9 @@ impl Directory {
     /// This is the place of an actor that is elsewhere. Nothing was sent on, if there is a `way`.
     pub(crate) fn note_place(&self, id: ActorId, at: Far, way: Option<Arc<Way>>) {
         let view = View::new(self.incarnation, Life::Away { at, begun: true, turn: None });
-        self.known().moved.insert(id, Moved { view, way, antechamber: None });
+        let mut known = self.known();
+        known.listed.insert(id);
+        known.moved.insert(id, Moved { view, way, antechamber: None });
     }
 
     /// The actor that was born with this name, and has left for `theater`, has begun there.
@@ -608,13 +650,55 @@ impl Directory {
         if !matches!(actions[..], [Action::Ask(Request::Report)]) {
             return false;
         }
-        known.moved.remove(&id);
-        if let Some(name) = known.names.remove(&id)
-            && known.met.get(&name.key()).is_some_and(|met| met.id == id)
-        {
-            known.forget_name(&name);
-        }
+        known.forget(id);
         true
+    }
+
+    /// Now and then: forgets actors that have ended here. All of them, if asked often.
+    pub(crate) fn forget_ended(&self) {
+        /// So many are looked at with the lock held once, ...
+        const LOOKED_AT: usize = 1_024;
+        /// ... and so often by one call, or one in so many, so that all have their turn within seconds.
+        const ONE_IN: usize = 64;
+        // A simulation looks at all: their order is that of memory, which is another one in each run.
+        let part = if self.numbers.is_some() { 1 } else { ONE_IN };
+        let listed = self.known().listed.len();
+        for _ in 0..(listed / part).div_ceil(LOOKED_AT).max(1) {
+            let mut ids = self.known().look(LOOKED_AT);
+            ids.retain(|id| id.address().is_stale());
+            if !ids.is_empty() {
+                let mut known = self.known();
+                ids.into_iter().for_each(|id| known.forget_ended(id));
+            }
+        }
+        self.groups().forget_ended();
+        if let Some(numbers) = &self.numbers {
+            const FEW: usize = 1_024;
+            let Numbers { by_number, numbers, many, .. } = &mut *numbers.lock().unwrap_or_else(PoisonError::into_inner);
+            if numbers.len() >= FEW.max(*many) {
+                by_number.retain(|_, id| !id.address().is_stale());
+                numbers.retain(|id, _| !id.address().is_stale());
+                *many = 2 * numbers.len();
+            }
+        }
+    }
+
+    /// So much is kept of actors, by what it is.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> Vec<(&'static str, usize)> {
+        let Known { met, sealed, told, names, moved, turning, listed, .. } = &*self.known();
+        let (members, groups) = self.groups().kept();
+        vec![
+            ("met", met.len()),
+            ("sealed", sealed.len()),
+            ("told", told.len()),
+            ("names", names.len()),
+            ("moved", moved.len()),
+            ("turning", turning.len()),
+            ("listed", listed.len()),
+            ("members", members),
+            ("groups", groups),
+        ]
     }
 
     /// The place here of the actor that the theater `teller` calls so, if there is one.
@@ -660,12 +744,17 @@ impl Directory {
         if !is_own {
             known.hear(teller, &far)?;
         }
-        let Known { met, told, names, .. } = &mut *known;
+        let Known { met, told, names, listed, .. } = &mut *known;
+        listed.insert(id);
         names.insert(id, far);
-        met.entry(far.key()).or_insert_with(|| {
+        let met = met.entry(far.key()).or_insert_with(|| {
             *told.entry(teller).or_default() += 1;
             Met { id, teller, is_sealed: false }
         });
+        // A place that has ended, and is not forgotten yet, gives way to this one.
+        if met.id.address().is_stale() {
+            met.id = id;
+        }
         if is_own { Ok(()) } else { known.hear(teller, &far).map(drop) }
     }
 
@@ -687,10 +776,11 @@ impl Directory {
     /// Place and life of an actor of this theater, as others are told them.
     pub(crate) fn place_of(&self, id: ActorId) -> (u64, u64) {
         let Some(numbers) = &self.numbers else { return (id.address().slot(), id.address().life()) };
-        let Numbers { by_number, numbers } = &mut *numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Numbers { by_number, numbers, last, .. } = &mut *numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let number = numbers.entry(id).or_insert_with(|| {
-            by_number.push(id);
-            by_number.len() as u64
+            *last += 1;
+            by_number.insert(*last, id);
+            *last
         });
         (*number, 1)
     }
@@ -707,7 +797,7 @@ impl Directory {
     pub(crate) fn find(&self, slot: u64, life: u64) -> Option<ActorId> {
         let Some(numbers) = &self.numbers else { return self.core.find(slot, life).map(ActorId::of) };
         let numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = numbers.by_number.get(usize::try_from(slot).ok()?.checked_sub(1)?);
+        let id = numbers.by_number.get(&slot);
         id.copied().filter(|id| !id.address().is_stale())
     }
 

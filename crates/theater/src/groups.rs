@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use playhouse_actor::{ActorId, GroupName};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::link::Link;
 use crate::moves::Done;
@@ -18,12 +18,18 @@ use crate::moves::Done;
 pub(crate) type Wish = (Arc<Link>, Done);
 
 /// The groups of a theater, with their members that are known here.
+#[derive(Default)]
 pub(crate) struct Groups {
     /// With the names of their types.
     of: FxHashMap<ActorId, (GroupName, &'static str)>,
     known: FxHashMap<GroupName, Known>,
     made: u64,
-    sweep_at: usize,
+    /// All members: those that have ended are looked for among them.
+    listed: Vec<ActorId>,
+    /// Where that search goes on.
+    looked_at: usize,
+    /// Groups that may have no members.
+    empty: Vec<GroupName>,
 }
 
 struct Known {
@@ -32,17 +38,8 @@ struct Known {
     members: Vec<ActorId>,
     /// While it moves: where it is to go after that.
     moving: Option<VecDeque<Wish>>,
-    /// Since those that have ended were looked for last: the first member may be about to be noted.
-    is_new: bool,
-}
-
-/// Members that are known before those that have ended are looked for.
-const SWEEP_MIN: usize = 1_024;
-
-impl Default for Groups {
-    fn default() -> Groups {
-        Groups { of: FxHashMap::default(), known: FxHashMap::default(), made: 0, sweep_at: SWEEP_MIN }
-    }
+    /// Its stage was asked for since those that have ended were looked for last: a member may be about to be noted.
+    is_asked_for: bool,
 }
 
 impl Groups {
@@ -54,8 +51,13 @@ impl Groups {
 
     /// The stage of the group here; if it has none yet, that which `choose` chooses.
     pub(crate) fn stage_of(&mut self, group: GroupName, choose: impl FnOnce() -> u16) -> u16 {
-        let new = || Known { stage: choose(), members: Vec::new(), moving: None, is_new: true };
-        self.known.entry(group).or_insert_with(new).stage
+        let empty = &mut self.empty;
+        let known = self.known.entry(group).or_insert_with(|| {
+            empty.push(group);
+            Known { stage: choose(), members: Vec::new(), moving: None, is_asked_for: true }
+        });
+        known.is_asked_for = true;
+        known.stage
     }
 
     /// `actor`, of the type `kind`, is a member of the group.
@@ -65,25 +67,56 @@ impl Groups {
             return;
         }
         self.of.insert(actor, (group, kind));
+        self.listed.push(actor);
         let stage = actor.address().stage();
         self.stage_of(group, || stage);
         if let Some(known) = self.known.get_mut(&group) {
             known.members.push(actor);
         }
-        if self.of.len() >= self.sweep_at {
-            self.sweep();
-        }
     }
 
-    /// Forgets those that have ended, and groups without members.
-    fn sweep(&mut self) {
-        self.of.retain(|actor, _| !actor.address().is_stale());
-        self.known.retain(|_, known| {
-            known.members.retain(|actor| !actor.address().is_stale());
-            let was_new = std::mem::replace(&mut known.is_new, false);
-            was_new || !known.members.is_empty() || known.moving.is_some()
+    /// Now and then: forgets members that have ended, and groups without members. All of them, if asked often.
+    pub(crate) fn forget_ended(&mut self) {
+        /// So many are looked at by one call, ...
+        const LOOKED_AT: usize = 1_024;
+        /// ... or one in so many, so that all have their turn within seconds.
+        const ONE_IN: usize = 64;
+        let count = LOOKED_AT.max(self.listed.len() / ONE_IN).min(self.listed.len());
+        let mut shrunk: FxHashSet<GroupName> = FxHashSet::default();
+        for _ in 0..count {
+            if self.looked_at >= self.listed.len() {
+                self.looked_at = 0;
+            }
+            let actor = self.listed[self.looked_at];
+            if actor.address().is_stale() {
+                self.listed.swap_remove(self.looked_at);
+                shrunk.extend(self.of.remove(&actor).map(|(group, _)| group));
+            } else {
+                self.looked_at += 1;
+            }
+        }
+        for group in shrunk {
+            if let Some(known) = self.known.get_mut(&group) {
+                known.members.retain(|actor| !actor.address().is_stale());
+                if known.members.is_empty() {
+                    self.empty.push(group);
+                }
+            }
+        }
+        self.empty.retain(|group| {
+            let Some(known) = self.known.get_mut(group).filter(|known| known.members.is_empty()) else { return false };
+            let stays = std::mem::replace(&mut known.is_asked_for, false) || known.moving.is_some();
+            if !stays {
+                self.known.remove(group);
+            }
+            stays
         });
-        self.sweep_at = SWEEP_MIN.max(2 * self.of.len());
+    }
+
+    /// The number of members, and of groups.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        (self.of.len().max(self.listed.len()), self.known.len().max(self.empty.len()))
     }
 
     /// The group of the actor.

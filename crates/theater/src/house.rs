@@ -657,6 +657,7 @@ impl House {
             contained(|| act(id, self.registry.controls(id)));
         }
         contained(|| self.end_late());
+        self.directory.forget_ended();
         contained(|| self.look_for_cycles());
         contained(|| self.do_what_is_due());
         self.poller.tidy();

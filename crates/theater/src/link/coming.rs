@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{self, Sender};
 
 use playhouse_actor::away::{Berth, RefName, place};
-use playhouse_actor::{Actor, ActorRef, MigrateError, remote};
+use playhouse_actor::{Actor, ActorRef, Group, MigrateError, Placement, SpawnOptions, remote};
 use serde::{Deserialize, Serialize};
 
 use super::hostile::{LIMIT, bytes, far, guest, kind_of, moves, name, state_of, stranger, theaters};
-use super::tests::{Greet, Guest, eventually};
+use super::tests::{Counts, Greet, Guest, Trap, eventually};
 use super::*;
 use crate::directory::Far;
 use crate::distant::Distant;
@@ -463,4 +463,80 @@ fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     net.run_until_idle();
     assert_eq!(sent_on.try_iter().collect::<Vec<bool>>(), [true; 3]);
     assert_eq!(theater.house.turning_places(), []);
+}
+
+#[test]
+fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
+    let (net, theater) = simulated();
+    let source = stranger(&theater, 10);
+    let own = theater.system().spawn(Guest);
+    let known = name(&theater, own.id());
+    own.stop();
+    net.run_until_idle();
+    source.named(0, known);
+    source.tidy();
+    let said = source.says();
+    assert!(said.iter().any(|(head, _)| *head == Head::Ended { handles: vec![0] }), "{said:?}");
+    // Once, and not of a number that was given up.
+    source.named(1, known);
+    source.hears(&Head::Release { ask: 0, handles: vec![1] }, &[]);
+    source.tidy();
+    let said = source.says();
+    assert!(!said.iter().any(|(head, _)| matches!(head, Head::Ended { .. })), "{said:?}");
+}
+
+#[test]
+fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
+    let (net, theater) = simulated();
+    let target = stranger(&theater, 10);
+    let place = target.place_of_its(1, 7);
+    // A simulation in which nothing is to be done has no ticks.
+    let ticks = || {
+        (0..3).for_each(|_| {
+            theater.house.tick();
+            net.run_until_idle();
+        })
+    };
+    theater.house.turn(place, 10);
+    net.run_until_idle();
+    let said = target.says();
+    let marker = |(head, _): &(Head, Vec<u8>)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None };
+    let ask = said.iter().find_map(marker).unwrap();
+    target.hears(&Head::Ended { handles: vec![0] }, &[]);
+    ticks();
+    assert!(!place.address().is_stale());
+    target.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
+    ticks();
+    assert!(place.address().is_stale());
+    assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+}
+
+#[test]
+fn an_actor_whose_state_cannot_be_read_for_a_panic_is_refused_at_once() {
+    let theaters = [(); 2].map(|()| {
+        let builder = Theater::builder().listen("127.0.0.1:0").lost_after(Duration::from_secs(600));
+        builder.start().unwrap()
+    });
+    let [here, there] = &theaters;
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let is_why = |why: MigrateError| {
+        let MigrateError::Refused(why) = &why else { panic!("{why:?}") };
+        assert_eq!(why, "reading the actor's state panicked: it is fatal to read");
+    };
+    let fatal = || Counts(0, Some(Trap::set(|| panic!("it is fatal to read"))));
+    is_why(here.migrate(here.system().spawn(fatal()), &peer).wait().unwrap_err());
+
+    let group = Group::new(here.system());
+    let options = || SpawnOptions::new().placement(Placement::Group(group));
+    let guest = here.system().spawn_with(options(), Guest);
+    here.system().spawn_with(options(), fatal());
+    let MigrateError::Member { who, why } = here.migrate_group(group, &peer).wait().unwrap_err() else { panic!() };
+    assert!(who.contains("Counts"), "{who}");
+    is_why(*why);
+
+    // The link lives, and all are where they were.
+    assert_eq!(guest.ask(Greet).wait(), Ok(guest));
+    let free = here.system().spawn(Guest);
+    here.migrate(free, &peer).wait().unwrap();
+    assert_eq!(there.house.directory.migrations(), (1, 0));
 }

@@ -228,6 +228,8 @@ struct Targets {
     before: FxHashMap<ActorId, Vec<Handle>>,
     /// Those that something was sent to since the last fence, not by way of an antechamber.
     reached: FxHashSet<Handle>,
+    /// Handles that were given to who had ended already, and of which the other end was not told.
+    for_nobody: FxHashSet<Handle>,
     /// Where the search for those that have ended goes on.
     looked_at: usize,
 }
@@ -253,10 +255,15 @@ impl Targets {
         }
     }
 
-    /// A handle that was reserved means this.
-    fn bind(&mut self, handle: Handle, target: Target) {
+    /// A handle that was reserved means this, or nobody.
+    fn bind(&mut self, handle: Handle, target: Option<Target>) {
         if let Some(free @ None) = self.all.get_mut(handle as usize) {
+            let Some(target) = target else {
+                self.for_nobody.insert(handle);
+                return;
+            };
             *free = Some(target);
+            self.for_nobody.remove(&handle);
             if let Some(antechamber) = target.antechamber {
                 self.before.entry(antechamber).or_default().push(handle);
             }
@@ -266,6 +273,7 @@ impl Targets {
     fn release(&mut self, handle: Handle) {
         let released = self.all.get_mut(handle as usize).and_then(Option::take);
         self.reached.remove(&handle);
+        self.for_nobody.remove(&handle);
         if let Some(antechamber) = released.and_then(|target| target.antechamber)
             && let Some(before) = self.before.get_mut(&antechamber)
         {
@@ -280,7 +288,8 @@ impl Targets {
         /// ... or one in so many, so that all have their turn within seconds.
         const ONE_IN: usize = 64;
         let count = LOOKED_AT.max(self.all.len() / ONE_IN).min(self.all.len());
-        let mut ended = Vec::new();
+        let mut ended: Vec<Handle> = self.for_nobody.drain().collect();
+        ended.sort_unstable();
         for _ in 0..count {
             self.looked_at = (self.looked_at + 1) % self.all.len();
             if let Some(target) = &mut self.all[self.looked_at]
@@ -799,17 +808,20 @@ impl Link {
 
     /// The other end's actors that are called so here have ended: their places go.
     fn take_ended(&self, handles: &[Handle]) {
-        let ended: Vec<ActorId> = {
+        let ended: Vec<(Handle, ActorId)> = {
             let places = lock(&self.places);
-            let known = handles.iter().filter_map(|handle| Some((handle, *places.by_handle.get(*handle as usize)?)));
-            known.filter(|(handle, id)| places.handles.get(id) == Some(handle)).map(|(_, id)| id).collect()
+            let known = handles.iter().filter_map(|handle| Some((*handle, *places.by_handle.get(*handle as usize)?)));
+            known.filter(|(handle, id)| places.handles.get(id) == Some(handle)).collect()
         };
-        for id in ended {
-            // What is on its way between theaters is seen to by those who take it there.
-            if self.directory.forget_actor(id, None)
-                && let Some(controls) = self.registry.controls(id)
-            {
-                (controls.forget)(id);
+        for (handle, id) in ended {
+            if self.directory.forget_actor(id, None) {
+                if let Some(controls) = self.registry.controls(id) {
+                    (controls.forget)(id);
+                }
+            } else if self.directory.is_elsewhere(id) {
+                // It turns, or is sought. When that is over, its way may be another one.
+                let link = self.this();
+                self.directory.again(id, move |_, _| link.take_ended(&[handle]));
             }
         }
     }

@@ -1,13 +1,14 @@
 //! Actors that move, at a link: see [`crate::moves`].
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{TryLockError, mpsc};
 use std::time::Duration;
 
 use playhouse_actor::away::{Origin, Watched};
 use playhouse_actor::wire::{Coming, Luggage, Moves, Pack, ReadTimer, Settled, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
-use playhouse_executor::Way;
 use playhouse_executor::jitter::seam;
+use playhouse_executor::{Crash, Way};
 
 use super::receive::Unanswered;
 use super::together::Packed;
@@ -426,13 +427,16 @@ impl Link {
         });
     }
 
-    /// Reads an actor that is to come.
-    pub(super) fn read_actor(
-        &self,
-        (kind, codec): (u32, Codec),
-        (born, at): (Far, Far),
-        bytes: &[u8],
-    ) -> Result<Guest, WireError> {
+    /// Reads an actor that is to come. Where that panics, it does not come.
+    pub(super) fn read_actor(&self, kind: (u32, Codec), names: (Far, Far), bytes: &[u8]) -> Result<Guest, WireError> {
+        // A peer waits for what is said of it.
+        catch_unwind(AssertUnwindSafe(|| self.unpack(kind, names, bytes))).unwrap_or_else(|payload| {
+            let why = Crash::Panic(payload.into()).describe();
+            Err(WireError::new(format!("reading the actor's state panicked: {why}")))
+        })
+    }
+
+    fn unpack(&self, (kind, codec): (u32, Codec), (born, at): (Far, Far), bytes: &[u8]) -> Result<Guest, WireError> {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
         let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);

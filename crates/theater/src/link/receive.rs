@@ -404,9 +404,7 @@ impl Link {
                 told_end: false,
             }
         });
-        if let Some(target) = target {
-            TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
-        }
+        TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
     }
 
     /// Starts an actor for the other end, which calls it `handle` from now on; its name is told.

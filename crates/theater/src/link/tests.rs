@@ -102,6 +102,55 @@ fn who_comes_and_goes_leaves_nothing_behind() {
     }
 }
 
+/// Nothing is kept of actors in the theaters, nor on these links between them.
+fn is_forgotten<const N: usize>(theaters: [&Theater; N], peers: &[&Peer]) -> bool {
+    let is_kept = |theater: &&Theater| theater.house.directory.kept().into_iter().any(|(_, count)| count > 0);
+    let is_left = |peer: &&Peer| !lock(&peer.link.left).is_empty() || handles(peer).1 > 0 || targets(peer) > 0;
+    !theaters.iter().any(is_kept) && !peers.iter().any(is_left)
+}
+
+#[test]
+fn who_ends_in_another_theater_is_forgotten_in_all() {
+    const AT_ONCE: usize = 50;
+    let ([here, there], [peer, back]) = two();
+    let third = Theater::builder().listen("127.0.0.1:0").start().unwrap();
+    let [from_here, from_there] = [&here, &there].map(|theater| theater.connect(third.address().unwrap()).unwrap());
+    let own = |theater: &Theater| {
+        let of_here = |peer: &Peer| peer.link.incarnation == here.house.incarnation;
+        theater.peers().into_iter().find(of_here).unwrap()
+    };
+    let to_here = own(&third);
+    for in_groups in [false, true] {
+        let group = Group::new(here.system());
+        let options = || match in_groups {
+            true => SpawnOptions::new().placement(Placement::Group(group)),
+            false => SpawnOptions::new(),
+        };
+        let guests: Vec<ActorRef<Guest>> = (0..AT_ONCE).map(|_| here.system().spawn_with(options(), Guest)).collect();
+        let known: Vec<ActorRef<Guest>> = guests
+            .iter()
+            .map(|guest| {
+                here.publish("guest", *guest);
+                third.find::<Guest>(&format!("playhouse://{}/guest", here.address().unwrap())).wait().unwrap()
+            })
+            .collect();
+        if in_groups {
+            here.migrate_group(group, &peer).wait().unwrap();
+        } else {
+            guests.iter().for_each(|guest| here.migrate(*guest, &peer).wait().unwrap());
+        }
+        // Some were sent to over here first, and some directly, and some never.
+        for guest in known.iter().step_by(2) {
+            assert_eq!(guest.ask(Greet).wait(), Ok(*guest));
+        }
+        guests.iter().for_each(|guest| guest.stop());
+        eventually(|| is_forgotten([&here, &there, &third], &[&peer, &back, &from_here, &from_there, &to_here]));
+        for guest in guests.iter().chain(&known) {
+            assert_eq!(guest.ask(Greet).wait(), Err(AskError::Stopped));
+        }
+    }
+}
+
 /// Tells of the end of a guest.
 struct Watch(ActorRef<Guest>, std::sync::mpsc::Sender<StopReason>);
 impl Actor for Watch {
