@@ -27,7 +27,7 @@ use playhouse_executor::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{ActorId, Life, Notify, StopReason, Watch, Watcher};
+use crate::actor::{ActorId, Ended, Life, Notify, StopReason, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::away::{Parcel, Place, Write, guarded, place};
 use crate::context::Context;
@@ -210,7 +210,7 @@ impl Abroad {
 
     /// How the supervisor watches the child `id`.
     pub(crate) fn watch_of(supervisor: ActorRef<Supervisor>, key: u64, id: ActorId) -> (Watcher, Notify) {
-        let lost = Box::new(move |reason| {
+        let lost = Box::new(move |Ended { reason, .. }| {
             // Of its end the child itself tells as well. Where its place was given up with the link, it is not alive.
             let end = match reason {
                 StopReason::TheaterLost => End::Lost,
@@ -304,7 +304,7 @@ impl<A: Portable> Kin for Issue<A> {
             Some(child) => child.address.send_control(Watch::Begin { watcher, notify, who: child.id() }),
             None => {
                 if let Notify::Call(call) = notify {
-                    call(StopReason::TheaterLost);
+                    call(StopReason::TheaterLost.into());
                 }
             }
         }

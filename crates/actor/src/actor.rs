@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use playhouse_executor::{
-    AwayCx, Control, ControlCx, Crash, Cx, Ending, Lane, MailKind, Port, RawAddress, Resident, SystemCore, Undelivered,
-    contained,
+    AwayCx, Control, ControlCx, Crash, Cx, Decided, Ending, Lane, MailKind, Port, RawAddress, Resident, SystemCore,
+    Undelivered, contained,
 };
 use serde::{Deserialize, Serialize};
 
@@ -130,7 +130,7 @@ impl fmt::Display for StopReason {
 pub struct Down {
     /// Who.
     pub who: ActorId,
-    /// The name it was given, if it was, and had not ended before it was watched.
+    /// The name it was given, if it was; not where that is unknown here: it had ended before it was watched, or its theater is lost.
     pub name: Option<String>,
     /// Why.
     pub reason: StopReason,
@@ -170,6 +170,8 @@ pub struct Extra<A: Actor> {
     pub(crate) away: Option<Arc<dyn Carrier>>,
     /// The turn that its place waits for.
     pub(crate) turn: Option<u64>,
+    /// What it has decided about its life as it came, and has not begun.
+    pub(crate) decided: Option<Decided>,
 }
 
 impl<A: Actor> Default for Extra<A> {
@@ -185,6 +187,7 @@ impl<A: Actor> Default for Extra<A> {
             child: None,
             away: None,
             turn: None,
+            decided: None,
         }
     }
 }
@@ -334,6 +337,8 @@ pub enum Watcher {
     Here(ActorId),
     /// Somebody in the theater behind the link with this number, under a number of its own.
     There(u64, u64),
+    /// The theater that the actor is in, as long as it is there.
+    House,
 }
 
 /// How it is told.
@@ -341,14 +346,33 @@ pub enum Notify {
     /// By a message.
     Port(Port<Down>),
     /// By a call.
-    Call(Box<dyn FnOnce(StopReason) + Send>),
+    Call(Tell),
+}
+
+/// Is called when an actor has ended.
+pub type Tell = Box<dyn FnOnce(Ended) + Send>;
+
+/// How an actor has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The name it was given, if that is known.
+    pub name: Option<String>,
+    /// Why.
+    pub reason: StopReason,
+}
+
+impl From<StopReason> for Ended {
+    /// The end of an actor whose name is not known.
+    fn from(reason: StopReason) -> Ended {
+        Ended { name: None, reason }
+    }
 }
 
 impl Notify {
-    fn tell(self, down: Down) {
+    fn tell(self, Down { who, name, reason }: Down) {
         match self {
-            Notify::Port(port) => port.send(down),
-            Notify::Call(call) => call(down.reason),
+            Notify::Port(port) => port.send(Down { who, name, reason }),
+            Notify::Call(call) => call(Ended { name, reason }),
         }
     }
 }
@@ -361,8 +385,8 @@ pub(crate) enum Watch {
 
 impl Watch {
     /// Tells a watcher of the end of `who`.
-    pub(crate) fn telling(who: ActorId, notify: Notify) -> Box<dyn FnOnce(StopReason) + Send> {
-        Box::new(move |reason| notify.tell(Down { who, name: None, reason }))
+    pub(crate) fn telling(who: ActorId, notify: Notify) -> Tell {
+        Box::new(move |Ended { name, reason }| notify.tell(Down { who, name, reason }))
     }
 
     #[inline(never)]
@@ -378,7 +402,7 @@ impl Watch {
     }
 
     #[inline(never)]
-    fn refuse(self) {
+    pub(crate) fn refuse(self) {
         if let Watch::Begin { notify, who, .. } = self {
             notify.tell(Down { who, name: None, reason: StopReason::NotAlive });
         }

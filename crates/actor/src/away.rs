@@ -15,7 +15,7 @@ use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered, cont
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use crate::abroad::{Decision, Found, Host};
-use crate::actor::{Actor, ActorId, Extra, Life, Notify, StopReason, Watcher, dead_letter};
+use crate::actor::{Actor, ActorId, Extra, Life, Notify, Tell, Watcher, dead_letter};
 use crate::actor_ref::{ActorRef, Recipient};
 use crate::any::{AnyActor, Known};
 use crate::ask::{AskError, ReplyTo};
@@ -80,7 +80,7 @@ pub enum Parcel<'a> {
         /// Who.
         watcher: Watcher,
         /// Tells.
-        notify: Box<dyn FnOnce(StopReason) + Send>,
+        notify: Tell,
     },
     /// Somebody does not any more.
     Unwatch {

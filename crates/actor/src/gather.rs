@@ -3,7 +3,7 @@
 use playhouse_executor::{AwayCx, Control, ControlCx, RawAddress, Undelivered};
 
 use crate::actor::{ActorId, Life};
-use crate::mobile::{MigrateError, Mobile, Offer, depart, offer_or_stay, refuse};
+use crate::mobile::{MigrateError, Mobile, Offer, depart, offer_or_stay};
 
 /// Freezes these actors of one stage at one moment, but for those that have ended; or says who is not between two messages.
 pub type Freeze<'a> = &'a mut dyn FnMut(&[ActorId]) -> Result<Vec<ActorId>, ActorId>;
@@ -53,11 +53,10 @@ impl<A: Mobile> Control<Life<A>> for PackFrozen {
     const PASSES: bool = true;
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
-        if let Err(panic) = depart(cx) {
-            cx.thaw();
-            return refuse(self.0, panic);
+        match depart(self.0, cx) {
+            Some(offer) => offer_or_stay(offer, cx),
+            None => cx.thaw(),
         }
-        offer_or_stay(self.0, cx);
     }
 
     fn bounce(self, _: Undelivered) {

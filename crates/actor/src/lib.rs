@@ -42,7 +42,7 @@ pub mod wire;
 pub use abroad::TheaterLost;
 pub use actor::{Actor, ActorId, Down, StopReason};
 #[doc(hidden)]
-pub use actor::{Notify, Watcher};
+pub use actor::{Ended, Notify, Tell, Watcher};
 pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
 pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, AskFuture, Phase};

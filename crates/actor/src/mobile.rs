@@ -76,12 +76,15 @@ pub enum MigrateError {
     },
     /// What was to move is no group, only a stage: made by [`Context::group`] in an actor that is in none, or in another system.
     NoGroup,
+    /// It crashed in its hook [`departing`](crate::Actor::departing). It has ended by that, unless its supervisor has it go on.
+    Crashed,
 }
 
 impl fmt::Display for MigrateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MigrateError::Stopped => f.write_str("the actor has stopped"),
+            MigrateError::Crashed => f.write_str("the actor crashed in its `departing` hook"),
             MigrateError::Elsewhere => {
                 f.write_str("the actor lives in another theater: only the one that it is in can send it away")
             }
@@ -221,14 +224,20 @@ pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTim
 pub type Install = Box<dyn FnOnce(ActorId, Coming) + Send>;
 
 /// How an actor comes to a place that it has here.
-pub enum Coming {
+pub struct Coming {
+    /// Those who watch it already: they are told of its end, however soon that is.
+    pub watchers: Vec<(Watcher, Notify)>,
+    /// What is before it.
+    pub way: ComesBy,
+}
+
+/// What there is before an actor that comes to a place that it has here.
+pub enum ComesBy {
     /// The mail that was sent on from there may still be under way, and comes before what waits there: a marker for its way,
     /// if the place does not turn already. It begins when it is [settled](Moves::settle).
     Behind(Option<Marker>),
     /// Nothing was sent on.
     Freely {
-        /// Those who watched the actor from here.
-        watchers: Vec<(Watcher, Notify)>,
         /// It begins when it is settled: there is an antechamber.
         is_settled: bool,
     },
@@ -364,11 +373,10 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
             // Behind the handler that waits, or the crash that is seen to.
             return cx.address().send_control_in_order(self);
         }
-        if let Err(panic) = depart(cx) {
-            return refuse(self.offer, panic);
+        if let Some(offer) = depart(self.offer, cx) {
+            cx.freeze();
+            offer_or_stay(offer, cx);
         }
-        cx.freeze();
-        offer_or_stay(self.offer, cx);
     }
 
     fn bounce(self, _: Undelivered) {
@@ -383,20 +391,22 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
     }
 }
 
-/// Calls the hook. On an error the actor ends, or crashes: with what it panicked.
-pub(crate) fn depart<A: Mobile>(cx: &mut ControlCx<Life<A>>) -> Result<(), Option<Box<dyn Any + Send>>> {
-    match catch_unwind(AssertUnwindSafe(|| cx.run(Departing))) {
-        Err(panic) => Err(Some(panic)),
-        Ok(()) if cx.is_ending() => Err(None),
-        Ok(()) => Ok(()),
-    }
-}
-
-pub(crate) fn refuse(offer: Offer, panic: Option<Box<dyn Any + Send>>) {
-    let _ = offer(Err(MigrateError::Stopped));
+/// Calls the hook. Returns the offer if the actor goes. Otherwise it ends or crashes, and the offer hears that.
+///
+/// # Panics
+/// Where the hook does.
+pub(crate) fn depart<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Option<Offer> {
+    let panic = catch_unwind(AssertUnwindSafe(|| cx.run(Departing))).err();
+    let why = match panic {
+        None if !cx.is_ending() => return Some(offer),
+        None if !cx.has_failed() => MigrateError::Stopped,
+        _ => MigrateError::Crashed,
+    };
+    let _ = offer(Err(why));
     if let Some(panic) = panic {
         resume_unwind(panic);
     }
+    None
 }
 
 pub(crate) fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<Life<A>>) {
@@ -493,6 +503,9 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         cx.depart(self.1);
         self.0.is_way_from(who);
         for (watcher, notify) in watchers {
+            if watcher == Watcher::House {
+                continue;
+            }
             let notify = Watch::telling(who, notify);
             // Where it cannot be carried, the watcher is told by the carrier.
             let _ = self.0.carry(Parcel::Watch { watcher, notify });
@@ -538,8 +551,14 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     fn bounce(self, _: Undelivered) {
         // Its place was given up in the meantime, with the way that its mail had taken.
         playhouse_executor::with_current_system(|system| {
-            if let Some(system) = system {
-                let _ = start(system, self.actor, self.luggage);
+            let started = system.and_then(|system| start(system, self.actor, self.luggage).ok());
+            for (watcher, notify) in self.coming.watchers {
+                let who = started.map_or_else(ActorId::nobody, ActorRef::id);
+                let watch = Watch::Begin { watcher, notify, who };
+                match started {
+                    Some(started) => started.address.send_control(watch),
+                    None => watch.refuse(),
+                }
             }
         });
     }
@@ -547,19 +566,21 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         cx.extra().turn = None;
         cx.arrive(Life { actor: self.actor });
-        let at_once = matches!(self.coming, Coming::Freely { is_settled: false, .. });
+        let Coming { watchers, way } = self.coming;
+        let at_once = matches!(way, ComesBy::Freely { is_settled: false });
         cx.address().send_control_behind(Begin { luggage: self.luggage, at_once });
-        match self.coming {
-            Coming::Behind(marker) => {
+        let extra = cx.extra();
+        extra.watched_by(watchers);
+        match way {
+            ComesBy::Behind(marker) => {
                 if let Some(marker) = marker {
-                    send_marker(marker, cx.extra());
+                    send_marker(marker, extra);
                 }
             }
-            Coming::Freely { watchers, .. } => {
-                let extra = cx.extra();
+            ComesBy::Freely { .. } => {
                 // It may have left this place only a moment ago: then they were not found when it was let in.
                 let late = extra.away.take().map(|carrier| carrier.take_watchers());
-                extra.watched_by(watchers.into_iter().chain(late.unwrap_or_default()).collect());
+                extra.watched_by(late.unwrap_or_default());
             }
         }
     }
@@ -575,9 +596,13 @@ impl<A: Mobile> Control<Life<A>> for Begin {
     const PASSES: bool = true;
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
-        cx.run(Arrived(self.luggage));
         if self.at_once {
+            cx.run(Arrived(self.luggage));
             cx.thaw();
+        } else {
+            // If it ends or crashes by that, it does so when what comes before all that waits here has come.
+            let decided = cx.run_ahead(Arrived(self.luggage));
+            cx.extra().decided = decided;
         }
     }
 }

@@ -168,7 +168,7 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         if !cx.is_frozen() {
-            // It has crashed as it came, and was given another state.
+            // Something at its cell has panicked, and it was given another state.
             self.forget_antechamber();
         } else {
             if let Some(antechamber) = self.antechamber {
@@ -183,8 +183,12 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
                     _ => cx.admit(antechamber),
                 }
             }
-            cx.extra().away = None;
-            cx.thaw();
+            let extra = cx.extra();
+            extra.away = None;
+            match extra.decided.take() {
+                Some(decided) => cx.carry_out(decided),
+                None => cx.thaw(),
+            }
         }
     }
 

@@ -83,7 +83,7 @@ pub use quiescence::Waited;
 pub use reactor::{Reactor, flush_soon};
 pub use record::{INLINE_BYTES_MAX, record_bytes};
 pub use resident::{
-    Admission, AsyncEnvelope, Control, ControlCx, Crash, Cx, Ending, Envelope, MailKind, Resident, Undelivered,
+    Admission, AsyncEnvelope, Control, ControlCx, Crash, Cx, Decided, Ending, Envelope, MailKind, Resident, Undelivered,
 };
 pub use sampling::Sampler;
 pub use simulated::{Choices, Driver, Steps};

@@ -739,9 +739,14 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::resident::Ending
         let unstarted = cell.as_ref().has_status(status::NEW);
         let ending = if unstarted { crate::resident::Ending::Killed } else { ending };
         let mut cx = Cx::<S>::new(cell);
+        // What has waited is bounced when its end was told, as what is still queued: who watches it may be told why.
+        let waited = Cell::cold(cell).as_mut().map(|cold| cold.deferred.take());
         let extra = if has_cold { take_extra(cell) } else { None };
         let extra = extra.map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
         contained(|| Cell::state::<S>(cell).ended(extra, ending, &mut cx));
+        if let Some(waited) = waited {
+            crate::queue::bounce_chain(waited, Undelivered::Stopped);
+        }
         // A cold part that the hook has made goes with the state.
         if Cell::cold(cell).is_some() {
             drop_suspended(cell);

@@ -2,6 +2,7 @@
 //! given while one runs. The executor knows cells and envelopes; it does not know actors, messages or replies.
 
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -338,6 +339,12 @@ pub(crate) unsafe fn extra_of<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S
         .expect("the extra part of a cell has its own type")
 }
 
+/// What was decided about an actor's life, and is not carried out yet.
+pub struct Decided {
+    outcome: Outcome,
+    failure: Option<Crash>,
+}
+
 /// What a [`Control`] is given. The actor may be in the middle of a suspended handler.
 pub struct ControlCx<S> {
     cell: NonNull<Cell>,
@@ -488,6 +495,38 @@ impl<S: Resident> ControlCx<S> {
         if cx.outcome() != CONTINUE {
             self.outcome = cx.outcome();
         }
+    }
+
+    /// As [`ControlCx::run`]. What it decides about the actor's life, also by a panic, is returned, and [carried out](ControlCx::carry_out)
+    /// later.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn run_ahead<E: Envelope<S>>(&mut self, envelope: E) -> Option<Decided> {
+        let mut cx = Cx::new(self.cell);
+        let state = self.state().expect("an actor that is suspended or away runs nothing else");
+        let panic = catch_unwind(AssertUnwindSafe(|| envelope.run(state, &mut cx))).err();
+        // SAFETY: this thread runs the cell's stage; a short borrow.
+        let failure = unsafe { Cell::cold(self.cell) }.as_mut().and_then(|cold| cold.failure.take());
+        match panic {
+            // If it has failed before, the panic is what is reported.
+            Some(panic) => Some(Decided { outcome: FAIL, failure: Some(Crash::Panic(panic.into())) }),
+            None => (cx.outcome() != CONTINUE).then_some(Decided { outcome: cx.outcome(), failure }),
+        }
+    }
+
+    /// Carries out what was decided [ahead](ControlCx::run_ahead).
+    pub fn carry_out(&mut self, Decided { outcome, failure }: Decided) {
+        // SAFETY: as above.
+        let former = unsafe { Cell::cold_mut(self.cell) };
+        let former = std::mem::replace(&mut former.failure, failure);
+        self.outcome = outcome;
+        drop(former);
+    }
+
+    /// Whether what was run has failed: see [`Cx::fail`].
+    pub fn has_failed(&self) -> bool {
+        self.outcome == FAIL
     }
 
     /// Puts a new state in the place of the old one, which is returned; it counts as a restart.

@@ -422,10 +422,6 @@ impl Worker {
             return;
         }
         self.ledger.crashes.add(1);
-        if header.has_status(status::FROZEN) {
-            header.set_status(status::FROZEN, false);
-            note_suspended(false);
-        }
         if header.has_status(status::SUSPENDED) {
             header.set_status(status::SUSPENDED, false);
             note_suspended(false);
@@ -441,7 +437,16 @@ impl Worker {
         }
         // SAFETY: this thread runs the cell's stage; the crashed handler has been unwound.
         let outcome = unsafe { (header.kind().crash)(cell, crash) };
+        let thaws = header.has_status(status::FROZEN) && !matches!(outcome, STOP | KILL);
+        if thaws {
+            header.set_status(status::FROZEN, false);
+            note_suspended(false);
+        }
         self.settle(cell, outcome);
+        if thaws {
+            // SAFETY: as above.
+            unsafe { self.run_waiting_requests(cell) };
+        }
     }
 
     /// Ends the life in `cell` and makes the cell vacant.

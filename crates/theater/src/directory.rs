@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::away::{RefName, Seat, TakeAnswer};
 use playhouse_actor::wire::{Controls, WireError};
-use playhouse_actor::{ActorId, MigrateError, Notify, ShortType, StopReason, Watcher};
+use playhouse_actor::{ActorId, Ended, MigrateError, Notify, ShortType, StopReason, Tell, Watcher};
 use playhouse_executor::{SystemCore, Way};
 use rustc_hash::FxHashMap;
 
@@ -24,7 +24,7 @@ use crate::drain::Drains;
 use crate::groups::Groups;
 use crate::guests::Guests;
 use crate::house::House;
-use crate::link::{Link, Tell};
+use crate::link::Link;
 use crate::migration::{Action, Attempt, Event, Life, Request, Site, View, Word};
 use crate::seal::Seal;
 use crate::search::Seen;
@@ -137,6 +137,8 @@ pub(crate) struct Directory {
     /// What to do to an actor of which it is known that it lives, or not yet that it does not, while the way from its place leads
     /// to a theater that is lost: it has come back, or has been found, and its place has not heard of that yet.
     again: Mutex<Vec<Again>>,
+    /// How those have ended that had come from other theaters.
+    ends: Mutex<Ends>,
     /// Actors that have come from other theaters, and are not in their cells yet.
     pub(crate) arriving: Arc<AtomicU64>,
     /// Actors that have come from other theaters.
@@ -145,6 +147,30 @@ pub(crate) struct Directory {
     left: AtomicU64,
     /// In simulation: what actors are called instead of where they lie in memory, which is another place in each run.
     numbers: Option<Mutex<Numbers>>,
+}
+
+/// How the latest actors have ended that had come from other theaters: as many as [`ENDS_MAX`].
+#[derive(Default)]
+struct Ends {
+    /// By slot and life.
+    by_place: FxHashMap<(u64, u64), (ActorId, Ended)>,
+    in_order: VecDeque<(u64, u64)>,
+}
+
+/// Who watches an actor over another way needs to find its end here for as long as a request takes from theater to theater.
+const ENDS_MAX: usize = 4 * 1024;
+
+impl Ends {
+    fn note(&mut self, place: (u64, u64), id: ActorId, ended: Ended) {
+        if self.by_place.insert(place, (id, ended)).is_none() {
+            self.in_order.push_back(place);
+        }
+        if self.in_order.len() > ENDS_MAX
+            && let Some(first) = self.in_order.pop_front()
+        {
+            self.by_place.remove(&first);
+        }
+    }
 }
 
 type Again = (ActorId, Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>);
@@ -360,6 +386,7 @@ impl Directory {
             groups: Mutex::default(),
             room_made: AtomicU64::new(0),
             again: Mutex::default(),
+            ends: Mutex::default(),
             arriving: Arc::default(),
             came: AtomicU64::new(0),
             left: AtomicU64::new(0),
@@ -469,12 +496,49 @@ impl Directory {
         self.known().at(id)
     }
 
+    /// Returns who is told when an actor that has come to this place ends there.
+    pub(crate) fn note_end_of(self: &Arc<Self>, id: ActorId) -> Tell {
+        let directory = Arc::downgrade(self);
+        Box::new(move |ended| {
+            if let Some(directory) = directory.upgrade() {
+                let place = directory.place_of(id);
+                directory.ends().note(place, id, ended);
+            }
+        })
+    }
+
+    /// Returns who is told of the end of the actor `id`, for `tell`. Who has watched it over another way, and watches it here instead, may come
+    /// when it has just ended.
+    pub(crate) fn telling_end(self: &Arc<Self>, id: ActorId, tell: Tell) -> Tell {
+        let directory = Arc::downgrade(self);
+        Box::new(move |ended| {
+            let late = ended.reason == StopReason::NotAlive;
+            let known = directory.upgrade().filter(|_| late).and_then(|directory| {
+                let place = directory.place_of(id);
+                directory.ends().by_place.get(&place).map(|(_, ended)| ended.clone())
+            });
+            tell(known.unwrap_or(ended));
+        })
+    }
+
+    /// The actor that had this place, if its end is still known.
+    pub(crate) fn had(&self, slot: u64, life: u64, seal: u64) -> Option<ActorId> {
+        self.seal
+            .is_right(slot, life, seal)
+            .then(|| self.ends().by_place.get(&(slot, life)).map(|(id, _)| *id))
+            .flatten()
+    }
+
+    fn ends(&self) -> MutexGuard<'_, Ends> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Has the actor watched some milliseconds later, whatever the way from its place is then. If there is none any more, it was
     /// lost with its theater.
     pub(crate) fn watch_again(&self, id: ActorId, watcher: Watcher, notify: Tell) {
         self.again(id, move |id, controls| match controls {
             Some(controls) => (controls.watch)(id, watcher, Notify::Call(notify)),
-            None => notify(StopReason::TheaterLost),
+            None => notify(StopReason::TheaterLost.into()),
         });
     }
 

@@ -14,7 +14,7 @@ use playhouse_actor::away::{
     Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
 };
 use playhouse_actor::wire::{Codec, Controls, Present, WireError, Written};
-use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
+use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
 
 use crate::directory::{BadName, Directory, Far};
@@ -58,7 +58,7 @@ enum Kept {
     Stop { drain: bool },
     Kill,
     Verdict { actor: TypeId, name: &'static str, crash: u64, verdict: Decision<Vec<u8>> },
-    Watch { watcher: Watcher, notify: Box<dyn FnOnce(StopReason) + Send> },
+    Watch { watcher: Watcher, notify: Tell },
     Unwatch { watcher: Watcher },
     Marker(Marker),
 }
@@ -391,7 +391,7 @@ impl Kept {
             Kept::Request { answer, .. } | Kept::Marker(Marker { answer, .. }) => {
                 answer(Err(AskError::TheaterLost { may_have_run: false }));
             }
-            Kept::Watch { notify, .. } => notify(StopReason::TheaterLost),
+            Kept::Watch { notify, .. } => notify(StopReason::TheaterLost.into()),
             Kept::Tell { .. } | Kept::Stop { .. } | Kept::Kill | Kept::Verdict { .. } | Kept::Unwatch { .. } => {}
         }
     }

@@ -61,8 +61,8 @@ pub(crate) enum Head {
     Watch { to: Handle, watch: u64 },
     /// It does not any more.
     Unwatch { to: Handle, watch: u64 },
-    /// An actor that was watched has ended.
-    Down { watch: u64, reason: StopReason },
+    /// An actor that was watched has ended; what it was called, if that is known.
+    Down { watch: u64, name: Option<String>, reason: StopReason },
     /// The sender's mail to the actor is to change its way: where is it? With the place that asks, and over how many links the
     /// marker has come before this one. A `Seat` is the answer.
     Marker { to: Handle, ask: u64, origin: Origin, hops: u16 },

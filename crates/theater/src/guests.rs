@@ -4,8 +4,8 @@
 //! and its place here sends mail there. What that theater sends after it has left goes to an antechamber. Actors that come together begin when
 //! all of them were left: they are a *company*. One that comes alone is a company of one.
 
-use playhouse_actor::ActorId;
 use playhouse_actor::wire::{Install, Moves, Spawns};
+use playhouse_actor::{ActorId, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
 use crate::directory::{Far, Key};
@@ -29,6 +29,8 @@ pub(crate) struct Awaited {
     pub(crate) attempt: Attempt,
     /// Where what was sent after it was left waits, if anything was.
     pub(crate) antechamber: Option<ActorId>,
+    /// Who watches it from the theater that it comes from, or over that: it is watched before it runs.
+    pub(crate) watchers: Vec<(Watcher, Tell)>,
 }
 
 /// Guests that begin together.

@@ -79,15 +79,15 @@ use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
 use playhouse_actor::away::{Carrier, Marker, Origin, Seat, TakeAnswer};
-use playhouse_actor::wire::{Agency, Codec, Coming, Moves, Settled, WireError};
-use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, Watcher};
+use playhouse_actor::wire::{Agency, Codec, ComesBy, Moves, Settled, WireError};
+use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 
 use crate::directory::{Far, Settling};
 use crate::distant::Distant;
 use crate::error::TheaterError;
 use crate::house::House;
-use crate::link::{Link, Tell};
+use crate::link::Link;
 use crate::migration::{Action, Attempt, Event, Request, View};
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
@@ -257,21 +257,20 @@ impl House {
         }
     }
 
-    /// A guest comes to its place `id`.
+    /// A guest comes to its place `id`. Returns who has watched it from here, and what is before it.
     pub(crate) fn begin_arrival(
         self: &Arc<Self>,
         (id, attempt): (ActorId, Attempt),
         moves: &Moves,
         antechamber: Option<ActorId>,
-    ) -> Result<Coming, WireError> {
+    ) -> Result<(Vec<(Watcher, Tell)>, ComesBy), WireError> {
         if !(moves.fits)(id) {
             return Err(WireError::new("its place has ended"));
         }
         if self.directory.begin_freely(id, attempt) {
             let links = self.directory.all_links();
-            let watched = links.iter().flat_map(|link| link.release(id));
-            let watchers = watched.map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect();
-            return Ok(Coming::Freely { watchers, is_settled: antechamber.is_some() });
+            let watchers = links.iter().flat_map(|link| link.release(id)).collect();
+            return Ok((watchers, ComesBy::Freely { is_settled: antechamber.is_some() }));
         }
         let antechamber = antechamber.or_else(|| (moves.antechamber)(&self.directory.core, id));
         let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
@@ -281,7 +280,7 @@ impl House {
         };
         // Where it turned already, the marker of that is on its way, and is as good. Where the place was sought, the marker goes behind the mail
         // that is kept, and is that for which the actor waits, instead of answers of others.
-        Ok(Coming::Behind(is_new.then(|| self.marker(id, turn))))
+        Ok((Vec::new(), ComesBy::Behind(is_new.then(|| self.marker(id, turn)))))
     }
 
     /// What has come there is for nobody.
@@ -354,7 +353,7 @@ impl House {
         }
         if let Some(controls) = self.registry.controls(id) {
             for (watcher, tell) in watched {
-                (controls.watch)(id, watcher, Notify::Call(tell));
+                (controls.watch)(id, watcher, Notify::Call(self.directory.telling_end(id, tell)));
             }
         }
     }

@@ -35,14 +35,14 @@ use std::time::Duration;
 
 use playhouse_actor::away::{Carrier, Parcel, Seat};
 use playhouse_actor::wire::{Codec, Present};
-use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
+use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 use rustc_hash::FxHashSet;
 
 use crate::directory::{Directory, Far, Key};
 use crate::distant::Distant;
 use crate::frame::{SEEKERS_MAX, SOUGHT_MAX, Sightings, Whereabouts};
-use crate::link::{Link, Tell};
+use crate::link::Link;
 use crate::migration::Event;
 use crate::proxy::Proxy;
 use crate::registry::Registry;
@@ -117,7 +117,7 @@ impl Rerouted {
             }
             Present::Here => watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect(),
             Present::Nobody => {
-                watchers.into_iter().for_each(|(_, tell)| tell(StopReason::TheaterLost));
+                watchers.into_iter().for_each(|(_, tell)| tell(StopReason::TheaterLost.into()));
                 Vec::new()
             }
         }

@@ -109,6 +109,28 @@ fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
 }
 
+#[test]
+fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
+    let [theater] = theaters();
+    let [source, other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest());
+    let place = theater.house.directory.known_as(born.key()).unwrap();
+    let (slot, life, seal) = theater.house.directory.sealed(place).unwrap();
+    other.hears(&Head::Name { handle: 0, slot, life, seal }, &[]);
+    source.hears(&begin(born), &[]);
+    (theater.house.registry.controls(place).unwrap().stop)(place, false);
+    eventually(|| place.address().is_stale());
+    // One has called it by a number before, and one does so now.
+    other.hears(&Head::Name { handle: 1, slot, life, seal }, &[]);
+    for handle in 0..2 {
+        let watch = handle.into();
+        other.hears(&Head::Watch { to: handle, watch }, &[]);
+        let said = says_until(&other, |head| matches!(head, Head::Down { .. }));
+        assert!(said.contains(&Head::Down { watch, name: None, reason: StopReason::Stopped }), "{said:?}");
+    }
+}
+
 /// Looks who is a guest while it is dropped.
 #[derive(Serialize, Deserialize)]
 struct Nosy;

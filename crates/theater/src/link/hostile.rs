@@ -593,7 +593,7 @@ fn no_more_is_watched_than_a_peer_takes() {
     let (tell, told) = mpsc::channel();
     let watch = |watch| {
         let tell = tell.clone();
-        let notify = Box::new(move |reason| tell.send(reason).unwrap());
+        let notify = Box::new(move |ended: Ended| tell.send(ended.reason).unwrap());
         let border: Arc<dyn Border> = link.clone();
         link.carry(0, &border, Parcel::Watch { watcher: Watcher::There(10, watch), notify }, false)
     };

@@ -83,7 +83,7 @@ use std::time::Duration;
 
 use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Seat, TakeAnswer, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
-use playhouse_actor::{ActorId, AskError, Notify, StopReason, Watcher};
+use playhouse_actor::{ActorId, AskError, Ended, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_soon, pause_stage};
 
 use playhouse_executor::jitter::seam;
@@ -137,8 +137,6 @@ struct Out {
     /// Watches by whom they watch, with who does.
     watching: FxHashMap<Handle, Vec<(Watcher, u64)>>,
 }
-
-pub(crate) type Tell = Box<dyn FnOnce(StopReason) + Send>;
 
 /// What the other end's handle means.
 #[derive(Clone, Copy)]
@@ -771,7 +769,7 @@ impl Link {
             (out.given_up.len() >= TOGETHER, watched)
         };
         for (_, notify) in watched {
-            notify(StopReason::NotAlive);
+            notify(StopReason::NotAlive.into());
         }
         if many {
             self.release_handles();
@@ -878,7 +876,7 @@ impl Link {
             contained(|| answer(Err(AskError::TheaterLost { may_have_run: true })));
         }
         for (_, notify) in watches.into_values() {
-            contained(|| notify(StopReason::TheaterLost));
+            contained(|| notify(StopReason::TheaterLost.into()));
         }
         self.forget_guests();
         let left = std::mem::take(&mut *lock(&self.left));

@@ -5,7 +5,7 @@ use std::sync::{TryLockError, mpsc};
 use std::time::Duration;
 
 use playhouse_actor::away::{Origin, Watched};
-use playhouse_actor::wire::{Coming, Luggage, Moves, Pack, ReadTimer, Settled, Spawns};
+use playhouse_actor::wire::{ComesBy, Coming, Luggage, Moves, Pack, ReadTimer, Settled, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
 use playhouse_executor::jitter::seam;
 use playhouse_executor::{Crash, Way};
@@ -480,7 +480,8 @@ impl Link {
             // Guests that are refused are the user's, and are dropped without the lock.
             seats.map(|seats| {
                 let places = seats.iter().map(|(place, _)| *place);
-                let member = |(guest, place)| Awaited { guest, place, attempt, antechamber: None };
+                let member =
+                    |(guest, place)| Awaited { guest, place, attempt, antechamber: None, watchers: Vec::new() };
                 awaited.keep(self.number, guests.drain(..).zip(places).map(member).collect());
                 seats.into_iter().map(|(_, seat)| seat).collect()
             })
@@ -553,14 +554,17 @@ impl Link {
         let mut guests = self.directory.guests();
         let members = guests.leave(self.number, born);
         let (mut ended, mut settled) = (Vec::new(), Vec::new());
-        for Awaited { guest, place, attempt, antechamber } in members {
+        for Awaited { guest, place, attempt, antechamber, mut watchers } in members {
             let Far { theater, slot, life, seal, .. } = guest.born;
             match house.begin_arrival((place, attempt), &guest.moves, antechamber) {
-                Ok(coming) => {
+                Ok((from_here, way)) => {
                     seam(4);
-                    let settles = matches!(coming, Coming::Freely { is_settled: true, .. });
+                    let settles = matches!(way, ComesBy::Freely { is_settled: true });
                     let arriving = Arriving::new(&self.directory.arriving);
-                    (guest.install)(place, coming);
+                    watchers.extend(from_here);
+                    watchers.push((Watcher::House, self.directory.note_end_of(place)));
+                    let watchers = watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect();
+                    (guest.install)(place, Coming { watchers, way });
                     (guest.moves.then)(place, Box::new(move || drop(arriving)));
                     // Relaxed: it is counted only.
                     self.directory.came.fetch_add(1, Ordering::Relaxed);
@@ -569,7 +573,7 @@ impl Link {
                         settled.push((place, guest.moves.settle, antechamber, house.note_settling(place, true)));
                     }
                 }
-                Err(_) => ended.push(Awaited { guest, place, attempt, antechamber }),
+                Err(_) => ended.push(Awaited { guest, place, attempt, antechamber, watchers }),
             }
             let _ = self.send(Lane::Normal, |out| Head::Begun { theater, slot, life, seal }.write(out));
         }
@@ -592,13 +596,14 @@ impl Link {
 
     /// These guests do not begin.
     pub(super) fn forget(&self, guests: Vec<Awaited>) {
-        for Awaited { guest, place, attempt: Attempt { from, number }, antechamber } in guests {
+        for Awaited { guest, place, attempt: Attempt { from, number }, antechamber, watchers } in guests {
             self.directory.step(place, Event::Said { from, word: Word::Stays { attempt: number } });
             if let (Some(antechamber), Some(house)) = (antechamber, self.house()) {
                 house.forget_antechamber(antechamber);
             }
             // It is the user's.
             contained(|| drop(guest));
+            watchers.into_iter().for_each(|(_, tell)| tell(StopReason::NotAlive.into()));
         }
     }
 
@@ -622,6 +627,15 @@ impl Link {
         };
         TARGETS.with_borrow_mut(|targets| targets.open_antechamber(handle, antechamber));
         TARGETS.with_borrow(|targets| targets.get(handle))
+    }
+
+    /// The guest that the other end's handle means, if it has left it already, as far as is known.
+    pub(super) fn with_guest<R>(&self, handle: Handle, f: impl FnOnce(&mut Awaited) -> R) -> Option<R> {
+        let target = TARGETS.with_borrow(|targets| targets.get(handle))?;
+        if !target.is_guest && target.antechamber.is_none() {
+            return None;
+        }
+        self.directory.guests().at(self.number, target.id).map(f)
     }
 
     // -- fences -------------------------------------------------------------------------------------------------------

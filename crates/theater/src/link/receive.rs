@@ -254,7 +254,9 @@ impl Link {
             Head::Name { handle, slot, life, seal } => {
                 // A name with a wrong seal means nobody. The peer may have been told it by a third theater.
                 if self.reserve(handle) {
-                    self.bind(handle, self.directory.own(slot, life, seal));
+                    let own = self.directory.own(slot, life, seal);
+                    // Who names one that has just ended may watch it, and is told why it has.
+                    self.bind(handle, own.or_else(|| self.directory.had(slot, life, seal)));
                 }
             }
             Head::Spawn { handle, kind, codec } => {
@@ -286,22 +288,23 @@ impl Link {
             Head::Kill { to } => self.with_controls(target(to), |id, controls| (controls.kill)(id)),
             Head::Watch { to, watch } => {
                 let Some(watched) = Watched::new(self.this()) else { return self.fault(Fault::Watches) };
-                let tell = move |reason| {
-                    let _ = watched.0.send_or_pause(Lane::Normal, |out| Head::Down { watch, reason }.write(out));
-                };
+                let tell: Tell = Box::new(move |Ended { name, reason }| {
+                    let _ = watched.0.send_or_pause(Lane::Normal, |out| Head::Down { watch, name, reason }.write(out));
+                });
+                self.take_watch(to, watch, tell);
+            }
+            Head::Unwatch { to, watch } => {
                 let watcher = Watcher::There(self.number, watch);
-                match target(to).and_then(|id| Some((id, self.registry.controls(id)?))) {
-                    Some((id, controls)) => (controls.watch)(id, watcher, Notify::Call(Box::new(tell))),
-                    None => tell(StopReason::NotAlive),
+                // What is dropped tells nobody.
+                let told = self.with_guest(to, |guest| guest.watchers.extract_if(.., |(by, _)| *by == watcher).next());
+                if told.flatten().is_none() {
+                    self.with_controls(target(to), |id, controls| (controls.unwatch)(id, watcher));
                 }
             }
-            Head::Unwatch { to, watch } => self.with_controls(target(to), |id, controls| {
-                (controls.unwatch)(id, Watcher::There(self.number, watch));
-            }),
-            Head::Down { watch, reason } => {
+            Head::Down { watch, name, reason } => {
                 let notify = lock(&self.out).forget_watch(watch);
                 if let Some(notify) = notify {
-                    notify(reason);
+                    notify(Ended { name, reason });
                 }
             }
             Head::Marker { to, ask, origin, hops } => self.take_marker(to, ask, origin, hops),
@@ -369,6 +372,22 @@ impl Link {
             Head::Ended { handles } => self.take_ended(&handles),
             Head::Beat => {}
             Head::Goodbye => self.taken_leave_of.store(true, Ordering::Relaxed),
+        }
+    }
+
+    fn take_watch(&self, to: Handle, watch: u64, tell: Tell) {
+        let watcher = Watcher::There(self.number, watch);
+        let mut tell = Some(tell);
+        // A guest that was left is watched before it runs.
+        self.with_guest(to, |guest| guest.watchers.extend(tell.take().map(|tell| (watcher, tell))));
+        let Some(tell) = tell else { return };
+        let (Some(id), Some(receiver)) = (self.target(to), self.receiver(to)) else {
+            return tell(StopReason::NotAlive.into());
+        };
+        let tell = self.directory.telling_end(id, tell);
+        match self.registry.controls(receiver) {
+            Some(controls) => (controls.watch)(receiver, watcher, Notify::Call(tell)),
+            None => tell(StopReason::NotAlive.into()),
         }
     }
 

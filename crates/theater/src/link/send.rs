@@ -310,7 +310,7 @@ impl Link {
 
     fn carry_watch(&self, to: Handle, watcher: Watcher, notify: Tell) -> Written {
         if lock(&self.out).watches.len() >= WATCHES_MAX / 2 {
-            notify(StopReason::TheaterLost);
+            notify(StopReason::TheaterLost.into());
             return Err(WireError::new(format!(
                 "{} actors of that theater are watched, and no more can be",
                 WATCHES_MAX / 2
@@ -348,7 +348,7 @@ impl Link {
                     self.directory.watch_again(id, watcher, notify);
                     return Ok(());
                 }
-                notify(StopReason::TheaterLost);
+                notify(StopReason::TheaterLost.into());
                 Err(error)
             }
         }
