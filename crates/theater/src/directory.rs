@@ -646,6 +646,22 @@ impl Directory {
         self.known().turning.values().copied().collect()
     }
 
+    /// The places of `mobile` actors from where mail goes to `theater`, whether or not something was ever sent there. All known names are
+    /// looked at.
+    pub(crate) fn ways_to(&self, theater: u64, is_mobile: impl Fn(ActorId) -> bool) -> Vec<ActorId> {
+        let mut places: Vec<ActorId> = {
+            let known = self.known();
+            let born_there =
+                known.names.iter().filter(|(id, far)| far.theater == theater && !known.moved.contains_key(id));
+            let leads_there = |moved: &Moved| moved.view.way().is_some_and(|at| at.theater == theater);
+            let gone_there = known.moved.iter().filter(|(_, moved)| leads_there(moved));
+            born_there.map(|(id, _)| *id).chain(gone_there.map(|(id, _)| *id)).filter(|id| is_mobile(*id)).collect()
+        };
+        // In an order that does not depend on where they lie in memory.
+        places.sort_by_cached_key(|id| self.identity(*id).ok().map(|born| born.key()));
+        places
+    }
+
     /// Whether one of these places turns.
     pub(crate) fn is_any_turning(&self, ids: &[ActorId]) -> bool {
         let known = self.known();

@@ -47,7 +47,7 @@
 //! ([`Way`](playhouse_executor::Way)), and what comes waits for the actor itself.
 //!
 //! Who has never sent to an actor learns nothing in this way. So when a theater was evacuated, all places that the others have
-//! for its actors turn ([`Leaving`](crate::frame::Head::Leaving)): after that, nobody needs it.
+//! for its actors turn ([`Leaving`](crate::frame::Head::Leaving), `link/leaving.rs`): after that, nobody needs it.
 //!
 //! # Requests of several threads
 //!
@@ -238,12 +238,13 @@ impl House {
 
     /// Has the other theaters send mail for actors that have left this one where those are, instead of over this one.
     ///
-    /// Again, until nothing has changed: what was under way meanwhile may have named the actors as this theater's.
+    /// Again, until nothing has changed, and nobody else has called: what was under way meanwhile may have named the actors as this theater's.
     pub(crate) fn take_leave(&self) {
         let deadline = self.now() + LEAVE_MAX;
         loop {
             let (turned, counts) = mpsc::channel();
-            for link in self.all_links() {
+            let links = self.all_links();
+            for link in &links {
                 link.say_leaving(turned.clone());
             }
             drop(turned);
@@ -251,7 +252,8 @@ impl House {
             while let Some(count) = self.receive(&counts, deadline) {
                 any |= count > 0;
             }
-            if !any || self.now() >= deadline {
+            let was_told = |link: &Arc<Link>| links.iter().any(|told| Arc::ptr_eq(told, link));
+            if !any && self.all_links().iter().all(was_told) || self.now() >= deadline {
                 return;
             }
         }
@@ -317,6 +319,12 @@ impl House {
             None => Event::MarkerLost { turn },
             Some(at) if at.theater == self.incarnation => Event::CameRound { turn },
             Some(at) if view.is_arriving() => Event::Answered { turn, at },
+            // The old way is good until that theater is reached.
+            Some(at)
+                if view.way().and_then(|old| self.directory.link(old.theater)).is_some_and(|old| old.reaches(&at)) =>
+            {
+                Event::MarkerLost { turn }
+            }
             Some(at) => {
                 carrier = self.way_to(id, &at, &links, &mut watched);
                 seam(4);

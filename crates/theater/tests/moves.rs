@@ -577,6 +577,48 @@ fn who_has_never_sent_to_an_actor_finds_it_when_the_theater_that_it_left_has_end
     }
 }
 
+/// Theaters are emptied into new ones, and end, one after the other. Others know the actors, and send nothing until the end.
+fn knows_where_they_are_after(ends: u32) {
+    const LEDGERS: usize = 10;
+    let mut last = theater();
+    // One has asked for the ledgers, the others were told of them by the keeper: one before it had a link with their theater, and one, of one
+    // ledger, that never has any: that one calls for a while first.
+    let [finder, keeper, told] = [theater(), theater(), theater()];
+    let apart = support::builder().lost_after(Duration::from_secs(1)).start().unwrap();
+    let mut known = Vec::new();
+    for number in 0..LEDGERS {
+        let name = number.to_string();
+        last.publish(name.clone(), last.system().spawn(Ledger::default()));
+        known.push(known_in(&finder, &last, &name));
+        keeper.publish(name.clone(), keeper.system().spawn(Holder(known_in(&keeper, &last, &name))));
+        for theater in if number == 0 { vec![&told, &apart] } else { vec![&told] } {
+            let holder = theater.find::<Holder>(&format!("playhouse://{}/{name}", keeper.address().unwrap()));
+            known.push(ask(holder.wait().unwrap(), Held));
+        }
+    }
+    told.connect(last.address().unwrap()).unwrap();
+    for _ in 0..ends {
+        let next = theater();
+        let evacuation = last.evacuate(&[last.connect(next.address().unwrap()).unwrap()]);
+        assert_eq!((evacuation.moved, evacuation.stayed.len()), (LEDGERS, 0));
+        last.shutdown().unwrap();
+        last = next;
+    }
+    for ledger in known {
+        assert_eq!(ask(ledger, Sum), (0, vec![], ends));
+    }
+}
+
+#[test]
+fn who_has_never_sent_to_an_actor_finds_it_when_two_theaters_have_been_evacuated_and_ended() {
+    knows_where_they_are_after(2);
+}
+
+#[test]
+fn who_has_never_sent_to_an_actor_finds_it_when_three_theaters_have_been_evacuated_and_ended() {
+    knows_where_they_are_after(3);
+}
+
 /// Goes back to where it came from as soon as it has come.
 #[derive(Serialize, Deserialize)]
 struct Shuttle {

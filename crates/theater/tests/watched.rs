@@ -51,9 +51,11 @@ impl How {
 const ENDS: [How; 3] = [How::Panics, How::Stops, How::Fails];
 
 /// What actors wait for as they depart, by their numbers.
-static GATES: Mutex<Option<HashMap<u64, (Sender<()>, Receiver<()>)>>> = Mutex::new(None);
+type Gates = HashMap<u64, (Sender<()>, Receiver<()>)>;
 
-fn gates() -> MutexGuard<'static, Option<HashMap<u64, (Sender<()>, Receiver<()>)>>> {
+static GATES: Mutex<Option<Gates>> = Mutex::new(None);
+
+fn gates() -> MutexGuard<'static, Option<Gates>> {
     GATES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

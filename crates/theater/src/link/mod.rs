@@ -65,6 +65,7 @@ mod connection;
 mod fault;
 #[cfg(test)]
 mod hostile;
+mod leaving;
 mod moves;
 mod receive;
 mod send;
@@ -493,8 +494,8 @@ pub(crate) struct Link {
     /// Something was sent to an actor of the other end since the last fence.
     is_unfenced: AtomicBool,
     fences: Mutex<Fences>,
-    /// Where the other end leaves, and one thread waits for that: further asks to be answered.
-    leaving: Mutex<Option<Vec<u64>>>,
+    /// Where the other end leaves, and one thread waits for that: what this thread is told.
+    leaving: Mutex<Option<leaving::Leaving>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,8 +1,7 @@
 //! Actors that move, at a link: see [`crate::moves`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{TryLockError, mpsc};
-use std::time::Duration;
+use std::sync::TryLockError;
 
 use playhouse_actor::away::{Origin, Watched};
 use playhouse_actor::wire::{ComesBy, Coming, Luggage, Moves, Pack, ReadTimer, Settled, Spawns};
@@ -177,9 +176,6 @@ pub(super) fn received<T: serde::de::DeserializeOwned>(
         Err(error) => Err(MigrateError::Unreachable(error.to_string())),
     }
 }
-
-/// About as long as it takes for places to turn.
-const TURNS_LAST: Duration = Duration::from_millis(1);
 
 impl Link {
     pub(crate) fn house(&self) -> Option<Arc<House>> {
@@ -736,67 +732,7 @@ impl Link {
         }
     }
 
-    // -- theaters that actors have left ---------------------------------------------------------------------------------
-
-    /// Asks the other end not to send mail over this theater that is for actors elsewhere. `turned` is told how many ways have
-    /// changed for that, or is dropped.
-    pub(crate) fn say_leaving(&self, turned: mpsc::Sender<u64>) {
-        let answer: TakeAnswer = Box::new(move |answer| {
-            if let Ok(count) = answer.and_then(|(codec, bytes)| {
-                codec.read::<u64>(bytes).map_err(|error| AskError::Unreachable(error.to_string()))
-            }) {
-                let _ = turned.send(count);
-            }
-        });
-        // On an error, `turned` is dropped with the answer.
-        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Leaving { ask }.write(out));
-        self.flush(false);
-    }
-
-    pub(super) fn take_leaving(&self, ask: u64) {
-        let (link, Some(house)) = (self.this(), self.house()) else { return };
-        match &mut *lock(&self.leaving) {
-            // One thread waits for the other end. What is asked after it has begun is answered behind that.
-            Some(further) if further.len() >= LEAVINGS_MAX => return self.fault(Fault::Leavings),
-            Some(further) => return further.push(ask),
-            waits => *waits = Some(Vec::new()),
-        }
-        let mut over_there = lock(&self.places).in_order();
-        let house_here = Arc::clone(&house);
-        let (mut told, mut asks) = (false, vec![ask]);
-        let wait = move || {
-            if !std::mem::replace(&mut told, true) {
-                over_there.iter().for_each(|id| house.turn(*id, link.incarnation));
-            }
-            if !link.is_lost() && house.directory.is_any_turning(&over_there) {
-                return false;
-            }
-            let places = lock(&link.places);
-            let turned = over_there.iter().filter(|id| !places.handles.contains_key(id)).count() as u64;
-            drop(places);
-            for ask in asks.drain(..) {
-                let _ = link.send(Lane::Normal, |out| {
-                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                    Codec::Positional.write(&turned, out)
-                });
-            }
-            link.flush(false);
-            let mut leaving = lock(&link.leaving);
-            asks = leaving.as_mut().map(std::mem::take).unwrap_or_default();
-            if asks.is_empty() {
-                *leaving = None;
-                return true;
-            }
-            drop(leaving);
-            over_there = lock(&link.places).in_order();
-            told = false;
-            false
-        };
-        // If no thread can be had, the other end waits as long as it wants to.
-        if house_here.until_done("turn", TURNS_LAST, wait).is_err() {
-            *lock(&self.leaving) = None;
-        }
-    }
+    // -- what is read ---------------------------------------------------------------------------------------------------
 
     /// Whether another thread reads this link now.
     pub(crate) fn is_read_by_another_thread(&self) -> bool {
