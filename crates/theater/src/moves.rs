@@ -238,7 +238,8 @@ impl House {
 
     /// Has the other theaters send mail for actors that have left this one where those are, instead of over this one.
     ///
-    /// Again, until nothing has changed, and nobody else has called: what was under way meanwhile may have named the actors as this theater's.
+    /// Again, until nothing has changed, and nobody else has called: what was under way meanwhile may have named the actors as this
+    /// theater's. Then waits for the answers that come over this theater.
     pub(crate) fn take_leave(&self) {
         let deadline = self.now() + LEAVE_MAX;
         loop {
@@ -254,8 +255,14 @@ impl House {
             }
             let was_told = |link: &Arc<Link>| links.iter().any(|told| Arc::ptr_eq(told, link));
             if !any && self.all_links().iter().all(was_told) || self.now() >= deadline {
-                return;
+                break;
             }
+        }
+        // Answers that are to come over this theater, to asks that it has sent on.
+        let asked: Vec<(Arc<Link>, u64)> =
+            self.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
+        while asked.iter().any(|(link, asked)| link.awaits_answers(*asked)) && self.now() < deadline {
+            self.pause(Duration::from_millis(1));
         }
     }
 

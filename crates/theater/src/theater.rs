@@ -580,8 +580,9 @@ impl Theater {
 
     /// Takes all mobile actors that live here to other theaters, by turns, and those that come or are started meanwhile; those
     /// of a [group](Group) go together, and where some of the group have gone before.
-    /// Blocks until none is left that could be taken away, and the other theaters send to them where they are (for at most 10
-    /// seconds): after that, this one may end.
+    /// Blocks until none is left that could be taken away, and the other theaters send to them where they are, and have the answers that come over
+    /// this one (both for at most 10 seconds): after that, this one may end. An actor that another theater sends here after that is let in,
+    /// and lost with this theater: first have nobody send any.
     ///
     /// # Panics
     /// Inside an actor, and without a theater to take them to.

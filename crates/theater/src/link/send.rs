@@ -308,6 +308,16 @@ impl Link {
         }
     }
 
+    /// Returns the number of the next ask.
+    pub(crate) fn asked(&self) -> u64 {
+        lock(&self.out).next_number
+    }
+
+    /// Whether one of the asks before this number is not answered.
+    pub(crate) fn awaits_answers(&self, before: u64) -> bool {
+        lock(&self.out).asks.keys().any(|ask| *ask < before)
+    }
+
     fn carry_watch(&self, to: Handle, watcher: Watcher, notify: Tell) -> Written {
         if lock(&self.out).watches.len() >= WATCHES_MAX / 2 {
             notify(StopReason::TheaterLost.into());
