@@ -1,18 +1,29 @@
-//! Delays at the seams of the protocols, for tests: built with `--cfg jitter`, threads sleep now and then where another
-//! one may come in between, and the monitor takes a handler for stuck after a fraction of a millisecond. So what happens
-//! once in hours under heavy load happens several times a second: see CONTRIBUTING.md.
+//! Delays at the seams of the protocols, for tests: in a build with debug assertions, where `PLAYHOUSE_JITTER` is set, threads sleep now and
+//! then where another one may come in between, and the monitor takes a handler for stuck after a fraction of a millisecond. So what happens once in hours under heavy load happens several times a second: see
+//! CONTRIBUTING.md. A release build has none of it.
 
-/// Here another thread may come in between. Sleeps once in about `one_in` calls.
-#[cfg(not(jitter))]
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+static IS_ON: LazyLock<bool> = LazyLock::new(|| std::env::var_os("PLAYHOUSE_JITTER").is_some());
+
+/// Whether threads sleep at the seams.
 #[inline(always)]
-pub fn seam(_one_in: u64) {}
+pub fn is_on() -> bool {
+    cfg!(debug_assertions) && *IS_ON
+}
 
 /// Here another thread may come in between. Sleeps once in about `one_in` calls.
-#[cfg(jitter)]
+#[inline(always)]
 pub fn seam(one_in: u64) {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    use std::time::Duration;
+    if is_on() {
+        delay(one_in);
+    }
+}
 
+#[cold]
+fn delay(one_in: u64) {
     const SLEEP_MICROS_MAX: u64 = 3_000;
 
     static THREADS: AtomicU64 = AtomicU64::new(1);

@@ -68,7 +68,7 @@ use std::time::Duration;
 use crate::address::Lane;
 use crate::barrier;
 use crate::core::{Core, Hold, Reason};
-use crate::jitter::seam;
+use crate::jitter::{self, seam};
 use crate::knot::Knots;
 use crate::locks::lock;
 use crate::muting::OVERLOADED_BYTES;
@@ -80,14 +80,23 @@ use crate::threads::WorkerThread;
 use crate::worker::Worker;
 
 /// How often the monitor looks.
-pub(crate) const TICK: Duration = if cfg!(jitter) { Duration::from_micros(200) } else { Duration::from_millis(2) };
+fn tick() -> Duration {
+    if jitter::is_on() { Duration::from_micros(200) } else { Duration::from_millis(2) }
+}
+
 /// Ticks after which the workers with stages that are muted for another system look whether these may go on, though nobody has called them.
 const MUTED_ELSEWHERE_TICKS: u64 = 5;
+
 /// Ticks without progress after which a worker's work is taken over, while no other handler is stuck; doubles with
 /// each that is, so long computations do not breed threads.
-const STUCK_TICKS: u32 = if cfg!(jitter) { 2 } else { 5 };
+fn stuck_ticks() -> u32 {
+    if jitter::is_on() { 2 } else { 5 }
+}
+
 /// At most this many doublings: one second and a quarter.
-const STUCK_DOUBLINGS_MAX: u32 = if cfg!(jitter) { 3 } else { 7 };
+fn stuck_doublings_max() -> u32 {
+    if jitter::is_on() { 3 } else { 7 }
+}
 
 /// Whose the worker's work is; under its lock.
 #[derive(Default)]
@@ -364,7 +373,7 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             }
             // All workers that should wake the called workers may be in handlers that do not return.
             system.wake_called(usize::MAX);
-            system.rest_of_monitor(TICK, stuck.is_empty());
+            system.rest_of_monitor(tick(), stuck.is_empty());
         }
     }
 }
@@ -382,8 +391,8 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         return;
     }
     seen.ticks += 1;
-    let doublings = (system.detached.load(Ordering::Relaxed) as u32).min(STUCK_DOUBLINGS_MAX);
-    if seen.ticks < STUCK_TICKS << doublings || worker.id as usize >= system.config.workers {
+    let doublings = (system.detached.load(Ordering::Relaxed) as u32).min(stuck_doublings_max());
+    if seen.ticks < stuck_ticks() << doublings || worker.id as usize >= system.config.workers {
         return;
     }
     if !worker.has_full_fences() && !barrier::asymmetric() {

@@ -61,7 +61,7 @@ fn what_was_queued_behind_a_blocked_handler_is_handled_in_order() {
     });
 }
 
-/// A worker may be taken for stuck at any message: where its thread goes on just then, too. (Built with `--cfg jitter`,
+/// A worker may be taken for stuck at any message: where its thread goes on just then, too. (With `PLAYHOUSE_JITTER`,
 /// this happens a hundred times in here.)
 #[test]
 fn nothing_is_lost_or_overtaken_where_a_handler_seems_stuck() {

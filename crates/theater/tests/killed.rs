@@ -452,7 +452,7 @@ fn all_steps(written_to: bool, steps: impl Fn(usize) -> bool + Sync) -> Outcomes
 #[test]
 fn whoever_moves_while_a_theater_is_killed_lives_once_or_dies_with_it() {
     // The other half of the steps is taken with delays at the seams.
-    let outcomes = all_steps(false, |step| step.is_multiple_of(2) == cfg!(jitter));
+    let outcomes = all_steps(false, |step| step.is_multiple_of(2) == playhouse_executor::jitter::is_on());
     assert!(outcomes.alive > 10 && outcomes.dead > 10, "{outcomes:?}");
 }
 

@@ -59,7 +59,7 @@
 //!   goes round between them for ever.
 //! - A theater answers a search after it has lost the dead theater, too. Without this rule, a living actor is reported.
 
-#[cfg(all(test, not(jitter)))]
+#[cfg(test)]
 mod explored;
 
 /// The number of a theater.
