@@ -119,6 +119,8 @@ fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
     let (slot, life, seal) = theater.house.directory.sealed(place).unwrap();
     other.hears(&Head::Name { handle: 0, slot, life, seal }, &[]);
     source.hears(&begin(born), &[]);
+    // A request that came earlier would be sent on to where it comes from.
+    eventually(|| !theater.house.directory.awaits_anybody());
     (theater.house.registry.controls(place).unwrap().stop)(place, false);
     eventually(|| place.address().is_stale());
     // One has called it by a number before, and one does so now.
