@@ -812,16 +812,23 @@ impl Link {
             let known = handles.iter().filter_map(|handle| Some((*handle, *places.by_handle.get(*handle as usize)?)));
             known.filter(|(handle, id)| places.handles.get(id) == Some(handle)).collect()
         };
-        for (handle, id) in ended {
-            if self.directory.forget_actor(id, None) {
-                if let Some(controls) = self.registry.controls(id) {
-                    (controls.forget)(id);
-                }
-            } else if self.directory.is_elsewhere(id) {
-                // It turns, or is sought. When that is over, its way may be another one.
-                let link = self.this();
-                self.directory.again(id, move |_, _| link.take_ended(&[handle]));
+        ended.into_iter().for_each(|(handle, id)| self.forget_ended(handle, id));
+    }
+
+    /// The place `id` goes, whose actor has ended in the other theater, where `handle` means it.
+    fn forget_ended(&self, handle: Handle, id: ActorId) {
+        if self.directory.forget_actor(id, None) {
+            if let Some(controls) = self.registry.controls(id) {
+                (controls.forget)(id);
             }
+        } else if self.directory.is_elsewhere(id) {
+            // It turns, or is sought. When that is over, its way may be another one, and the number may mean another actor.
+            let link = self.this();
+            self.directory.again(id, move |id, _| {
+                if link.handle_of(id) == Some(handle) {
+                    link.forget_ended(handle, id);
+                }
+            });
         }
     }
 
