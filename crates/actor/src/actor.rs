@@ -170,7 +170,7 @@ pub struct Extra<A: Actor> {
     pub(crate) away: Option<Arc<dyn Carrier>>,
     /// The turn that its place waits for.
     pub(crate) turn: Option<u64>,
-    /// What it has decided about its life as it came, and has not begun.
+    /// The end or crash that its hook `arrived` has decided on. It is carried out when the actor begins.
     pub(crate) decided: Option<Decided>,
 }
 
@@ -337,8 +337,8 @@ pub enum Watcher {
     Here(ActorId),
     /// Somebody in the theater behind the link with this number, under a number of its own.
     There(u64, u64),
-    /// The theater that the actor is in, as long as it is there.
-    House,
+    /// The theater that the actor is in. This watch does not move along with the actor.
+    Theater,
 }
 
 /// How it is told.

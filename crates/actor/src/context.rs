@@ -114,8 +114,8 @@ impl<A: Actor> Context<A> {
     /// Asks for a [`terminated`](Actor::terminated) call when `who` ends; at once if it has ended. Watching twice is
     /// watching once.
     ///
-    /// A mobile actor that is taken to another theater watches from there on, if other theaters may send to `who`. If `who` has ended on the
-    /// way, the reason is [`NotAlive`](crate::StopReason::NotAlive).
+    /// A mobile actor goes on watching `who` from each theater that it moves to, if other theaters may send to `who`. If `who` has ended
+    /// meanwhile, the reason is [`NotAlive`](crate::StopReason::NotAlive).
     pub fn watch<B: Actor>(&mut self, who: ActorRef<B>) {
         let known = if Known::moves::<A>() { Known::of::<B>() } else { None };
         match known {
@@ -169,7 +169,7 @@ impl<A: Actor> Context<A> {
         self.forget_watched(who.id());
     }
 
-    /// Returns whether the actor was known to watch `who`.
+    /// Forgets that the actor watches `who`. Returns whether it did.
     pub(crate) fn forget_watched(&mut self, who: ActorId) -> bool {
         let forgotten = self.cx.with_extra_if_any(|extra| {
             let nth = extra.watching.iter().position(|watched| watched.id() == who)?;

@@ -225,13 +225,13 @@ pub type Install = Box<dyn FnOnce(ActorId, Coming) + Send>;
 
 /// How an actor comes to a place that it has here.
 pub struct Coming {
-    /// Those who watch it already: they are told of its end, however soon that is.
+    /// The actor's watchers. They are told of its end also where it ends in its hook `arrived`.
     pub watchers: Vec<(Watcher, Notify)>,
-    /// What is before it.
+    /// The mail that comes before the actor begins.
     pub way: ComesBy,
 }
 
-/// What there is before an actor that comes to a place that it has here.
+/// The mail that comes before an actor begins at a place that it has here.
 pub enum ComesBy {
     /// The mail that was sent on from there may still be under way, and comes before what waits there: a marker for its way,
     /// if the place does not turn already. It begins when it is [settled](Moves::settle).
@@ -394,7 +394,7 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
 /// Calls the hook. Returns the offer if the actor goes. Otherwise it ends or crashes, and the offer hears that.
 ///
 /// # Panics
-/// Where the hook does.
+/// The hook panics.
 pub(crate) fn depart<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Option<Offer> {
     let panic = catch_unwind(AssertUnwindSafe(|| cx.run(Departing))).err();
     let why = match panic {
@@ -503,7 +503,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         cx.depart(self.1);
         self.0.is_way_from(who);
         for (watcher, notify) in watchers {
-            if watcher == Watcher::House {
+            if watcher == Watcher::Theater {
                 continue;
             }
             let notify = Watch::telling(who, notify);

@@ -558,7 +558,7 @@ impl Link {
                     let settles = matches!(way, ComesBy::Freely { is_settled: true });
                     let arriving = Arriving::new(&self.directory.arriving);
                     watchers.extend(from_here);
-                    watchers.push((Watcher::House, self.directory.note_end_of(place)));
+                    watchers.push((Watcher::Theater, self.directory.note_end_of(place)));
                     let watchers = watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect();
                     (guest.install)(place, Coming { watchers, way });
                     (guest.moves.then)(place, Box::new(move || drop(arriving)));
