@@ -1,15 +1,11 @@
 //! The conditions of a simulation: latencies, networks without a route, pauses, and uneven turns.
 
-#[macro_use]
-mod messages;
-mod seeds;
-
 use std::cell::RefCell;
 use std::time::Duration;
 
+use crate::seeds::Seed;
 use playhouse_actor::*;
 use playhouse_theater::{Happened, Simulation, Theater};
-use seeds::Seed;
 use serde::{Deserialize, Serialize};
 
 /// The time after which the theaters here lose each other.
@@ -42,7 +38,7 @@ fn each_link_keeps_its_latency_and_some_are_100_times_longer() {
     /// More than the network's own delays: each piece of what is sent takes 5 ms each way, at most.
     const NEAR: Duration = Duration::from_millis(20);
     let (mut near, mut far) = (0, 0);
-    for seed in 0..seeds::or(100) {
+    for seed in 0..crate::seeds::or(100) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         net.vary_latencies();
@@ -63,12 +59,12 @@ fn each_link_keeps_its_latency_and_some_are_100_times_longer() {
             far += 1;
         }
     }
-    assert!(near > 5 * seeds::or(100) / 10 && far > seeds::or(100) / 20, "{near} near, and {far} far");
+    assert!(near > 5 * crate::seeds::or(100) / 10 && far > crate::seeds::or(100) / 20, "{near} near, and {far} far");
 }
 
 #[test]
 fn theaters_that_are_kept_apart_never_connect_and_a_third_one_reaches_both() {
-    for seed in 0..seeds::or(20) {
+    for seed in 0..crate::seeds::or(20) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         let (one, hub, other) = (start(&net), start(&net), start(&net));
@@ -88,7 +84,7 @@ fn theaters_that_are_kept_apart_never_connect_and_a_third_one_reaches_both() {
 
 #[test]
 fn a_theater_that_pauses_answers_after_its_pause() {
-    for seed in 0..seeds::or(20) {
+    for seed in 0..crate::seeds::or(20) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         let (here, there) = (start(&net), start(&net));
@@ -111,7 +107,7 @@ fn a_theater_that_pauses_answers_after_its_pause() {
 
 #[test]
 fn a_theater_that_pauses_for_too_long_is_lost_and_reached_again() {
-    for seed in 0..seeds::or(20) {
+    for seed in 0..crate::seeds::or(20) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         let (here, there) = (start(&net), start(&net));

@@ -1,15 +1,11 @@
 //! Theaters that have no links: actors gossip and roam, and the first message or migration makes the link. Nothing is lost by that.
 
-#[macro_use]
-mod messages;
-mod seeds;
-
 use std::net::SocketAddr;
 
+use crate::seeds::Seed;
 use playhouse_actor::*;
 use playhouse_executor::Choices;
 use playhouse_theater::{Simulation, Theater};
-use seeds::Seed;
 use serde::{Deserialize, Serialize};
 
 const THEATERS: usize = 3;
@@ -81,7 +77,7 @@ remote!(mobile Node: Meet, Token, Handled);
 
 #[test]
 fn actors_that_roam_between_theaters_that_never_met_lose_nothing() {
-    for seed in 0..seeds::or(200) {
+    for seed in 0..crate::seeds::or(200) {
         let _seed = Seed(seed);
         let simulation = Simulation::new(seed);
         let theaters: Vec<_> =

@@ -5,19 +5,13 @@
 //! latencies of their own, `routes` has some theaters reach each other over a third one only, and `losses` has actors under way, and asks, when a
 //! theater is lost.
 
-#[macro_use]
-mod messages;
-#[allow(dead_code, reason = "other tests use all of it")]
-mod roamers;
-mod seeds;
-
 use std::time::Duration;
 
+use crate::roamers::{Play, Size};
+use crate::seeds::Seed;
 use playhouse_actor::System;
 use playhouse_executor::Choices;
 use playhouse_theater::{Simulation, Theater};
-use roamers::{Play, Size};
-use seeds::Seed;
 
 /// Connections break and theaters pause for this time.
 const STORM: Duration = Duration::from_millis(500);
@@ -74,7 +68,7 @@ impl Stage {
 #[test]
 fn actors_that_roam_live_once_and_lose_repeat_and_reorder_nothing_under_every_seed() {
     let (mut moves, mut stays, mut crashes, mut asked, mut pauses, mut cuts) = (0, 0, 0, 0, 0, 0);
-    let seeds = seeds::range(300);
+    let seeds = crate::seeds::range(300);
     for seed in seeds.clone() {
         let mut stage = Stage::new(0, seed, MOVES_EVERY, Duration::from_secs(30));
         if stage.choices.one_in(2) {
@@ -110,7 +104,7 @@ fn actors_that_roam_live_once_and_lose_repeat_and_reorder_nothing_under_every_se
 fn actors_that_roam_while_a_theater_is_lost_live_once_and_the_others_go_on_under_every_seed() {
     const LOST_AFTER: Duration = Duration::from_secs(10);
     let (mut kills, mut pauses, mut lost, mut moves) = (0, 0, 0, 0);
-    let seeds = seeds::range(300);
+    let seeds = crate::seeds::range(300);
     for seed in seeds.clone() {
         let is_killed = seed.is_multiple_of(2);
         let under_way = is_asked_for("losses");

@@ -1,25 +1,20 @@
 //! Groups that move, under many seeds: links that break, theaters that are killed or evacuated.
 
-mod census;
-#[macro_use]
-mod messages;
-mod seeds;
-
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use census::{CENSUS, Census};
+use crate::census::{CENSUS, Census};
+use crate::seeds::Seed;
 use playhouse_actor::*;
 use playhouse_executor::Choices;
 use playhouse_theater::{Simulation, Theater};
-use seeds::Seed;
 use serde::{Deserialize, Serialize};
 
 /// Seeds of each test.
 fn seeds() -> u64 {
-    seeds::or(500)
+    crate::seeds::or(500)
 }
 
 /// So long connections break by chance.
@@ -75,20 +70,20 @@ impl Ledger {
 
 impl Actor for Ledger {
     fn started(&mut self, ctx: &mut Context<Self>) {
-        census::lives(self.who, ctx);
+        crate::census::lives(self.who, ctx);
     }
 
     fn departing(&mut self, ctx: &mut Context<Self>) {
-        census::departs(self.who, ctx);
+        crate::census::departs(self.who, ctx);
     }
 
     fn arrived(&mut self, ctx: &mut Context<Self>) {
         self.moved = true;
-        census::has_arrived(self.who, ctx);
+        crate::census::has_arrived(self.who, ctx);
     }
 
     fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
-        census::stays(self.who, ctx);
+        crate::census::stays(self.who, ctx);
     }
 }
 impl Handler<Entry> for Ledger {
@@ -327,7 +322,7 @@ impl Sum {
 #[test]
 fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_once_under_every_seed() {
     let mut sum = Sum::default();
-    for seed in seeds::range(500) {
+    for seed in crate::seeds::range(500) {
         let play = Play::new(seed, true, 20);
         play.storm();
         play.check_all(seed as usize % 3);
@@ -341,7 +336,7 @@ fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_o
 fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_seed() {
     let (mut lost, mut alive) = (0, 0);
     let mut sum = Sum::default();
-    for seed in seeds::range(500) {
+    for seed in crate::seeds::range(500) {
         let play = Play::new(seed, true, 20);
         let net = &play.net;
         net.break_by_chance(Duration::from_millis(20));
@@ -375,7 +370,7 @@ fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_see
 #[test]
 fn a_theater_is_evacuated_of_whole_groups_under_every_seed() {
     let mut sum = Sum::default();
-    for seed in seeds::range(500) {
+    for seed in crate::seeds::range(500) {
         let play = Play::new(seed, false, 20);
         play.net.break_by_chance(Duration::from_millis(20));
         play.net.run_for(Duration::from_micros(play.net.choose(20_000) as u64));
@@ -398,7 +393,7 @@ fn a_theater_is_evacuated_of_whole_groups_under_every_seed() {
 #[test]
 fn a_group_that_is_sent_to_and_fro_by_its_theaters_stays_together_under_every_seed() {
     let (mut moved, mut refused) = (0, 0);
-    for seed in seeds::range(500) {
+    for seed in crate::seeds::range(500) {
         let play = Play::new(seed, false, 20);
         play.net.break_by_chance(Duration::from_millis(10));
         for _ in 0..6 {

@@ -1,26 +1,21 @@
 //! Groups that have come and have not begun, under many seeds: what was sent before, and what becomes of them if the theater that
 //! they came from is lost.
 
-mod census;
-#[macro_use]
-mod messages;
-mod seeds;
-
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::Waker;
 use std::time::Duration;
 
-use census::CENSUS;
+use crate::census::CENSUS;
+use crate::seeds::Seed;
 use playhouse_actor::*;
 use playhouse_theater::{Simulation, Theater};
-use seeds::Seed;
 use serde::{Deserialize, Serialize};
 
 /// Seeds of each test.
 fn seeds() -> u64 {
-    seeds::or(500)
+    crate::seeds::or(500)
 }
 
 /// When a theater gives another up.
@@ -73,7 +68,7 @@ struct Read;
 remote_message!(Read -> Voice);
 
 impl Voice {
-    fn who(&self) -> census::Who {
+    fn who(&self) -> crate::census::Who {
         (0, self.number)
     }
 
@@ -87,22 +82,22 @@ impl Voice {
 
 impl Actor for Voice {
     fn started(&mut self, ctx: &mut Context<Self>) {
-        census::lives(self.who(), ctx);
+        crate::census::lives(self.who(), ctx);
     }
 
     fn departing(&mut self, ctx: &mut Context<Self>) {
-        census::departs(self.who(), ctx);
+        crate::census::departs(self.who(), ctx);
     }
 
     fn arrived(&mut self, ctx: &mut Context<Self>) {
-        census::has_arrived(self.who(), ctx);
+        crate::census::has_arrived(self.who(), ctx);
         if let Some(next) = self.tour.pop() {
             ctx.migrate_to(next);
         }
     }
 
     fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
-        census::stays(self.who(), ctx);
+        crate::census::stays(self.who(), ctx);
     }
 }
 impl Handler<Meet> for Voice {
@@ -202,7 +197,7 @@ impl Choir {
 
 #[test]
 fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_seed() {
-    for seed in seeds::range(500) {
+    for seed in crate::seeds::range(500) {
         let _seed = Seed(seed);
         CENSUS.take();
         let net = Simulation::new(seed);
@@ -232,7 +227,7 @@ fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_see
 #[test]
 fn a_group_that_goes_while_its_theaters_come_apart_lives_once_and_whole_or_not_at_all_under_every_seed() {
     let (mut stayed, mut lost, mut beyond, mut through) = (0, 0, 0, 0);
-    for seed in seeds::range(500) {
+    for seed in crate::seeds::range(500) {
         let _seed = Seed(seed);
         CENSUS.take();
         let net = Simulation::new(seed);

@@ -2,25 +2,21 @@
 //!
 //! What is counted over all seeds shows that the faults did happen. A failing seed is printed; it fails again each time.
 
-#[macro_use]
-mod messages;
-mod seeds;
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::seeds::Seed;
 use playhouse_actor::*;
 use playhouse_executor::Choices;
 use playhouse_theater::{Happened, Simulation, Theater};
-use seeds::Seed;
 use serde::{Deserialize, Serialize};
 
 /// Seeds of each test.
 fn seeds() -> u64 {
-    seeds::or(500)
+    crate::seeds::or(500)
 }
 
 /// Each so many messages of a writer to a ledger, one is urgent: those have an order of their own, ...

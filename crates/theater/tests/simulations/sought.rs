@@ -1,16 +1,12 @@
 //! Actors that are sought after a theater was lost while they were on their way, or had gone where the seeker has no link.
 
-#[macro_use]
-mod messages;
-mod seeds;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::seeds::Seed;
 use playhouse_actor::*;
 use playhouse_theater::{Peer, Simulation, Theater};
-use seeds::Seed;
 use serde::{Deserialize, Serialize};
 
 const LOST_AFTER: Duration = Duration::from_secs(10);
@@ -86,7 +82,7 @@ fn running(net: &Simulation) -> BTreeSet<(u64, u16)> {
 #[test]
 fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
     let (mut went_on, mut again) = (0, 0);
-    for seed in 0..seeds::or(15) {
+    for seed in 0..crate::seeds::or(15) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         net.vary_latencies();
@@ -106,12 +102,12 @@ fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
         assert_eq!(running.first().map(|(life, _)| *life), Some(life));
         *if life == 1 { &mut went_on } else { &mut again } += 1;
     }
-    assert!(went_on > seeds::or(15) / 10, "{went_on} went on, and {again} were started again");
+    assert!(went_on > crate::seeds::or(15) / 10, "{went_on} went on, and {again} were started again");
 }
 
 #[test]
 fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under_every_seed() {
-    for seed in 0..seeds::or(5) {
+    for seed in 0..crate::seeds::or(5) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         let [home, via, hub, end] = [(); 4].map(|()| start(&net));
@@ -130,7 +126,7 @@ fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under
 
 #[test]
 fn who_has_gone_on_is_found_though_a_third_theater_believes_it_where_the_seeker_is_under_every_seed() {
-    for seed in 0..seeds::or(5) {
+    for seed in 0..crate::seeds::or(5) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         let [home, first, via, end] = [(); 4].map(|()| start(&net));
