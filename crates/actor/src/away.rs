@@ -243,14 +243,8 @@ pub enum RefName {
     Yours(u32),
     /// An actor that was born in one theater and lives in another.
     Moved {
-        /// Where it was born: with the three below, who it is.
-        theater: u64,
-        /// Its place there.
-        slot: u64,
-        /// Its life there.
-        life: u64,
-        /// That the theater has made this name.
-        seal: u64,
+        /// Where it was born: without the address, who it is.
+        born: Seat,
         /// Where it is, or somebody who knows the way.
         at: Seat,
     },
@@ -271,14 +265,8 @@ pub enum RefName {
     Member {
         /// Which.
         group: GroupName,
-        /// Where it was born: with the three below, who it is.
-        theater: u64,
-        /// Its place there.
-        slot: u64,
-        /// Its life there.
-        life: u64,
-        /// That the theater has made this name.
-        seal: u64,
+        /// Where it was born: without the address, who it is.
+        born: Seat,
         /// Where it is, or somebody who knows the way; nothing where it was born in the sender, and has never moved.
         at: Option<Seat>,
     },

@@ -94,9 +94,9 @@ impl House {
             let mut state = self.calls.state();
             let may_wait = !state.closed && matches!(link, Err(TheaterError::Io { .. }));
             let waiters = state.waiters.remove(&callee).unwrap_or_default();
-            let waits = |waiter: &Waiter| may_wait && !waiter.patience.is_zero();
+            let waits = |waiter: &Waiter| may_wait && waiter.patience > took;
             let (mut waiting, told): (Vec<_>, Vec<_>) = waiters.into_iter().partition(waits);
-            waiting.iter_mut().for_each(|waiter| waiter.patience = waiter.patience.saturating_sub(took));
+            waiting.iter_mut().for_each(|waiter| waiter.patience -= took);
             let again = !waiting.is_empty();
             if again {
                 state.waiters.insert(callee, waiting);

@@ -7,12 +7,15 @@
 //! two names with different seals may come, before its own theater has told one. They are two actors here: neither hides the other,
 //! and the owner lets only the true one be reached.
 
+mod departures;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use playhouse_actor::away::{RefName, Seat, TakeAnswer};
 use playhouse_actor::wire::{Controls, WireError};
@@ -20,6 +23,7 @@ use playhouse_actor::{ActorId, Ended, MigrateError, Notify, ShortType, StopReaso
 use playhouse_executor::{SystemCore, Way};
 use rustc_hash::FxHashMap;
 
+use crate::authority::{Epoch, Host};
 use crate::drain::Drains;
 use crate::groups::Groups;
 use crate::guests::Guests;
@@ -120,6 +124,8 @@ pub(crate) struct Directory {
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
     /// Theaters that links were lost with, the latest first.
     lost: Mutex<VecDeque<u64>>,
+    /// Theaters that could not be called for what they know of actors, the latest first, and until when they are not called again.
+    unreached: Mutex<VecDeque<(Host, Duration)>>,
     /// The last number that was given to an attempt to move or to a turn.
     last_number: AtomicU64,
     /// Places whose cells have not heard that their turns have ended.
@@ -333,13 +339,16 @@ impl Known {
             self.moved.remove(&id);
         } else if let Some(moved) = self.moved.get_mut(&id) {
             moved.view = view;
+            if view.way().is_none() {
+                moved.hosts = None;
+            }
             if view.way().map(|at| at.theater) != before.way().map(|at| at.theater) {
                 // Along another one, something was sent.
                 moved.way = None;
             }
         } else if !actions.is_empty() {
             self.listed.insert(id);
-            self.moved.insert(id, Moved { view, way: None, antechamber: None });
+            self.moved.insert(id, Moved::new(view, None));
         }
         if view.turn() != before.turn() {
             before.turn().map(|number| self.turning.remove(&number));
@@ -365,6 +374,20 @@ struct Moved {
     way: Option<Arc<Way>>,
     /// Where it has come here and waits for what is under way: what was sent to it since it was left.
     antechamber: Option<ActorId>,
+    /// That of its last departure, as far as is known here.
+    epoch: Epoch,
+    /// Where the actor may be that was born here and is elsewhere, as was noted last.
+    hosts: Option<Box<[Host; 2]>>,
+}
+
+impl Moved {
+    fn new(view: View<Far>, way: Option<Arc<Way>>) -> Moved {
+        Moved { view, way, antechamber: None, epoch: Epoch::default(), hosts: None }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Directory {
@@ -378,6 +401,7 @@ impl Directory {
             known: Mutex::default(),
             links: Mutex::default(),
             lost: Mutex::default(),
+            unreached: Mutex::default(),
             last_number: AtomicU64::new(0),
             talk: crate::balance::Talk::default(),
             guests: Mutex::default(),
@@ -404,24 +428,24 @@ impl Directory {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     pub(crate) fn groups(&self) -> MutexGuard<'_, Groups> {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.groups)
     }
 
     pub(crate) fn guests(&self) -> MutexGuard<'_, Guests> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.guests)
     }
 
     fn links(&self) -> MutexGuard<'_, FxHashMap<u64, Weak<Link>>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.links)
     }
 
     /// A link with `theater` was made.
     pub(crate) fn add_link(&self, theater: u64, link: &Arc<Link>) {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).retain(|lost| *lost != theater);
+        lock(&self.lost).retain(|lost| *lost != theater);
         self.links().insert(theater, Arc::downgrade(link));
     }
 
@@ -442,14 +466,14 @@ impl Directory {
 
     /// Theaters that links were lost with lately.
     pub(crate) fn lost(&self) -> Vec<u64> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+        lock(&self.lost).iter().copied().collect()
     }
 
     /// `theater` is lost, and all that was known of it, except for places that may still be of use: those are of actors that move.
     pub(crate) fn forget(&self, theater: u64, is_of_use: impl Fn(ActorId) -> bool) {
         let _guests = self.guests();
         {
-            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lost = lock(&self.lost);
             lost.truncate(LOST_MAX - 1);
             lost.push_front(theater);
         }
@@ -530,7 +554,7 @@ impl Directory {
     }
 
     fn ends(&self) -> MutexGuard<'_, Ends> {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ends)
     }
 
     /// Has the actor watched some milliseconds later, whatever the way from its place is then. If there is none any more, it was
@@ -553,12 +577,12 @@ impl Directory {
 
     /// Does this to the actor some milliseconds later, if it has a place then.
     pub(crate) fn again(&self, id: ActorId, act: impl FnOnce(ActorId, Option<&Controls>) + Send + 'static) {
-        self.again.lock().unwrap_or_else(PoisonError::into_inner).push((id, Box::new(act)));
+        lock(&self.again).push((id, Box::new(act)));
     }
 
     /// What is to be done again.
     pub(crate) fn take_again(&self) -> Vec<Again> {
-        std::mem::take(&mut *self.again.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.again))
     }
 
     pub(crate) fn next_number(&self) -> u64 {
@@ -595,7 +619,7 @@ impl Directory {
         let view = View::new(self.incarnation, Life::Away { at, begun: true, turn: None });
         let mut known = self.known();
         known.listed.insert(id);
-        known.moved.insert(id, Moved { view, way, antechamber: None });
+        known.moved.insert(id, Moved::new(view, way));
     }
 
     /// The actor that was born with this name, and has left for `theater`, has begun there.
@@ -754,7 +778,7 @@ impl Directory {
         self.groups().forget_ended();
         if let Some(numbers) = &self.numbers {
             const FEW: usize = 1_024;
-            let Numbers { by_number, numbers, many, .. } = &mut *numbers.lock().unwrap_or_else(PoisonError::into_inner);
+            let Numbers { by_number, numbers, many, .. } = &mut *lock(numbers);
             if numbers.len() >= FEW.max(*many) {
                 by_number.retain(|_, id| !id.address().is_stale());
                 numbers.retain(|id, _| !id.address().is_stale());
@@ -856,7 +880,7 @@ impl Directory {
     /// Place and life of an actor of this theater, as others are told them.
     pub(crate) fn place_of(&self, id: ActorId) -> (u64, u64) {
         let Some(numbers) = &self.numbers else { return (id.address().slot(), id.address().life()) };
-        let Numbers { by_number, numbers, last, .. } = &mut *numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Numbers { by_number, numbers, last, .. } = &mut *lock(numbers);
         let number = numbers.entry(id).or_insert_with(|| {
             *last += 1;
             by_number.insert(*last, id);
@@ -868,7 +892,7 @@ impl Directory {
     /// In simulation: puts actors into an order that is the same in each run; those who were never named come last.
     pub(crate) fn sort(&self, actors: &mut [ActorId]) {
         if let Some(numbers) = &self.numbers {
-            let numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+            let numbers = lock(numbers);
             actors.sort_by_key(|id| numbers.numbers.get(id).copied().unwrap_or(u64::MAX));
         }
     }
@@ -876,7 +900,7 @@ impl Directory {
     /// The actor of this theater that was told as this.
     pub(crate) fn find(&self, slot: u64, life: u64) -> Option<ActorId> {
         let Some(numbers) = &self.numbers else { return self.core.find(slot, life).map(ActorId::of) };
-        let numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let numbers = lock(numbers);
         let id = numbers.by_number.get(&slot);
         id.copied().filter(|id| !id.address().is_stale())
     }
@@ -905,14 +929,13 @@ impl Directory {
         let Some(group) = group else { return Ok(name) };
         Ok(match name {
             RefName::Mine { slot, life, seal } => {
-                RefName::Member { group, theater: self.incarnation, slot, life, seal, at: None }
+                let born = Seat { theater: self.incarnation, address: None, slot, life, seal };
+                RefName::Member { group, born, at: None }
             }
-            RefName::Moved { theater, slot, life, seal, at } => {
-                RefName::Member { group, theater, slot, life, seal, at: Some(at) }
-            }
+            RefName::Moved { born, at } => RefName::Member { group, born, at: Some(at) },
             RefName::Other { theater, address, slot, life, seal } => {
-                let at = Some(Seat { theater, address: Some(address), slot, life, seal });
-                RefName::Member { group, theater, slot, life, seal, at }
+                let born = Seat { theater, address: Some(address), slot, life, seal };
+                RefName::Member { group, born, at: Some(born) }
             }
             RefName::Yours(_) | RefName::Member { .. } => name,
         })
@@ -929,19 +952,19 @@ impl Directory {
             (name, moved.map(|view| view.way().filter(|_| view.has_begun())))
         };
         if let Some(at) = moved {
+            let here = || self.seat(id, self.house().and_then(|house| house.listens));
             let born = match name {
-                Some(name) => name,
-                None => self.seat(id, None).map(Far::from)?,
+                Some(Far { theater, address, slot, life, seal }) => Seat { theater, address, slot, life, seal },
+                None => here()?,
             };
             let at = match at {
                 Some(Far { theater, address: Some(address), slot, life, seal }) => {
                     Seat { theater, address: Some(address), slot, life, seal }
                 }
                 // It is here or on its way, or cannot be called where it is: this theater knows the way.
-                _ => self.seat(id, self.house().and_then(|house| house.listens))?,
+                _ => here()?,
             };
-            let Far { theater, slot, life, seal, .. } = born;
-            return Ok(RefName::Moved { theater, slot, life, seal, at });
+            return Ok(RefName::Moved { born, at });
         }
         match name {
             Some(Far { theater, address: Some(address), slot, life, seal }) => {

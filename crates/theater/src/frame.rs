@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::authority::{Epoch, Host, NOTED_MAX};
 use playhouse_actor::away::{Decision, Origin, Seat, Watched};
 use playhouse_actor::wire::{Codec, Ties, WireError};
 use playhouse_actor::{GroupName, Pace, StopReason};
@@ -100,6 +101,14 @@ pub(crate) enum Head {
         #[serde(deserialize_with = "at_most::<_, _, SOUGHT_MAX>")]
         actors: Vec<(u64, u64, u64, u64)>,
     },
+    /// These actors of the receiver, by slot, life and seal, are about to leave the sender for the theater `to`. An answer with nothing in it is
+    /// wanted when that is noted (see [`crate::authority`]).
+    Departs {
+        ask: u64,
+        to: Host,
+        #[serde(deserialize_with = "at_most::<_, _, NOTED_MAX>")]
+        actors: Vec<(u64, u64, u64, Epoch)>,
+    },
     /// Which of the receiver's actors wait for an answer, and whose; and who is meant by these names of the receiver's, slot and
     /// life? A `Said` is the answer (see [`crate::cycles`]).
     Waits { ask: u64, names: Vec<(u64, u64)> },
@@ -171,6 +180,9 @@ pub(crate) struct Trunk {
     pub(crate) last_timer: u64,
     pub(crate) timers: Vec<PackedTimer>,
     pub(crate) receive_timeout: Option<Duration>,
+    /// Where the theater can be called that it was born in, if that is known.
+    pub(crate) birth: Option<SocketAddr>,
+    pub(crate) epoch: Epoch,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use playhouse_actor::wire::{Install, Moves, Spawns};
 use playhouse_actor::{ActorId, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
+use crate::authority::Epoch;
 use crate::directory::{Far, Key};
 use crate::migration::Attempt;
 
@@ -17,6 +18,8 @@ pub(crate) struct Guest {
     pub(crate) born: Far,
     /// Where it lives until it is left.
     pub(crate) at: Far,
+    /// That of the departure by which it comes.
+    pub(crate) epoch: Epoch,
     pub(crate) moves: Moves,
     pub(crate) entry: &'static Spawns,
     pub(crate) install: Install,

@@ -20,6 +20,7 @@ use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
 use playhouse_executor::contained;
 
+use crate::authority::{Authority, BirthTheaters};
 use crate::balance::Meter;
 use crate::calls::Calls;
 use crate::cycles::Cycles;
@@ -103,6 +104,8 @@ pub(crate) struct House {
     pub(crate) calls: Calls,
     /// The others are told that it ends: no new sessions.
     leaving: AtomicBool,
+    /// Knows where mobile actors may be.
+    pub(crate) authority: Box<dyn Authority>,
     /// In simulation: what there is instead of threads and sockets.
     pub(crate) outside: Option<Arc<Outside>>,
 }
@@ -225,6 +228,7 @@ impl House {
             cycles: Mutex::default(),
             calls: Calls::default(),
             leaving: AtomicBool::new(false),
+            authority: Box::new(BirthTheaters),
             outside,
         });
         house.directory.belongs_to(&house);

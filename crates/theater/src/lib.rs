@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod authority;
 mod background;
 mod balance;
 mod calls;

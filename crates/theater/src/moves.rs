@@ -5,16 +5,18 @@
 //! 1. *Move.* Its cell in the theater that it leaves, A, is frozen between two messages; what comes waits there. Its state goes to
 //!    the other theater, B, in one frame ([`Head::Move`](crate::frame::Head::Move)), with its timers and its name. B reads it, and keeps it as a
 //!    [guest](crate::guests). If B cannot, it says so, and the actor goes on in A as if nothing had been. Otherwise B says where its place is.
-//! 2. *Drain.* Meanwhile A waits until all that the actor has sent from A is in the mailboxes of its receivers ([`drain`](crate::drain)). If that
-//!    takes longer than three times `lost_after`, the actor stays, and B is told so ([`Stays`](crate::frame::Head::Stays)).
-//! 3. *Leave.* Its cell in A becomes a place of an actor that is elsewhere: what waited there is sent on to B, and all that comes later. Who
+//! 2. *Note.* Meanwhile A tells the theater that the actor was born in where it goes ([`authority`](crate::authority)), and waits until that is
+//!    noted.
+//! 3. *Drain.* Meanwhile A waits until all that the actor has sent from A is in the mailboxes of its receivers ([`drain`](crate::drain)). If this
+//!    or 2 takes longer than three times `lost_after`, the actor stays, and B is told so ([`Stays`](crate::frame::Head::Stays)).
+//! 4. *Leave.* Its cell in A becomes a place of an actor that is elsewhere: what waited there is sent on to B, and all that comes later. Who
 //!    watches the actor watches it over there. Behind what waited goes [`Begin`](crate::frame::Head::Begin).
-//! 4. *Begin.* The actor lives in B from then on. What has come for it from A waited in an antechamber, and goes first. B says so
+//! 5. *Begin.* The actor lives in B from then on. What has come for it from A waited in an antechamber, and goes first. B says so
 //!    ([`Begun`](crate::frame::Head::Begun)): only then A names B to other theaters as where the actor is.
 //!
-//! *Alive exactly once.* A runs nothing of the actor from 1 on, unless it stays, and B nothing before 4. A link loses and repeats nothing unless
-//! one of the two theaters is lost. If B is lost before 3, the actor goes on in A. If A is lost before 4, the actor does not begin in B: it is lost
-//! with A, where it lived. Between 3 and 4 it is lost with either theater. (Who is lost and who is only out of reach is decided by `lost_after`.
+//! *Alive exactly once.* A runs nothing of the actor from 1 on, unless it stays, and B nothing before 5. A link loses and repeats nothing unless
+//! one of the two theaters is lost. If B is lost before 4, the actor goes on in A. If A is lost before 5, the actor does not begin in B: it is lost
+//! with A, where it lived. Between 4 and 5 it is lost with either theater. (Who is lost and who is only out of reach is decided by `lost_after`.
 //! An actor that is lost on its way between two theaters that are apart is reported though both live.)
 //!
 //! What happens to an actor's [`View`] decides each of these steps. That is a pure machine whose interleavings are explored

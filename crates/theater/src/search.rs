@@ -10,7 +10,9 @@
 //! a reply, the link is lost, and all frames that came over it were read. Mail for the sought actors waits that long. If a theater is lost
 //! before its answer, the seeker asks the others again, because an actor may have moved from it to one of them.
 //!
-//! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not.
+//! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not. Before
+//! that, links are made with the theater that an actor was born in, and from there with those that may have the actor
+//! ([`authority`](crate::authority)).
 //! A theater that knows where an actor went asks there, unless that theater was asked before. So the chain of its ways is followed to
 //! where it is. A theater says of another one that it has an actor only if that cannot be asked. Otherwise it says that the actor has gone
 //! there ([`Whereabouts::Gone`]): an actor that went from A to B and on over the lost theater may be sought by B, and A must not say that it
@@ -188,6 +190,19 @@ impl Search {
             // What is to be done is done: its mail waits, and it is sought.
             directory.step(*id, Event::TheaterLost { theater: lost });
         }
+        let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
+        let Some(house) = directory.house() else { return Search::ask(sought, &directory, &registry, (lost, round)) };
+        let actors: Vec<ActorId> = sought.iter().map(|(id, _)| *id).collect();
+        let ask = Box::new(move || Search::ask(sought, &directory, &registry, (lost, round)));
+        house.authority.reach(&house, &actors, &FxHashSet::from_iter([lost]), ask);
+    }
+
+    fn ask(
+        sought: Vec<(ActorId, Arc<Distant>)>,
+        directory: &Arc<Directory>,
+        registry: &Arc<Registry>,
+        (lost, round): (u64, u32),
+    ) {
         let links = directory.all_links();
         let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
         let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
@@ -327,9 +342,28 @@ impl Inquiry {
         directory: &Arc<Directory>,
         answer: impl FnOnce(Vec<Option<Whereabouts>>) + Send + 'static,
     ) {
+        let own: Vec<ActorId> = actors.iter().filter_map(|actor| directory.born_here(*actor)).collect();
+        let here = Arc::clone(directory);
+        let known = asked.iter().copied().chain([lost]).collect();
+        let ask = move || Inquiry::ask(lost, (for_others, asked), actors, &here, answer);
+        match directory.house() {
+            Some(house) => house.authority.reach(&house, &own, &known, Box::new(ask)),
+            None => ask(),
+        }
+    }
+
+    fn ask(
+        lost: u64,
+        (for_others, asked): (bool, Vec<u64>),
+        actors: Vec<Key>,
+        directory: &Arc<Directory>,
+        answer: impl FnOnce(Vec<Option<Whereabouts>>) + Send + 'static,
+    ) {
         let mut asked = FxHashSet::from_iter(asked);
         let gone = actors.iter().filter_map(|actor| directory.whereabouts(*actor)).map(|at| at.theater);
-        let gone: FxHashSet<u64> = gone.collect();
+        let own = actors.iter().filter_map(|actor| directory.born_here(*actor));
+        let noted = own.flat_map(|id| directory.hosts(id)).map(|host| host.theater);
+        let gone: FxHashSet<u64> = gone.chain(noted).collect();
         let is_to_be_asked = |link: &Arc<Link>| {
             let theater = link.incarnation;
             theater == lost || !asked.contains(&theater) && (for_others || gone.contains(&theater))
@@ -404,15 +438,21 @@ impl Inquiry {
         if let Some(at) = seen.clone().find(is_at) {
             return Some(at);
         }
-        let to = match own {
-            Some(at) if at.theater != self.lost && !self.asked.contains(&at.theater) => {
-                return Some(Whereabouts::At(seat_of(at)));
-            }
-            Some(at) => at.theater,
-            None => seen.clone().find_map(|seen| if let Whereabouts::Gone(to) = seen { Some(to) } else { None })?,
-        };
-        // As far as those who were asked from here know the chain.
-        let next = |at: &u64| if let Some(Whereabouts::Gone(to)) = said_by(at) { Some(to) } else { None };
-        std::iter::successors(Some(to), next).take(said.len() + 1).last().map(Whereabouts::Gone)
+        if let Some(at) = own
+            && at.theater != self.lost
+            && !self.asked.contains(&at.theater)
+        {
+            return Some(Whereabouts::At(seat_of(at)));
+        }
+        let gone = |seen: Whereabouts| if let Whereabouts::Gone(to) = seen { Some(to) } else { None };
+        // As far as those who were asked from here know the chains.
+        let here = self.directory.incarnation;
+        let next = |at: &u64| if *at == here { own.map(|at| at.theater) } else { said_by(at).and_then(gone) };
+        let end = |to| std::iter::successors(Some(to), next).take(said.len() + 1).last();
+        let mut ends = own.map(|at| at.theater).into_iter().chain(seen.filter_map(gone)).filter_map(end);
+        // A chain that ends in the lost theater may be older than one that does not.
+        let first = ends.next()?;
+        let end = std::iter::once(first).chain(ends).find(|end| *end != self.lost).unwrap_or(first);
+        Some(Whereabouts::Gone(end))
     }
 }

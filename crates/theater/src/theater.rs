@@ -285,13 +285,11 @@ impl TheaterBuilder {
 
 fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     let io_error = |error| TheaterError::Io { address: address.to_owned(), error };
-    let mut found = address.to_socket_addrs().map_err(|error| match error.kind() {
-        // It says no more than that.
-        ErrorKind::InvalidInput => io_error(io::Error::new(
-            ErrorKind::InvalidInput,
-            "it should be HOST:PORT, with a port up to 65,535, such as 127.0.0.1:7000",
-        )),
-        _ => io_error(error),
+    let mut found = address.to_socket_addrs().map_err(|error| {
+        // Of what is no address it says no more than that it is none, or that no host has this name.
+        let is_none = error.kind() == ErrorKind::InvalidInput || address.contains('/');
+        let why = "it should be HOST:PORT, with a port up to 65,535, such as 127.0.0.1:7000";
+        io_error(if is_none { io::Error::new(ErrorKind::InvalidInput, why) } else { error })
     })?;
     found.next().ok_or_else(|| io_error(io::Error::other("the name has no address")))
 }

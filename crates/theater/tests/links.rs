@@ -366,7 +366,7 @@ fn recipients_travel_and_come_home() {
 #[test]
 fn what_is_no_address_is_answered_with_what_would_be_one() {
     let here = theater();
-    for wrong in ["nonsense", "127.0.0.1", "127.0.0.1:70000", ""] {
+    for wrong in ["nonsense", "127.0.0.1", "127.0.0.1:70000", "playhouse://127.0.0.1:7000", ""] {
         let connected = here.connect(wrong).unwrap_err().to_string();
         let listening = Theater::builder().listen(wrong).start().unwrap_err().to_string();
         for words in [connected, listening] {

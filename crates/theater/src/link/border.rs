@@ -26,12 +26,12 @@ impl Border for Link {
                     None => self.settle_there(self.incarnation, (far, far), place),
                 }
             }
-            RefName::Moved { theater, slot, life, seal, at } => {
-                let born = Far { theater, address: None, slot, life, seal };
+            RefName::Moved { born, at } => {
+                let born = Far::from(born);
                 if let Some(id) = self.met(&born)? {
                     return Ok(id);
                 }
-                if theater == self.directory.incarnation {
+                if born.theater == self.directory.incarnation {
                     return Ok(nobody());
                 }
                 if at.theater == self.directory.incarnation {
@@ -60,19 +60,19 @@ impl Border for Link {
                 }
                 Ok(Distant::settle(&self.directory, self.incarnation, (far, far), place)?)
             }
-            RefName::Member { group, theater, slot, life, seal, at } => {
+            RefName::Member { group, born, at } => {
                 // Only for a new place: a group without members would be kept for every name that somebody makes up.
                 let beside: Place<'_> = &|core: &SystemCore, _, carrier: Arc<dyn Carrier>| {
                     let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
                     place(core, Berth::Group(stage), carrier)
                 };
                 let name = match at {
-                    None => RefName::Mine { slot, life, seal },
-                    Some(at) => RefName::Moved { theater, slot, life, seal, at },
+                    None => RefName::Mine { slot: born.slot, life: born.life, seal: born.seal },
+                    Some(at) => RefName::Moved { born, at },
                 };
                 let id = self.meet(name, beside)?;
                 // Of those that were born here it is known.
-                let is_own = at.is_some() && theater == self.directory.incarnation;
+                let is_own = at.is_some() && born.theater == self.directory.incarnation;
                 if let Some((_, entry)) = self.registry.moves(id).filter(|_| !is_own) {
                     self.directory.groups().join(group, id, (entry.actor_name)());
                 }

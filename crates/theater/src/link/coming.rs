@@ -9,9 +9,10 @@ use playhouse_actor::away::{Berth, RefName, place};
 use playhouse_actor::{Actor, ActorRef, Group, MigrateError, Placement, SpawnOptions, remote};
 use serde::{Deserialize, Serialize};
 
-use super::hostile::{LIMIT, bytes, far, guest, kind_of, moves, name, state_of, stranger, theaters};
+use super::hostile::{LIMIT, bytes, far, guest, guest_with, kind_of, moves, name, state_of, stranger, theaters};
 use super::tests::{Counts, Greet, Guest, Trap, eventually};
 use super::*;
+use crate::authority::{Departing, Epoch, Host};
 use crate::directory::Far;
 use crate::distant::Distant;
 use crate::frame::{Sightings, Whereabouts, Wire};
@@ -297,7 +298,7 @@ fn answers(theater: &Theater, link: &Arc<Link>) {
                     let seat = Seat { theater: link.incarnation, address: None, slot: ask, life: 1, seal: 9 };
                     (ask, bytes(&Result::<Seat, String>::Ok(seat)))
                 }
-                Head::Fence { ask } => (ask, Vec::new()),
+                Head::Fence { ask } | Head::Departs { ask, .. } => (ask, Vec::new()),
                 Head::Leaving { ask } => (ask, bytes(&0_u64)),
                 Head::Seek { ask, actors, .. } => (ask, bytes(&Sightings(vec![None; actors.len()]))),
                 _ => continue,
@@ -419,6 +420,36 @@ fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_
 }
 
 #[test]
+fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sender() {
+    let (net, theater) = simulated();
+    let teller = stranger(&theater, 12);
+    let known = named_by(&teller);
+    let source = stranger(&theater, 11);
+    // Nobody is where the theater is said to be that it was born in, so others are asked.
+    known.tell(Greet);
+    let asked = known.ask(Greet);
+    let (mut from_teller, mut from_source) = (None, None);
+    assert!(net.run_until(|| {
+        from_teller = from_teller.or_else(|| seek(&teller));
+        from_source = from_source.or_else(|| seek(&source));
+        from_teller.is_some() && from_source.is_some()
+    }));
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest());
+    source.hears(&begin(born), &[]);
+    assert_eq!(theater.house.directory.migrations(), (1, 0));
+    let later = known.ask(Greet);
+    // What they say was true before it came.
+    sighted(&teller, from_teller.unwrap(), None);
+    sighted(&source, from_source.unwrap(), Some(Whereabouts::Gone(theater.house.incarnation)));
+    assert_eq!(asked.within(LOST_AFTER).wait(), Ok(known));
+    assert_eq!(later.within(LOST_AFTER).wait(), Ok(known));
+    net.run_for(LOST_AFTER);
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+    assert!(!theater.house.directory.is_elsewhere(known.id()));
+}
+
+#[test]
 fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked() {
     let (net, theater) = simulated();
     let [asker, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
@@ -440,6 +471,169 @@ fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked()
     asker.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
     net.run_for(LOST_AFTER);
     assert_eq!(theater.house.directory.migrations(), (0, 1));
+}
+
+/// The number of an ask, where actors go, and who they are.
+type Departs = (u64, Host, Vec<(u64, u64, u64, Epoch)>);
+
+/// Returns what the theater tells this other end of actors that are about to leave.
+fn departs(link: &Link) -> Vec<Departs> {
+    let said = link.says().into_iter();
+    let departs = |(head, _)| match head {
+        Head::Departs { ask, to, actors } => Some((ask, to, actors)),
+        _ => None,
+    };
+    said.filter_map(departs).collect()
+}
+
+/// An actor that was born in theater 10 as this, and lives in `theater`, which it came to from there.
+fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
+    let born = far(10, slot, 7);
+    birth.hears(&moves(theater, born), &guest());
+    birth.hears(&begin(born), &[]);
+    theater.house.directory.known_as(born.key()).unwrap()
+}
+
+#[test]
+fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
+    let (net, theater) = simulated();
+    let [birth, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let place = guest_of(&theater, &birth, 1);
+    net.run_until_idle();
+    birth.says();
+    answers(&theater, &target);
+    theater.house.migrate(place, Arc::clone(&target), Box::new(drop));
+    net.run_for(TICK);
+    let said = birth.says();
+    let fences = said.iter().filter_map(|(head, _)| if let Head::Fence { ask } = head { Some(*ask) } else { None });
+    fences.for_each(|ask| birth.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]));
+    let noted = said.iter().find_map(|(head, _)| match head {
+        Head::Departs { ask, to: Host { theater: 11, .. }, actors } => Some((*ask, actors.clone())),
+        _ => None,
+    });
+    let (ask, actors) = noted.expect("it was not told");
+    assert!(matches!(actors[..], [(1, 1, 7, Epoch { departure: 0, hops: 1 })]), "{actors:?}");
+    net.run_for(LOST_AFTER);
+    assert_eq!(theater.house.directory.migrations(), (1, 0), "it has left before that was noted");
+    birth.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
+    net.run_for(TICK);
+    assert_eq!(theater.house.directory.migrations(), (1, 1));
+}
+
+#[test]
+fn an_actor_leaves_though_its_birth_theater_is_lost_before_it_has_noted_that() {
+    let (net, theater) = simulated();
+    let [birth, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let places = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
+    net.run_until_idle();
+    answers(&theater, &target);
+    theater.house.migrate(places[0], Arc::clone(&target), Box::new(drop));
+    net.run_for(TICK);
+    assert_eq!(theater.house.directory.migrations(), (2, 0));
+    birth.lose();
+    net.run_for(TICK);
+    assert_eq!(theater.house.directory.migrations(), (2, 1));
+    // The next one does not wait for it.
+    theater.house.migrate(places[1], Arc::clone(&target), Box::new(drop));
+    net.run_for(TICK);
+    assert_eq!(theater.house.directory.migrations(), (2, 2));
+}
+
+#[test]
+fn actors_that_were_born_in_one_theater_are_noted_together() {
+    let (net, theater) = simulated();
+    let [birth, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let places = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
+    net.run_until_idle();
+    let house = &theater.house;
+    let departing = |id: &ActorId| Departing {
+        born: house.directory.identity(*id).unwrap(),
+        epoch: house.directory.next_epoch(*id),
+    };
+    let (noted, is_noted) = mpsc::channel::<()>();
+    let to = Host { theater: 11, address: None };
+    let own = theater.system().spawn(Guest).id();
+    let actors = places.iter().chain([&own]).map(departing).collect();
+    birth.says();
+    house.authority.note(house, actors, to, Box::new(move || drop(noted)));
+    let [(ask, host, actors)] = &departs(&birth)[..] else { panic!("it was not told once") };
+    assert_eq!((*host, actors.iter().map(|(slot, ..)| *slot).collect::<Vec<_>>()), (to, vec![1, 2]));
+    assert_eq!(departs(&target).len(), 0);
+    assert_eq!(is_noted.try_recv(), Err(mpsc::TryRecvError::Empty));
+    birth.hears(&Head::Answer { ask: *ask, codec: Wire::Positional }, &[]);
+    assert_eq!(is_noted.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+}
+
+#[test]
+fn a_note_that_comes_late_changes_nothing_and_is_answered() {
+    let (net, theater) = simulated();
+    let links = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    let own = theater.system().spawn(Guest).id();
+    answers(&theater, &links[0]);
+    theater.house.migrate(own, Arc::clone(&links[0]), Box::new(drop));
+    assert!(net.run_until(|| theater.house.directory.migrations() == (0, 1)));
+    let directory = &theater.house.directory;
+    let (slot, life, seal) = directory.sealed(own).unwrap();
+    let departure = directory.epoch_of(own).departure;
+    let hosts = || directory.hosts(own).into_iter().map(|host| host.theater).collect::<Vec<_>>();
+    assert_eq!(hosts(), [10]);
+    let note = |from: &Link, to: u64, seal: u64, epoch: Epoch| {
+        let to = Host { theater: to, address: None };
+        from.hears(&Head::Departs { ask: 9, to, actors: vec![(slot, life, seal, epoch)] }, &[]);
+        assert!(from.says().iter().any(|(head, _)| matches!(head, Head::Answer { ask: 9, .. })));
+    };
+    note(&links[0], 11, seal, Epoch { departure, hops: 1 });
+    assert_eq!(hosts(), [10, 11, 10]);
+    note(&links[1], 12, seal, Epoch { departure, hops: 2 });
+    assert_eq!(hosts(), [11, 12, 10]);
+    // From the time before; from an earlier departure; and by an invented name.
+    note(&links[0], 11, seal, Epoch { departure, hops: 1 });
+    note(&links[2], 10, seal, Epoch { departure: departure ^ 1, hops: 9 });
+    note(&links[2], 10, seal + 1, Epoch { departure, hops: 9 });
+    assert_eq!(hosts(), [11, 12, 10]);
+}
+
+#[test]
+fn the_end_of_an_actor_that_turned_does_not_end_the_one_that_has_its_number_by_then() {
+    let (net, theater) = simulated();
+    let [link, _other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let first = link.place_of_its(1, 7);
+    let handle = link.handle_of(first).unwrap();
+    theater.house.turn(first, 10);
+    net.run_until_idle();
+    link.hears(&Head::Ended { handles: vec![handle] }, &[]);
+    let said = link.says();
+    let marker = said.iter().find_map(|(head, _)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None });
+    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    link.hears(&Head::Answer { ask: marker.expect("it does not turn"), codec: Wire::Positional }, &bytes(&seat));
+    net.run_until_idle();
+    // The number is free when the other end says so.
+    link.tidy();
+    let said = link.says();
+    let ask = said.iter().find_map(|(head, _)| if let Head::Release { ask, .. } = head { Some(*ask) } else { None });
+    let ask = ask.expect("the number is not released");
+    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
+    let second = link.place_of_its(2, 7);
+    assert_eq!(link.handle_of(second), Some(handle));
+    // Time passes while something is to come.
+    let (house, until) = (Arc::clone(&theater.house), theater.house.now() + 10 * TICK);
+    theater.house.until_done("time", TICK, move || house.now() > until).unwrap();
+    net.run_until_idle();
+    assert!(theater.house.now() > until);
+    assert!(!first.address().is_stale() && !second.address().is_stale());
+}
+
+#[test]
+fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
+    let (net, theater) = simulated();
+    let [source, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest_with(Epoch { departure: 1, hops: u64::MAX }));
+    source.hears(&begin(born), &[]);
+    let place = theater.house.directory.known_as(born.key()).unwrap();
+    [&source, &target].into_iter().for_each(|link| answers(&theater, link));
+    theater.house.migrate(place, Arc::clone(&target), Box::new(drop));
+    assert!(net.run_until(|| theater.house.directory.migrations() == (1, 1)));
 }
 
 /// A way that keeps its markers for a test, and looks for each message whether a drain would wait for the place that sends it on.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::fault::Fault;
 use super::tests::{Counts, Greet, Guest, Raw, Sum, Trap, eventually};
 use super::*;
+use crate::authority::Epoch;
 use crate::directory::{BadName, Far, NAMES_MAX};
 use crate::frame::{HOPS_MAX, Trunk, Wire};
 use crate::{Peer, Theater};
@@ -113,7 +114,16 @@ impl Hostile {
 
 fn state(count: u64) -> Vec<u8> {
     let watching = Vec::new();
-    let trunk = Trunk { name: None, ties: None, watching, last_timer: 0, timers: Vec::new(), receive_timeout: None };
+    let trunk = Trunk {
+        name: None,
+        ties: None,
+        watching,
+        last_timer: 0,
+        timers: Vec::new(),
+        receive_timeout: None,
+        birth: None,
+        epoch: Epoch::default(),
+    };
     bytes(&(trunk, Counts(count, None)))
 }
 
@@ -267,10 +277,28 @@ pub(super) fn guest() -> Vec<u8> {
     state_of(&Guest)
 }
 
+/// As `guest`, by a departure with this epoch.
+pub(super) fn guest_with(epoch: Epoch) -> Vec<u8> {
+    written(&Guest, epoch)
+}
+
 /// An actor as it is written.
 pub(super) fn state_of(actor: &impl Serialize) -> Vec<u8> {
+    written(actor, Epoch::default())
+}
+
+fn written(actor: &impl Serialize, epoch: Epoch) -> Vec<u8> {
     let watching = Vec::new();
-    let trunk = Trunk { name: None, ties: None, watching, last_timer: 0, timers: Vec::new(), receive_timeout: None };
+    let trunk = Trunk {
+        name: None,
+        ties: None,
+        watching,
+        last_timer: 0,
+        timers: Vec::new(),
+        receive_timeout: None,
+        birth: None,
+        epoch,
+    };
     bytes(&(trunk, actor))
 }
 
@@ -422,12 +450,15 @@ fn a_group_keeps_its_actors_whatever_others_say() {
     let link = stranger(&theater, 10);
     let own = theater.system().spawn(Guest).id();
     let [mine, yours] = [1, 2].map(|number| GroupName { theater: 10, number });
-    let member = |group, slot| RefName::Member { group, theater: 10, slot, life: 1, seal: 7, at: None };
+    let member = |group, slot| {
+        let born = Seat { theater: 10, address: None, slot, life: 1, seal: 7 };
+        RefName::Member { group, born, at: None }
+    };
     let id = link.meet_any(member(mine, 1)).unwrap();
     assert_eq!(link.meet_any(member(yours, 1)), Ok(id));
     let Far { theater: birth, slot, life, seal, .. } = name(&theater, own);
-    let at = Some(Seat { theater: birth, address: None, slot, life, seal });
-    let claimed = RefName::Member { group: yours, theater: birth, slot, life, seal, at };
+    let born = Seat { theater: birth, address: None, slot, life, seal };
+    let claimed = RefName::Member { group: yours, born, at: Some(born) };
     assert_eq!(link.meet_any(claimed), Ok(own));
     let groups = theater.house.directory.groups();
     assert_eq!((groups.of(id), groups.of(own)), (Some(mine), None));

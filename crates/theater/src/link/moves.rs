@@ -12,6 +12,7 @@ use playhouse_executor::{Crash, Way};
 use super::receive::Unanswered;
 use super::together::Packed;
 use super::*;
+use crate::authority::{Departing, Epoch, Host};
 use crate::directory::{BadName, Far, Key};
 use crate::distant::Distant;
 use crate::drain::{Late, Rest};
@@ -60,8 +61,13 @@ impl Departure {
 
     /// It takes too long: they stay, if they have not left.
     pub(crate) fn give_up(&self) {
-        let why = "a theater has not said that it has got the actor, or all that the actor had sent";
+        let why =
+            "a theater has not said that it has got the actor, or all that the actor had sent, or where the actor goes";
         self.stay(MigrateError::Unreachable(why.to_owned()));
+    }
+
+    fn noted(&self) {
+        self.take(|_, attempt| Some(Event::Noted { attempt }));
     }
 
     fn drained(&self) {
@@ -199,7 +205,7 @@ impl Link {
                 return Err(why);
             }
         };
-        let departure = self.drain_for(vec![Packed { at: 0, attempt: 0, id, moves, born }], done);
+        let departure = self.drain_for(vec![Packed { at: 0, attempt: 0, id, moves, born, epoch: trunk.epoch }], done);
         let offered = Arc::clone(&departure);
         let answer: TakeAnswer = Box::new(move |answer| {
             let accepted = received::<Received>(answer).and_then(|seat| seat.map_err(MigrateError::Refused));
@@ -225,21 +231,43 @@ impl Link {
 
     /// Frozen actors are to leave for the other theater: what they have sent is drained. By the worker that runs their stage.
     pub(super) fn drain_for(self: &Arc<Self>, mut members: Vec<Packed>, done: Done) -> Arc<Departure> {
+        let house = self.house();
+        let is_to_note = |house: &Arc<House>| {
+            members.iter().any(|member| house.authority.is_to_note(house, &member.born, self.incarnation))
+        };
+        let to_note = house.as_ref().is_some_and(is_to_note);
         for member in &mut members {
-            if let [.., Action::Drain { attempt }] =
-                self.directory.step(member.id, Event::Migrate { to: self.incarnation })[..]
-            {
+            let migrate = Event::Migrate { to: self.incarnation, noted: !to_note };
+            if let [.., Action::Drain { attempt }] = self.directory.step(member.id, migrate)[..] {
                 member.attempt = attempt;
+                self.directory.note_epoch(member.id, member.epoch);
             }
         }
+        let leaving: Vec<Departing> = if to_note {
+            let leaving = |member: &Packed| Departing { born: member.born, epoch: member.epoch };
+            members.iter().filter(|member| member.attempt > 0).map(leaving).collect()
+        } else {
+            Vec::new()
+        };
         let state = Some(Pending { members, done });
         let departure = Arc::new(Departure { link: Arc::clone(self), pending: Mutex::new(state) });
-        let drained = Arc::clone(&departure);
-        match self.house() {
-            Some(house) => house.drain(Box::new(move || drained.drained())),
-            None => departure.drained(),
+        let (drained, noted) = (Arc::clone(&departure), Arc::clone(&departure));
+        let Some(house) = house else {
+            departure.drained();
+            return departure;
+        };
+        if to_note {
+            let to = Host { theater: self.incarnation, address: self.advertised };
+            house.authority.note(&house, leaving, to, Box::new(move || noted.noted()));
         }
+        house.drain(Box::new(move || drained.drained()));
         departure
+    }
+
+    /// Tells the other theater that these actors of it are about to leave for the theater `to`.
+    pub(crate) fn say_departs(&self, to: Host, actors: Vec<(u64, u64, u64, Epoch)>, answer: TakeAnswer) {
+        // On an error the answer says it.
+        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Departs { ask, to, actors }.write(out));
     }
 
     /// Actors that were offered stay if it takes too long. Behind the offer, because the other theater must not hear that before.
@@ -312,8 +340,11 @@ impl Link {
         let (kind, codec) = self.table.spawn((entry.actor)(), (entry.actor_name)()).map_err(refused)?;
         self.may_name_more().map_err(refused)?;
         let border = self.border();
-        let trunk = at_border(&border, || self.trunk(entry, pack)).map_err(unwritable)?;
         let born = self.directory.identity(id).map_err(unwritable)?;
+        // That of this theater is known to the other one. One that is lost is not to be called.
+        let birth = born.address.filter(|_| !self.directory.lost().contains(&born.theater));
+        let noted = (birth, self.directory.next_epoch(id));
+        let trunk = at_border(&border, || self.trunk(entry, pack, noted)).map_err(unwritable)?;
         let from = self.directory.sealed(id).map_err(unwritable)?;
         Ok(Ready { kind, codec, border, trunk, born, from })
     }
@@ -328,7 +359,12 @@ impl Link {
         }
     }
 
-    fn trunk(&self, entry: &Spawns, pack: &Pack<'_>) -> Result<Trunk, WireError> {
+    fn trunk(
+        &self,
+        entry: &Spawns,
+        pack: &Pack<'_>,
+        (birth, epoch): (Option<SocketAddr>, Epoch),
+    ) -> Result<Trunk, WireError> {
         let timers = pack.timers.iter().map(|timer| {
             let (kind, codec) = self.table.message((entry.actor)(), timer.message, timer.name)?;
             let mut message = Vec::new();
@@ -339,7 +375,8 @@ impl Link {
         let timers = timers.collect::<Result<_, WireError>>()?;
         let (last_timer, receive_timeout) = (pack.last_timer, pack.receive_timeout);
         let watching = pack.watching.iter().map(|watched| Watched(Some(*watched))).collect();
-        Ok(Trunk { name: pack.name.map(str::to_owned), ties: pack.ties, watching, last_timer, timers, receive_timeout })
+        let (name, ties) = (pack.name.map(str::to_owned), pack.ties);
+        Ok(Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch })
     }
 
     /// This link is not the way to the actor any more. Returns who watched it over that way.
@@ -436,7 +473,7 @@ impl Link {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
         let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);
-        let (Trunk { name, ties, watching, last_timer, timers, receive_timeout }, state) =
+        let (Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch }, state) =
             trunk.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
             let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
@@ -447,7 +484,9 @@ impl Link {
         let watching = watching.into_iter().filter_map(|watched| watched.0).collect();
         let luggage = Luggage { name, ties, watching, last_timer, timers, receive_timeout };
         let install = (moves.read)(state, codec, luggage)?;
-        Ok(Guest { born, at, moves, entry, install })
+        let birth = if born.theater == self.incarnation { self.advertised } else { birth };
+        let born = Far { address: birth, ..born };
+        Ok(Guest { born, at, epoch, moves, entry, install })
     }
 
     /// The place here of the actor that was born as `born`.
@@ -505,7 +544,11 @@ impl Link {
             }
             let seat = self.directory.seat(place, house.listens)?;
             match self.directory.step(place, Event::Said { from, word: Word::Move { attempt: number } })[..] {
-                [Action::Accept { .. }] => seats.push((place, seat)),
+                [Action::Accept { .. }] => {
+                    self.directory.note_epoch(place, guest.epoch);
+                    self.directory.note_birth_address(place, guest.born.address);
+                    seats.push((place, seat));
+                }
                 _ => return Err(WireError::new("it is there already")),
             }
             Ok(())

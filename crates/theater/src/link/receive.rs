@@ -3,6 +3,7 @@
 use playhouse_actor::wire::Spawns;
 
 use super::*;
+use crate::authority::Host;
 use crate::cycles::{Said, Wait};
 use crate::directory::{Far, Key};
 use crate::frame::Sightings;
@@ -336,6 +337,13 @@ impl Link {
             }
             Head::Release { ask, handles } => {
                 TARGETS.with_borrow_mut(|targets| handles.into_iter().for_each(|handle| targets.release(handle)));
+                let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
+            }
+            Head::Departs { ask, to, actors } => {
+                let from = Host { theater: self.incarnation, address: self.advertised };
+                for (slot, life, seal, epoch) in actors {
+                    self.directory.note_departure((slot, life, seal), epoch, [from, to]);
+                }
                 let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
             }
             Head::Seek { ask, lost, for_others, asked, actors } => {

@@ -5,6 +5,7 @@ use playhouse_actor::{GroupName, MigrateError};
 
 use super::moves::{Ready, received, unwritable};
 use super::*;
+use crate::authority::Epoch;
 use crate::directory::Far;
 use crate::guests::Guest;
 use crate::moves::Done;
@@ -79,6 +80,7 @@ pub(crate) struct Packed {
     pub(crate) id: ActorId,
     pub(crate) moves: Moves,
     pub(super) born: Far,
+    pub(super) epoch: Epoch,
 }
 
 impl Link {
@@ -93,6 +95,7 @@ impl Link {
         pack: &Pack<'_>,
     ) -> Result<Packed, MigrateError> {
         let Ready { kind, codec, border, trunk, born, from } = self.make_ready(id, entry, pack)?;
+        let epoch = trunk.epoch;
         let Far { theater, slot, life, seal, .. } = born;
         let write = |out: &mut Vec<u8>| {
             Head::Member { of, at, kind, codec: codec.into(), theater, slot, life, seal, from }.write(out)?;
@@ -106,7 +109,7 @@ impl Link {
             // The other members are written when there is room.
             pause_stage(&self.gate);
         }
-        Ok(Packed { at, attempt: 0, id, moves, born })
+        Ok(Packed { at, attempt: 0, id, moves, born, epoch })
     }
 
     /// The members that were sent as this journey do not go.

@@ -19,6 +19,8 @@ impl Site for TheaterId {
 
 const ACTORS: usize = 2;
 const THEATERS: usize = 3;
+/// The theater that the actors are born in.
+const BIRTH: usize = 0;
 /// Frames on a link, messages that are owed, and numbers of a view: more is taken for growth without end.
 const MANY: usize = 8;
 
@@ -33,6 +35,8 @@ struct Roaming {
     give_ups: u8,
     /// Whether a theater may die.
     deaths: bool,
+    /// Whether the two are a group: they move together.
+    together: bool,
     without: Option<Rule>,
 }
 
@@ -47,6 +51,8 @@ enum Rule {
     NameLate,
     /// A theater answers a search after it has lost the dead theater, too.
     AnswerLate,
+    /// The theater that an actor was born in is told where it goes.
+    Note,
 }
 
 /// What waits in a cell.
@@ -144,6 +150,16 @@ enum Frame {
     Moved {
         actor: usize,
     },
+    /// The birth theater is to know that the actor may be in this theater, too.
+    Departs {
+        actor: usize,
+        attempt: u64,
+        to: TheaterId,
+    },
+    Noted {
+        actor: usize,
+        attempt: u64,
+    },
     Seek {
         actor: usize,
     },
@@ -174,6 +190,14 @@ enum Frame {
     Begin {
         actor: usize,
         attempt: u64,
+    },
+    /// All of a group are to come, by these attempts.
+    Together {
+        attempts: [u64; ACTORS],
+    },
+    /// All of the group were accepted.
+    AllAccepted {
+        attempts: [u64; ACTORS],
     },
     /// With the name of the other actor, as a state may hold references.
     Word {
@@ -219,6 +243,10 @@ struct Theater {
     owed: Vec<Option<Owed>>,
     fences: Vec<Fence>,
     drains: [Option<Drain>; ACTORS],
+    /// The theaters that each actor may be in, in the birth theater, as bits.
+    hosts: [u8; ACTORS],
+    /// The members of a group that its source has left, as bits: those begin together.
+    left: u8,
     /// For each theater and actor, whether mail by the name in use goes to the antechamber.
     bound: [[bool; ACTORS]; THEATERS],
     /// The theater that has died is lost to this one.
@@ -285,6 +313,8 @@ impl World {
             owed: Vec::new(),
             fences: Vec::new(),
             drains: [None; ACTORS],
+            hosts: [0; ACTORS],
+            left: 0,
             bound: [[false; ACTORS]; THEATERS],
             has_lost: false,
             later: Vec::new(),
@@ -332,7 +362,7 @@ impl World {
     }
 
     /// The theater is dead.
-    fn die(&mut self, at: usize) {
+    fn die(&mut self, at: usize, program: &Roaming) {
         self.dead = Some(at);
         for actor in 0..ACTORS {
             let begins_at = |from: usize, to: usize| {
@@ -357,6 +387,10 @@ impl World {
                 )
                 || is_on_its_way;
         }
+        if program.together {
+            // They are lost as one.
+            self.may_die = [self.may_die.contains(&true); ACTORS];
+        }
         for actor in 0..ACTORS {
             let cell = &mut self.theaters[at].cells[actor];
             let items: Vec<Item> = cell.mail.drain(..).chain(cell.antechamber.drain(..)).collect();
@@ -370,6 +404,7 @@ impl World {
         theater.owed.clear();
         theater.fences.clear();
         theater.drains = [None; ACTORS];
+        theater.hosts = [0; ACTORS];
         theater.later.clear();
         theater.sent_on.clear();
         for from in 0..THEATERS {
@@ -393,12 +428,18 @@ impl World {
         let lost: Vec<usize> = entries.filter(|(_, owed)| lost(owed)).map(|(entry, _)| entry).collect();
         lost.into_iter().for_each(|entry| self.settle(at, entry));
         for actor in 0..ACTORS {
+            if dead == BIRTH
+                && let Life::Leaving { attempt, noted: false, .. } = self.theaters[at].views[actor].life()
+            {
+                self.noted(at, actor, attempt, program);
+            }
             if let Some(Drain::Others { .. }) = self.theaters[at].drains[actor] {
                 self.fenced(at, actor, gone, None, program);
             }
         }
         for actor in 0..ACTORS {
             if self.theaters[at].views[actor].guest_from() == Some(gone) {
+                self.theaters[at].left = 0;
                 let items = std::mem::take(&mut self.theaters[at].cells[actor].antechamber);
                 self.miss_items(actor, items);
             }
@@ -429,7 +470,7 @@ impl World {
             *left &= !(1 << by);
             if *left == 0 {
                 *drain = None;
-                self.step(at, actor, Event::Drained { attempt }, program);
+                self.drained(at, actor, attempt, program);
             }
         }
     }
@@ -483,6 +524,54 @@ impl World {
         self.say(at, to, Frame::Word { actor, word: Word::Ended, other_at });
     }
 
+    /// The members of a group take an event of the same kind, by their attempts. All leave by that, or nobody.
+    fn step_together(&mut self, at: usize, event: impl Fn(u64) -> Event<TheaterId>, program: &Roaming) {
+        for actor in 0..ACTORS {
+            if let Life::Leaving { attempt, .. } = self.theaters[at].views[actor].life() {
+                self.step(at, actor, event(attempt), program);
+            }
+        }
+        let has_left = |actor: usize| !matches!(self.theaters[at].views[actor].life(), Life::Leaving { .. });
+        if (1..ACTORS).any(|actor| has_left(actor) != has_left(0)) {
+            self.flaw = Some("a group is divided");
+        }
+    }
+
+    /// The actor is to move. It is frozen in its own stage, before anything else is sent from there.
+    fn migrate(&mut self, from: usize, actor: usize, to: TheaterId, program: &Roaming) {
+        if from == BIRTH {
+            self.theaters[BIRTH].hosts[actor] = 1 << to;
+        }
+        // The birth theater knows what leaves it, and what comes to it.
+        let is_out_of_reach = self.theaters[from].has_lost && self.dead == Some(BIRTH);
+        let noted = from == BIRTH || to as usize == BIRTH || is_out_of_reach || program.without == Some(Rule::Note);
+        self.step(from, actor, Event::Migrate { to, noted }, program);
+        self.do_request(from, actor, program);
+    }
+
+    /// A group is to move: all of it is frozen.
+    fn migrate_together(&mut self, from: usize, to: TheaterId, program: &Roaming) {
+        // The first one drains and is noted for all.
+        for actor in (0..ACTORS).rev() {
+            self.migrate(from, actor, to, program);
+        }
+        let attempts = self.theaters[from].numbers;
+        self.say(from, to, Frame::Together { attempts });
+    }
+
+    /// A group is to come: all of it or nobody.
+    fn take_together(&mut self, at: usize, from: TheaterId, attempts: [u64; ACTORS], program: &Roaming) {
+        for (actor, attempt) in attempts.into_iter().enumerate() {
+            self.meet(at, actor, from, program);
+            self.step(at, actor, Event::Said { from, word: Word::Move { attempt } }, program);
+            if self.theaters[at].views[actor].guest_from() != Some(from) {
+                self.flaw = Some("a group is refused");
+            }
+        }
+        self.theaters[at].left = 0;
+        self.say(at, from, Frame::AllAccepted { attempts });
+    }
+
     fn step(&mut self, at: usize, actor: usize, event: Event<TheaterId>, program: &Roaming) {
         let theater = &mut self.theaters[at];
         let number = &mut theater.numbers[actor];
@@ -492,6 +581,9 @@ impl World {
         };
         for action in theater.views[actor].step(event, &mut next_number) {
             match action {
+                // That of the group is said for all of it.
+                Action::Accept { .. } | Action::Say(_, Word::Move { .. }) if program.together => {}
+                Action::Note { .. } | Action::Drain { .. } if program.together && actor > 0 => {}
                 Action::Accept { from, attempt } => {
                     let other_at = self.name_for(at, other(actor), from, program);
                     let word = Word::Accepted { attempt, at: at as TheaterId };
@@ -502,6 +594,9 @@ impl World {
                     self.say(at, to, Frame::Word { actor, word, other_at });
                 }
                 Action::Ask(request) => self.theaters[at].cells[actor].requests.push_back(request),
+                Action::Note { to, attempt } => {
+                    self.say(at, BIRTH as TheaterId, Frame::Departs { actor, attempt, to });
+                }
                 Action::Drain { attempt } if program.without == Some(Rule::Drain) => {
                     self.step(at, actor, Event::Drained { attempt }, program);
                 }
@@ -515,11 +610,48 @@ impl World {
                     }
                     self.theaters[at].drains[actor] = Some(Drain::Local { attempt });
                 }
-                Action::Seek { .. } => self.ask(at, Frame::Seek { actor }),
+                Action::Seek { .. } => self.seek(at, actor, program),
                 Action::Settle { search } => self.ask(at, Frame::Settle { actor, search }),
             }
         }
         self.go_on_draining(at);
+    }
+
+    fn note_hosts(&mut self, actor: usize, hosts: u8, program: &Roaming) {
+        let all = &mut self.theaters[BIRTH].hosts;
+        if program.together { *all = [hosts; ACTORS] } else { all[actor] = hosts }
+    }
+
+    fn noted(&mut self, at: usize, actor: usize, attempt: u64, program: &Roaming) {
+        if program.together {
+            self.step_together(at, |attempt| Event::Noted { attempt }, program);
+        } else {
+            self.step(at, actor, Event::Noted { attempt }, program);
+        }
+    }
+
+    fn drained(&mut self, at: usize, actor: usize, attempt: u64, program: &Roaming) {
+        if program.together {
+            self.step_together(at, |attempt| Event::Drained { attempt }, program);
+        } else {
+            self.step(at, actor, Event::Drained { attempt }, program);
+        }
+    }
+
+    /// Asks where the actor is: the birth theater and those that it names, or all if it is lost.
+    fn seek(&mut self, at: usize, actor: usize, program: &Roaming) {
+        let Some(dead) = self.dead else {
+            self.flaw = Some("others are asked though no theater is lost");
+            return;
+        };
+        let hosts = self.theaters[at].hosts[actor];
+        let is_asked = |to: &usize| dead == BIRTH || *to == BIRTH || at == BIRTH && hosts >> to & 1 == 1;
+        let others = (0..THEATERS).filter(|to| *to != at && *to != dead);
+        match others.clone().find(is_asked) {
+            // There are three theaters, and one is dead.
+            Some(to) => self.say(at, to as TheaterId, Frame::Seek { actor }),
+            None => self.step(at, actor, Event::Found { lost: dead as TheaterId, at: None }, program),
+        }
     }
 
     fn go_on_draining(&mut self, at: usize) {
@@ -672,6 +804,22 @@ impl World {
             {
                 self.theaters[at].later.push((from, frame));
             }
+            Frame::Departs { actor, attempt, to } => {
+                self.note_hosts(actor, 1 << from | 1 << to, program);
+                self.say(at, sender, Frame::Noted { actor, attempt });
+            }
+            Frame::Noted { actor, attempt } => self.noted(at, actor, attempt, program),
+            Frame::Together { attempts } => self.take_together(at, sender, attempts, program),
+            Frame::AllAccepted { attempts } => {
+                let is_present = |(actor, attempt): (usize, &u64)| {
+                    let life = self.theaters[at].views[actor].life();
+                    matches!(life, Life::Leaving { attempt: of, .. } if of == *attempt)
+                };
+                if attempts.iter().enumerate().all(is_present) {
+                    let word = |attempt| Word::Accepted { attempt, at: sender };
+                    self.step_together(at, |attempt| Event::Said { from: sender, word: word(attempt) }, program);
+                }
+            }
             Frame::Seek { actor } => self.say_found(at, actor, sender),
             Frame::Settle { actor, search } => {
                 let theater = &mut self.theaters[at];
@@ -708,14 +856,24 @@ impl World {
             Frame::Fenced { actor, attempt: of } => {
                 self.fenced(at, actor, sender, Some(of), program);
             }
-            Frame::Begin { actor, attempt } => {
+            Frame::Begin { actor, attempt } if program.together => {
                 let theater = &mut self.theaters[at];
-                let cell = &mut theater.cells[actor];
-                let closed = theater.views[actor].may_close(Attempt { from: sender, number: attempt }) && !cell.is_used;
-                cell.is_closed |= closed;
-                let attempt = Attempt { from: sender, number: attempt };
-                self.step(at, actor, Event::Begin { attempt, closed }, program);
+                theater.left |= 1 << actor;
+                if theater.left == (1 << ACTORS) - 1 {
+                    theater.left = 0;
+                    let attempts = theater.views.iter().map(View::guest);
+                    let attempts: Vec<Option<Attempt>> = attempts.collect();
+                    if !attempts.contains(&Some(Attempt { from: sender, number: attempt })) {
+                        self.flaw = Some("a group begins by another attempt");
+                    }
+                    for (actor, attempt) in attempts.into_iter().enumerate() {
+                        if let Some(Attempt { number, .. }) = attempt {
+                            self.begin(from, at, (actor, number), program);
+                        }
+                    }
+                }
             }
+            Frame::Begin { actor, attempt } => self.begin(from, at, (actor, attempt), program),
             Frame::Word { actor, word, other_at } => {
                 if matches!(word, Word::Move { .. }) {
                     self.meet(at, other(actor), other_at, program);
@@ -724,6 +882,17 @@ impl World {
                 self.step(at, actor, Event::Said { from: sender, word }, program);
             }
         }
+    }
+
+    /// The source has left the actor.
+    fn begin(&mut self, from: usize, at: usize, (actor, attempt): (usize, u64), program: &Roaming) {
+        let sender = from as TheaterId;
+        let theater = &mut self.theaters[at];
+        let cell = &mut theater.cells[actor];
+        let closed = theater.views[actor].may_close(Attempt { from: sender, number: attempt }) && !cell.is_used;
+        cell.is_closed |= closed;
+        let attempt = Attempt { from: sender, number: attempt };
+        self.step(at, actor, Event::Begin { attempt, closed }, program);
     }
 
     fn do_request(&mut self, at: usize, actor: usize, program: &Roaming) {
@@ -840,7 +1009,12 @@ impl World {
             let has_sent = sent == program.sends[other(actor)] || self.lives(other(actor)) == 0;
             has_sent && (self.handled[actor]..sent).all(is_known)
         };
+        let is_together = |theater: &Theater| theater.cells.iter().all(Cell::has_actor);
+        let is_nobody = |theater: &Theater| !theater.cells.iter().any(Cell::has_actor);
+        let is_whole =
+            !program.together || self.theaters.iter().all(|theater| is_together(theater) || is_nobody(theater));
         (0..ACTORS).all(is_done)
+            && is_whole
             && (0..ACTORS)
                 .all(|actor| if self.lives(actor) == 0 { self.may_die[actor] } else { self.reported[actor] == 0 })
             && self.theaters.iter().all(|theater| theater.owed.is_empty() && theater.cells.iter().all(is_at_rest))
@@ -893,8 +1067,14 @@ impl Model for Roaming {
                 }
                 if !cell.requests.is_empty() {
                     steps.push(Step::Request { at, actor });
-                } else if is_live && life == Life::Here && world.migrations > 0 {
-                    steps.extend(others.clone().map(|to| Step::Migrate { from: at, actor, to }));
+                } else if is_live && life == Life::Here && world.migrations > 0 && (actor == 0 || !self.together) {
+                    let is_ready = |actor: usize| {
+                        let (cell, view) = (&theater.cells[actor], &theater.views[actor]);
+                        cell.mode == Mode::Live && cell.requests.is_empty() && view.life() == Life::Here
+                    };
+                    if !self.together || (0..ACTORS).all(is_ready) {
+                        steps.extend(others.clone().map(|to| Step::Migrate { from: at, actor, to }));
+                    }
                 }
                 if world.give_ups > 0 && matches!(life, Life::Leaving { .. }) {
                     steps.push(Step::GiveUp { at, actor });
@@ -914,7 +1094,7 @@ impl Model for Roaming {
     fn next_state(&self, world: &World, step: Step) -> Option<World> {
         let mut world = world.clone();
         match step {
-            Step::Die { at } => world.die(at),
+            Step::Die { at } => world.die(at, self),
             Step::Lose { at } => world.lose(at, self),
             Step::Send { at, from } => {
                 let message = Item::Message { number: world.sent[from], owed: None, awaited: 0 };
@@ -933,9 +1113,11 @@ impl Model for Roaming {
             }
             Step::Migrate { from, actor, to } => {
                 world.migrations -= 1;
-                world.step(from, actor, Event::Migrate { to: to as TheaterId }, self);
-                // It is frozen in its own stage, before anything else is sent from there.
-                world.do_request(from, actor, self);
+                if self.together {
+                    world.migrate_together(from, to as TheaterId, self);
+                    return Some(world);
+                }
+                world.migrate(from, actor, to as TheaterId, self);
             }
             Step::GiveUp { at, actor } => {
                 world.give_ups -= 1;
@@ -968,7 +1150,8 @@ impl Model for Roaming {
     }
 }
 
-const PLAIN: Roaming = Roaming { sends: [2, 0], migrations: 2, names: 0, give_ups: 0, deaths: false, without: None };
+const PLAIN: Roaming =
+    Roaming { sends: [2, 0], migrations: 2, names: 0, give_ups: 0, deaths: false, together: false, without: None };
 
 fn cell_reports(cell: &Cell) -> bool {
     cell.mode == Mode::Reports
@@ -1005,8 +1188,21 @@ fn who_is_not_in_a_lost_theater_goes_on_and_who_is_lost_is_told() {
 }
 
 #[test]
+fn a_group_moves_as_one_and_is_lost_as_one() {
+    let group = Roaming { together: true, ..PLAIN };
+    assert_eq!(explore(Roaming { sends: [1, 1], ..group }), [""; 0]);
+    assert_eq!(explore(Roaming { sends: [1, 0], migrations: 1, deaths: true, ..group }), [""; 0]);
+}
+
+#[test]
 fn where_a_search_is_answered_before_the_loss_a_living_actor_is_reported() {
     let flaws = explore(Roaming { sends: [1, 0], deaths: true, without: Some(Rule::AnswerLate), ..PLAIN });
+    assert!(flaws.contains(&"nothing is reported while its receiver lives"), "{flaws:?}");
+}
+
+#[test]
+fn where_the_birth_theater_does_not_know_where_an_actor_goes_a_living_one_is_reported() {
+    let flaws = explore(Roaming { sends: [1, 0], deaths: true, without: Some(Rule::Note), ..PLAIN });
     assert!(flaws.contains(&"nothing is reported while its receiver lives"), "{flaws:?}");
 }
 

@@ -125,6 +125,56 @@ fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under
 }
 
 #[test]
+fn who_has_gone_where_nobody_else_has_a_link_is_found_by_the_theater_that_it_was_born_in_under_every_seed() {
+    for seed in 0..crate::seeds::or(5) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        net.vary_latencies();
+        let [home, via, end, user] = [(); 4].map(|()| start(&net));
+        let (home_via, via_end, _) = (link(&home, &via), link(&via, &end), link(&user, &via));
+        let child = home.system().spawn(Child(1));
+        home.migrate(child, &home_via).wait().unwrap();
+        home.publish("child", child);
+        let there = via.find::<Child>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
+        via.publish("child", there);
+        // It has a link with `via` only.
+        let known = user.find::<Child>(&format!("playhouse://{}/child", via.address().unwrap())).wait().unwrap();
+        assert_eq!(known.ask(Life).wait(), Ok(1));
+        via.migrate(there, &via_end).wait().unwrap();
+        net.kill(&via);
+        net.run_for(2 * LOST_AFTER);
+        assert_eq!(running(&net), [(1, end.system().core().id())].into());
+        assert_eq!(known.ask(Life).wait(), Ok(1));
+        assert_eq!(child.ask(Life).wait(), Ok(1));
+    }
+}
+
+#[test]
+fn who_has_left_a_theater_that_its_birth_theater_has_no_link_with_is_found_under_every_seed() {
+    for seed in 0..crate::seeds::or(5) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        net.vary_latencies();
+        let [home, first, second, end] = [(); 4].map(|()| start(&net));
+        let links = [link(&home, &first), link(&first, &second), link(&second, &end)];
+        let child = home.system().spawn(Child(1));
+        home.publish("child", child);
+        home.migrate(child, &links[0]).wait().unwrap();
+        let there = first.find::<Child>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
+        first.publish("child", there);
+        first.migrate(there, &links[1]).wait().unwrap();
+        let there = second.find::<Child>(&format!("playhouse://{}/child", first.address().unwrap())).wait().unwrap();
+        assert!(!home.peers().iter().any(|peer| peer.address() == second.address()));
+        second.migrate(there, &links[2]).wait().unwrap();
+        net.kill(&first);
+        net.kill(&second);
+        net.run_for(3 * LOST_AFTER);
+        assert_eq!(running(&net), [(1, end.system().core().id())].into());
+        assert_eq!(child.ask(Life).wait(), Ok(1));
+    }
+}
+
+#[test]
 fn who_has_gone_on_is_found_though_a_third_theater_believes_it_where_the_seeker_is_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
         let _seed = Seed(seed);
