@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use playhouse_actor::away::{
     Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
 };
-use playhouse_actor::wire::{Codec, Controls, Present, WireError, Written};
+use playhouse_actor::wire::{Answer, Codec, Controls, Present, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
 
-use crate::directory::{BadName, Directory, Far};
+use crate::directory::{BadName, Directory, Far, Key};
 use crate::error::TheaterError;
 use crate::house::{Callee, House};
 use crate::link::Link;
@@ -63,7 +63,7 @@ enum Kept {
     Marker(Marker),
 }
 
-/// The border of this theater to all others.
+/// The border of this theater to all others. What was written at it is read at it where its receiver has come here meanwhile.
 struct Everywhere(Arc<Directory>);
 
 impl Border for Everywhere {
@@ -71,8 +71,16 @@ impl Border for Everywhere {
         self.0.name_for_others(id)
     }
 
-    fn meet(&self, _: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
-        Err(WireError::new("nothing is read here"))
+    fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
+        let by_name = |name: Key| self.0.born_here(name).or_else(|| self.0.known_as(name));
+        let known = match name {
+            RefName::Mine { slot, life, seal } => self.0.own(slot, life, seal),
+            RefName::Moved { born, .. } | RefName::Member { born, .. } => by_name(Far::from(born).key()),
+            RefName::Other { theater, slot, life, seal, .. } => by_name((theater, slot, life, seal)),
+            RefName::Yours(_) => None,
+        };
+        // Those that have ended since.
+        Ok(known.unwrap_or_else(ActorId::nobody))
     }
 }
 
@@ -133,14 +141,55 @@ impl Distant {
         kept.into_iter().for_each(|parcel| parcel.fail(&self.directory.core));
     }
 
-    /// It has come to the place that this was the way from, while it was sought, or that has another way now: who watches it
-    /// watches it there. Messages that were kept are as if nobody had been found: they were on their way to a theater that is lost.
+    /// It has come to the place that this was the way from, or that place has another way now. What was kept goes to the actor, before what waits
+    /// for it at its place, or behind what has gone the other way since.
     pub(crate) fn is_not_needed(&self) {
         for parcel in self.end_waiting(State::NotNeeded) {
-            if let Err(parcel) = self.act(parcel) {
+            if let Err(parcel) = self.act(parcel).or_else(|parcel| self.deliver(parcel)) {
                 parcel.fail(&self.directory.core);
             }
         }
+    }
+
+    /// Sends a message that was kept to the actor or its place; it is given back if there is none.
+    fn deliver(&self, parcel: Kept) -> Result<(), Kept> {
+        let id = self.id.get().copied().filter(|id| !id.address().is_stale());
+        let (Some(id), Some(house)) = (id, self.directory.house()) else { return Err(parcel) };
+        let border: Arc<dyn Border> = Arc::new(Everywhere(Arc::clone(&self.directory)));
+        let to = self.directory.antechamber_of(id).unwrap_or(id);
+        match parcel {
+            Kept::Tell { actor, message, name, lane, bytes } => {
+                let entry = house.registry.message_of(actor, message);
+                let told = entry.map(|entry| at_border(&border, || (entry.tell)(to, lane, &bytes, Codec::Named)));
+                if !matches!(told, Some(Ok(()))) {
+                    return Err(Kept::Tell { actor, message, name, lane, bytes });
+                }
+            }
+            Kept::Request { actor, message, name, bytes, answer } => {
+                let Some(entry) = house.registry.message_of(actor, message) else {
+                    return Err(Kept::Request { actor, message, name, bytes, answer });
+                };
+                let back = Arc::clone(&border);
+                let take: Answer = Box::new(move |written| {
+                    let mut bytes = Vec::new();
+                    let written = written.and_then(|write| {
+                        at_border(&back, || write(Codec::Named, &mut bytes))
+                            .map_err(|error| AskError::Unreachable(error.to_string()))
+                    });
+                    at_border(&back, || answer(written.map(|()| (Codec::Named, &bytes[..]))));
+                });
+                if let Err((error, take)) = at_border(&border, || (entry.ask)(to, &bytes, Codec::Named, take)) {
+                    take(Err(AskError::Unreachable(error.to_string())));
+                }
+            }
+            // All that was before it is in the mail of the actor, or on its way.
+            Kept::Marker(marker) => match house.registry.moves(id) {
+                Some((moves, _)) if self.directory.is_elsewhere(id) => (moves.pass)(id, marker),
+                _ => house.say_here(id, marker.answer),
+            },
+            other => return Err(other),
+        }
+        Ok(())
     }
 
     /// The place that this is the way from.

@@ -83,6 +83,11 @@ impl Registry {
         self.messages.get(kind as usize).copied()
     }
 
+    /// How actors of this type take this message.
+    pub(crate) fn message_of(&self, actor: TypeId, message: TypeId) -> Option<&'static Handles> {
+        self.messages.iter().copied().find(|entry| ((entry.actor)(), (entry.message)()) == (actor, message))
+    }
+
     pub(crate) fn spawn(&self, kind: u32) -> Option<&'static Spawns> {
         self.spawns.get((kind as usize).checked_sub(self.messages.len())?).copied()
     }
