@@ -243,7 +243,7 @@ pub enum RefName {
     Yours(u32),
     /// An actor that was born in one theater and lives in another.
     Moved {
-        /// Where it was born: without the address, who it is.
+        /// The place that it was born in. Without the address, that is its name.
         born: Seat,
         /// Where it is, or somebody who knows the way.
         at: Seat,
@@ -265,7 +265,7 @@ pub enum RefName {
     Member {
         /// Which.
         group: GroupName,
-        /// Where it was born: without the address, who it is.
+        /// The place that it was born in. Without the address, that is its name.
         born: Seat,
         /// Where it is, or somebody who knows the way; nothing where it was born in the sender, and has never moved.
         at: Option<Seat>,

@@ -48,7 +48,7 @@ pub(crate) struct Epoch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Host {
     pub(crate) theater: u64,
-    /// Where it can be called, if it can.
+    /// The address at which others call it, if they can.
     pub(crate) address: Option<SocketAddr>,
 }
 

@@ -376,7 +376,7 @@ struct Moved {
     antechamber: Option<ActorId>,
     /// That of its last departure, as far as is known here.
     epoch: Epoch,
-    /// Where the actor may be that was born here and is elsewhere, as was noted last.
+    /// The theaters that the actor may be in that was born here and is elsewhere, as was noted last.
     hosts: Option<Box<[Host; 2]>>,
 }
 

@@ -63,7 +63,7 @@ enum Kept {
     Marker(Marker),
 }
 
-/// The border of this theater to all others. What was written at it is read at it where its receiver has come here meanwhile.
+/// The border of this theater to all others. This theater reads a message that it wrote at it if the receiver has come here meanwhile.
 struct Everywhere(Arc<Directory>);
 
 impl Border for Everywhere {
@@ -141,8 +141,8 @@ impl Distant {
         kept.into_iter().for_each(|parcel| parcel.fail(&self.directory.core));
     }
 
-    /// It has come to the place that this was the way from, or that place has another way now. What was kept goes to the actor, before what waits
-    /// for it at its place, or behind what has gone the other way since.
+    /// The actor has come to the place that this was the way from, or that place has another way now. The kept parcels go to the actor, before those
+    /// that wait for it at its place, or behind those that have gone the other way since.
     pub(crate) fn is_not_needed(&self) {
         for parcel in self.end_waiting(State::NotNeeded) {
             if let Err(parcel) = self.act(parcel).or_else(|parcel| self.deliver(parcel)) {

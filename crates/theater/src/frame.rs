@@ -180,7 +180,7 @@ pub(crate) struct Trunk {
     pub(crate) last_timer: u64,
     pub(crate) timers: Vec<PackedTimer>,
     pub(crate) receive_timeout: Option<Duration>,
-    /// Where the theater can be called that it was born in, if that is known.
+    /// The address of the theater that it was born in, if that is known.
     pub(crate) birth: Option<SocketAddr>,
     pub(crate) epoch: Epoch,
 }

@@ -1,4 +1,4 @@
-//! What is noted of actors that leave: see [`crate::authority`].
+//! Notes of actors that leave: see [`crate::authority`].
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Directory {
         }
     }
 
-    /// Where the theater can be called that the actor of this place was born in.
+    /// Keeps the address of the theater that the actor of this place was born in, if none is known.
     pub(crate) fn note_birth_address(&self, id: ActorId, address: Option<SocketAddr>) {
         if let Some(name) = self.known().names.get_mut(&id) {
             name.address = name.address.or(address);

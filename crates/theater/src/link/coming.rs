@@ -439,7 +439,7 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
     source.hears(&begin(born), &[]);
     assert_eq!(theater.house.directory.migrations(), (1, 0));
     let later = known.ask(Greet);
-    // What they say was true before it came.
+    // Their answers were true before it came.
     sighted(&teller, from_teller.unwrap(), None);
     sighted(&source, from_source.unwrap(), Some(Whereabouts::Gone(theater.house.incarnation)));
     assert_eq!(asked.within(LOST_AFTER).wait(), Ok(known));
