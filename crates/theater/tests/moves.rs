@@ -346,8 +346,11 @@ remote_message!(Told -> Vec<(ActorRef<Ledger>, String)>);
 
 impl Actor for Sentry {
     fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        let entry = self.0.iter_mut().find(|(who, reason)| who.id() == down.who && reason.is_empty());
-        entry.expect("it is told once of those that it watches").1 = down.reason.to_string();
+        let known = self.0.iter().position(|(who, reason)| who.id() == down.who && reason.is_empty());
+        // An actor that ended while the sentry moved may have another place there than the reference in the sentry's state has.
+        let open = || self.0.iter().position(|(_, reason)| reason.is_empty() && down.reason == StopReason::NotAlive);
+        let at = known.or_else(open).expect("it is told once of those that it watches");
+        self.0[at].1 = down.reason.to_string();
     }
 }
 impl Handler<Guard> for Sentry {
