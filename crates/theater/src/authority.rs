@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// How often an actor has left a theater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Epoch {
-    /// Its last departure from its birth theater, by a number that others cannot guess: whoever has had the actor since knows it.
+    /// Its last departure from its birth theater, by a number that only theaters know which have had the actor since.
     pub(crate) departure: u64,
     /// The number of attempts to leave other theaters since.
     pub(crate) hops: u64,

@@ -18,7 +18,7 @@ pub(crate) struct Guest {
     pub(crate) born: Far,
     /// Where it lives until it is left.
     pub(crate) at: Far,
-    /// That of the departure by which it comes.
+    /// The epoch of the departure by which it comes.
     pub(crate) epoch: Epoch,
     pub(crate) moves: Moves,
     pub(crate) entry: &'static Spawns,

@@ -374,7 +374,7 @@ struct Moved {
     way: Option<Arc<Way>>,
     /// Where it has come here and waits for what is under way: what was sent to it since it was left.
     antechamber: Option<ActorId>,
-    /// That of its last departure, as far as is known here.
+    /// The epoch of its last departure, as far as is known here.
     epoch: Epoch,
     /// The theaters that the actor may be in that was born here and is elsewhere, as was noted last.
     hosts: Option<Box<[Host; 2]>>,

@@ -113,18 +113,7 @@ impl Hostile {
 }
 
 fn state(count: u64) -> Vec<u8> {
-    let watching = Vec::new();
-    let trunk = Trunk {
-        name: None,
-        ties: None,
-        watching,
-        last_timer: 0,
-        timers: Vec::new(),
-        receive_timeout: None,
-        birth: None,
-        epoch: Epoch::default(),
-    };
-    bytes(&(trunk, Counts(count, None)))
+    state_of(&Counts(count, None))
 }
 
 /// A keeper in `theater`, which `hostile` calls 0.
