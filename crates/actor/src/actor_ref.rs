@@ -222,6 +222,11 @@ impl<A: Actor> ActorRef<A> {
         id.0.of_type().map(ActorRef::new)
     }
 
+    /// As [`ActorRef::of_id`], also if it has ended.
+    pub(crate) fn of_id_or_ended(id: ActorId) -> Option<Self> {
+        id.0.of_type_or_ended().map(ActorRef::new)
+    }
+
     /// The identity, without the type.
     pub fn id(self) -> ActorId {
         ActorId(self.address.raw())

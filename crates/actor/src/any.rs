@@ -57,7 +57,9 @@ impl AnyActor {
         match ActorRef::of_id(self.id) {
             Some(actor) => Ok(actor),
             // It has ended: nobody hears what is sent to it.
-            None if A::wire_name() == self.name => Ok(ActorRef::nowhere()),
+            None if A::wire_name() == self.name => {
+                Ok(ActorRef::of_id_or_ended(self.id).unwrap_or_else(ActorRef::nowhere))
+            }
             None => Err(WrongType { expected: A::wire_name(), found: self.name }),
         }
     }
@@ -154,14 +156,10 @@ impl Known {
         AnyActor { id, name: self.name, controls: self.controls }
     }
 
-    /// `id`, if it is one of these. If it has ended, the reference is equal to those of its type that are read then.
+    /// `id`, if it is one of these, or has ended.
     pub(crate) fn reference(&self, id: ActorId) -> Option<AnyActor> {
-        let id = match id.0.resident_type() {
-            Some(resident) if resident != self.resident => return None,
-            Some(_) => id,
-            None => (self.controls.nobody)(),
-        };
-        Some(self.actor(id))
+        let is_other = id.0.resident_type().is_some_and(|resident| resident != self.resident);
+        (!is_other).then(|| self.actor(id))
     }
 
     /// A reference to nobody.

@@ -413,10 +413,9 @@ impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
         }
         let place = |system: &SystemCore, berth, carrier| place::<A>(system, berth, carrier).id();
         let met = border().and_then(|border| border.meet(name, &place)).map_err(crate::wire::unreadable)?;
-        match met.0.of_type() {
-            Some(address) => Ok(ActorRef::new(address)),
-            // It may have ended meanwhile: then nobody hears what is sent to it.
-            None if met.0.is_stale() => Ok(ActorRef::nowhere()),
+        // It may have ended meanwhile: then nobody hears what is sent to it, and the reference is still equal to others to it.
+        match ActorRef::of_id_or_ended(met) {
+            Some(actor) => Ok(actor),
             None => Err(crate::wire::unreadable(format!("{met} is no {}", type_name::<A>()))),
         }
     }
@@ -530,9 +529,9 @@ pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
 
         fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
             let RefName::Mine { slot, life, .. } = name else { return Err(WireError::new("no name of a mirror's")) };
-            let found =
-                playhouse_executor::with_current_system(|system| system.and_then(|system| system.find(slot, life)));
-            found.map(ActorId::of).ok_or_else(|| WireError::new("the actor has ended"))
+            let find = |system: &Arc<SystemCore>| system.find(slot, life).or_else(|| system.find_ended(slot, life));
+            let found = playhouse_executor::with_current_system(|system| system.and_then(find));
+            found.map(ActorId::of).ok_or_else(|| WireError::new("an actor of another system"))
         }
     }
     let border: Arc<dyn Border> = Arc::new(Mirror);

@@ -494,7 +494,7 @@ impl<A: Actor> Handler<Supervised<A>> for Supervisor {
             let id = started.map_err(|why| SpawnError::new::<A>(Some(&child.name), why.to_string()))?;
             let (name, placement) = (child.name, child.placement);
             self.children.push(Kept { key, name, placement, child: Ward::There(abroad) });
-            return Ok(ActorRef::of_id(id).unwrap_or_else(ActorRef::nowhere));
+            return Ok(ActorRef::of_id_or_ended(id).unwrap_or_else(ActorRef::nowhere));
         }
         let actor = (child.factory)();
         let restarts = Restarts::Here { factory: child.factory, count: 0 };

@@ -276,8 +276,6 @@ pub struct Controls {
     pub unwatch: fn(ActorId, Watcher),
     /// If it lives elsewhere: its place here is given up.
     pub forget: fn(ActorId),
-    /// The identity that references to those have that had ended when they were read.
-    pub nobody: fn() -> ActorId,
 }
 
 impl Controls {
@@ -311,7 +309,6 @@ impl Controls {
                     address.send_control(Forget);
                 }
             },
-            nobody: || ActorRef::<A>::nowhere().id(),
         }
     }
 }

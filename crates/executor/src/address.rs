@@ -126,6 +126,11 @@ impl RawAddress {
         fits.then(|| self.typed())
     }
 
+    /// As [`RawAddress::of_type`], also where the actor has ended: nothing lives there, so it may be said to have been of any type.
+    pub fn of_type_or_ended<S: Resident>(self) -> Option<Address<S>> {
+        self.of_type().or_else(|| self.is_stale().then(|| self.typed()))
+    }
+
     /// The type of who lives at the address. None where the actor has ended.
     pub fn resident_type(self) -> Option<std::any::TypeId> {
         // Of a cell that is stale already there may be no kind.

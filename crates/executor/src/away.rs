@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::address::{Address, Lane, RawAddress};
 use crate::boundary::RECORD_BYTES;
-use crate::cell::{Cell, status};
+use crate::cell::{BOUNDED, Cell, status};
 use crate::core::Reason;
 use crate::locks::lock;
 use crate::muting::OVERLOADED_BYTES;
@@ -24,6 +24,9 @@ use crate::signal::Signal;
 use crate::slab::Nursery;
 use crate::system::SystemCore;
 use crate::worker::current;
+
+/// Bits of a [life](RawAddress::life) without the one that tells whether the mailbox is bounded.
+const LIFE_BITS: u32 = 48;
 
 /// What an envelope is given that is to be sent on.
 pub struct AwayCx<S> {
@@ -230,13 +233,29 @@ impl SystemCore {
     /// The actor of this system whose address has this [slot](RawAddress::slot) and this [life](RawAddress::life), if it
     /// lives. Any numbers may be given.
     pub fn find(&self, slot: u64, life: u64) -> Option<RawAddress> {
-        let cell = crate::slab::cell_in(slot)?;
+        let address = self.address_in(slot, life)?;
         // SAFETY: cells are never freed.
-        let header = unsafe { cell.as_ref() };
-        if !header.is_occupied_in(self.id) || header.tag() >> 16 != life {
-            return None;
-        }
-        Some(RawAddress { cell, tag: (life << 16) | u64::from(header.system_word()) })
+        let header = unsafe { address.cell.as_ref() };
+        let lives = header.is_occupied_in(self.id)
+            && header.tag() >> 16 == address.tag >> 16
+            && header.system_word() == address.system_word();
+        lives.then_some(address)
+    }
+
+    /// The address of an actor of this system that had this slot and this life, and has ended. Any numbers may be given; the caller knows that there
+    /// was such an actor.
+    pub fn find_ended(&self, slot: u64, life: u64) -> Option<RawAddress> {
+        self.address_in(slot, life).filter(|address| address.is_stale())
+    }
+
+    fn address_in(&self, slot: u64, life: u64) -> Option<RawAddress> {
+        let cell = crate::slab::cell_in(slot)?;
+        let bounded = match life >> LIFE_BITS {
+            0 => 0,
+            1 => BOUNDED,
+            _ => return None,
+        };
+        Some(RawAddress { cell, tag: (life << 16) | u64::from(self.id | bounded) })
     }
 }
 
@@ -261,8 +280,8 @@ impl RawAddress {
         crate::slab::slot_of(self.cell)
     }
 
-    /// A number for the life that the address belongs to.
+    /// A number for the life that the address belongs to. It tells, too, whether the mailbox is bounded.
     pub fn life(self) -> u64 {
-        self.tag >> 16
+        (self.tag >> 16) | (u64::from(self.is_bounded()) << LIFE_BITS)
     }
 }

@@ -74,7 +74,7 @@ impl Border for Everywhere {
     fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
         let by_name = |name: Key| self.0.born_here(name).or_else(|| self.0.known_as(name));
         let known = match name {
-            RefName::Mine { slot, life, seal } => self.0.own(slot, life, seal),
+            RefName::Mine { slot, life, seal } => self.0.own_or_ended(slot, life, seal),
             RefName::Moved { born, .. } | RefName::Member { born, .. } => by_name(Far::from(born).key()),
             RefName::Other { theater, slot, life, seal, .. } => by_name((theater, slot, life, seal)),
             RefName::Yours(_) => None,

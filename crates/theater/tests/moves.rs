@@ -347,9 +347,7 @@ remote_message!(Told -> Vec<(ActorRef<Ledger>, String)>);
 impl Actor for Sentry {
     fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
         let known = self.0.iter().position(|(who, reason)| who.id() == down.who && reason.is_empty());
-        // An actor that ended while the sentry moved may have another place there than the reference in the sentry's state has.
-        let open = || self.0.iter().position(|(_, reason)| reason.is_empty() && down.reason == StopReason::NotAlive);
-        let at = known.or_else(open).expect("it is told once of those that it watches");
+        let at = known.expect("it is told once of those that it watches, by the references that it has");
         self.0[at].1 = down.reason.to_string();
     }
 }

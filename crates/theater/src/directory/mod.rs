@@ -158,23 +158,22 @@ pub(crate) struct Directory {
 /// How the latest actors have ended that had come from other theaters: as many as [`ENDS_MAX`].
 #[derive(Default)]
 struct Ends {
-    /// By slot and life.
-    by_place: FxHashMap<(u64, u64), (ActorId, Ended)>,
-    in_order: VecDeque<(u64, u64)>,
+    by_actor: FxHashMap<ActorId, Ended>,
+    in_order: VecDeque<ActorId>,
 }
 
 /// Who watches an actor over another way needs to find its end here for as long as a request takes from theater to theater.
 const ENDS_MAX: usize = 4 * 1024;
 
 impl Ends {
-    fn note(&mut self, place: (u64, u64), id: ActorId, ended: Ended) {
-        if self.by_place.insert(place, (id, ended)).is_none() {
-            self.in_order.push_back(place);
+    fn note(&mut self, id: ActorId, ended: Ended) {
+        if self.by_actor.insert(id, ended).is_none() {
+            self.in_order.push_back(id);
         }
         if self.in_order.len() > ENDS_MAX
             && let Some(first) = self.in_order.pop_front()
         {
-            self.by_place.remove(&first);
+            self.by_actor.remove(&first);
         }
     }
 }
@@ -525,8 +524,7 @@ impl Directory {
         let directory = Arc::downgrade(self);
         Box::new(move |ended| {
             if let Some(directory) = directory.upgrade() {
-                let place = directory.place_of(id);
-                directory.ends().note(place, id, ended);
+                directory.ends().note(id, ended);
             }
         })
     }
@@ -537,20 +535,10 @@ impl Directory {
         let directory = Arc::downgrade(self);
         Box::new(move |ended| {
             let late = ended.reason == StopReason::NotAlive;
-            let known = directory.upgrade().filter(|_| late).and_then(|directory| {
-                let place = directory.place_of(id);
-                directory.ends().by_place.get(&place).map(|(_, ended)| ended.clone())
-            });
+            let directory = directory.upgrade().filter(|_| late);
+            let known = directory.and_then(|directory| directory.ends().by_actor.get(&id).cloned());
             tell(known.unwrap_or(ended));
         })
-    }
-
-    /// The actor that had this place, if its end is still known.
-    pub(crate) fn had(&self, slot: u64, life: u64, seal: u64) -> Option<ActorId> {
-        self.seal
-            .is_right(slot, life, seal)
-            .then(|| self.ends().by_place.get(&(slot, life)).map(|(id, _)| *id))
-            .flatten()
     }
 
     fn ends(&self) -> MutexGuard<'_, Ends> {
@@ -817,7 +805,7 @@ impl Directory {
                 return Err(BadName::Invented(far.birth()));
             }
             // One that had ended here may have come back under that name.
-            return Ok(self.known_as(far.key()).or_else(|| self.find(far.slot, far.life)));
+            return Ok(self.known_as(far.key()).or_else(|| self.own_or_ended(far.slot, far.life, far.seal)));
         }
         let mut known = self.known();
         let met = known.hear(teller, far)?;
@@ -870,6 +858,15 @@ impl Directory {
     /// The actor of this theater that a name is of.
     pub(crate) fn own(&self, slot: u64, life: u64, seal: u64) -> Option<ActorId> {
         self.seal.is_right(slot, life, seal).then(|| self.find(slot, life)).flatten()
+    }
+
+    /// As [`Directory::own`], also if the actor has ended, so that references to it that were written before and after its end are equal.
+    pub(crate) fn own_or_ended(&self, slot: u64, life: u64, seal: u64) -> Option<ActorId> {
+        let ended = || match &self.numbers {
+            Some(numbers) => lock(numbers).by_number.get(&slot).copied(),
+            None => self.core.find_ended(slot, life).map(ActorId::of),
+        };
+        self.seal.is_right(slot, life, seal).then(|| self.find(slot, life).or_else(ended)).flatten()
     }
 
     /// The seal of a turn of the place with this slot and life.

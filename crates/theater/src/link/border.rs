@@ -35,7 +35,7 @@ impl Border for Link {
                     return Ok(nobody());
                 }
                 if at.theater == self.directory.incarnation {
-                    return Ok(self.directory.own(at.slot, at.life, at.seal).unwrap_or_else(nobody));
+                    return Ok(self.directory.own_or_ended(at.slot, at.life, at.seal).unwrap_or_else(nobody));
                 }
                 let id = if let Some(link) = self.directory.link(at.theater) {
                     link.settle_there(self.incarnation, (born, at.into()), place)?

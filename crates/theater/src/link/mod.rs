@@ -257,12 +257,14 @@ impl Targets {
     /// A handle that was reserved means this, or nobody.
     fn bind(&mut self, handle: Handle, target: Option<Target>) {
         if let Some(free @ None) = self.all.get_mut(handle as usize) {
-            let Some(target) = target else {
+            let has_ended = target.is_none_or(|target| target.id.address().is_stale());
+            *free = target.map(|target| Target { told_end: has_ended, ..target });
+            if has_ended {
                 self.for_nobody.insert(handle);
-                return;
-            };
-            *free = Some(target);
-            self.for_nobody.remove(&handle);
+            } else {
+                self.for_nobody.remove(&handle);
+            }
+            let Some(target) = target else { return };
             if let Some(antechamber) = target.antechamber {
                 self.before.entry(antechamber).or_default().push(handle);
             }

@@ -255,9 +255,8 @@ impl Link {
             Head::Name { handle, slot, life, seal } => {
                 // A name with a wrong seal means nobody. The peer may have been told it by a third theater.
                 if self.reserve(handle) {
-                    let own = self.directory.own(slot, life, seal);
                     // Who names one that has just ended may watch it, and is told why it has.
-                    self.bind(handle, own.or_else(|| self.directory.had(slot, life, seal)));
+                    self.bind(handle, self.directory.own_or_ended(slot, life, seal));
                 }
             }
             Head::Spawn { handle, kind, codec } => {

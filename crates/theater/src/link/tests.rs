@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::{
-    Actor, ActorRef, Context, Down, Group, Handler, Message, MigrateError, Placement, SpawnOptions, remote,
+    Actor, ActorRef, Context, Down, Group, Handler, Mailbox, Message, MigrateError, Placement, SpawnOptions, remote,
 };
 use serde::{Deserialize, Serialize};
 
@@ -684,4 +684,32 @@ fn starts_wait_for_room_in_the_window() {
         peer.link.lose();
         assert!(starts.join().unwrap().is_err());
     });
+}
+
+#[test]
+fn who_has_ended_is_known_by_its_name_though_another_actor_has_its_cell() {
+    let theater = Theater::builder().start().unwrap();
+    let directory = &theater.house.directory;
+    let bounded = SpawnOptions::new().mailbox(Mailbox::bounded(4));
+    for options in [SpawnOptions::new(), bounded] {
+        let guest = theater.system().spawn_with(options, Guest);
+        let (slot, life, seal) = directory.sealed(guest.id()).unwrap();
+        let known = || (directory.own(slot, life, seal), directory.own_or_ended(slot, life, seal));
+        assert_eq!(known(), (Some(guest.id()), Some(guest.id())));
+        guest.stop();
+        eventually(|| guest.is_stopped());
+        assert_eq!(known(), (None, Some(guest.id())));
+        // Its cell is used again.
+        eventually(|| {
+            let later = theater.system().spawn(Guest);
+            later.stop();
+            later.id().address().slot() == slot
+        });
+        assert_eq!(known(), (None, Some(guest.id())));
+
+        assert_eq!(directory.own_or_ended(slot, life, seal ^ 1), None);
+        for other in [life | 1 << 49, u64::MAX] {
+            assert_eq!(directory.core.find_ended(slot, other), None);
+        }
+    }
 }
