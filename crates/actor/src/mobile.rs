@@ -29,7 +29,7 @@ use crate::names::Name;
 use crate::spawn::{Placement, spawn_at, take_name};
 use crate::supervise::Child;
 use crate::timers::{Pace, Timer, Timers, cancel_all};
-use crate::ways::{Begins, Pass, Present, Reroute, Rerouted, Settled, Settling, Turn, Turned, send_marker};
+use crate::ways::{Begins, Pass, Settled, Settling, Turn, Turned, send_marker};
 use crate::wire::{Codec, Remote, WireError};
 
 /// An actor that can be taken to another theater while it lives, with its state, its mail, its timers and its watchers.
@@ -272,8 +272,6 @@ pub struct Moves {
     pub pass: fn(ActorId, Marker),
     /// Its mail goes on.
     pub settle: fn(ActorId, Settled, Settling),
-    /// Does this to the way of its mail.
-    pub reroute: fn(ActorId, Reroute),
     /// It was to be taken away, and was not.
     pub failed: fn(ActorId, MigrateError),
     /// Calls back behind what its cell was told before.
@@ -341,10 +339,6 @@ impl Moves {
                     address.send_control_behind(Turned { number, carrier, settling });
                 }
                 (None, Settled::Turned { .. }) => {}
-            },
-            reroute: |id, reroute| match to::<A>(id) {
-                Some(address) => address.send_control_behind(Rerouted(reroute)),
-                None => drop(reroute(Present::Nobody)),
             },
             failed: |id, why| {
                 if let Some(address) = to::<A>(id) {

@@ -205,7 +205,7 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
 
 pub(crate) struct Rerouted(pub(crate) Reroute);
 
-impl<A: Mobile> Control<Life<A>> for Rerouted {
+impl<A: Actor> Control<Life<A>> for Rerouted {
     const PASSES: bool = true;
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {

@@ -25,6 +25,7 @@ pub use crate::mobile::{
 };
 use crate::nesting::Nested;
 use crate::spawn::{SpawnOptions, spawn};
+use crate::ways::Rerouted;
 pub use crate::ways::{Present, Reroute, Settled, Settling};
 
 /// How values are written.
@@ -276,6 +277,8 @@ pub struct Controls {
     pub unwatch: fn(ActorId, Watcher),
     /// If it lives elsewhere: its place here is given up.
     pub forget: fn(ActorId),
+    /// Does this to the way of its mail.
+    pub reroute: fn(ActorId, Reroute),
 }
 
 impl Controls {
@@ -308,6 +311,10 @@ impl Controls {
                 if let Ok(address) = address::<A>(id) {
                     address.send_control(Forget);
                 }
+            },
+            reroute: |id, reroute| match address::<A>(id) {
+                Ok(address) => address.send_control_behind(Rerouted(reroute)),
+                Err(_) => drop(reroute(Present::Nobody)),
             },
         }
     }

@@ -21,8 +21,9 @@ use crate::directory::{BadName, Directory, Far, Key};
 use crate::error::TheaterError;
 use crate::house::{Callee, House};
 use crate::link::Link;
+use crate::migration::Event;
 use crate::proxy::Proxy;
-use crate::search::Search;
+use crate::search::{Search, leads_nowhere};
 
 /// What is kept until the theater is reached; what is more becomes dead letters.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
@@ -48,6 +49,7 @@ enum State {
     There(Arc<Proxy>),
     /// This is not the way any more.
     NotNeeded,
+    /// The theater is lost. What is sent fails, and has the theater called now and then, since it may live on.
     Lost,
 }
 
@@ -124,6 +126,23 @@ impl Distant {
             id: OnceLock::new(),
             state: Mutex::new(waiting),
         })
+    }
+
+    /// The place of an actor that does not move has this for a way from now on, if the link that its way leads over is lost.
+    pub(crate) fn take_over(directory: &Arc<Directory>, id: ActorId, controls: &Controls) {
+        let directory = Arc::clone(directory);
+        let take_over = move |present: Present<'_>| {
+            if let Present::Way(way) = present
+                && leads_nowhere(&**way)
+            {
+                let distant = Distant::with(&directory, None, true);
+                *distant.state() = State::Lost;
+                distant.is_at(id);
+                *way = distant;
+            }
+            Vec::new()
+        };
+        (controls.reroute)(id, Box::new(take_over));
     }
 
     /// The actor that was sought is there.
@@ -267,6 +286,34 @@ impl Distant {
         let _ = self.id.set(id);
     }
 
+    /// Returns where the actor was, and a link with that theater, if there is one again. Otherwise the theater is called, if it was not lately.
+    fn regained(&self) -> Option<(Far, Arc<Link>)> {
+        let far = self.directory.at(*self.id.get()?)?;
+        let link = self.directory.link(far.theater);
+        if let (None, Some(house)) = (&link, self.directory.house()) {
+            house.call_lost(&far);
+        }
+        Some((far, link?))
+    }
+
+    /// Returns the place, if its actor moves.
+    fn mobile(&self) -> Option<(ActorId, Arc<House>)> {
+        let (id, house) = self.id.get().copied().zip(self.directory.house())?;
+        house.registry.moves(id).is_some().then_some((id, house))
+    }
+
+    /// There is a link again with the theater that was lost. An actor that moves may have gone on, or may have been lost on its way, and is sought.
+    fn go_back(self: &Arc<Self>, far: Far, link: Arc<Link>) {
+        // Relaxed: only a count.
+        self.searches.store(1, Ordering::Relaxed);
+        let Some((id, house)) = self.mobile() else {
+            *self.far() = Some(far);
+            return self.open(&link);
+        };
+        self.directory.step(id, Event::Regained { theater: far.theater });
+        Search::begin(vec![(id, Arc::clone(self))], &self.directory, &house.registry, (far.theater, 0));
+    }
+
     fn far(&self) -> MutexGuard<'_, Option<Far>> {
         self.far.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -284,10 +331,9 @@ impl Distant {
         /// An actor that was missed so often is not alive, or too fast.
         const SEARCHES_MAX: u32 = 3;
         let far = self.far().take();
-        let id = self.id.get().copied().filter(|id| house.registry.moves(*id).is_some());
         // Relaxed: only a count.
-        match (id, far) {
-            (Some(id), Some(far)) if self.searches.fetch_add(1, Ordering::Relaxed) < SEARCHES_MAX => {
+        match (self.mobile(), far) {
+            (Some((id, _)), Some(far)) if self.searches.fetch_add(1, Ordering::Relaxed) < SEARCHES_MAX => {
                 Search::begin(vec![(id, Arc::clone(self))], &self.directory, &house.registry, (far.theater, 0));
             }
             _ => self.give_up(),
@@ -295,8 +341,8 @@ impl Distant {
     }
 
     fn reached(self: &Arc<Self>, link: Arc<Link>) {
-        let moves = self.id.get().and_then(|id| Some((*id, self.directory.house()?.registry.moves(*id)?.0)));
-        let Some((id, moves)) = moves else { return self.open(&link) };
+        let Some((id, house)) = self.mobile() else { return self.open(&link) };
+        let Some(controls) = house.registry.controls(id) else { return self.open(&link) };
         let this = Arc::clone(self);
         let open = move |present: Present<'_>| {
             let is_here = matches!(present, Present::Here);
@@ -309,7 +355,7 @@ impl Distant {
             }
             watchers
         };
-        (moves.reroute)(id, Box::new(open));
+        (controls.reroute)(id, Box::new(open));
     }
 
     fn is(&self, way: &dyn Carrier) -> bool {
@@ -334,6 +380,7 @@ impl Distant {
         let State::Waiting { kept, .. } = &mut *state else { return };
         let kept = std::mem::take(kept);
         *state = State::There(Arc::clone(&proxy));
+        self.id.get().inspect(|id| self.directory.is_reached_again(**id));
         // Under the lock: what comes now stands behind what was kept.
         for parcel in kept {
             // On an error who waits for an answer was told; a message is lost with its theater.
@@ -517,8 +564,14 @@ impl Carrier for Distant {
             }
             State::Lost => {
                 drop(state);
-                parcel.refuse();
-                Err(Self::lost())
+                let Some((far, link)) = self.regained() else {
+                    parcel.refuse();
+                    return Err(Self::lost());
+                };
+                *self.state() = State::Waiting { kept: vec![parcel], bytes: size, called: true };
+                self.directory.drains.note_keeping(self.this.clone());
+                self.this.upgrade().expect("it is used").go_back(far, link);
+                Ok(())
             }
             // A marker that is refused would say that what is kept is lost.
             State::Waiting { bytes, .. } if *bytes + size > KEPT_BYTES_MAX && !matches!(parcel, Kept::Marker(_)) => {

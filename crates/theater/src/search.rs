@@ -41,7 +41,7 @@ use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 use rustc_hash::FxHashSet;
 
-use crate::directory::{Directory, Far, Key};
+use crate::directory::{Directory, Far, Fate, Key};
 use crate::distant::Distant;
 use crate::frame::{SEEKERS_MAX, SOUGHT_MAX, Sightings, Whereabouts};
 use crate::link::Link;
@@ -66,6 +66,8 @@ pub(crate) struct Sought {
 pub(crate) struct Search {
     /// The theater that they were in, as far as was known here.
     lost: u64,
+    /// That one is asked, too: there is a link with it again.
+    asks_lost: bool,
     /// The number of earlier rounds.
     round: u32,
     open: Mutex<Open>,
@@ -82,13 +84,13 @@ impl Sought {
         // Those of a stage are sought together, when that has come to all of them.
         let mut stages: BTreeMap<u16, Arc<Rerouted>> = BTreeMap::new();
         for Sought { id, watchers } in sought {
-            let Some((moves, _)) = registry.moves(id) else { continue };
+            let Some(controls) = registry.moves(id).and_then(|_| registry.controls(id)) else { continue };
             let of_stage = stages.entry(id.address().stage()).or_insert_with(|| {
                 let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
                 Arc::new(Rerouted { lost, ways: Mutex::default(), directory, registry })
             });
             let of_stage = Arc::clone(of_stage);
-            (moves.reroute)(id, Box::new(move |present| of_stage.reroute(id, present, watchers)));
+            (controls.reroute)(id, Box::new(move |present| of_stage.reroute(id, present, watchers)));
         }
     }
 }
@@ -134,7 +136,7 @@ impl Drop for Rerouted {
 }
 
 /// Whether this way goes over a link that is lost.
-fn leads_nowhere(way: &dyn Carrier) -> bool {
+pub(crate) fn leads_nowhere(way: &dyn Carrier) -> bool {
     let way = way.as_any();
     way.downcast_ref::<Proxy>().is_some_and(Proxy::is_lost)
         || way.downcast_ref::<Distant>().is_some_and(Distant::is_lost)
@@ -206,6 +208,7 @@ impl Search {
         let links = directory.all_links();
         let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
         let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
+        let asks_lost = asked.contains(&lost);
         let mut sought = sought.into_iter();
         loop {
             let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(SOUGHT_MAX).collect();
@@ -222,7 +225,7 @@ impl Search {
                 is_incomplete: false,
             });
             let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-            let search = Arc::new(Search { lost, round, open, directory, registry });
+            let search = Arc::new(Search { lost, asks_lost, round, open, directory, registry });
             for link in &links {
                 let (search, theater) = (Arc::clone(&search), link.incarnation);
                 link.seek(lost, (true, &asked), &names, Box::new(move |answer| search.told(theater, answer)));
@@ -292,13 +295,15 @@ impl Search {
         }
         for Missing { id, way, .. } in lost_too {
             seam(2);
-            let forgotten = self.directory.forget_actor(id, Some(self.lost));
-            match self.directory.note_seen(id, self.lost, None) {
-                Seen::Elsewhere(at) if !forgotten => way.found(at),
-                Seen::Here if !forgotten => way.is_not_needed(),
+            let fate = self.directory.lose_actor(id, self.lost, self.asks_lost);
+            match (&fate, self.directory.note_seen(id, self.lost, None)) {
+                (Fate::Lives, Seen::Elsewhere(at)) => way.found(at),
+                (Fate::Lives, Seen::Here) => way.is_not_needed(),
                 _ => way.give_up(),
             }
-            if forgotten && let Some(controls) = self.registry.controls(id) {
+            if matches!(fate, Fate::Forgotten)
+                && let Some(controls) = self.registry.controls(id)
+            {
                 (controls.forget)(id);
             }
         }

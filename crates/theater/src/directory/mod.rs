@@ -7,6 +7,7 @@
 //! two names with different seals may come, before its own theater has told one. They are two actors here: neither hides the other,
 //! and the owner lets only the true one be reached.
 
+mod apart;
 mod departures;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,6 +24,9 @@ use playhouse_actor::{ActorId, Ended, MigrateError, Notify, ShortType, StopReaso
 use playhouse_executor::{SystemCore, Way};
 use rustc_hash::FxHashMap;
 
+#[cfg(test)]
+pub(crate) use self::apart::APART_MAX;
+pub(crate) use self::apart::Fate;
 use crate::authority::{Epoch, Host};
 use crate::drain::Drains;
 use crate::groups::Groups;
@@ -123,7 +127,7 @@ pub(crate) struct Directory {
     known: Mutex<Known>,
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
     /// Theaters that links were lost with, the latest first.
-    lost: Mutex<VecDeque<u64>>,
+    lost: Mutex<VecDeque<Lost>>,
     /// Theaters that could not be called for what they know of actors, the latest first, and until when they are not called again.
     unreached: Mutex<VecDeque<(Host, Duration)>>,
     /// The last number that was given to an attempt to move or to a turn.
@@ -153,6 +157,13 @@ pub(crate) struct Directory {
     left: AtomicU64,
     /// In simulation: what actors are called instead of where they lie in memory, which is another place in each run.
     numbers: Option<Mutex<Numbers>>,
+}
+
+/// A theater that the link was lost with.
+struct Lost {
+    theater: u64,
+    /// It has said goodbye.
+    has_left: bool,
 }
 
 /// How the latest actors have ended that had come from other theaters: as many as [`ENDS_MAX`].
@@ -232,6 +243,8 @@ struct Known {
     listed: BTreeSet<ActorId>,
     /// Where that search goes on.
     looked_at: Option<ActorId>,
+    /// The places whose actors were in theaters that are lost.
+    apart: apart::Apart,
 }
 
 #[derive(Clone, Copy)]
@@ -278,6 +291,7 @@ impl Known {
     /// Nothing is known of the actor of this place any more.
     fn forget(&mut self, id: ActorId) {
         self.moved.remove(&id);
+        self.is_not_apart(id);
         if let Some(name) = self.names.remove(&id)
             && self.met.get(&name.key()).is_some_and(|met| met.id == id)
         {
@@ -290,7 +304,7 @@ impl Known {
         let is_settled = |moved: &Moved| {
             let Moved { view, antechamber, .. } = moved;
             let is_waited_for = view.turn().is_some() || view.guest_from().is_some() || antechamber.is_some();
-            !is_waited_for && matches!(view.life(), Life::Here | Life::Away { .. } | Life::Unknown)
+            !is_waited_for && matches!(view.life(), Life::Here | Life::Away { .. } | Life::Lost { .. } | Life::Unknown)
         };
         if self.moved.get(&id).is_none_or(is_settled) {
             self.forget(id);
@@ -333,6 +347,10 @@ impl Known {
         let mut view = self.view(me, id);
         let before = view;
         let actions = view.step(event, next_number);
+        let is_lost = |view: &View<Far>| matches!(view.life(), Life::Lost { .. });
+        if is_lost(&before) && !is_lost(&view) {
+            self.is_not_apart(id);
+        }
         let is_home = matches!(view.life(), Life::Here) && view.guest_from().is_none();
         if is_home && !self.names.contains_key(&id) {
             self.moved.remove(&id);
@@ -444,7 +462,7 @@ impl Directory {
 
     /// A link with `theater` was made.
     pub(crate) fn add_link(&self, theater: u64, link: &Arc<Link>) {
-        lock(&self.lost).retain(|lost| *lost != theater);
+        lock(&self.lost).retain(|lost| lost.theater != theater);
         self.links().insert(theater, Arc::downgrade(link));
     }
 
@@ -465,16 +483,17 @@ impl Directory {
 
     /// Theaters that links were lost with lately.
     pub(crate) fn lost(&self) -> Vec<u64> {
-        lock(&self.lost).iter().copied().collect()
+        lock(&self.lost).iter().map(|lost| lost.theater).collect()
     }
 
-    /// `theater` is lost, and all that was known of it, except for places that may still be of use: those are of actors that move.
-    pub(crate) fn forget(&self, theater: u64, is_of_use: impl Fn(ActorId) -> bool) {
+    /// `theater` is lost. If it has said goodbye, all that was known of it is forgotten, except for places of actors that move: those may have gone on.
+    /// Otherwise returns the places of its actors that do not move. They are kept, because it may live on.
+    pub(crate) fn lose(&self, theater: u64, has_left: bool, is_mobile: impl Fn(ActorId) -> bool) -> Vec<ActorId> {
         let _guests = self.guests();
         {
             let mut lost = lock(&self.lost);
             lost.truncate(LOST_MAX - 1);
-            lost.push_front(theater);
+            lost.push_front(Lost { theater, has_left });
         }
         let mut known = self.known();
         let Known { met, sealed, told, names, moved, .. } = &mut *known;
@@ -484,9 +503,12 @@ impl Directory {
             }
             // Their mail waits, and others are asked, when their cells hear that the way is lost.
             moved.view.step(Event::TheaterLost { theater }, &mut || 0);
-            moved.view.turn().is_some() || is_of_use(*id)
+            moved.view.turn().is_some() || is_mobile(*id)
         });
-        names.retain(|id, far| far.theater != theater || moved.contains_key(id) || is_of_use(*id));
+        let is_there = |far: &Far, id: &ActorId| far.theater == theater && !moved.contains_key(id) && !is_mobile(*id);
+        if has_left {
+            names.retain(|id, far| !is_there(far, id));
+        }
         met.retain(|_, met| {
             let stays = names.contains_key(&met.id);
             if !stays {
@@ -495,8 +517,14 @@ impl Directory {
             stays
         });
         sealed.retain(|(theater, slot, life), seal| met.contains_key(&(*theater, *slot, *life, *seal)));
+        let there = names.iter().filter(|(id, far)| is_there(far, id) && !id.address().is_stale());
+        let mut kept: Vec<ActorId> = there.map(|(id, _)| *id).collect();
+        let given_up = known.keep_apart(kept.iter().copied());
+        kept.retain(|id| known.names.contains_key(id));
         drop(known);
         self.links().remove(&theater);
+        self.give_up(given_up);
+        kept
     }
 
     /// Whether the link with `theater` is lost, and not all is forgotten yet. Until then there is no other one.
@@ -726,18 +754,14 @@ impl Directory {
         }
     }
 
-    /// The actor of this place has ended, elsewhere (with the theater that is `lost`, if one is). False: it is not elsewhere (or
-    /// not there), or on its way.
-    pub(crate) fn forget_actor(&self, id: ActorId, lost: Option<u64>) -> bool {
+    /// The actor of this place has ended, elsewhere. False: it is not elsewhere (or not there), or on its way.
+    pub(crate) fn forget_actor(&self, id: ActorId) -> bool {
         // An actor that is just accepted has a place.
         let _guests = self.guests();
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
         let Some(at) = view.way().filter(|_| view.turn().is_none()) else { return false };
-        let event = match lost {
-            Some(lost) => Event::Found { lost, at: None },
-            None => Event::Said { from: at.theater, word: Word::Ended },
-        };
+        let event = Event::Said { from: at.theater, word: Word::Ended };
         let actions = known.step(self.incarnation, id, event, &mut || self.next_number());
         if !matches!(actions[..], [Action::Ask(Request::Report)]) {
             return false;

@@ -4,7 +4,6 @@ use playhouse_actor::away::{Berth, Border, Carrier, Place, RefName};
 
 use super::*;
 use crate::directory::{BadName, Far};
-use crate::distant::Distant;
 
 impl Border for Link {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {

@@ -13,10 +13,11 @@ use super::hostile::{LIMIT, bytes, far, guest, guest_with, kind_of, moves, name,
 use super::tests::{Counts, Greet, Guest, Trap, eventually};
 use super::*;
 use crate::authority::{Departing, Epoch, Host};
-use crate::directory::Far;
+use crate::directory::{APART_MAX, Far};
 use crate::distant::Distant;
 use crate::frame::{Sightings, Whereabouts, Wire};
 use crate::house::TICK;
+use crate::migration::Life;
 use crate::{Peer, Simulation, Theater};
 
 fn begin(born: Far) -> Head {
@@ -272,8 +273,46 @@ fn an_actor_that_all_chains_lose_in_the_lost_theater_is_lost_at_once() {
     theater.system().run_until_idle();
     sighted(&one, seek(&one).unwrap(), Some(Whereabouts::Gone(11)));
     sighted(&other, seek(&other).unwrap(), Some(Whereabouts::Gone(12)));
-    eventually(|| place.address().is_stale());
+    eventually(|| matches!(theater.house.directory.view(place).life(), Life::Lost { .. }));
     assert_eq!((seek(&one), seek(&other)), (None, None));
+}
+
+/// An actor that does not move.
+struct Fixed;
+impl Actor for Fixed {}
+impl playhouse_actor::Handler<Greet> for Fixed {
+    fn handle(&mut self, _: Greet, _: &mut playhouse_actor::Context<Self>) -> ActorRef<Guest> {
+        unreachable!("nobody greets it")
+    }
+}
+remote!(Fixed: Greet);
+
+#[test]
+fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that_has_left_are_not() {
+    let [theater] = theaters();
+    let ended = |places: &[ActorId]| places.iter().filter(|place| place.address().is_stale()).count();
+    let [lost, left] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let fixed = |link: &Link, slot| {
+        let name = RefName::Mine { slot, life: 1, seal: 7 };
+        link.meet(name, &|core, berth, carrier| place::<Fixed>(core, berth, carrier).id()).unwrap()
+    };
+    let places = |link: &Link| {
+        let mobile = (1..=APART_MAX as u64).map(|slot| link.place_of_its(slot, 7));
+        let more = (1..=APART_MAX as u64 / 2).map(|slot| fixed(link, APART_MAX as u64 + slot));
+        mobile.chain(more).collect::<Vec<ActorId>>()
+    };
+    let (of_lost, of_left) = (places(&lost), places(&left));
+    left.hears(&Head::Goodbye, &[]);
+    left.lose();
+    eventually(|| ended(&of_left) == of_left.len());
+    lost.lose();
+    eventually(|| ended(&of_lost) == of_lost.len() - APART_MAX);
+    theater.system().run_until_idle();
+    assert_eq!(ended(&of_lost), of_lost.len() - APART_MAX);
+    // The oldest are given up, also for those of other theaters.
+    let of_other = places(&stranger(&theater, 12));
+    theater.house.directory.link(12).unwrap().lose();
+    eventually(|| ended(&of_lost) == of_lost.len() && ended(&of_other) == of_other.len() - APART_MAX);
 }
 
 // -- in virtual time ----------------------------------------------------------------------------------------------------

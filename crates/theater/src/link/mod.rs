@@ -91,6 +91,7 @@ use playhouse_executor::jitter::seam;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::directory::{Directory, Key};
+use crate::distant::Distant;
 use crate::drain::Rest;
 use crate::drain::begin_drains;
 use crate::frame::{Handle, Head, Kind};
@@ -819,7 +820,7 @@ impl Link {
 
     /// The place `id` goes, whose actor has ended in the other theater, where `handle` means it.
     fn forget_ended(&self, handle: Handle, id: ActorId) {
-        if self.directory.forget_actor(id, None) {
+        if self.directory.forget_actor(id) {
             if let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }
@@ -877,7 +878,8 @@ impl Link {
             sought.push(Sought { id, watchers: watchers.collect() });
         }
         // Actors that move may have gone on from there, and may come here. Some are sought only when something is sent to them.
-        self.directory.forget(self.incarnation, |id| self.registry.moves(id).is_some());
+        let has_left = self.taken_leave_of.load(Ordering::Relaxed);
+        let kept = self.directory.lose(self.incarnation, has_left, |id| self.registry.moves(id).is_some());
         seam(2);
         // Before who waits for a marker hears that it is lost: then what has waited at such a place goes on, and would go nowhere.
         Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
@@ -894,9 +896,13 @@ impl Link {
         let parties = std::mem::take(&mut *lock(&self.parties));
         drop(parties);
         self.open_gate();
+        let kept = FxHashSet::from_iter(kept);
         // Who moves is sought, or is here now.
         for id in places.in_order().into_iter().filter(|id| self.registry.moves(*id).is_none()) {
-            if let Some(controls) = self.registry.controls(id) {
+            let Some(controls) = self.registry.controls(id) else { continue };
+            if kept.contains(&id) {
+                Distant::take_over(&self.directory, id, controls);
+            } else {
                 (controls.forget)(id);
             }
         }

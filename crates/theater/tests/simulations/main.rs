@@ -10,6 +10,7 @@ mod roamers;
 mod census;
 mod seeds;
 
+mod apart;
 mod conditions;
 mod first_contact;
 mod groups_held;

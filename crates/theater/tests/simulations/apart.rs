@@ -1,0 +1,174 @@
+//! Theaters that are apart for longer than `lost_after`, or stand still for as long, and come together again.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::seeds::{self, Seed};
+use playhouse_actor::wire::Remote;
+use playhouse_actor::*;
+use playhouse_theater::{Migration, Simulation, Theater};
+use serde::{Deserialize, Serialize};
+
+const LOST_AFTER: Duration = Duration::from_secs(10);
+
+thread_local! {
+    /// How often each of those that move was seen alive lately, by the systems that they run in.
+    static SEEN: RefCell<BTreeMap<u64, Vec<u16>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+#[derive(Serialize, Deserialize)]
+struct Number;
+remote_message!(Number -> u64);
+#[derive(Clone, Serialize, Deserialize)]
+struct Tick;
+remote_message!(Tick -> ());
+
+/// One that stays where it is.
+struct Still(u64);
+impl Actor for Still {}
+impl Handler<Number> for Still {
+    fn handle(&mut self, _: Number, _: &mut Context<Self>) -> u64 {
+        self.0
+    }
+}
+remote!(Still: Number);
+
+/// One that moves.
+#[derive(Serialize, Deserialize)]
+struct Roamer(u64);
+impl Actor for Roamer {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.send_every(Duration::from_millis(200), Tick);
+    }
+}
+impl Handler<Number> for Roamer {
+    fn handle(&mut self, _: Number, _: &mut Context<Self>) -> u64 {
+        self.0
+    }
+}
+impl Handler<Tick> for Roamer {
+    fn handle(&mut self, _: Tick, _: &mut Context<Self>) {
+        let here = playhouse_executor::current_system().unwrap().id();
+        SEEN.with_borrow_mut(|seen| {
+            let of = seen.entry(self.0).or_default();
+            if !of.contains(&here) {
+                of.push(here);
+            }
+        });
+    }
+}
+remote!(mobile Roamer: Number, Tick);
+
+/// Three theaters that know each other, with who was born in each of them.
+struct Three {
+    net: Simulation,
+    theaters: Vec<Theater>,
+    /// By the theater that they are used from, and the one that they were born in.
+    still: Vec<Vec<ActorRef<Still>>>,
+    roamers: Vec<Vec<ActorRef<Roamer>>>,
+}
+
+impl Three {
+    fn new(seed: u64) -> Three {
+        let net = Simulation::new(seed);
+        let system = || System::builder().workers(1).stages(2);
+        let start = || Theater::builder().listen("127.0.0.1:0").system(system()).lost_after(LOST_AFTER);
+        let theaters: Vec<Theater> = (0..3).map(|_| net.theater(start()).unwrap()).collect();
+        for (at, theater) in theaters.iter().enumerate() {
+            theater.publish("still", theater.system().spawn(Still(at as u64)));
+            theater.publish("roamer", theater.system().spawn(Roamer(at as u64)));
+        }
+        let (still, roamers) =
+            theaters.iter().map(|from| (known(from, &theaters, "still"), known(from, &theaters, "roamer"))).unzip();
+        Three { net, theaters, still, roamers }
+    }
+
+    /// Starts to take a roamer to another theater.
+    fn send(&self, roamer: usize, from: usize, to: usize) -> Migration {
+        let peer = self.theaters[from].connect(self.theaters[to].address().unwrap()).unwrap();
+        self.theaters[from].migrate(self.roamers[from][roamer], &peer)
+    }
+
+    /// In which theaters each roamer is.
+    fn lives(&self) -> Vec<usize> {
+        SEEN.take();
+        self.net.run_for(Duration::from_secs(1));
+        let seen = SEEN.take();
+        (0..3).map(|roamer| seen.get(&roamer).map_or(0, Vec::len)).collect()
+    }
+
+    /// All reach each other, by the references from before, as far as they live.
+    fn are_together(&self) {
+        // A theater that was lost is called again once within so long.
+        let asked_until = 4 * LOST_AFTER.as_secs();
+        let lives = self.lives();
+        assert!(lives.iter().all(|lives| *lives <= 1), "{lives:?}");
+        for from in 0..3 {
+            for at in 0..3 {
+                let number = at as u64;
+                let still = self.still[from][at];
+                let reached = (0..asked_until).any(|_| {
+                    self.net.run_for(Duration::from_secs(1));
+                    let answer = still.ask(Number).within(LOST_AFTER).wait();
+                    let is_lost = matches!(answer, Err(AskError::TheaterLost { may_have_run: false }));
+                    assert!(is_lost || answer == Ok(number), "{from} {at}: {answer:?}");
+                    !is_lost
+                });
+                assert!(reached, "{from} does not reach the one of {at} that stays");
+                let roamer = self.roamers[from][at];
+                let reached = (0..asked_until).any(|_| {
+                    self.net.run_for(Duration::from_secs(1));
+                    roamer.ask(Number).within(2 * LOST_AFTER).wait() == Ok(number)
+                });
+                assert_eq!(reached, lives[at] == 1, "{from} {at}: {lives:?}");
+            }
+            assert_eq!(known::<Still>(&self.theaters[from], &self.theaters, "still"), self.still[from]);
+        }
+        assert_eq!(self.lives(), lives);
+    }
+}
+
+fn known<A: Remote>(from: &Theater, theaters: &[Theater], name: &str) -> Vec<ActorRef<A>> {
+    let find =
+        |theater: &Theater| from.find(&format!("playhouse://{}/{name}", theater.address().unwrap())).wait().unwrap();
+    theaters.iter().map(find).collect()
+}
+
+#[test]
+fn theaters_that_were_apart_for_too_long_reach_each_other_by_the_references_from_before_under_every_seed() {
+    for seed in seeds::range(60) {
+        let _seed = Seed(seed);
+        let three = Three::new(seed);
+        // One is with the others, one is at home, and one is about to move.
+        three.send(0, 0, 1).wait().unwrap();
+        three.send(1, 1, 2).wait().unwrap();
+        let moves = three.send(1, 2, (seed % 2) as usize);
+        three.net.run_for(Duration::from_micros(seed * 37 % 2_000));
+        three.net.cut(&three.theaters[0], &three.theaters[1]);
+        drop(moves);
+        three.net.run_for(3 * LOST_AFTER);
+        // Who lives and cannot be reached is in a theater that is lost; it has not ended.
+        let answer = three.still[0][1].ask(Number).wait();
+        assert_eq!(answer, Err(AskError::TheaterLost { may_have_run: false }));
+        three.net.heal(&three.theaters[0], &three.theaters[1]);
+        three.are_together();
+    }
+}
+
+#[test]
+fn a_theater_that_stood_still_for_too_long_reaches_those_that_were_born_there_under_every_seed() {
+    for seed in seeds::range(40) {
+        let _seed = Seed(seed);
+        let three = Three::new(seed);
+        three.send(0, 0, 1).wait().unwrap();
+        three.send(2, 2, 0).wait().unwrap();
+        three.net.run_for(Duration::from_millis(seed));
+        three.net.pause(&three.theaters[0], 3 * LOST_AFTER);
+        three.net.run_for(2 * LOST_AFTER);
+        let answer = three.roamers[1][2].ask(Number).within(2 * LOST_AFTER).wait();
+        assert!(matches!(answer, Err(AskError::TheaterLost { .. })), "{answer:?}");
+        three.net.run_for(2 * LOST_AFTER);
+        three.are_together();
+    }
+}
