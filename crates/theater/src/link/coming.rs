@@ -303,10 +303,9 @@ fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that
     };
     let (of_lost, of_left) = (places(&lost), places(&left));
     left.hears(&Head::Goodbye, &[]);
-    left.lose();
-    eventually(|| ended(&of_left) == of_left.len());
     lost.lose();
-    eventually(|| ended(&of_lost) == of_lost.len() - APART_MAX);
+    left.lose();
+    eventually(|| ended(&of_left) == of_left.len() && ended(&of_lost) == of_lost.len() - APART_MAX);
     theater.system().run_until_idle();
     assert_eq!(ended(&of_lost), of_lost.len() - APART_MAX);
     // The oldest are given up, also for those of other theaters.
