@@ -21,7 +21,6 @@ use crate::directory::{BadName, Directory, Far, Key};
 use crate::error::TheaterError;
 use crate::house::{Callee, House};
 use crate::link::Link;
-use crate::migration::Event;
 use crate::proxy::Proxy;
 use crate::search::{Search, leads_nowhere};
 
@@ -49,7 +48,7 @@ enum State {
     There(Arc<Proxy>),
     /// This is not the way any more.
     NotNeeded,
-    /// The theater is lost. What is sent fails, and has the theater called now and then, since it may live on.
+    /// The theater is lost. What is sent fails. It has the theater of an actor that does not move called now and then, since that may live on.
     Lost,
 }
 
@@ -286,9 +285,13 @@ impl Distant {
         let _ = self.id.set(id);
     }
 
-    /// Returns where the actor was, and a link with that theater, if there is one again. Otherwise the theater is called, if it was not lately.
+    /// Returns where an actor is that does not move, and a link with that theater, if there is one again. Otherwise the theater is called, if it was
+    /// not lately.
     fn regained(&self) -> Option<(Far, Arc<Link>)> {
-        let far = self.directory.at(*self.id.get()?)?;
+        if self.mobile().is_some() {
+            return None;
+        }
+        let far = self.directory.far_name(*self.id.get()?)?;
         let link = self.directory.link(far.theater);
         if let (None, Some(house)) = (&link, self.directory.house()) {
             house.call_lost(&far);
@@ -300,18 +303,6 @@ impl Distant {
     fn mobile(&self) -> Option<(ActorId, Arc<House>)> {
         let (id, house) = self.id.get().copied().zip(self.directory.house())?;
         house.registry.moves(id).is_some().then_some((id, house))
-    }
-
-    /// There is a link again with the theater that was lost. An actor that moves may have gone on, or may have been lost on its way, and is sought.
-    fn go_back(self: &Arc<Self>, far: Far, link: Arc<Link>) {
-        // Relaxed: only a count.
-        self.searches.store(1, Ordering::Relaxed);
-        let Some((id, house)) = self.mobile() else {
-            *self.far() = Some(far);
-            return self.open(&link);
-        };
-        self.directory.step(id, Event::Regained { theater: far.theater });
-        Search::begin(vec![(id, Arc::clone(self))], &self.directory, &house.registry, (far.theater, 0));
     }
 
     fn far(&self) -> MutexGuard<'_, Option<Far>> {
@@ -380,7 +371,6 @@ impl Distant {
         let State::Waiting { kept, .. } = &mut *state else { return };
         let kept = std::mem::take(kept);
         *state = State::There(Arc::clone(&proxy));
-        self.id.get().inspect(|id| self.directory.is_reached_again(**id));
         // Under the lock: what comes now stands behind what was kept.
         for parcel in kept {
             // On an error who waits for an answer was told; a message is lost with its theater.
@@ -570,7 +560,8 @@ impl Carrier for Distant {
                 };
                 *self.state() = State::Waiting { kept: vec![parcel], bytes: size, called: true };
                 self.directory.drains.note_keeping(self.this.clone());
-                self.this.upgrade().expect("it is used").go_back(far, link);
+                *self.far() = Some(far);
+                self.this.upgrade().expect("it is used").open(&link);
                 Ok(())
             }
             // A marker that is refused would say that what is kept is lost.

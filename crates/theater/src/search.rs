@@ -41,7 +41,7 @@ use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 use rustc_hash::FxHashSet;
 
-use crate::directory::{Directory, Far, Fate, Key};
+use crate::directory::{Directory, Far, Key};
 use crate::distant::Distant;
 use crate::frame::{SEEKERS_MAX, SOUGHT_MAX, Sightings, Whereabouts};
 use crate::link::Link;
@@ -66,8 +66,6 @@ pub(crate) struct Sought {
 pub(crate) struct Search {
     /// The theater that they were in, as far as was known here.
     lost: u64,
-    /// That one is asked, too: there is a link with it again.
-    asks_lost: bool,
     /// The number of earlier rounds.
     round: u32,
     open: Mutex<Open>,
@@ -208,7 +206,6 @@ impl Search {
         let links = directory.all_links();
         let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
         let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
-        let asks_lost = asked.contains(&lost);
         let mut sought = sought.into_iter();
         loop {
             let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(SOUGHT_MAX).collect();
@@ -225,7 +222,7 @@ impl Search {
                 is_incomplete: false,
             });
             let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-            let search = Arc::new(Search { lost, asks_lost, round, open, directory, registry });
+            let search = Arc::new(Search { lost, round, open, directory, registry });
             for link in &links {
                 let (search, theater) = (Arc::clone(&search), link.incarnation);
                 link.seek(lost, (true, &asked), &names, Box::new(move |answer| search.told(theater, answer)));
@@ -295,15 +292,13 @@ impl Search {
         }
         for Missing { id, way, .. } in lost_too {
             seam(2);
-            let fate = self.directory.lose_actor(id, self.lost, self.asks_lost);
-            match (&fate, self.directory.note_seen(id, self.lost, None)) {
-                (Fate::Lives, Seen::Elsewhere(at)) => way.found(at),
-                (Fate::Lives, Seen::Here) => way.is_not_needed(),
+            let forgotten = self.directory.forget_actor(id, Some(self.lost));
+            match self.directory.note_seen(id, self.lost, None) {
+                Seen::Elsewhere(at) if !forgotten => way.found(at),
+                Seen::Here if !forgotten => way.is_not_needed(),
                 _ => way.give_up(),
             }
-            if matches!(fate, Fate::Forgotten)
-                && let Some(controls) = self.registry.controls(id)
-            {
+            if forgotten && let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }
         }

@@ -132,7 +132,8 @@ impl TheaterBuilder {
     /// A theater that was not to be reached for so long is lost: what was sent to it becomes dead letters, and asks fail. So is one whose
     /// connection takes no bytes for so long, and for 6 s at least, while there are some to be written. Default: 30 s.
     ///
-    /// A theater that lives on may be reached again. Then references to its actors are good again; watches that were told of the loss are not renewed.
+    /// A theater that lives on may be reached again. Then references to those of its actors that do not move are good again; watches that
+    /// were told of the loss are not renewed.
     ///
     /// The time begins when the connection breaks, which 5 s of silence do as well. Only time in which this process runs is counted. Each
     /// step of a call that makes the connection again has a sixth of this time, but 0.25 s at least and 5 s at most.

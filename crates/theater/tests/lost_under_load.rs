@@ -6,7 +6,7 @@ mod faulty;
 mod messages;
 mod support;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -62,10 +62,8 @@ fn who_waits_for_room_on_the_way_to_a_mobile_actor_goes_on_when_its_theater_is_l
         }
     }
 
-    // Lost, it is not reached again: it cannot be called where it says.
-    let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let here = builder().lost_after(Duration::from_millis(200)).window(64 * 1024).start().unwrap();
-    let there = builder().advertise(nowhere.to_string()).start().unwrap();
+    let (here, there) =
+        (builder().lost_after(Duration::from_millis(200)).window(64 * 1024).start().unwrap(), theater());
     let between = Between::new(there.address().unwrap(), 0, Fault::Asked(std::sync::Arc::new(|| true)));
     let peer = here.connect(between.address()).unwrap();
     let to = here.spawn_at(&peer, &Sink).unwrap();

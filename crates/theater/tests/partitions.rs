@@ -86,6 +86,8 @@ fn a_network_that_is_gone_for_too_long_is_a_loss_at_both_ends_and_both_meet_agai
     eventually(|| (peer.is_lost() && back.is_lost()).then_some(()));
     network("up");
     let again = eventually(|| here.connect(there.address().unwrap()).ok());
+    // The reference from before is as good.
+    assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(3));
     let echo = here.spawn_at(&again, &Echo { expected: 4 }).unwrap();
     assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(4));
     here.shutdown().unwrap();

@@ -1,133 +1,110 @@
 //! Places of actors of theaters that links were lost with.
 //!
-//! The other theater may live on: it stood still, or the two were apart. So a place is kept, if the other theater has not said goodbye. What is sent
-//! to it fails at once with the reason that the theater is lost, and has the theater called now and then. When there is a link again, the place leads
-//! there again ([`Distant`](crate::distant::Distant)). References to the actor stay equal over all this. How many places are kept is bounded: the
-//! oldest are given up.
+//! The other theater may live on: it stood still, or the two were apart. So the places of its actors that do not move are kept, if it has not said
+//! goodbye. What is sent to such a place fails at once with the reason that the theater is lost, and has the theater called now and then. When there is
+//! a link again, the place leads there again ([`Distant`](crate::distant::Distant)). References to the actor stay equal over all this.
+//!
+//! How many places are kept is bounded. Of more, places are given up of the lost theater that has the most, so that a large theater does not cost a
+//! small one its places.
+//!
+//! Actors that move are sought instead, and places of those that nobody knows are given up: an actor may have gone on, or may have been lost on its way
+//! here, in which case its old way leads back here.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use playhouse_actor::ActorId;
-use rustc_hash::FxHashMap;
 
-use super::{Directory, Far, Known};
+use super::{Directory, Far, Known, LOST_MAX, lock};
 use crate::authority::Host;
 use crate::house::{Callee, House};
-use crate::migration::{Action, Event, Request};
 
-/// Each takes about half a KiB.
+/// Most places of actors of lost theaters that are kept. Each takes about half a KiB.
 pub(crate) const APART_MAX: usize = if cfg!(test) { 512 } else { 64 * 1024 };
 
-/// The places, by when they were noted.
+/// A theater that the link was lost with.
+struct Lost {
+    theater: u64,
+    /// The places here of its actors that do not move, if it has not said goodbye.
+    kept: Vec<ActorId>,
+}
+
+/// Theaters that links were lost with, and have not been made again, the latest first.
 #[derive(Default)]
-pub(super) struct Apart {
-    in_order: BTreeMap<u64, ActorId>,
-    numbers: FxHashMap<ActorId, u64>,
-    last_number: u64,
-}
+pub(super) struct LostTheaters(VecDeque<Lost>);
 
-impl Apart {
-    fn keep(&mut self, id: ActorId) {
-        self.last_number += 1;
-        if let Some(earlier) = self.numbers.insert(id, self.last_number) {
-            self.in_order.remove(&earlier);
+impl LostTheaters {
+    pub(super) fn all(&self) -> Vec<u64> {
+        self.0.iter().map(|lost| lost.theater).collect()
+    }
+
+    /// There is a link with this theater.
+    pub(super) fn remove(&mut self, theater: u64) {
+        self.0.retain(|lost| lost.theater != theater);
+    }
+
+    /// Notes a theater. Returns the places that are to be given up.
+    fn add(&mut self, theater: u64, kept: Vec<ActorId>) -> Vec<ActorId> {
+        self.0.push_front(Lost { theater, kept });
+        let forgotten = self.0.split_off(self.0.len().min(LOST_MAX));
+        let mut given_up: Vec<ActorId> = forgotten.into_iter().flat_map(|lost| lost.kept).collect();
+        let mut count: usize = self.0.iter().map(|lost| lost.kept.len()).sum();
+        while count > APART_MAX
+            && let Some(most) = self.0.iter_mut().max_by_key(|lost| lost.kept.len())
+        {
+            given_up.extend(most.kept.pop());
+            count -= 1;
         }
-        self.in_order.insert(self.last_number, id);
+        given_up
     }
-
-    fn remove(&mut self, id: ActorId) {
-        if let Some(number) = self.numbers.remove(&id) {
-            self.in_order.remove(&number);
-        }
-    }
-
-    fn oldest(&mut self) -> Option<ActorId> {
-        let (_, id) = self.in_order.pop_first()?;
-        self.numbers.remove(&id);
-        Some(id)
-    }
-}
-
-/// What became of the place of an actor that nobody knows of.
-pub(crate) enum Fate {
-    /// It is kept: the actor's theater may live on.
-    Kept,
-    /// It is forgotten here, and is to be given up.
-    Forgotten,
-    /// The actor is elsewhere, or on its way.
-    Lives,
 }
 
 impl Known {
-    /// These are places of actors of a lost theater. Returns those that are to be given up for them.
-    pub(super) fn keep_apart(&mut self, places: impl IntoIterator<Item = ActorId>) -> Vec<ActorId> {
-        places.into_iter().for_each(|id| self.apart.keep(id));
-        let surplus = self.apart.numbers.len().saturating_sub(APART_MAX);
-        let given_up: Vec<ActorId> = (0..surplus).filter_map(|_| self.apart.oldest()).collect();
-        given_up.iter().for_each(|id| self.forget(*id));
-        given_up
-    }
-
-    /// The place is not one of those any more.
-    pub(super) fn is_not_apart(&mut self, id: ActorId) {
-        self.apart.remove(id);
+    /// Takes the names of actors of this theater that do not move from those that are known, but for as many as are kept. Returns the places of
+    /// those that are kept, and of those that are not.
+    fn split(&mut self, theater: u64, keeps: usize, is_mobile: impl Fn(ActorId) -> bool) -> [Vec<ActorId>; 2] {
+        let is_there =
+            |id: ActorId, far: &Far| far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id);
+        let mut there: Vec<(ActorId, Far)> =
+            self.names.iter().map(|(id, far)| (*id, *far)).filter(|(id, far)| is_there(*id, far)).collect();
+        // Those that have ended are about to be forgotten anyway.
+        there.sort_by_cached_key(|(id, far)| (id.address().is_stale(), far.key()));
+        let lives = there.iter().take_while(|(id, _)| !id.address().is_stale()).count();
+        let forgotten = there.split_off(keeps.min(lives));
+        forgotten.iter().for_each(|(id, _)| self.forget(*id));
+        [there, forgotten].map(|places| places.into_iter().map(|(id, _)| id).collect())
     }
 }
 
 impl Directory {
-    /// Others, who were asked since the theater `lost` is lost, do not know the actor of this place. `asked_lost`: that theater was asked, too,
-    /// because there is a link with it again.
-    pub(crate) fn lose_actor(&self, id: ActorId, lost: u64, asked_lost: bool) -> Fate {
-        // An actor that is just accepted has a place.
-        let _guests = self.guests();
-        let may_live = !asked_lost && !self.has_left(lost);
-        let mut known = self.known();
-        let view = known.view(self.incarnation, id);
-        if view.way().is_none() || view.turn().is_some() {
-            return Fate::Lives;
+    /// The theater is lost. Keeps the places of its actors that do not move, if it has not said goodbye, and returns them. Without the lock of the
+    /// guests.
+    pub(super) fn keep_apart(&self, theater: u64, has_left: bool, is_mobile: impl Fn(ActorId) -> bool) -> Vec<ActorId> {
+        let keeps = if has_left { 0 } else { APART_MAX };
+        let [mut kept, mut given_up] = self.known().split(theater, keeps, is_mobile);
+        let surplus = lock(&self.lost).add(theater, kept.clone());
+        {
+            let mut known = self.known();
+            surplus.iter().for_each(|id| known.forget(*id));
         }
-        let event = Event::Found { lost, at: None };
-        let actions = known.step(self.incarnation, id, event, &mut || self.next_number());
-        if !matches!(actions[..], [Action::Ask(Request::Report)]) {
-            return Fate::Lives;
-        }
-        if !may_live {
-            known.forget(id);
-            return Fate::Forgotten;
-        }
-        let given_up = known.keep_apart([id]);
-        drop(known);
-        self.give_up(given_up);
-        Fate::Kept
-    }
-
-    /// Gives up places that are forgotten.
-    pub(super) fn give_up(&self, places: Vec<ActorId>) {
-        let Some(house) = self.house() else { return };
-        for id in places {
-            if let Some(controls) = house.registry.controls(id) {
-                (controls.forget)(id);
+        given_up.extend(surplus);
+        if let Some(house) = self.house() {
+            for id in &given_up {
+                if let Some(controls) = house.registry.controls(*id) {
+                    (controls.forget)(*id);
+                }
             }
         }
-    }
-
-    /// The way from the place leads to its actor again.
-    pub(crate) fn is_reached_again(&self, id: ActorId) {
-        self.known().is_not_apart(id);
-    }
-
-    /// Whether the theater has said goodbye, as far as is known.
-    fn has_left(&self, theater: u64) -> bool {
-        super::lock(&self.lost).iter().any(|lost| lost.theater == theater && lost.has_left)
+        kept.retain(|id| self.far_name(*id).is_some());
+        kept
     }
 }
 
 impl House {
     /// Calls a lost theater, if that was not done lately. Nobody waits for it.
-    pub(crate) fn call_lost(self: &std::sync::Arc<Self>, far: &Far) {
-        let host = Host { theater: far.theater, address: far.address };
+    pub(crate) fn call_lost(self: &Arc<Self>, far: &Far) {
         let Some(address) = far.address else { return };
-        let now = self.now();
+        let (host, now) = (Host { theater: far.theater, address: far.address }, self.now());
         if self.directory.was_unreached(host, now) {
             return;
         }

@@ -26,7 +26,6 @@ use rustc_hash::FxHashMap;
 
 #[cfg(test)]
 pub(crate) use self::apart::APART_MAX;
-pub(crate) use self::apart::Fate;
 use crate::authority::{Epoch, Host};
 use crate::drain::Drains;
 use crate::groups::Groups;
@@ -127,7 +126,7 @@ pub(crate) struct Directory {
     known: Mutex<Known>,
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
     /// Theaters that links were lost with, the latest first.
-    lost: Mutex<VecDeque<Lost>>,
+    lost: Mutex<apart::LostTheaters>,
     /// Theaters that could not be called for what they know of actors, the latest first, and until when they are not called again.
     unreached: Mutex<VecDeque<(Host, Duration)>>,
     /// The last number that was given to an attempt to move or to a turn.
@@ -157,13 +156,6 @@ pub(crate) struct Directory {
     left: AtomicU64,
     /// In simulation: what actors are called instead of where they lie in memory, which is another place in each run.
     numbers: Option<Mutex<Numbers>>,
-}
-
-/// A theater that the link was lost with.
-struct Lost {
-    theater: u64,
-    /// It has said goodbye.
-    has_left: bool,
 }
 
 /// How the latest actors have ended that had come from other theaters: as many as [`ENDS_MAX`].
@@ -243,8 +235,6 @@ struct Known {
     listed: BTreeSet<ActorId>,
     /// Where that search goes on.
     looked_at: Option<ActorId>,
-    /// The places whose actors were in theaters that are lost.
-    apart: apart::Apart,
 }
 
 #[derive(Clone, Copy)]
@@ -291,7 +281,6 @@ impl Known {
     /// Nothing is known of the actor of this place any more.
     fn forget(&mut self, id: ActorId) {
         self.moved.remove(&id);
-        self.is_not_apart(id);
         if let Some(name) = self.names.remove(&id)
             && self.met.get(&name.key()).is_some_and(|met| met.id == id)
         {
@@ -304,7 +293,7 @@ impl Known {
         let is_settled = |moved: &Moved| {
             let Moved { view, antechamber, .. } = moved;
             let is_waited_for = view.turn().is_some() || view.guest_from().is_some() || antechamber.is_some();
-            !is_waited_for && matches!(view.life(), Life::Here | Life::Away { .. } | Life::Lost { .. } | Life::Unknown)
+            !is_waited_for && matches!(view.life(), Life::Here | Life::Away { .. } | Life::Unknown)
         };
         if self.moved.get(&id).is_none_or(is_settled) {
             self.forget(id);
@@ -347,10 +336,6 @@ impl Known {
         let mut view = self.view(me, id);
         let before = view;
         let actions = view.step(event, next_number);
-        let is_lost = |view: &View<Far>| matches!(view.life(), Life::Lost { .. });
-        if is_lost(&before) && !is_lost(&view) {
-            self.is_not_apart(id);
-        }
         let is_home = matches!(view.life(), Life::Here) && view.guest_from().is_none();
         if is_home && !self.names.contains_key(&id) {
             self.moved.remove(&id);
@@ -462,7 +447,7 @@ impl Directory {
 
     /// A link with `theater` was made.
     pub(crate) fn add_link(&self, theater: u64, link: &Arc<Link>) {
-        lock(&self.lost).retain(|lost| lost.theater != theater);
+        lock(&self.lost).remove(theater);
         self.links().insert(theater, Arc::downgrade(link));
     }
 
@@ -483,47 +468,25 @@ impl Directory {
 
     /// Theaters that links were lost with lately.
     pub(crate) fn lost(&self) -> Vec<u64> {
-        lock(&self.lost).iter().map(|lost| lost.theater).collect()
+        lock(&self.lost).all()
     }
 
-    /// `theater` is lost. If it has said goodbye, all that was known of it is forgotten, except for places of actors that move: those may have gone on.
-    /// Otherwise returns the places of its actors that do not move. They are kept, because it may live on.
+    /// `theater` is lost, and all that was known of it, except for places that may still be of use: those of actors that move, and, if it has not said
+    /// goodbye, those of its actors that do not. Returns the latter.
     pub(crate) fn lose(&self, theater: u64, has_left: bool, is_mobile: impl Fn(ActorId) -> bool) -> Vec<ActorId> {
-        let _guests = self.guests();
         {
-            let mut lost = lock(&self.lost);
-            lost.truncate(LOST_MAX - 1);
-            lost.push_front(Lost { theater, has_left });
+            let _guests = self.guests();
+            self.known().moved.retain(|id, moved| {
+                if moved.view.way().is_none_or(|at| at.theater != theater) {
+                    return true;
+                }
+                // Their mail waits, and others are asked, when their cells hear that the way is lost.
+                moved.view.step(Event::TheaterLost { theater }, &mut || 0);
+                moved.view.turn().is_some() || is_mobile(*id)
+            });
         }
-        let mut known = self.known();
-        let Known { met, sealed, told, names, moved, .. } = &mut *known;
-        moved.retain(|id, moved| {
-            if moved.view.way().is_none_or(|at| at.theater != theater) {
-                return true;
-            }
-            // Their mail waits, and others are asked, when their cells hear that the way is lost.
-            moved.view.step(Event::TheaterLost { theater }, &mut || 0);
-            moved.view.turn().is_some() || is_mobile(*id)
-        });
-        let is_there = |far: &Far, id: &ActorId| far.theater == theater && !moved.contains_key(id) && !is_mobile(*id);
-        if has_left {
-            names.retain(|id, far| !is_there(far, id));
-        }
-        met.retain(|_, met| {
-            let stays = names.contains_key(&met.id);
-            if !stays {
-                count_down(told, met.teller);
-            }
-            stays
-        });
-        sealed.retain(|(theater, slot, life), seal| met.contains_key(&(*theater, *slot, *life, *seal)));
-        let there = names.iter().filter(|(id, far)| is_there(far, id) && !id.address().is_stale());
-        let mut kept: Vec<ActorId> = there.map(|(id, _)| *id).collect();
-        let given_up = known.keep_apart(kept.iter().copied());
-        kept.retain(|id| known.names.contains_key(id));
-        drop(known);
+        let kept = self.keep_apart(theater, has_left, is_mobile);
         self.links().remove(&theater);
-        self.give_up(given_up);
         kept
     }
 
@@ -754,14 +717,18 @@ impl Directory {
         }
     }
 
-    /// The actor of this place has ended, elsewhere. False: it is not elsewhere (or not there), or on its way.
-    pub(crate) fn forget_actor(&self, id: ActorId) -> bool {
+    /// The actor of this place has ended, elsewhere (with the theater that is `lost`, if one is). False: it is not elsewhere (or
+    /// not there), or on its way.
+    pub(crate) fn forget_actor(&self, id: ActorId, lost: Option<u64>) -> bool {
         // An actor that is just accepted has a place.
         let _guests = self.guests();
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
         let Some(at) = view.way().filter(|_| view.turn().is_none()) else { return false };
-        let event = Event::Said { from: at.theater, word: Word::Ended };
+        let event = match lost {
+            Some(lost) => Event::Found { lost, at: None },
+            None => Event::Said { from: at.theater, word: Word::Ended },
+        };
         let actions = known.step(self.incarnation, id, event, &mut || self.next_number());
         if !matches!(actions[..], [Action::Ask(Request::Report)]) {
             return false;

@@ -256,7 +256,8 @@ impl Link {
                 // A name with a wrong seal means nobody. The peer may have been told it by a third theater.
                 if self.reserve(handle) {
                     // Who names one that has just ended may watch it, and is told why it has.
-                    self.bind(handle, self.directory.own_or_ended(slot, life, seal));
+                    let name = Far { theater: self.directory.incarnation, address: None, slot, life, seal };
+                    self.bind(handle, self.directory.met(self.incarnation, &name).ok().flatten());
                 }
             }
             Head::Spawn { handle, kind, codec } => {

@@ -493,7 +493,7 @@ impl World {
         let knows = match self.theaters[at].views[actor].life() {
             Life::Here | Life::Leaving { .. } | Life::Arriving { .. } => true,
             Life::Away { at, .. } => at != from && self.dead != Some(at as usize),
-            Life::Sought { .. } | Life::Lost { .. } | Life::Unknown => false,
+            Life::Sought { .. } | Life::Unknown => false,
         };
         self.say(at, from, Frame::Found { actor, knows });
     }

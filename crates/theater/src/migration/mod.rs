@@ -46,8 +46,6 @@
 //! - A place whose way leads there keeps its mail and asks the other theaters. Each answers when the theater is lost to it, too: until then the
 //!   actor may be under way to it. If one knows the way, the place follows it. If none does, the actor is lost: its mail is reported, and those
 //!   that send to the place are told.
-//! - Both theaters may live, and may have been apart. When there is a link with the lost theater again, the actor is sought once more. The place does
-//!   not go back to its old way without a search, because the other theater may have lost the actor on its way here, and would send the mail back.
 //! - An actor that has come, and whose marker was lost, begins when the others have answered behind what they send on.
 //!
 //! An actor ends with a theater only if it was there, had left it, or left for it. Within two migrations, the exploration does not show
@@ -124,12 +122,7 @@ pub(crate) enum Life<S> {
         /// The number of the turn that had begun before.
         turn: Option<u64>,
     },
-    /// It was lost with a theater, or is out of reach with that. It is sought again when there is a link with the theater again.
-    Lost {
-        /// Where its mail went.
-        lost: S,
-    },
-    /// Nothing is known of it: it was never heard of here, or has ended.
+    /// Nothing is known of it: it was never heard of here, or was lost with a theater.
     Unknown,
 }
 
@@ -177,8 +170,6 @@ pub(crate) enum Event<S> {
     TheaterLost { theater: TheaterId },
     /// The marker of a turn was lost with a theater, which is lost to this one, too.
     MarkerLost { turn: u64 },
-    /// There is a link with a theater that was lost. The theater has not ended.
-    Regained { theater: TheaterId },
     /// All that were asked have answered the search since the theater `lost` is lost. One that knows the way is `at`.
     Found { lost: TheaterId, at: Option<S> },
     /// All that were asked have answered, and before that they have sent on what they had got over the lost theater.
@@ -221,7 +212,7 @@ pub(crate) enum Request<S> {
     Begin,
     /// The way is lost. Mail waits.
     Wait,
-    /// The actor is lost, or out of reach. Waiting and later mail is reported.
+    /// The actor is lost. Waiting and later mail is reported.
     Report,
 }
 
@@ -269,7 +260,7 @@ impl<S: Site> View<S> {
     /// Returns where mail for the actor goes from here, if it is not for the actor here.
     pub(crate) fn way(&self) -> Option<S> {
         match self.life {
-            Life::Away { at, .. } | Life::Sought { lost: at, .. } | Life::Lost { lost: at } => Some(at),
+            Life::Away { at, .. } | Life::Sought { lost: at, .. } => Some(at),
             Life::Here | Life::Leaving { .. } | Life::Arriving { .. } | Life::Unknown => None,
         }
     }
@@ -279,7 +270,7 @@ impl<S: Site> View<S> {
         match self.life {
             Life::Away { turn, .. } | Life::Sought { turn, .. } => turn,
             Life::Arriving { turn, .. } => Some(turn),
-            Life::Here | Life::Leaving { .. } | Life::Lost { .. } | Life::Unknown => None,
+            Life::Here | Life::Leaving { .. } | Life::Unknown => None,
         }
     }
 
@@ -340,10 +331,9 @@ impl<S: Site> View<S> {
                 self.life = Life::Here;
                 vec![Ask(Request::Stay), Say(to, Word::Stays { attempt })]
             }
-            (
-                Event::Said { from, word: Word::Move { attempt } },
-                Life::Away { .. } | Life::Sought { .. } | Life::Lost { .. },
-            ) if self.guest.is_none() => {
+            (Event::Said { from, word: Word::Move { attempt } }, Life::Away { .. } | Life::Sought { .. })
+                if self.guest.is_none() =>
+            {
                 self.guest = Some(Attempt { from, number: attempt });
                 vec![Accept { from, attempt }]
             }
@@ -354,9 +344,7 @@ impl<S: Site> View<S> {
             (Event::Begin { attempt, closed }, life) if self.guest == Some(attempt) => {
                 self.guest = None;
                 let mut actions = vec![Ask(self.begin(life, closed, next_number)), Say(attempt.from, Word::Begun)];
-                if let (Life::Sought { .. } | Life::Lost { .. }, Life::Arriving { turn: search, .. }) =
-                    (life, self.life)
-                {
+                if let (Life::Sought { .. }, Life::Arriving { turn: search, .. }) = (life, self.life) {
                     actions.push(Settle { search });
                 }
                 actions
@@ -420,12 +408,8 @@ impl<S: Site> View<S> {
             (Event::Found { lost: of, at: None }, Life::Sought { lost, .. })
                 if of == lost.theater() && self.guest.is_none() =>
             {
-                self.life = Life::Lost { lost };
+                self.life = Life::Unknown;
                 vec![Ask(Request::Report)]
-            }
-            (Event::Regained { theater }, Life::Lost { lost }) if lost.theater() == theater => {
-                self.life = Life::Sought { lost, turn: None };
-                vec![Ask(Request::Wait), Action::Seek { lost: theater }]
             }
             (Event::Said { from, word: Word::Ended }, Life::Away { at, .. })
                 if at.theater() == from && self.guest.is_none() =>
@@ -467,7 +451,6 @@ impl<S: Site> View<S> {
             Life::Away { turn, .. } if turn.is_some() || !closed => turn,
             // The turn, or else the search.
             Life::Sought { turn, .. } => turn.or_else(|| Some(next_number())),
-            Life::Lost { .. } => Some(next_number()),
             _ => {
                 self.life = Life::Here;
                 return Request::Begin;
