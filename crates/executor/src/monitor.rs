@@ -330,7 +330,7 @@ impl Watched {
     fn fail(&mut self, worker: &Worker) {
         self.thread = None;
         if !std::mem::replace(&mut self.failed, true) {
-            worker.office().ledger.takeovers_failed.add(1);
+            worker.office().ledgers.note(|counters| counters.takeovers_failed += 1);
         }
     }
 }
@@ -408,7 +408,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     *seen = Watched::new(claimed, beat);
     stuck.push(Arc::clone(worker));
     system.detached.fetch_add(1, Ordering::Relaxed);
-    system.offices[worker.id as usize].ledger.takeovers.add(1);
+    system.offices[worker.id as usize].ledgers.note(|counters| counters.takeovers += 1);
     let signal = Arc::<Signal>::default();
     {
         // Whoever raises a signal does it under this lock: from here on at the new thread's.

@@ -23,7 +23,7 @@ use crate::run::prefetch_for_write;
 use crate::scheduler::idle_share::IdleShare;
 use crate::segment::{Chain, Pool, Segment};
 use crate::signal::Signal;
-use crate::stats::Ledger;
+use crate::stats::Ledgers;
 use crate::timers::TimerOp;
 
 /// Whether a worker looks after its mail.
@@ -301,8 +301,8 @@ pub(crate) struct Office {
     pub(crate) shown: Apart<Shown>,
     /// Threads outside wait here while what they send to is overloaded.
     pub(crate) relieved: Condvar,
-    /// What its worker has done.
-    pub(crate) ledger: Arc<Ledger>,
+    /// What its workers have done.
+    pub(crate) ledgers: Ledgers,
 }
 
 impl Office {
@@ -344,7 +344,7 @@ impl Office {
             census: Mutex::default(),
             shown: Apart(Shown { idle_share: AtomicU64::new(IdleShare::BEGIN.0), ..Shown::default() }),
             relieved: Condvar::new(),
-            ledger: Arc::default(),
+            ledgers: Ledgers::default(),
         }
     }
 

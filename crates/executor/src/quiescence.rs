@@ -372,7 +372,7 @@ impl SystemCore {
 
     /// Returns the number of actors that were ever spawned. Exact when all threads have ended.
     fn spawned(&self) -> u64 {
-        let inside = self.offices.made().map(|(_, office)| office.ledger.read().spawned).sum::<u64>();
+        let inside = self.offices.made().map(|(_, office)| office.ledgers.read().spawned).sum::<u64>();
         inside + self.outside.spawned.load(Ordering::Relaxed)
     }
 

@@ -2,6 +2,9 @@
 //! Productivity").
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::locks::lock;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
@@ -14,6 +17,11 @@ macro_rules! counters {
             /// Adds `other` to each counter.
             pub fn add(&mut self, other: &Counters) { $(self.$name += other.$name;)* }
 
+            /// As [`Counters::add`], where single counts may be below zero.
+            fn add_raw(&mut self, other: &Counters) { $(self.$name = self.$name.wrapping_add(other.$name);)* }
+
+            fn not_below_zero(self) -> Counters { Counters { $($name: self.$name.cast_signed().max(0).cast_unsigned()),* } }
+
             /// Names and values, for printing.
             pub fn pairs(&self) -> Vec<(&'static str, u64)> { vec![$((stringify!($name), self.$name)),*] }
         }
@@ -23,7 +31,7 @@ macro_rules! counters {
         pub(crate) struct Ledger { $(pub(crate) $name: Tally),* }
 
         impl Ledger {
-            pub(crate) fn read(&self) -> Counters { Counters { $($name: self.$name.get().cast_signed().max(0).cast_unsigned()),* } }
+            fn raw(&self) -> Counters { Counters { $($name: self.$name.get()),* } }
         }
     };
 }
@@ -101,6 +109,45 @@ impl Counters {
     /// Messages per theft.
     pub fn average_steal(&self) -> f64 {
         self.messages_stolen as f64 / self.steals.max(1) as f64
+    }
+}
+
+/// The ledgers of an office. A worker whose handler is stuck goes on beside its successor, so each worker has one of its own.
+#[derive(Default)]
+pub(crate) struct Ledgers(Mutex<Books>);
+
+#[derive(Default)]
+struct Books {
+    open: Vec<Arc<Ledger>>,
+    /// The sum of those whose workers have ended, and what others have counted.
+    closed: Counters,
+}
+
+impl Ledgers {
+    /// Returns the ledger of a new worker.
+    pub(crate) fn open(&self) -> Arc<Ledger> {
+        let ledger = Arc::<Ledger>::default();
+        lock(&self.0).open.push(Arc::clone(&ledger));
+        ledger
+    }
+
+    /// The worker has ended.
+    pub(crate) fn close(&self, ledger: &Arc<Ledger>) {
+        let mut books = lock(&self.0);
+        books.open.retain(|open| !Arc::ptr_eq(open, ledger));
+        books.closed.add_raw(&ledger.raw());
+    }
+
+    /// Counts something that no worker does.
+    pub(crate) fn note(&self, count: impl FnOnce(&mut Counters)) {
+        count(&mut lock(&self.0).closed);
+    }
+
+    pub(crate) fn read(&self) -> Counters {
+        let books = lock(&self.0);
+        let mut sum = books.closed;
+        books.open.iter().for_each(|ledger| sum.add_raw(&ledger.raw()));
+        sum.not_below_zero()
     }
 }
 

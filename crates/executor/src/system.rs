@@ -631,7 +631,7 @@ impl SystemCore {
     pub fn counters(&self) -> Vec<Counters> {
         let mut counters = vec![Counters::default(); self.offices.len()];
         for (id, office) in self.offices.made() {
-            counters[usize::from(id)] = office.ledger.read();
+            counters[usize::from(id)] = office.ledgers.read();
         }
         counters[0].spawned += self.outside.spawned.load(Ordering::Relaxed);
         counters[0].dead_letters += self.outside.dead_letters.load(Ordering::Relaxed);

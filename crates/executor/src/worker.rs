@@ -253,7 +253,7 @@ impl Worker {
             opened: UnsafeCell::new(Vec::new()),
             pool: Pool::new(),
             nursery: UnsafeCell::new(Nursery::new()),
-            ledger: Arc::clone(&system.offices[id as usize].ledger),
+            ledger: system.offices[id as usize].ledgers.open(),
             system: Arc::clone(system),
             core: StdCell::new(Box::into_raw(core)),
             nest_stages: [const { AtomicU32::new(0) }; NEST_MAX],
@@ -407,6 +407,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.office().ledgers.close(&self.ledger);
         let core = self.core.get();
         if !core.is_null() {
             // The queue is empty, but its open segment is still there. A thread that has lost the core has freed its queue.

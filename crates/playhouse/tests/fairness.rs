@@ -38,6 +38,34 @@ fn a_blocked_handler_does_not_stop_the_other_actors_of_its_only_worker() {
 }
 
 #[test]
+fn counters_are_exact_though_the_thread_of_a_stuck_handler_goes_on_beside_its_successor() {
+    const EACH: u64 = if cfg!(miri) { 20 } else { 100_000 };
+    finishes(|| {
+        let system = System::builder().workers(1).stages(2).start().unwrap();
+        let start_many = |ctx: &mut Context<Puppet>| (0..EACH).for_each(|_| ctx.spawn(Adder).stop());
+        let (gate, turnstile) = Gate::new();
+        system.spawn_with(on_stage(0), Puppet).tell(Do::this(move |ctx| {
+            turnstile.pass();
+            start_many(ctx);
+        }));
+        gate.wait_entered();
+        let (begun, has_begun) = channel();
+        // On the successor, which starts as many at the same time.
+        system.spawn_with(on_stage(1), Puppet).tell(Do::this(move |ctx| {
+            begun.send(()).unwrap();
+            start_many(ctx);
+        }));
+        has_begun.recv_timeout(LIMIT).unwrap();
+        gate.open();
+        system.run_until_idle();
+        let stats = system.stats().total;
+        assert!(stats.takeovers >= 1);
+        assert_eq!((stats.spawned, stats.stopped), (2 * EACH + 2, 2 * EACH));
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
 fn what_was_queued_behind_a_blocked_handler_is_handled_in_order() {
     finishes(|| {
         let system = System::builder().workers(1).stages(8).start().unwrap();
