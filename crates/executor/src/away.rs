@@ -25,6 +25,9 @@ use crate::slab::Nursery;
 use crate::system::SystemCore;
 use crate::worker::current;
 
+/// The address of an actor that has ended: nobody ever lives in its cell.
+static NOWHERE: OnceLock<RawAddress> = OnceLock::new();
+
 /// Bits of a [life](RawAddress::life) without the one that tells whether the mailbox is bounded.
 const LIFE_BITS: u32 = 48;
 
@@ -245,7 +248,9 @@ impl SystemCore {
     /// The address of an actor of this system that had this slot and this life, and has ended. Any numbers may be given; the caller knows that there
     /// was such an actor.
     pub fn find_ended(&self, slot: u64, life: u64) -> Option<RawAddress> {
-        self.address_in(slot, life).filter(|address| address.is_stale())
+        let address = self.address_in(slot, life).filter(|address| address.is_stale())?;
+        let nowhere = NOWHERE.get().filter(|nowhere| nowhere.cell == address.cell);
+        Some(nowhere.copied().unwrap_or(address))
     }
 
     fn address_in(&self, slot: u64, life: u64) -> Option<RawAddress> {
@@ -262,7 +267,6 @@ impl SystemCore {
 impl RawAddress {
     /// The address of an `S` that has ended.
     pub fn nowhere<S: Resident>() -> Address<S> {
-        static NOWHERE: OnceLock<RawAddress> = OnceLock::new();
         let address = NOWHERE.get_or_init(|| {
             let cell = Nursery::new().take(0, 0);
             let address = RawAddress { cell, tag: 0 };

@@ -690,9 +690,9 @@ impl Worker {
         }
     }
 
-    /// Returns the number of messages that this worker has handled since the system began.
+    /// Returns the number of messages that this worker, and those before it, have handled since the system began.
     pub(crate) fn handled_in_all(&self) -> u64 {
-        self.ledger.received.get().wrapping_add(self.handled.get())
+        self.handled_before.wrapping_add(self.ledger.received.get()).wrapping_add(self.handled.get())
     }
 
     /// Adds what was handled to the counters.

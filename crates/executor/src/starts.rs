@@ -213,7 +213,6 @@ impl Drop for Late<'_> {
         self.worker.in_late_start.set(false);
         let (starts, actors) = self.worker.late_starts.get();
         let brought = self.worker.ledger.spawned.get().wrapping_sub(self.spawned);
-        // Not exact while a thread that has lost the worker counts there, too.
         self.worker.late_starts.set((starts + 1, actors.wrapping_add(brought)));
     }
 }

@@ -168,6 +168,8 @@ pub(crate) struct Worker {
     pub(crate) pool: Pool,
     pub(crate) nursery: UnsafeCell<Nursery>,
     pub(crate) ledger: Arc<Ledger>,
+    /// Messages that the workers before it have handled.
+    pub(crate) handled_before: u64,
     pub(crate) system: Arc<SystemCore>,
 
     // -- shared with the monitor under the rules of the phases --------------------------------------------------------
@@ -253,6 +255,7 @@ impl Worker {
             opened: UnsafeCell::new(Vec::new()),
             pool: Pool::new(),
             nursery: UnsafeCell::new(Nursery::new()),
+            handled_before: system.offices[id as usize].ledgers.read().received,
             ledger: system.offices[id as usize].ledgers.open(),
             system: Arc::clone(system),
             core: StdCell::new(Box::into_raw(core)),

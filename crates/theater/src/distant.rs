@@ -285,10 +285,10 @@ impl Distant {
         let _ = self.id.set(id);
     }
 
-    /// Returns where an actor is that does not move, and a link with that theater, if there is one again. Otherwise the theater is called, if it was
-    /// not lately.
-    fn regained(&self) -> Option<(Far, Arc<Link>)> {
-        if self.mobile().is_some() {
+    /// Returns the way to an actor that does not move, whose theater was lost, if there is a link with that again. Otherwise the theater is called, if
+    /// it was not lately. In the place's stage.
+    fn go_back(self: &Distant) -> Option<Arc<Proxy>> {
+        if !self.was_lost() || self.mobile().is_some() {
             return None;
         }
         let far = self.directory.far_name(*self.id.get()?)?;
@@ -296,7 +296,19 @@ impl Distant {
         if let (None, Some(house)) = (&link, self.directory.house()) {
             house.call_lost(&far);
         }
-        Some((far, link?))
+        *self.far() = Some(far);
+        let proxy = self.proxy(&link?)?;
+        *self.state() = State::There(Arc::clone(&proxy));
+        Some(proxy)
+    }
+
+    /// Returns whether this led to an actor of a theater that was lost since.
+    fn was_lost(&self) -> bool {
+        match &*self.state() {
+            State::Lost => true,
+            State::There(proxy) => proxy.is_lost(),
+            State::Waiting { .. } | State::NotNeeded => false,
+        }
     }
 
     /// Returns the place, if its actor moves.
@@ -533,7 +545,9 @@ impl Carrier for Distant {
             State::There(proxy) => Some(Arc::clone(proxy)),
             State::Waiting { .. } | State::NotNeeded | State::Lost => None,
         };
-        if let Some(proxy) = there {
+        // The link may be lost, where it was made just before.
+        let there = there.filter(|proxy| !proxy.is_lost() || self.mobile().is_some());
+        if let Some(proxy) = there.or_else(|| self.go_back()) {
             return proxy.carry(parcel);
         }
         // The messages of a place come one after the other, so none passes this one.
@@ -554,15 +568,8 @@ impl Carrier for Distant {
             }
             State::Lost => {
                 drop(state);
-                let Some((far, link)) = self.regained() else {
-                    parcel.refuse();
-                    return Err(Self::lost());
-                };
-                *self.state() = State::Waiting { kept: vec![parcel], bytes: size, called: true };
-                self.directory.drains.note_keeping(self.this.clone());
-                *self.far() = Some(far);
-                self.this.upgrade().expect("it is used").open(&link);
-                Ok(())
+                parcel.refuse();
+                Err(Self::lost())
             }
             // A marker that is refused would say that what is kept is lost.
             State::Waiting { bytes, .. } if *bytes + size > KEPT_BYTES_MAX && !matches!(parcel, Kept::Marker(_)) => {

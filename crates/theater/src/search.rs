@@ -187,8 +187,8 @@ impl Search {
         (lost, round): (u64, u32),
     ) {
         for (id, _) in &sought {
-            // What is to be done is done: its mail waits, and it is sought.
-            directory.step(*id, Event::TheaterLost { theater: lost });
+            // What is to be done is done: its mail waits, and it is sought. Where the search begins again, there may be a link with that theater again.
+            directory.step(*id, Event::WayLost { theater: lost });
         }
         let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
         let Some(house) = directory.house() else { return Search::ask(sought, &directory, &registry, (lost, round)) };
@@ -293,6 +293,10 @@ impl Search {
         for Missing { id, way, .. } in lost_too {
             seam(2);
             let forgotten = self.directory.forget_actor(id, Some(self.lost));
+            if forgotten {
+                // Before its place ends: other theaters may watch it there later.
+                self.directory.note_lost(id);
+            }
             match self.directory.note_seen(id, self.lost, None) {
                 Seen::Elsewhere(at) if !forgotten => way.found(at),
                 Seen::Here if !forgotten => way.is_not_needed(),

@@ -12,15 +12,21 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use playhouse_actor::ActorId;
 
-use super::{Directory, Far, Known, LOST_MAX, lock};
+use super::{Directory, Far, Key, Known, LOST_MAX, lock};
 use crate::authority::Host;
+use crate::distant::Distant;
+use crate::frame::THEATERS_MAX;
 use crate::house::{Callee, House};
 
 /// Most places of actors of lost theaters that are kept. Each takes about half a KiB.
 pub(crate) const APART_MAX: usize = if cfg!(test) { 512 } else { 64 * 1024 };
+
+/// Most lost theaters that are called within `lost_after`.
+const CALLED_MAX: usize = 256;
 
 /// A theater that the link was lost with.
 struct Lost {
@@ -34,8 +40,9 @@ struct Lost {
 pub(super) struct LostTheaters(VecDeque<Lost>);
 
 impl LostTheaters {
-    pub(super) fn all(&self) -> Vec<u64> {
-        self.0.iter().map(|lost| lost.theater).collect()
+    /// Returns the latest ones. The other end of a lost link gives it up at about the same time.
+    pub(super) fn latest(&self) -> Vec<u64> {
+        self.0.iter().map(|lost| lost.theater).take(LOST_MAX).collect()
     }
 
     /// There is a link with this theater.
@@ -46,7 +53,12 @@ impl LostTheaters {
     /// Notes a theater. Returns the places that are to be given up.
     fn add(&mut self, theater: u64, kept: Vec<ActorId>) -> Vec<ActorId> {
         self.0.push_front(Lost { theater, kept });
-        let forgotten = self.0.split_off(self.0.len().min(LOST_MAX));
+        let mut number = 0;
+        self.0.retain(|lost| {
+            number += 1;
+            number <= LOST_MAX || !lost.kept.is_empty()
+        });
+        let forgotten = self.0.split_off(self.0.len().min(THEATERS_MAX));
         let mut given_up: Vec<ActorId> = forgotten.into_iter().flat_map(|lost| lost.kept).collect();
         let mut count: usize = self.0.iter().map(|lost| lost.kept.len()).sum();
         while count > APART_MAX
@@ -60,42 +72,55 @@ impl LostTheaters {
 }
 
 impl Known {
-    /// Takes the names of actors of this theater that do not move from those that are known, but for as many as are kept. Returns the places of
-    /// those that are kept, and of those that are not.
+    /// Forgets the actors of this theater that do not move, but for as many as are kept. Returns the places of those that are kept, and of those
+    /// that are not.
     fn split(&mut self, theater: u64, keeps: usize, is_mobile: impl Fn(ActorId) -> bool) -> [Vec<ActorId>; 2] {
         let is_there =
             |id: ActorId, far: &Far| far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id);
-        let mut there: Vec<(ActorId, Far)> =
-            self.names.iter().map(|(id, far)| (*id, *far)).filter(|(id, far)| is_there(*id, far)).collect();
-        // Those that have ended are about to be forgotten anyway.
-        there.sort_by_cached_key(|(id, far)| (id.address().is_stale(), far.key()));
-        let lives = there.iter().take_while(|(id, _)| !id.address().is_stale()).count();
-        let forgotten = there.split_off(keeps.min(lives));
-        forgotten.iter().for_each(|(id, _)| self.forget(*id));
-        [there, forgotten].map(|places| places.into_iter().map(|(id, _)| id).collect())
+        let there = self.names.iter().filter(|(id, far)| is_there(**id, far));
+        let (mut lives, mut forgotten): (Vec<(Key, ActorId)>, Vec<_>) =
+            there.map(|(id, far)| (far.key(), *id)).partition(|(_, id)| keeps > 0 && !id.address().is_stale());
+        if lives.len() > keeps {
+            // In an order that does not depend on where they lie in memory.
+            lives.sort_unstable();
+            forgotten.extend(lives.split_off(keeps));
+        }
+        forgotten.iter().for_each(|(_, id)| self.forget(*id));
+        [lives, forgotten].map(|places| places.into_iter().map(|(_, id)| id).collect())
     }
 }
 
 impl Directory {
-    /// The theater is lost. Keeps the places of its actors that do not move, if it has not said goodbye, and returns them. Without the lock of the
-    /// guests.
-    pub(super) fn keep_apart(&self, theater: u64, has_left: bool, is_mobile: impl Fn(ActorId) -> bool) -> Vec<ActorId> {
+    /// The theater is lost, and there is no new link with it before this returns. Keeps the places of its actors that do not move, if it has not said
+    /// goodbye, and returns them. Without the lock of the guests.
+    pub(super) fn keep_apart(
+        self: &Arc<Self>,
+        theater: u64,
+        has_left: bool,
+        is_mobile: impl Fn(ActorId) -> bool,
+    ) -> Vec<ActorId> {
         let keeps = if has_left { 0 } else { APART_MAX };
-        let [mut kept, mut given_up] = self.known().split(theater, keeps, is_mobile);
-        let surplus = lock(&self.lost).add(theater, kept.clone());
+        let [kept, mut given_up] = self.known().split(theater, keeps, is_mobile);
+        let mut surplus = lock(&self.lost).add(theater, kept.clone());
+        // There may be a link with the theaters of some again.
+        let linked = self.linked();
         {
             let mut known = self.known();
+            surplus.retain(|id| known.names.get(id).is_none_or(|far| !linked.contains(&far.theater)));
             surplus.iter().for_each(|id| known.forget(*id));
         }
         given_up.extend(surplus);
-        if let Some(house) = self.house() {
-            for id in &given_up {
-                if let Some(controls) = house.registry.controls(*id) {
-                    (controls.forget)(*id);
-                }
+        let Some(house) = self.house() else { return kept };
+        for id in &given_up {
+            if let Some(controls) = house.registry.controls(*id) {
+                (controls.forget)(*id);
             }
         }
-        kept.retain(|id| self.far_name(*id).is_some());
+        for id in &kept {
+            if let Some(controls) = house.registry.controls(*id) {
+                Distant::take_over(self, *id, controls);
+            }
+        }
         kept
     }
 }
@@ -105,11 +130,16 @@ impl House {
     pub(crate) fn call_lost(self: &Arc<Self>, far: &Far) {
         let Some(address) = far.address else { return };
         let (host, now) = (Host { theater: far.theater, address: far.address }, self.now());
-        if self.directory.was_unreached(host, now) {
-            return;
+        {
+            let mut called = lock(&self.directory.called);
+            called.retain(|(_, until)| *until > now);
+            if called.len() >= CALLED_MAX || called.iter().any(|(other, _)| *other == host) {
+                return;
+            }
+            called.push((host, now.saturating_add(self.settings.lost_after)));
         }
-        self.directory.note_unreached(host, now.saturating_add(self.settings.lost_after));
         let callee = Callee { address, theater: Some(far.theater) };
-        self.reach_later(callee, self.call_limit(), Box::new(drop));
+        // Once.
+        self.reach_later(callee, Duration::from_millis(1), Box::new(drop));
     }
 }

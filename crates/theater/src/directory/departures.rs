@@ -80,13 +80,8 @@ impl Directory {
 
     /// Returns whether a theater that there is no link with may be one that can be called now.
     pub(crate) fn may_be_reached(&self, host: Host, now: Duration) -> bool {
-        !self.was_unreached(host, now) && !self.lost().contains(&host.theater)
-    }
-
-    /// Returns whether a theater could not be called lately.
-    pub(super) fn was_unreached(&self, host: Host, now: Duration) -> bool {
         let mut unreached = super::lock(&self.unreached);
         unreached.retain(|(_, until)| *until > now);
-        unreached.iter().any(|(other, _)| *other == host)
+        !unreached.iter().any(|(other, _)| *other == host) && !self.lost().contains(&host.theater)
     }
 }

@@ -129,6 +129,8 @@ pub(crate) struct Directory {
     lost: Mutex<apart::LostTheaters>,
     /// Theaters that could not be called for what they know of actors, the latest first, and until when they are not called again.
     unreached: Mutex<VecDeque<(Host, Duration)>>,
+    /// Lost theaters that were called since something was sent to their actors, and until when they are not called again.
+    called: Mutex<Vec<(Host, Duration)>>,
     /// The last number that was given to an attempt to move or to a turn.
     last_number: AtomicU64,
     /// Places whose cells have not heard that their turns have ended.
@@ -158,7 +160,7 @@ pub(crate) struct Directory {
     numbers: Option<Mutex<Numbers>>,
 }
 
-/// How the latest actors have ended that had come from other theaters: as many as [`ENDS_MAX`].
+/// How the latest actors have ended that had come from other theaters, or were lost with those: as many as [`ENDS_MAX`].
 #[derive(Default)]
 struct Ends {
     by_actor: FxHashMap<ActorId, Ended>,
@@ -404,6 +406,7 @@ impl Directory {
             links: Mutex::default(),
             lost: Mutex::default(),
             unreached: Mutex::default(),
+            called: Mutex::default(),
             last_number: AtomicU64::new(0),
             talk: crate::balance::Talk::default(),
             guests: Mutex::default(),
@@ -468,12 +471,17 @@ impl Directory {
 
     /// Theaters that links were lost with lately.
     pub(crate) fn lost(&self) -> Vec<u64> {
-        lock(&self.lost).all()
+        lock(&self.lost).latest()
     }
 
     /// `theater` is lost, and all that was known of it, except for places that may still be of use: those of actors that move, and, if it has not said
     /// goodbye, those of its actors that do not. Returns the latter.
-    pub(crate) fn lose(&self, theater: u64, has_left: bool, is_mobile: impl Fn(ActorId) -> bool) -> Vec<ActorId> {
+    pub(crate) fn lose(
+        self: &Arc<Self>,
+        theater: u64,
+        has_left: bool,
+        is_mobile: impl Fn(ActorId) -> bool,
+    ) -> Vec<ActorId> {
         {
             let _guests = self.guests();
             self.known().moved.retain(|id, moved| {
@@ -521,7 +529,7 @@ impl Directory {
     }
 
     /// Returns who is told of the end of the actor `id`, for `tell`. Who has watched it over another way, and watches it here instead, may come
-    /// when it has just ended.
+    /// when it has just ended, or was just lost.
     pub(crate) fn telling_end(self: &Arc<Self>, id: ActorId, tell: Tell) -> Tell {
         let directory = Arc::downgrade(self);
         Box::new(move |ended| {
@@ -530,6 +538,11 @@ impl Directory {
             let known = directory.and_then(|directory| directory.ends().by_actor.get(&id).cloned());
             tell(known.unwrap_or(ended));
         })
+    }
+
+    /// The actor of this place is lost with its theater.
+    pub(crate) fn note_lost(&self, id: ActorId) {
+        self.ends().note(id, StopReason::TheaterLost.into());
     }
 
     fn ends(&self) -> MutexGuard<'_, Ends> {

@@ -301,6 +301,8 @@ fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that
     lost.lose();
     left.lose();
     eventually(|| ended(&of_left) == of_left.len());
+    // However many theaters come and go.
+    (0..300).map(|number| stranger(&theater, 100 + number)).for_each(|link| link.lose());
     let large = stranger(&theater, 12);
     let of_large = places(&large, APART_MAX + 10);
     large.lose();
@@ -432,6 +434,47 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
         assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
     }
     assert!(!directory.is_elsewhere(known.id()));
+}
+
+#[test]
+fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_the_old_one_was_lost() {
+    let (net, theater) = simulated();
+    let directory = &theater.house.directory;
+    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    via.lose();
+    net.run_for(TICK);
+    assert!(seek(&other).is_some(), "it is not sought");
+    let again = stranger(&theater, 12);
+    answers(&theater, &again);
+    let born = far(12, 1, 7);
+    again.hears(&moves(&theater, born), &guest());
+    // The search begins again.
+    other.lose();
+    net.run_for(TICK);
+    again.hears(&begin(born), &[]);
+    let known = ActorRef::<Guest>::of_id(place).unwrap();
+    assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
+    assert_eq!(directory.migrations(), (1, 0));
+    assert!(!directory.is_elsewhere(place));
+}
+
+#[test]
+fn who_watches_an_actor_here_that_is_lost_is_told_that_its_theater_is() {
+    let (net, theater) = simulated();
+    let [via, watching] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    watching.named(0, name(&theater, place));
+    answers(&theater, &watching);
+    via.lose();
+    net.run_for(LOST_AFTER);
+    assert!(place.address().is_stale());
+    watching.says();
+    watching.hears(&Head::Watch { to: 0, watch: 5 }, &[]);
+    net.run_for(TICK);
+    let down = Head::Down { watch: 5, name: None, reason: StopReason::TheaterLost };
+    let said = watching.says();
+    assert!(said.iter().any(|(head, _)| *head == down), "{said:?}");
 }
 
 #[test]

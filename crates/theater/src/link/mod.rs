@@ -91,7 +91,6 @@ use playhouse_executor::jitter::seam;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::directory::{Directory, Key};
-use crate::distant::Distant;
 use crate::drain::Rest;
 use crate::drain::begin_drains;
 use crate::frame::{Handle, Head, Kind};
@@ -899,10 +898,7 @@ impl Link {
         let kept = FxHashSet::from_iter(kept);
         // Who moves is sought, or is here now.
         for id in places.in_order().into_iter().filter(|id| self.registry.moves(*id).is_none()) {
-            let Some(controls) = self.registry.controls(id) else { continue };
-            if kept.contains(&id) {
-                Distant::take_over(&self.directory, id, controls);
-            } else {
+            if let Some(controls) = self.registry.controls(id).filter(|_| !kept.contains(&id)) {
                 (controls.forget)(id);
             }
         }

@@ -168,6 +168,8 @@ pub(crate) enum Event<S> {
     CameRound { turn: u64 },
     /// A theater is lost to this one: nothing comes from it any more.
     TheaterLost { theater: TheaterId },
+    /// A theater was lost before, and its actors are sought. There may be a link with it again, over which the actor may be about to come.
+    WayLost { theater: TheaterId },
     /// The marker of a turn was lost with a theater, which is lost to this one, too.
     MarkerLost { turn: u64 },
     /// All that were asked have answered the search since the theater `lost` is lost. One that knows the way is `at`.
@@ -399,7 +401,8 @@ impl<S: Site> View<S> {
                 self.life = Life::Sought { lost, turn: None };
                 vec![Ask(Request::Turned { at: None })]
             }
-            (Event::TheaterLost { theater }, life) => self.lose(theater, life),
+            (Event::TheaterLost { theater }, _) => self.lose(theater),
+            (Event::WayLost { theater }, _) => self.lose_way(theater),
             (Event::Found { lost: of, at: Some(at) }, Life::Sought { lost, turn }) if of == lost.theater() => {
                 self.life = Life::Away { at, begun: true, turn };
                 vec![Ask(Request::Turned { at: Some(at) })]
@@ -422,13 +425,20 @@ impl<S: Site> View<S> {
     }
 
     /// A theater is lost.
-    fn lose(&mut self, theater: TheaterId, life: Life<S>) -> Vec<Action<S>> {
+    fn lose(&mut self, theater: TheaterId) -> Vec<Action<S>> {
         self.guest.take_if(|guest| guest.from == theater);
-        match life {
+        match self.life {
             Life::Leaving { to, .. } if to == theater => {
                 self.life = Life::Here;
                 vec![Action::Ask(Request::Stay)]
             }
+            _ => self.lose_way(theater),
+        }
+    }
+
+    /// The mail goes to this theater no more, if it did.
+    fn lose_way(&mut self, theater: TheaterId) -> Vec<Action<S>> {
+        match self.life {
             Life::Away { at, turn, .. } if at.theater() == theater => {
                 self.life = Life::Sought { lost: at, turn };
                 vec![Action::Ask(Request::Wait), Action::Seek { lost: theater }]

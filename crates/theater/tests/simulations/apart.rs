@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::seeds::{self, Seed};
 use playhouse_actor::wire::Remote;
 use playhouse_actor::*;
-use playhouse_theater::{Migration, Simulation, Theater};
+use playhouse_theater::{Migration, Simulation, Theater, TheaterBuilder};
 use serde::{Deserialize, Serialize};
 
 const LOST_AFTER: Duration = Duration::from_secs(10);
@@ -32,7 +32,37 @@ impl Handler<Number> for Still {
         self.0
     }
 }
-remote!(Still: Number);
+/// Whether the actor is called by this reference.
+#[derive(Serialize, Deserialize)]
+struct Is(ActorRef<Still>);
+remote_message!(Is -> bool);
+impl Handler<Is> for Still {
+    fn handle(&mut self, Is(called): Is, ctx: &mut Context<Self>) -> bool {
+        ctx.this() == called
+    }
+}
+remote!(Still: Number, Is);
+
+#[derive(Serialize, Deserialize)]
+struct Keep(ActorRef<Still>);
+remote_message!(Keep -> ());
+#[derive(Serialize, Deserialize)]
+struct Give;
+remote_message!(Give -> Option<ActorRef<Still>>);
+#[derive(Default)]
+struct Holder(Option<ActorRef<Still>>);
+impl Actor for Holder {}
+impl Handler<Keep> for Holder {
+    fn handle(&mut self, Keep(kept): Keep, _: &mut Context<Self>) {
+        self.0 = Some(kept);
+    }
+}
+impl Handler<Give> for Holder {
+    fn handle(&mut self, _: Give, _: &mut Context<Self>) -> Option<ActorRef<Still>> {
+        self.0
+    }
+}
+remote!(Holder: Keep, Give);
 
 /// One that moves.
 #[derive(Serialize, Deserialize)]
@@ -169,4 +199,28 @@ fn a_theater_that_stood_still_for_too_long_is_reached_by_the_references_from_bef
         three.net.run_for(2 * LOST_AFTER);
         three.are_together();
     }
+}
+
+#[test]
+fn actors_of_a_theater_that_cannot_be_called_are_known_to_it_by_references_that_come_back_after_a_loss() {
+    let net = Simulation::new(1);
+    let start = |builder: TheaterBuilder| net.theater(builder.lost_after(LOST_AFTER)).unwrap();
+    let (home, other) = (start(Theater::builder().listen("127.0.0.1:0")), start(Theater::builder()));
+    home.publish("holder", home.system().spawn(Holder::default()));
+    let still = other.system().spawn(Still(7));
+    let address = home.address().unwrap();
+    let holder = other.find::<Holder>(&format!("playhouse://{address}/holder")).wait().unwrap();
+    holder.ask(Keep(still)).wait().unwrap();
+    let known = home.find::<Holder>(&format!("playhouse://{address}/holder")).wait().unwrap();
+    let in_home = known.ask(Give).wait().unwrap().unwrap();
+    assert_eq!(in_home.ask(Is(in_home)).wait(), Ok(true));
+
+    net.cut(&home, &other);
+    net.run_for(3 * LOST_AFTER);
+    assert_eq!(in_home.ask(Number).wait(), Err(AskError::TheaterLost { may_have_run: false }));
+    net.heal(&home, &other);
+    other.connect(address).unwrap();
+    // The first message over the new link names it, and so does an answer.
+    assert_eq!(in_home.ask(Is(in_home)).wait(), Ok(true));
+    assert_eq!(holder.ask(Give).wait(), Ok(Some(still)));
 }
