@@ -465,11 +465,11 @@ fn who_watches_an_actor_here_that_is_lost_is_told_that_its_theater_is() {
     let [via, watching] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
     let place = via.place_of_its(1, 7);
     watching.named(0, name(&theater, place));
-    answers(&theater, &watching);
     via.lose();
-    net.run_for(LOST_AFTER);
+    net.run_for(TICK);
+    sighted(&watching, seek(&watching).unwrap(), None);
+    net.run_for(TICK);
     assert!(place.address().is_stale());
-    watching.says();
     watching.hears(&Head::Watch { to: 0, watch: 5 }, &[]);
     net.run_for(TICK);
     let down = Head::Down { watch: 5, name: None, reason: StopReason::TheaterLost };
