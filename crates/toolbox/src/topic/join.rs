@@ -15,9 +15,9 @@ use crate::pipe::pipe;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// The topic has ended, or its theater was known to be lost before.
+    /// The topic has ended.
     Ended,
-    /// Its desk has not answered: why. Where its theater is lost meanwhile, that is [`AskError::TheaterLost`]; where the program there
+    /// Its desk has not answered: why. Where its theater is lost, that is [`AskError::TheaterLost`]; where the program there
     /// has no `remote_topic!` of this message, [`AskError::Unreachable`].
     NoAnswer(AskError),
 }
