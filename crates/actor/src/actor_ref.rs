@@ -222,7 +222,7 @@ impl<A: Actor> ActorRef<A> {
         id.0.of_type().map(ActorRef::new)
     }
 
-    /// As [`ActorRef::of_id`], also if it has ended.
+    /// Returns the reference to the actor with this identity, if that is an `A` or has ended.
     pub(crate) fn of_id_or_ended(id: ActorId) -> Option<Self> {
         id.0.of_type_or_ended().map(ActorRef::new)
     }

@@ -35,8 +35,8 @@ use crate::wire::{Codec, Remote, WireError};
 /// An actor that can be taken to another theater while it lives, with its state, its mail, its timers and its watchers.
 /// References to it stay good everywhere, and what is sent to it keeps its order.
 ///
-/// Where a theater is lost, or was to another one, references there to mobile actors are dead that no other theater knew at that time: asks fail with
-/// [`Stopped`](crate::AskError::Stopped), though the theater and the actor may live on.
+/// If a theater is lost to another one, and no third theater knows a mobile actor that is there, the other theater's references to the actor are dead
+/// from then on: asks fail with [`Stopped`](crate::AskError::Stopped), though the actor may live on.
 ///
 /// It goes on watching those that it watches, if other theaters may send to them (`#[actor(remote)]`); it is not told of the ends of others.
 /// An answer that comes to the theater that it has left does not reach `ctx.ask(..).then(..)`.

@@ -126,7 +126,7 @@ impl RawAddress {
         fits.then(|| self.typed())
     }
 
-    /// As [`RawAddress::of_type`], also where the actor has ended: nothing lives there, so it may be said to have been of any type.
+    /// Returns the address with a type again, if an `S` lives there or the actor has ended. One that has ended may be said to have been of any type.
     pub fn of_type_or_ended<S: Resident>(self) -> Option<Address<S>> {
         self.of_type().or_else(|| self.is_stale().then(|| self.typed()))
     }

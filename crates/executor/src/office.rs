@@ -301,7 +301,7 @@ pub(crate) struct Office {
     pub(crate) shown: Apart<Shown>,
     /// Threads outside wait here while what they send to is overloaded.
     pub(crate) relieved: Condvar,
-    /// What its workers have done.
+    /// The counters of its workers.
     pub(crate) ledgers: Ledgers,
 }
 

@@ -17,7 +17,7 @@ macro_rules! counters {
             /// Adds `other` to each counter.
             pub fn add(&mut self, other: &Counters) { $(self.$name += other.$name;)* }
 
-            /// As [`Counters::add`], where single counts may be below zero.
+            /// Adds `other`, whose counts may be below zero.
             fn add_raw(&mut self, other: &Counters) { $(self.$name = self.$name.wrapping_add(other.$name);)* }
 
             fn not_below_zero(self) -> Counters { Counters { $($name: self.$name.cast_signed().max(0).cast_unsigned()),* } }

@@ -69,7 +69,7 @@ struct Everywhere(Arc<Directory>);
 
 impl Border for Everywhere {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
-        self.0.name_for_others(id)
+        self.0.name_for_others(id, None)
     }
 
     fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
@@ -287,17 +287,17 @@ impl Distant {
 
     /// Returns the way to an actor that does not move, whose theater was lost, if there is a link with that again. Otherwise the theater is called, if
     /// it was not lately. In the place's stage.
-    fn go_back(self: &Distant) -> Option<Arc<Proxy>> {
+    fn go_back(&self) -> Option<Arc<Proxy>> {
         if !self.was_lost() || self.mobile().is_some() {
             return None;
         }
         let far = self.directory.far_name(*self.id.get()?)?;
-        let link = self.directory.link(far.theater);
-        if let (None, Some(house)) = (&link, self.directory.house()) {
-            house.call_lost(&far);
-        }
+        let Some(link) = self.directory.link(far.theater) else {
+            self.directory.house()?.call_lost(&far);
+            return None;
+        };
         *self.far() = Some(far);
-        let proxy = self.proxy(&link?)?;
+        let proxy = self.proxy(&link)?;
         *self.state() = State::There(Arc::clone(&proxy));
         Some(proxy)
     }

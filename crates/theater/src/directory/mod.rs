@@ -864,7 +864,8 @@ impl Directory {
         self.seal.is_right(slot, life, seal).then(|| self.find(slot, life)).flatten()
     }
 
-    /// As [`Directory::own`], also if the actor has ended, so that references to it that were written before and after its end are equal.
+    /// Returns the actor of this theater with this name, whether it lives or has ended. So references to it are equal that were written before and
+    /// after its end.
     pub(crate) fn own_or_ended(&self, slot: u64, life: u64, seal: u64) -> Option<ActorId> {
         let ended = || match &self.numbers {
             Some(numbers) => lock(numbers).by_number.get(&slot).copied(),
@@ -919,12 +920,12 @@ impl Directory {
         Ok((slot, life, self.seal.of(slot, life)))
     }
 
-    /// The name of `id` for any other theater.
+    /// The name of `id` for other theaters, or for the theater `reader`.
     ///
     /// Where the actor is elsewhere and cannot be called there, it is the name of its place here, from where what is sent to
     /// it is sent on.
-    pub(crate) fn name_for_others(&self, id: ActorId) -> Result<RefName, WireError> {
-        let name = self.name_alone(id)?;
+    pub(crate) fn name_for_others(&self, id: ActorId, reader: Option<u64>) -> Result<RefName, WireError> {
+        let name = self.name_alone(id, reader)?;
         let group =
             self.groups().of(id).filter(|_| self.house().is_some_and(|house| house.registry.moves(id).is_some()));
         let Some(group) = group else { return Ok(name) };
@@ -943,7 +944,7 @@ impl Directory {
     }
 
     /// As [`Directory::name_for_others`], without its group.
-    fn name_alone(&self, id: ActorId) -> Result<RefName, WireError> {
+    fn name_alone(&self, id: ActorId, reader: Option<u64>) -> Result<RefName, WireError> {
         let (name, moved) = {
             let known = self.known();
             let name = known.names.get(&id).copied();
@@ -970,6 +971,11 @@ impl Directory {
         match name {
             Some(Far { theater, address: Some(address), slot, life, seal }) => {
                 Ok(RefName::Other { theater, address, slot, life, seal })
+            }
+            // It has no number on the link since an earlier one was lost.
+            Some(Far { theater, address, slot, life, seal }) if reader == Some(theater) => {
+                let born = Seat { theater, address, slot, life, seal };
+                Ok(RefName::Moved { born, at: born })
             }
             _ => self.sealed(id).map(|(slot, life, seal)| RefName::Mine { slot, life, seal }),
         }

@@ -11,13 +11,7 @@ impl Border for Link {
         if let Some(handle) = lock(&self.places).handles.get(&id) {
             return Ok(RefName::Yours(*handle));
         }
-        // An actor of the other theater that has no number since the last link was lost, and cannot be named by an address.
-        let its = self.directory.far_name(id).filter(|far| far.theater == self.incarnation && far.address.is_none());
-        if let Some(Far { theater, address, slot, life, seal }) = its {
-            let born = Seat { theater, address, slot, life, seal };
-            return Ok(RefName::Moved { born, at: born });
-        }
-        self.directory.name_for_others(id)
+        self.directory.name_for_others(id, Some(self.incarnation))
     }
 
     fn meet(&self, name: RefName, place: Place<'_>) -> Result<ActorId, WireError> {

@@ -460,7 +460,7 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
 }
 
 #[test]
-fn who_watches_an_actor_here_that_is_lost_is_told_that_its_theater_is() {
+fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
     let (net, theater) = simulated();
     let [via, watching] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
     let place = via.place_of_its(1, 7);

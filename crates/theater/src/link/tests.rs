@@ -687,7 +687,7 @@ fn starts_wait_for_room_in_the_window() {
 }
 
 #[test]
-fn who_has_ended_is_known_by_its_name_though_another_actor_has_its_cell() {
+fn an_actor_that_has_ended_is_known_by_its_name_though_another_one_has_its_cell() {
     let theater = Theater::builder().start().unwrap();
     let directory = &theater.house.directory;
     let bounded = SpawnOptions::new().mailbox(Mailbox::bounded(4));
