@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::{
-    Actor, ActorRef, Context, Down, Group, Handler, Mailbox, Message, MigrateError, Placement, SpawnOptions, remote,
+    Actor, ActorRef, Context, Down, Group, Handler, Mailbox, Message, MigrateError, Placement, SpawnOptions, System,
+    remote,
 };
 use serde::{Deserialize, Serialize};
 
@@ -686,30 +687,45 @@ fn starts_wait_for_room_in_the_window() {
     });
 }
 
+/// Starts guests on the worker that runs it.
+struct Starter;
+struct Start;
+impl Message for Start {
+    type Reply = Vec<ActorRef<Guest>>;
+}
+impl Actor for Starter {}
+impl Handler<Start> for Starter {
+    fn handle(&mut self, _: Start, ctx: &mut Context<Self>) -> Vec<ActorRef<Guest>> {
+        (0..100).map(|_| ctx.spawn(Guest)).collect()
+    }
+}
+
 #[test]
 fn an_actor_that_has_ended_is_known_by_its_name_though_another_one_has_its_cell() {
-    let theater = Theater::builder().start().unwrap();
+    // What a worker gives up, it uses again.
+    let theater = Theater::builder().system(System::builder().workers(1)).start().unwrap();
     let directory = &theater.house.directory;
-    let bounded = SpawnOptions::new().mailbox(Mailbox::bounded(4));
-    for options in [SpawnOptions::new(), bounded] {
-        let guest = theater.system().spawn_with(options, Guest);
-        let (slot, life, seal) = directory.sealed(guest.id()).unwrap();
-        let known = || (directory.own(slot, life, seal), directory.own_or_ended(slot, life, seal));
-        assert_eq!(known(), (Some(guest.id()), Some(guest.id())));
-        guest.stop();
-        eventually(|| guest.is_stopped());
-        assert_eq!(known(), (None, Some(guest.id())));
-        // Its cell is used again.
+    let starter = theater.system().spawn(Starter);
+    for bounded in [false, true] {
+        // Actors of other tests may have the cell instead.
         eventually(|| {
-            let later = theater.system().spawn(Guest);
-            later.stop();
-            later.id().address().slot() == slot
+            let options = SpawnOptions::new();
+            let options = if bounded { options.mailbox(Mailbox::bounded(4)) } else { options };
+            let guest = theater.system().spawn_with(options, Guest);
+            let (slot, life, seal) = directory.sealed(guest.id()).unwrap();
+            let known = || (directory.own(slot, life, seal), directory.own_or_ended(slot, life, seal));
+            assert_eq!(known(), (Some(guest.id()), Some(guest.id())));
+            guest.stop();
+            eventually(|| guest.is_stopped());
+            assert_eq!(known(), (None, Some(guest.id())));
+            assert_eq!(directory.own_or_ended(slot, life, seal ^ 1), None);
+            for other in [life | 1 << 49, u64::MAX] {
+                assert_eq!(directory.core.find_ended(slot, other), None);
+            }
+            let later = starter.ask(Start).wait().unwrap();
+            assert_eq!(known(), (None, Some(guest.id())));
+            later.iter().for_each(|later| later.stop());
+            later.iter().any(|later| later.id().address().slot() == slot)
         });
-        assert_eq!(known(), (None, Some(guest.id())));
-
-        assert_eq!(directory.own_or_ended(slot, life, seal ^ 1), None);
-        for other in [life | 1 << 49, u64::MAX] {
-            assert_eq!(directory.core.find_ended(slot, other), None);
-        }
     }
 }
