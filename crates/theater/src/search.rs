@@ -22,6 +22,11 @@
 //! says that it has gone there. Theaters whose replies contradict each other in this way are asked again ([`ROUNDS_MAX`]). Replies do not
 //! contradict each other if the chain ends in the lost theater, or at the seeker, which knows that the actor had gone to the lost one.
 //!
+//! *Guests.* An actor that no theater knows may be a guest of the seeker. In that case all replies are older than the guest. The place keeps its
+//! mail, and the seeker asks all theaters again about a tick later, until the guest has begun, stays, or its source is lost. This has no other
+//! bound: a source that cannot leave the actor says so after some time. A hostile source that says nothing holds up the mail of this place until the
+//! link with it is lost.
+//!
 //! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
 //! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
 //! ([`Distant`]) if its way leads over the lost link then. Who becomes a way after its link was lost asks once more
@@ -148,6 +153,8 @@ pub(crate) enum Seen {
     Here,
     /// It has come here, or was found, and has gone on to there.
     Elsewhere(Far),
+    /// No theater says where the actor is, and it is a guest, or was one until now: all replies are older.
+    Awaited,
 }
 
 /// One that is not found yet.
@@ -263,7 +270,7 @@ impl Search {
             let far = Far::from(seat);
             seam(2);
             match self.directory.note_seen(id, self.lost, Some(far)) {
-                Seen::AsSaid => way.found(far),
+                Seen::AsSaid | Seen::Awaited => way.found(far),
                 Seen::Elsewhere(at) => way.found(at),
                 Seen::Here => way.is_not_needed(),
             }
@@ -284,12 +291,8 @@ impl Search {
         let (lost, round, seeker) = (self.lost, self.round + 1, self.directory.incarnation);
         let may_be_alive = |missing: &Missing| round < ROUNDS_MAX && missing.may_have_passed(lost, seeker);
         let (again, lost_too): (Vec<Missing>, Vec<Missing>) = sought.into_iter().flatten().partition(may_be_alive);
-        if let Some(Missing { id, .. }) = again.first() {
-            let (directory, registry) = (Arc::clone(&self.directory), Arc::clone(&self.registry));
-            let id = *id;
-            let again: Vec<_> = again.into_iter().map(|missing| (missing.id, missing.way)).collect();
-            self.directory.again(id, move |_, _| Search::begin(again, &directory, &registry, (lost, round)));
-        }
+        self.begin_later(again.into_iter().map(|missing| (missing.id, missing.way)).collect(), round);
+        let mut awaited = Vec::new();
         for Missing { id, way, .. } in lost_too {
             seam(2);
             let forgotten = self.directory.forget_actor(id, Some(self.lost));
@@ -300,12 +303,23 @@ impl Search {
             match self.directory.note_seen(id, self.lost, None) {
                 Seen::Elsewhere(at) if !forgotten => way.found(at),
                 Seen::Here if !forgotten => way.is_not_needed(),
+                Seen::Awaited if !forgotten => awaited.push((id, way)),
                 _ => way.give_up(),
             }
             if forgotten && let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }
         }
+        // The rounds count anew, because a guest lived after the last one.
+        self.begin_later(awaited, 0);
+    }
+
+    /// Asks all other theaters again where these actors are, about a tick later.
+    fn begin_later(&self, sought: Vec<(ActorId, Arc<Distant>)>, round: u32) {
+        let Some((id, _)) = sought.first() else { return };
+        let (id, lost) = (*id, self.lost);
+        let (directory, registry) = (Arc::clone(&self.directory), Arc::clone(&self.registry));
+        self.directory.again(id, move |_, _| Search::begin(sought, &directory, &registry, (lost, round)));
     }
 }
 

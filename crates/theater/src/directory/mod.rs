@@ -721,11 +721,15 @@ impl Directory {
         match known.at(id) {
             None => Seen::Here,
             Some(at) if at.theater != lost => Seen::Elsewhere(at),
-            Some(_) => {
-                if there.is_some() {
-                    known.step(self.incarnation, id, Event::Found { lost, at: there }, &mut || self.next_number());
-                }
+            Some(_) if there.is_some() => {
+                known.step(self.incarnation, id, Event::Found { lost, at: there }, &mut || self.next_number());
                 Seen::AsSaid
+            }
+            Some(_) => {
+                let view = known.view(self.incarnation, id);
+                // A marker of its place may wait behind the mail that is kept. Without a guest, nothing ends that wait but the end of the search.
+                let waits = view.guest_from().is_some() || view.turn().is_none();
+                if waits && matches!(view.life(), Life::Sought { .. }) { Seen::Awaited } else { Seen::AsSaid }
             }
         }
     }

@@ -17,6 +17,7 @@ use crate::directory::{APART_MAX, Far};
 use crate::distant::Distant;
 use crate::frame::{Sightings, Whereabouts, Wire};
 use crate::house::TICK;
+use crate::migration::{Action, Event, Request};
 use crate::{Peer, Simulation, Theater};
 
 fn begin(born: Far) -> Head {
@@ -534,6 +535,104 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
     net.run_for(LOST_AFTER);
     assert_eq!(theater.system().stats().total.dead_letters, 0);
     assert!(!theater.house.directory.is_elsewhere(known.id()));
+}
+
+/// Has the theater seek an actor that was born in the lost theater 12. A message waits at the actor's place. The actor is a guest from theater 11,
+/// whose answer to the search is older than that. Returns the link with theater 11.
+fn sought_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Guest>) {
+    let [via, source] = [12, 11].map(|incarnation| stranger(theater, incarnation));
+    let known = ActorRef::<Guest>::of_id(via.place_of_its(1, 7)).unwrap();
+    via.lose();
+    net.run_for(TICK);
+    known.tell(Greet);
+    net.run_for(TICK);
+    let ask = seek(&source).expect("it is not sought");
+    source.hears(&moves(theater, far(12, 1, 7)), &guest());
+    sighted(&source, ask, None);
+    net.run_for(TICK);
+    (source, known)
+}
+
+/// Has the theater do what is due with a tick. A simulation in which nothing is to be done has no ticks.
+fn ticks(net: &Simulation, theater: &Theater) {
+    theater.house.tick();
+    net.run_until_idle();
+}
+
+/// Has the theater behind the link know of no actor that is sought, for twice as long as a search goes on whose answers contradict each other.
+fn knows_nobody(net: &Simulation, theater: &Theater, link: &Link) {
+    for _ in 0..40 {
+        ticks(net, theater);
+        if let Some(ask) = seek(link) {
+            sighted(link, ask, None);
+        }
+    }
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
+    let (net, theater) = simulated();
+    let (source, known) = sought_guest(&net, &theater);
+    knows_nobody(&net, &theater, &source);
+    source.hears(&begin(far(12, 1, 7)), &[]);
+    answers(&theater, &source);
+    assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
+    assert_eq!(theater.house.directory.migrations(), (1, 0));
+    assert!(!theater.house.directory.is_elsewhere(known.id()));
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
+    let (net, theater) = simulated();
+    let (source, known) = sought_guest(&net, &theater);
+    knows_nobody(&net, &theater, &source);
+    source.hears(&Head::Stays { theater: 12, slot: 1, life: 1, seal: 7 }, &[]);
+    ticks(&net, &theater);
+    let ask = seek(&source);
+    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    sighted(&source, ask.expect("it is not sought again"), Some(Whereabouts::At(seat)));
+    known.tell(Greet);
+    net.run_for(TICK);
+    let said = source.says();
+    assert_eq!(said.iter().filter(|(head, _)| matches!(head, Head::Tell { .. })).count(), 2, "{said:?}");
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn the_place_of_a_guest_that_a_search_has_not_found_ends_if_the_source_is_lost() {
+    let (net, theater) = simulated();
+    let (source, known) = sought_guest(&net, &theater);
+    knows_nobody(&net, &theater, &source);
+    source.lose();
+    (0..2).for_each(|_| ticks(&net, &theater));
+    assert!(known.id().address().is_stale());
+    assert_eq!(theater.system().stats().total.dead_letters, 1);
+    assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+}
+
+#[test]
+fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
+    let (net, theater) = simulated();
+    let directory = &theater.house.directory;
+    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    // The cell hears of its turn after it has heard that the way is lost.
+    let actions = directory.step(place, Event::Moved { from: 12 });
+    let [Action::Ask(Request::Turn { turn })] = actions[..] else { panic!("{actions:?}") };
+    via.lose();
+    net.run_for(TICK);
+    ActorRef::<Guest>::of_id(place).unwrap().tell(Greet);
+    net.run_for(TICK);
+    let (moves, _) = theater.house.registry.moves(place).unwrap();
+    (moves.turn)(place, turn, theater.house.marker(place, turn));
+    net.run_for(TICK);
+    assert_eq!(directory.view(place).turn(), Some(turn));
+    sighted(&other, seek(&other).expect("it is not sought"), None);
+    ticks(&net, &theater);
+    assert_eq!(directory.turning(), []);
+    assert_eq!(theater.system().stats().total.dead_letters, 1);
 }
 
 #[test]
