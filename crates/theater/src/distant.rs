@@ -382,11 +382,23 @@ impl Distant {
         let mut state = self.state();
         let State::Waiting { kept, .. } = &mut *state else { return };
         let kept = std::mem::take(kept);
+        self.note_open(link.incarnation);
         *state = State::There(Arc::clone(&proxy));
         // Under the lock: what comes now stands behind what was kept.
         for parcel in kept {
             // On an error who waits for an answer was told; a message is lost with its theater.
             drop(parcel.send(&proxy));
+        }
+    }
+
+    /// Notes that the way opens to this theater. If the theater was lost and linked again before the first message, the view still says that the actor
+    /// is sought, though no search has begun. Such a view ignores what the theater says of the actor: that it has gone on, or has ended.
+    fn note_open(&self, theater: u64) {
+        let far = *self.far();
+        if let (Some(id), Some(far)) = (self.place(), far) {
+            // No search for the actor is under way: such a search has this way wait without a theater. Nothing changes if the actor has come to its place,
+            // or is known in another theater.
+            self.directory.note_seen(id, theater, Some(far));
         }
     }
 

@@ -404,7 +404,12 @@ fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
 /// The other end names an actor of theater 10, which there is no link with yet: so its place has no way over one, and if that theater is lost it
 /// is not sought.
 fn named_by(link: &Link) -> ActorRef<Guest> {
-    let name = RefName::Other { theater: 10, address: "127.0.0.1:9".parse().unwrap(), slot: 1, life: 1, seal: 7 };
+    let address = "127.0.0.1:9".parse().unwrap();
+    meet_by(link, RefName::Other { theater: 10, address, slot: 1, life: 1, seal: 7 })
+}
+
+/// The other end names an actor that was not known by this name.
+fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
     let named = Cell::new(None);
     let place = |core: &SystemCore, berth: Berth, carrier: Arc<dyn Carrier>| {
         let guest = place::<Guest>(core, berth, carrier);
@@ -633,6 +638,54 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     ticks(&net, &theater);
     assert_eq!(directory.turning(), []);
     assert_eq!(theater.system().stats().total.dead_letters, 1);
+}
+
+/// The other end names an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
+fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
+    let seat = |theater| Seat { theater, address: Some("127.0.0.1:9".parse().unwrap()), slot: 1, life: 1, seal: 7 };
+    meet_by(link, RefName::Moved { born: seat(10), at: seat(11) })
+}
+
+/// Has the place of `known`, which nothing was sent to, lead to a theater that is lost before the first message, and linked again. Checks that mail
+/// turns when that theater says that the actor has gone on, or else that the place is free when that theater says that the actor has ended.
+fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_ended: bool) {
+    let (net, theater) = simulated();
+    let teller = stranger(&theater, 12);
+    let known = named(&teller);
+    stranger(&theater, leads_to).lose();
+    net.run_for(TICK);
+    let again = stranger(&theater, leads_to);
+    known.tell(Greet);
+    net.run_for(TICK);
+    let said = again.says();
+    let handle = said.iter().find_map(|(head, _)| if let Head::Tell { to, .. } = head { Some(*to) } else { None });
+    let handle = handle.unwrap_or_else(|| panic!("nothing was sent: {said:?}"));
+    if has_ended {
+        again.hears(&Head::Ended { handles: vec![handle] }, &[]);
+        (0..3).for_each(|_| ticks(&net, &theater));
+        assert!(known.id().address().is_stale(), "the place whose way leads to {leads_to} is not free");
+        assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+    } else {
+        again.hears(&Head::Moved { handle }, &[]);
+        net.run_for(TICK);
+        let said = again.says();
+        assert!(
+            said.iter().any(|(head, _)| matches!(head, Head::Marker { .. })),
+            "the place whose way leads to {leads_to} does not turn: {said:?}"
+        );
+    }
+}
+
+#[test]
+fn a_place_whose_theater_is_linked_again_before_its_first_message_turns_when_the_actor_has_gone_on() {
+    is_used_after_a_loss(named_by, 10, false);
+    is_used_after_a_loss(named_elsewhere_by, 11, false);
+}
+
+#[test]
+fn a_place_whose_theater_is_linked_again_before_its_first_message_is_free_when_the_actor_ends() {
+    is_used_after_a_loss(named_by, 10, true);
+    is_used_after_a_loss(named_elsewhere_by, 11, true);
 }
 
 #[test]
