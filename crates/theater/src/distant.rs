@@ -21,6 +21,7 @@ use crate::directory::{BadName, Directory, Far, Key};
 use crate::error::TheaterError;
 use crate::house::{Callee, House};
 use crate::link::Link;
+use crate::migration::Event;
 use crate::proxy::Proxy;
 use crate::search::{Search, leads_nowhere};
 
@@ -157,6 +158,15 @@ impl Distant {
     pub(crate) fn give_up(&self) {
         let kept = self.end_waiting(State::Lost);
         kept.into_iter().for_each(|parcel| parcel.fail(&self.directory.core));
+    }
+
+    /// The markers that are kept are lost. Messages stay.
+    pub(crate) fn lose_markers(&self) {
+        let markers: Vec<Kept> = match &mut *self.state() {
+            State::Waiting { kept, .. } => kept.extract_if(.., |kept| matches!(kept, Kept::Marker(_))).collect(),
+            State::There(_) | State::NotNeeded | State::Lost => Vec::new(),
+        };
+        markers.into_iter().for_each(Kept::refuse);
     }
 
     /// The actor has come to the place that this was the way from, or that place has another way now. The kept parcels go to the actor, before those
@@ -334,12 +344,16 @@ impl Distant {
         /// An actor that was missed so often is not alive, or too fast.
         const SEARCHES_MAX: u32 = 3;
         let far = self.far().take();
+        let (Some((id, _)), Some(Far { theater: lost, .. })) = (self.mobile(), far) else { return self.give_up() };
+        let (directory, registry) = (&self.directory, &house.registry);
+        let mut sought = Some((id, Arc::clone(self)));
         // Relaxed: only a count.
-        match (self.mobile(), far) {
-            (Some((id, _)), Some(far)) if self.searches.fetch_add(1, Ordering::Relaxed) < SEARCHES_MAX => {
-                Search::begin(vec![(id, Arc::clone(self))], &self.directory, &house.registry, (far.theater, 0));
-            }
-            _ => self.give_up(),
+        if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
+            directory.step(id, Event::WayLost { theater: lost });
+            sought = Search::end(id, Arc::clone(self), directory, registry, lost);
+        }
+        if let Some(sought) = sought {
+            Search::begin(vec![sought], directory, registry, (lost, 0));
         }
     }
 
@@ -398,7 +412,7 @@ impl Distant {
         if let (Some(id), Some(far)) = (self.place(), far) {
             // No search for the actor is under way: such a search has this way wait without a theater. Nothing changes if the actor has come to its place,
             // or is known in another theater.
-            self.directory.note_seen(id, theater, Some(far));
+            self.directory.note_found(id, theater, far);
         }
     }
 
@@ -573,7 +587,8 @@ impl Carrier for Distant {
             }
             State::NotNeeded => {
                 drop(state);
-                self.act(parcel).map_err(|parcel| {
+                // The cell has not heard yet that the actor has come, or that it has another way.
+                self.act(parcel).or_else(|parcel| self.deliver(parcel)).map_err(|parcel| {
                     parcel.refuse();
                     Self::lost()
                 })

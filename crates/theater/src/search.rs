@@ -145,16 +145,18 @@ pub(crate) fn leads_nowhere(way: &dyn Carrier) -> bool {
         || way.downcast_ref::<Distant>().is_some_and(Distant::is_lost)
 }
 
-/// Where an actor is that others were asked for.
+/// Where an actor is that others were asked for, as is known here by then.
 pub(crate) enum Seen {
-    /// Where they say, if they do: nothing else is known.
-    AsSaid,
     /// It has come here.
     Here,
-    /// It has come here, or was found, and has gone on to there.
+    /// It is there, as they say, or it has come here, or was found, and has gone on to there.
     Elsewhere(Far),
-    /// No theater says where the actor is, and it is a guest, or was one until now: all replies are older.
+    /// It is a guest here: all replies are older.
     Awaited,
+    /// Its place turns: what has gone the old way may follow it.
+    Turns,
+    /// It is lost.
+    Nowhere,
 }
 
 /// One that is not found yet.
@@ -269,10 +271,10 @@ impl Search {
         for (Missing { id, way, .. }, seat) in found {
             let far = Far::from(seat);
             seam(2);
-            match self.directory.note_seen(id, self.lost, Some(far)) {
-                Seen::AsSaid | Seen::Awaited => way.found(far),
+            match self.directory.note_found(id, self.lost, far) {
                 Seen::Elsewhere(at) => way.found(at),
                 Seen::Here => way.is_not_needed(),
+                Seen::Awaited | Seen::Turns | Seen::Nowhere => {}
             }
         }
         if all && is_incomplete {
@@ -295,23 +297,40 @@ impl Search {
         let mut awaited = Vec::new();
         for Missing { id, way, .. } in lost_too {
             seam(2);
-            let forgotten = self.directory.forget_actor(id, Some(self.lost));
-            if forgotten {
-                // Before its place ends: other theaters may watch it there later.
-                self.directory.note_lost(id);
-            }
-            match self.directory.note_seen(id, self.lost, None) {
-                Seen::Elsewhere(at) if !forgotten => way.found(at),
-                Seen::Here if !forgotten => way.is_not_needed(),
-                Seen::Awaited if !forgotten => awaited.push((id, way)),
-                _ => way.give_up(),
-            }
-            if forgotten && let Some(controls) = self.registry.controls(id) {
-                (controls.forget)(id);
-            }
+            awaited.extend(Self::end(id, way, &self.directory, &self.registry, lost));
         }
         // The rounds count anew, because a guest lived after the last one.
         self.begin_later(awaited, 0);
+    }
+
+    /// The actor of this place was not found since the theater `lost` is. Gives its mail to whom it is for by now, or reports that. Returns the actor if
+    /// it is to be sought again.
+    pub(crate) fn end(
+        id: ActorId,
+        way: Arc<Distant>,
+        directory: &Directory,
+        registry: &Registry,
+        lost: u64,
+    ) -> Option<(ActorId, Arc<Distant>)> {
+        match directory.note_not_found(id, lost) {
+            Seen::Elsewhere(at) => way.found(at),
+            Seen::Here => way.is_not_needed(),
+            Seen::Awaited => return Some((id, way)),
+            Seen::Turns => {
+                // They wait behind the mail that is kept. When they are lost, the turn ends.
+                way.lose_markers();
+                return Some((id, way));
+            }
+            Seen::Nowhere => {
+                // Before its place ends: other theaters may watch it there later.
+                directory.note_lost(id);
+                way.give_up();
+                if let Some(controls) = registry.controls(id) {
+                    (controls.forget)(id);
+                }
+            }
+        }
+        None
     }
 
     /// Asks all other theaters again where these actors are, about a tick later.

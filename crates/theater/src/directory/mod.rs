@@ -716,37 +716,48 @@ impl Directory {
 
     /// Others, who were asked since the theater `lost` is, say that the actor of this place is `there`. That is noted, if nothing
     /// else is known.
-    pub(crate) fn note_seen(&self, id: ActorId, lost: u64, there: Option<Far>) -> Seen {
+    pub(crate) fn note_found(&self, id: ActorId, lost: u64, there: Far) -> Seen {
         let mut known = self.known();
         match known.at(id) {
             None => Seen::Here,
             Some(at) if at.theater != lost => Seen::Elsewhere(at),
-            Some(_) if there.is_some() => {
-                known.step(self.incarnation, id, Event::Found { lost, at: there }, &mut || self.next_number());
-                Seen::AsSaid
-            }
             Some(_) => {
-                let view = known.view(self.incarnation, id);
-                // A marker of its place may wait behind the mail that is kept. Without a guest, nothing ends that wait but the end of the search.
-                let waits = view.guest_from().is_some() || view.turn().is_none();
-                if waits && matches!(view.life(), Life::Sought { .. }) { Seen::Awaited } else { Seen::AsSaid }
+                known.step(self.incarnation, id, Event::Found { lost, at: Some(there) }, &mut || self.next_number());
+                Seen::Elsewhere(there)
             }
         }
     }
 
-    /// The actor of this place has ended, elsewhere (with the theater that is `lost`, if one is). False: it is not elsewhere (or
-    /// not there), or on its way.
-    pub(crate) fn forget_actor(&self, id: ActorId, lost: Option<u64>) -> bool {
+    /// No other theater, of those that were asked since the theater `lost` is, says where the actor of this place is. It is forgotten, if nothing else
+    /// is known.
+    pub(crate) fn note_not_found(&self, id: ActorId, lost: u64) -> Seen {
+        // An actor that is just accepted has a place.
+        let _guests = self.guests();
+        let mut known = self.known();
+        let view = known.view(self.incarnation, id);
+        match view.life() {
+            Life::Sought { turn: Some(_), .. } if view.guest_from().is_none() => Seen::Turns,
+            Life::Sought { lost: at, .. } if at.theater == lost => {
+                let found = Event::Found { lost, at: None };
+                if let [Action::Seek { .. }] = known.step(self.incarnation, id, found, &mut || self.next_number())[..] {
+                    return Seen::Awaited;
+                }
+                known.forget(id);
+                Seen::Nowhere
+            }
+            _ => view.way().map_or(Seen::Here, Seen::Elsewhere),
+        }
+    }
+
+    /// The actor of this place has ended elsewhere. False: it is not elsewhere, or on its way.
+    pub(crate) fn forget_actor(&self, id: ActorId) -> bool {
         // An actor that is just accepted has a place.
         let _guests = self.guests();
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
         let Some(at) = view.way().filter(|_| view.turn().is_none()) else { return false };
-        let event = match lost {
-            Some(lost) => Event::Found { lost, at: None },
-            None => Event::Said { from: at.theater, word: Word::Ended },
-        };
-        let actions = known.step(self.incarnation, id, event, &mut || self.next_number());
+        let ended = Event::Said { from: at.theater, word: Word::Ended };
+        let actions = known.step(self.incarnation, id, ended, &mut || self.next_number());
         if !matches!(actions[..], [Action::Ask(Request::Report)]) {
             return false;
         }

@@ -637,7 +637,13 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     sighted(&other, seek(&other).expect("it is not sought"), None);
     ticks(&net, &theater);
     assert_eq!(directory.turning(), []);
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+    sighted(&other, seek(&other).expect("it is not sought again"), None);
+    ticks(&net, &theater);
     assert_eq!(theater.system().stats().total.dead_letters, 1);
+    assert!(place.address().is_stale());
+    ticks(&net, &theater);
+    assert!(directory.kept().into_iter().all(|(_, count)| count == 0), "{:?}", directory.kept());
 }
 
 /// The other end names an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.

@@ -579,7 +579,7 @@ fn names_that_one_theater_tells_are_bounded() {
     assert_eq!(tell(0), Ok(told[0]));
     assert_eq!(link.fault.get(), None);
     // What is forgotten makes room.
-    assert!(theater.house.directory.forget_actor(told[0], None));
+    assert!(theater.house.directory.forget_actor(told[0]));
     tell(NAMES_MAX as u64).unwrap();
     tell(NAMES_MAX as u64 + 1).unwrap_err();
     theater.house.directory.lose(11, true, |_| false);

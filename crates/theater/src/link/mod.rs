@@ -819,7 +819,7 @@ impl Link {
 
     /// The place `id` goes, whose actor has ended in the other theater, where `handle` means it.
     fn forget_ended(&self, handle: Handle, id: ActorId) {
-        if self.directory.forget_actor(id, None) {
+        if self.directory.forget_actor(id) {
             if let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }
