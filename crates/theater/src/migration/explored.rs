@@ -3,7 +3,8 @@
 //! The model holds what the machine leaves to others: links that keep order between three theaters, cells with their mail, and how a theater
 //! drains. Two actors are born in theater 0 and send numbered messages to each other. Any step may come next: a message is sent or handled,
 //! a cell does a request, a frame arrives, an actor migrates, an attempt is given up, a name is told to a theater that has none. One theater
-//! may die. Frames from it arrive until the others have lost it, which each does at a time of its own.
+//! may die. Frames from it arrive until the others have lost it, which each does at a time of its own. Or two theaters lose each other in the same way
+//! though both live, and there is a new link between them later. What a place had of a lost actor has ended by then, so a name makes a new place.
 
 use std::collections::VecDeque;
 
@@ -35,6 +36,10 @@ struct Roaming {
     give_ups: u8,
     /// Whether a theater may die.
     deaths: bool,
+    /// Whether two theaters may lose each other though both live.
+    cuts: bool,
+    /// Whether there is a link between those again, some time after both have lost the other.
+    heals: bool,
     /// Whether the two are a group: they move together.
     together: bool,
     without: Option<Rule>,
@@ -68,10 +73,13 @@ enum Item {
     Marker {
         origin: TheaterId,
         turn: u64,
+        path: Path,
     },
     Begin {
         to: TheaterId,
         attempt: u64,
+        /// The link that it goes over.
+        link: u8,
     },
     /// A question of a theater to which the actor has come.
     Settle {
@@ -96,6 +104,8 @@ enum Mode {
 struct Cell {
     mode: Mode,
     way: TheaterId,
+    /// Which one of the links with that theater it goes over, which were made one after the other.
+    link: u8,
     /// The name that the way goes by was not used yet.
     is_fresh: bool,
     /// Something was sent on since the actor left.
@@ -104,7 +114,8 @@ struct Cell {
     is_closed: bool,
     mail: VecDeque<Item>,
     antechamber: VecDeque<Item>,
-    requests: VecDeque<Request<TheaterId>>,
+    /// With the number of the link that a new way goes over.
+    requests: VecDeque<(Request<TheaterId>, u8)>,
 }
 
 impl Cell {
@@ -112,8 +123,26 @@ impl Cell {
         matches!(self.mode, Mode::Live | Mode::Frozen)
     }
 
-    fn go_by(&mut self, way: TheaterId, is_used: bool) {
-        (self.mode, self.way, self.is_fresh, self.is_used, self.is_closed) = (Mode::Place, way, true, is_used, false);
+    fn go_by(&mut self, (way, link): (TheaterId, u8), is_used: bool) {
+        (self.mode, self.way, self.link) = (Mode::Place, way, link);
+        (self.is_fresh, self.is_used, self.is_closed) = (true, is_used, false);
+    }
+}
+
+/// The theaters that a marker has come over, the last one first. Its answer goes back that way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Path(u32);
+
+impl Path {
+    const BASE: u32 = THEATERS as u32 + 1;
+
+    fn over(self, theater: usize) -> Path {
+        Path(self.0 * Path::BASE + theater as u32 + 1)
+    }
+
+    /// Returns the last theater, and the rest.
+    fn back(self) -> Option<(TheaterId, Path)> {
+        (self.0 > 0).then(|| (TheaterId::from(self.0 % Path::BASE - 1), Path(self.0 / Path::BASE)))
     }
 }
 
@@ -141,11 +170,14 @@ enum Frame {
         to: To,
         origin: TheaterId,
         turn: u64,
+        path: Path,
     },
+    /// The answer to a marker: where the actor lives. Nothing if the marker is lost.
     Answer {
         actor: usize,
         turn: u64,
-        at: TheaterId,
+        at: Option<TheaterId>,
+        path: Path,
     },
     Moved {
         actor: usize,
@@ -162,10 +194,21 @@ enum Frame {
     },
     Seek {
         actor: usize,
+        lost: TheaterId,
     },
     Found {
         actor: usize,
+        lost: TheaterId,
         knows: bool,
+    },
+    /// A theater that is lost to the theater `seeker` only is to say that all has come that it has sent.
+    Inquire {
+        actor: usize,
+        seeker: TheaterId,
+    },
+    Inquired {
+        actor: usize,
+        seeker: TheaterId,
     },
     Settle {
         actor: usize,
@@ -175,9 +218,10 @@ enum Frame {
         actor: usize,
         search: u64,
     },
-    MarkerLost {
+    /// The actor does not come: what was known of it is lost, and its place has not ended.
+    Refused {
         actor: usize,
-        turn: u64,
+        attempt: u64,
     },
     Fence {
         actor: usize,
@@ -249,12 +293,12 @@ struct Theater {
     left: u8,
     /// For each theater and actor, whether mail by the name in use goes to the antechamber.
     bound: [[bool; ACTORS]; THEATERS],
-    /// The theater that has died is lost to this one.
+    /// The theater that has died, or that is cut off from this one, is lost to this one.
     has_lost: bool,
     /// Frames that wait for that loss.
     later: Vec<(usize, Frame)>,
-    /// Markers that were sent on: of which actor, to which theater, whose, and of which turn.
-    sent_on: Vec<(usize, TheaterId, TheaterId, u64)>,
+    /// Markers that were sent on: of which actor, to which theater, of which turn, and how they had come.
+    sent_on: Vec<(usize, TheaterId, u64, Path)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -267,11 +311,15 @@ struct World {
     names: u8,
     give_ups: u8,
     dead: Option<usize>,
-    /// The messages to each actor that the dead theater had, or got, as bits.
+    /// The two that lose each other, or have.
+    cut: Option<[usize; 2]>,
+    /// There is a link between those again.
+    is_healed: bool,
+    /// The messages to each actor that the dead theater had, or got, or that were on a link that is lost, as bits.
     missing: [u8; ACTORS],
     /// The messages to each actor that were reported, as bits.
     reported: [u8; ACTORS],
-    /// Whether each actor was in the dead theater, or on its way from it or to it.
+    /// Whether each actor was in the dead theater, or on its way from it or to it, or left over a link that is lost.
     may_die: [bool; ACTORS],
     flaw: Option<&'static str>,
 }
@@ -279,6 +327,8 @@ struct World {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Step {
     Die { at: usize },
+    Cut { between: [usize; 2] },
+    Heal,
     Lose { at: usize },
     Send { at: usize, from: usize },
     Mail { at: usize, actor: usize },
@@ -293,11 +343,20 @@ fn other(actor: usize) -> usize {
     1 - actor
 }
 
+impl Theater {
+    /// Returns whether a name of the actor makes a place: there is none, or what was known of it was lost, and the place has ended.
+    fn is_unknown(&self, actor: usize) -> bool {
+        let cell = &self.cells[actor];
+        matches!(cell.mode, Mode::Vacant | Mode::Reports) && cell.requests.is_empty()
+    }
+}
+
 impl World {
     fn new(program: &Roaming) -> World {
         let cell = |at: usize| Cell {
             mode: if at == 0 { Mode::Live } else { Mode::Vacant },
             way: 0,
+            link: 0,
             is_fresh: true,
             is_used: false,
             is_closed: false,
@@ -329,6 +388,8 @@ impl World {
             names: program.names,
             give_ups: program.give_ups,
             dead: None,
+            cut: None,
+            is_healed: false,
             missing: [0; ACTORS],
             reported: [0; ACTORS],
             may_die: [false; ACTORS],
@@ -336,20 +397,39 @@ impl World {
         }
     }
 
+    /// Returns the theater that is dead or cut off from this one, whether or not it is lost to this one yet.
+    fn gone(&self, at: usize) -> Option<usize> {
+        let others = self.cut.filter(|ends| !self.is_healed && ends.contains(&at));
+        self.dead.or(others.map(|[one, other]| if one == at { other } else { one }))
+    }
+
+    fn has_lost(&self, at: usize, theater: usize) -> bool {
+        self.theaters[at].has_lost && self.gone(at) == Some(theater)
+    }
+
+    /// Returns the number of the link between these theaters.
+    fn link(&self, at: usize, to: TheaterId) -> u8 {
+        let is_cut = self.cut.is_some_and(|ends| ends.contains(&at) && ends.contains(&(to as usize)));
+        u8::from(is_cut && self.is_healed)
+    }
+
     fn say(&mut self, at: usize, to: TheaterId, frame: Frame) {
-        if at == to as usize {
+        let other = to as usize;
+        if at == other {
             self.flaw = Some("a theater sends a frame to itself");
-        } else if self.dead == Some(to as usize) {
+        } else if self.dead == Some(other) || self.has_lost(at, other) || self.has_lost(other, at) {
             self.miss(frame);
         } else {
-            self.links[at][to as usize].push_back(frame);
+            self.links[at][other].push_back(frame);
         }
     }
 
-    /// The frame is lost with the dead theater.
+    /// The frame is lost with the dead theater, or with a link.
     fn miss(&mut self, frame: Frame) {
-        if let Frame::Message { to, number, .. } = frame {
-            self.missing[to.actor] |= 1 << number;
+        match frame {
+            Frame::Message { to, number, .. } => self.missing[to.actor] |= 1 << number,
+            Frame::Begin { actor, .. } => self.may_die[actor] = true,
+            _ => {}
         }
     }
 
@@ -362,7 +442,7 @@ impl World {
     }
 
     /// The theater is dead.
-    fn die(&mut self, at: usize, program: &Roaming) {
+    fn die(&mut self, at: usize) {
         self.dead = Some(at);
         for actor in 0..ACTORS {
             let begins_at = |from: usize, to: usize| {
@@ -374,11 +454,11 @@ impl World {
                     let begins =
                         |item: &Item| matches!(item, Item::Begin { to, .. } if other == at || *to as usize == at);
                     theater.cells[actor].mail.iter().any(begins)
-                        || theater.cells[actor].requests.iter().any(
-                            |request| matches!(request, Request::Leave { to, .. } if other == at || *to as usize == at),
-                        )
+                        || theater.cells[actor].requests.iter().any(|(request, _)| {
+                            matches!(request, Request::Leave { to, .. } if other == at || *to as usize == at)
+                        })
                         || other == at
-                            && theater.cells[actor].requests.iter().any(|request| matches!(request, Request::Begin))
+                            && theater.cells[actor].requests.iter().any(|(request, _)| matches!(request, Request::Begin))
                 });
             self.may_die[actor] = self.theaters[at].cells[actor].has_actor()
                 || matches!(
@@ -386,10 +466,6 @@ impl World {
                     Life::Here | Life::Arriving { .. } | Life::Leaving { .. }
                 )
                 || is_on_its_way;
-        }
-        if program.together {
-            // They are lost as one.
-            self.may_die = [self.may_die.contains(&true); ACTORS];
         }
         for actor in 0..ACTORS {
             let cell = &mut self.theaters[at].cells[actor];
@@ -414,14 +490,19 @@ impl World {
         }
     }
 
-    /// The dead theater is lost to this one.
+    /// The theater that is dead or cut off is lost to this one.
     fn lose(&mut self, at: usize, program: &Roaming) {
-        let Some(dead) = self.dead else { return };
+        let Some(dead) = self.gone(at) else { return };
         for frame in std::mem::take(&mut self.links[dead][at]) {
             self.miss(frame);
         }
         self.theaters[at].has_lost = true;
         let gone = dead as TheaterId;
+        // Nothing is said any more of what came over that link.
+        let theater = &mut self.theaters[at];
+        theater.owed.iter_mut().flatten().filter(|owed| owed.to == gone).for_each(|owed| owed.entry = None);
+        theater.fences.retain(|fence| fence.of != gone);
+        theater.bound[dead] = [false; ACTORS];
         // Messages that were sent on to the dead theater are settled.
         let entries = self.theaters[at].owed.iter().enumerate();
         let lost = |owed: &Option<Owed>| owed.is_some_and(|owed| owed.sent_to == Some(gone));
@@ -445,15 +526,9 @@ impl World {
             }
             self.step(at, actor, Event::TheaterLost { theater: gone }, program);
         }
-        for (actor, to, origin, turn) in std::mem::take(&mut self.theaters[at].sent_on) {
-            if to != gone || origin == gone {
-                continue;
-            }
-            if origin as usize == at {
-                self.step(at, actor, Event::MarkerLost { turn }, program);
-            } else {
-                self.say(at, origin, Frame::MarkerLost { actor, turn });
-            }
+        let lost: Vec<_> = self.theaters[at].sent_on.extract_if(.., |(_, to, ..)| *to == gone).collect();
+        for (actor, _, turn, path) in lost {
+            self.answer(at, actor, (turn, path), None, program);
         }
         for (from, frame) in std::mem::take(&mut self.theaters[at].later) {
             self.take(from, at, frame, program);
@@ -475,12 +550,15 @@ impl World {
         }
     }
 
-    /// Asks all theaters that are not lost: where the actor is, or to settle what they have got for it.
-    fn ask(&mut self, at: usize, frame: Frame) {
+    /// Asks all theaters that are not lost to settle what they have got for an actor.
+    fn settle_others(&mut self, at: usize, actor: usize, search: u64, program: &Roaming) {
+        if self.cut.is_some() {
+            return self.step(at, actor, Event::Settled { search }, program);
+        }
         for to in 0..THEATERS {
             if to != at && self.dead != Some(to) {
                 // There are three theaters, and one is dead.
-                self.say(at, to as TheaterId, frame);
+                self.say(at, to as TheaterId, Frame::Settle { actor, search });
             }
         }
         if self.dead.is_none() {
@@ -489,13 +567,13 @@ impl World {
     }
 
     /// Answers a theater that seeks the actor.
-    fn say_found(&mut self, at: usize, actor: usize, from: TheaterId) {
+    fn say_found(&mut self, at: usize, actor: usize, (from, lost): (TheaterId, TheaterId)) {
         let knows = match self.theaters[at].views[actor].life() {
             Life::Here | Life::Leaving { .. } | Life::Arriving { .. } => true,
-            Life::Away { at, .. } => at != from && self.dead != Some(at as usize),
+            Life::Away { at, .. } => at != from && at != lost,
             Life::Sought { .. } | Life::Unknown => false,
         };
-        self.say(at, from, Frame::Found { actor, knows });
+        self.say(at, from, Frame::Found { actor, lost, knows });
     }
 
     /// The actor of this place is lost.
@@ -511,11 +589,15 @@ impl World {
                     }
                 }
             }
-            Item::Marker { origin, .. } if origin as usize != at => self.say_ended(at, actor, origin),
-            Item::Marker { .. } => {}
+            Item::Marker { turn, path, .. } => {
+                if let Some((sender, path)) = path.back() {
+                    self.say(at, sender, Frame::Answer { actor, turn, at: None, path });
+                    self.say_ended(at, actor, sender);
+                }
+            }
             Item::Settle { from, search } => self.say(at, from, Frame::Settled { actor, search }),
             // The target is lost.
-            Item::Begin { .. } => {}
+            Item::Begin { .. } => self.may_die[actor] = true,
         }
     }
 
@@ -543,7 +625,7 @@ impl World {
             self.theaters[BIRTH].hosts[actor] = 1 << to;
         }
         // The birth theater knows what leaves it, and what comes to it.
-        let is_out_of_reach = self.theaters[from].has_lost && self.dead == Some(BIRTH);
+        let is_out_of_reach = self.has_lost(from, BIRTH);
         let noted = from == BIRTH || to as usize == BIRTH || is_out_of_reach || program.without == Some(Rule::Note);
         self.step(from, actor, Event::Migrate { to, noted }, program);
         self.do_request(from, actor, program);
@@ -593,7 +675,13 @@ impl World {
                     let other_at = self.name_for(at, other(actor), to, program);
                     self.say(at, to, Frame::Word { actor, word, other_at });
                 }
-                Action::Ask(request) => self.theaters[at].cells[actor].requests.push_back(request),
+                Action::Ask(request) => {
+                    let link = match request {
+                        Request::Leave { to, .. } | Request::Turned { at: Some(to) } => self.link(at, to),
+                        _ => 0,
+                    };
+                    self.theaters[at].cells[actor].requests.push_back((request, link));
+                }
                 Action::Note { to, attempt } => {
                     self.say(at, BIRTH as TheaterId, Frame::Departs { actor, attempt, to });
                 }
@@ -610,8 +698,8 @@ impl World {
                     }
                     self.theaters[at].drains[actor] = Some(Drain::Local { attempt });
                 }
-                Action::Seek { .. } => self.seek(at, actor, program),
-                Action::Settle { search } => self.ask(at, Frame::Settle { actor, search }),
+                Action::Seek { lost } => self.seek(at, actor, lost, program),
+                Action::Settle { search } => self.settle_others(at, actor, search, program),
             }
         }
         self.go_on_draining(at);
@@ -639,18 +727,18 @@ impl World {
     }
 
     /// Asks where the actor is: the birth theater and those that it names, or all if it is lost.
-    fn seek(&mut self, at: usize, actor: usize, program: &Roaming) {
-        let Some(dead) = self.dead else {
+    fn seek(&mut self, at: usize, actor: usize, lost: TheaterId, program: &Roaming) {
+        if self.dead.is_none() && self.cut.is_none() {
             self.flaw = Some("others are asked though no theater is lost");
             return;
-        };
+        }
         let hosts = self.theaters[at].hosts[actor];
-        let is_asked = |to: &usize| dead == BIRTH || *to == BIRTH || at == BIRTH && hosts >> to & 1 == 1;
-        let others = (0..THEATERS).filter(|to| *to != at && *to != dead);
-        match others.clone().find(is_asked) {
-            // There are three theaters, and one is dead.
-            Some(to) => self.say(at, to as TheaterId, Frame::Seek { actor }),
-            None => self.step(at, actor, Event::Found { lost: dead as TheaterId, at: None }, program),
+        let is_asked = |to: &usize| lost as usize == BIRTH || *to == BIRTH || at == BIRTH && hosts >> to & 1 == 1;
+        let mut others = (0..THEATERS).filter(|to| *to != at && *to != lost as usize);
+        match others.find(is_asked) {
+            // There are three theaters, and one is lost.
+            Some(to) => self.say(at, to as TheaterId, Frame::Seek { actor, lost }),
+            None => self.step(at, actor, Event::Found { lost, at: None }, program),
         }
     }
 
@@ -661,8 +749,7 @@ impl World {
             if self.theaters[at].cells.iter().flat_map(|cell| &cell.mail).any(is_awaited) {
                 continue;
             }
-            let is_lost = |to: usize| self.theaters[at].has_lost && self.dead == Some(to);
-            let others: Vec<usize> = (0..THEATERS).filter(|to| *to != at && !is_lost(*to)).collect();
+            let others: Vec<usize> = (0..THEATERS).filter(|to| *to != at && !self.has_lost(at, *to)).collect();
             let left = others.iter().map(|to| 1 << to).sum();
             self.theaters[at].drains[actor] = Some(Drain::Others { attempt, left });
             for to in others {
@@ -682,11 +769,12 @@ impl World {
 
     /// A name of the actor is told: `way` knows the way to it.
     fn meet(&mut self, at: usize, actor: usize, way: TheaterId, program: &Roaming) {
-        let theater = &mut self.theaters[at];
-        if theater.cells[actor].mode == Mode::Vacant {
+        let link = self.link(at, way);
+        if self.theaters[at].is_unknown(actor) {
+            let theater = &mut self.theaters[at];
             theater.views[actor] = View::new(at as TheaterId, Life::Away { at: way, begun: true, turn: None });
-            theater.cells[actor].go_by(way, false);
-            if theater.has_lost && self.dead == Some(way as usize) {
+            theater.cells[actor].go_by((way, link), false);
+            if self.has_lost(at, way as usize) {
                 // The name is older than the loss.
                 self.step(at, actor, Event::TheaterLost { theater: way }, program);
             }
@@ -736,12 +824,19 @@ impl World {
         *bound
     }
 
-    fn answer(&mut self, at: usize, actor: usize, (origin, turn): (TheaterId, u64), program: &Roaming) {
-        let here = at as TheaterId;
-        if origin == here {
-            self.step(at, actor, Event::Answered { turn, at: here }, program);
-        } else {
-            self.say(at, origin, Frame::Answer { actor, turn, at: here });
+    /// The answer to a marker goes back, or has come back.
+    fn answer(
+        &mut self,
+        here: usize,
+        actor: usize,
+        (turn, path): (u64, Path),
+        there: Option<TheaterId>,
+        program: &Roaming,
+    ) {
+        match (path.back(), there) {
+            (Some((sender, path)), at) => self.say(here, sender, Frame::Answer { actor, turn, at, path }),
+            (None, Some(at)) => self.step(here, actor, Event::Answered { turn, at }, program),
+            (None, None) => self.step(here, actor, Event::MarkerLost { turn }, program),
         }
     }
 
@@ -783,7 +878,8 @@ impl World {
                 }
             }
             Frame::Acknowledged { entry } => self.settle(at, entry),
-            Frame::Marker { to, origin, turn } => {
+            Frame::Marker { to, origin, turn, path } => {
+                let path = path.over(from);
                 let for_antechamber = self.binds(at, from, to);
                 let theater = &mut self.theaters[at];
                 if origin as usize == at
@@ -791,16 +887,17 @@ impl World {
                     && theater.views[to.actor].turn() == Some(turn)
                 {
                     self.step(at, to.actor, Event::CameRound { turn }, program);
+                    self.answer(at, to.actor, (turn, path), Some(at as TheaterId), program);
                 } else if for_antechamber || theater.cells[to.actor].has_actor() {
-                    self.answer(at, to.actor, (origin, turn), program);
+                    self.answer(at, to.actor, (turn, path), Some(at as TheaterId), program);
                 } else if cell_reports(&theater.cells[to.actor]) {
-                    self.report(at, to.actor, Item::Marker { origin, turn });
+                    self.report(at, to.actor, Item::Marker { origin, turn, path });
                 } else {
-                    theater.cells[to.actor].mail.push_back(Item::Marker { origin, turn });
+                    theater.cells[to.actor].mail.push_back(Item::Marker { origin, turn, path });
                 }
             }
-            Frame::Seek { .. } | Frame::Settle { .. } | Frame::MarkerLost { .. }
-                if !self.theaters[at].has_lost && program.without != Some(Rule::AnswerLate) =>
+            Frame::Seek { .. } | Frame::Settle { .. } | Frame::Answer { at: None, path: Path(0), .. }
+                if self.dead.is_some() && !self.theaters[at].has_lost && program.without != Some(Rule::AnswerLate) =>
             {
                 self.theaters[at].later.push((from, frame));
             }
@@ -809,6 +906,12 @@ impl World {
                 self.say(at, sender, Frame::Noted { actor, attempt });
             }
             Frame::Noted { actor, attempt } => self.noted(at, actor, attempt, program),
+            Frame::Refused { actor, attempt } => {
+                if matches!(self.theaters[at].views[actor].life(), Life::Leaving { attempt: of, .. } if of == attempt) {
+                    self.theaters[at].drains[actor] = None;
+                    self.step(at, actor, Event::GiveUp, program);
+                }
+            }
             Frame::Together { attempts } => self.take_together(at, sender, attempts, program),
             Frame::AllAccepted { attempts } => {
                 let is_present = |(actor, attempt): (usize, &u64)| {
@@ -820,7 +923,13 @@ impl World {
                     self.step_together(at, |attempt| Event::Said { from: sender, word: word(attempt) }, program);
                 }
             }
-            Frame::Seek { actor } => self.say_found(at, actor, sender),
+            Frame::Seek { actor, lost } if self.cut.is_some() => {
+                // The answer comes behind all that the other theater has sent.
+                self.say(at, lost, Frame::Inquire { actor, seeker: sender });
+            }
+            Frame::Seek { actor, lost } => self.say_found(at, actor, (sender, lost)),
+            Frame::Inquire { actor, seeker } => self.say(at, sender, Frame::Inquired { actor, seeker }),
+            Frame::Inquired { actor, seeker } => self.say_found(at, actor, (seeker, sender)),
             Frame::Settle { actor, search } => {
                 let theater = &mut self.theaters[at];
                 if matches!(theater.views[actor].life(), Life::Away { .. }) {
@@ -831,14 +940,12 @@ impl World {
                 }
             }
             Frame::Settled { actor, search } => self.step(at, actor, Event::Settled { search }, program),
-            Frame::MarkerLost { actor, turn } => self.step(at, actor, Event::MarkerLost { turn }, program),
-            Frame::Found { actor, knows } => {
-                // A search is for the dead theater.
-                let lost = self.dead.map_or(sender, |dead| dead as TheaterId);
+            Frame::Found { actor, lost, knows } => {
                 self.step(at, actor, Event::Found { lost, at: knows.then_some(sender) }, program);
             }
-            Frame::Answer { actor, turn, at: there } => {
-                self.step(at, actor, Event::Answered { turn, at: there }, program);
+            Frame::Answer { actor, turn, at: there, path } => {
+                self.theaters[at].sent_on.retain(|sent| *sent != (actor, sender, turn, path));
+                self.answer(at, actor, (turn, path), there, program);
             }
             Frame::Moved { actor } => self.step(at, actor, Event::Moved { from: sender }, program),
             Frame::Fence { actor, attempt } => {
@@ -880,6 +987,11 @@ impl World {
                     self.meet(at, actor, sender, program);
                 }
                 self.step(at, actor, Event::Said { from: sender, word }, program);
+                if let Word::Move { attempt } = word
+                    && self.theaters[at].views[actor].guest_from() != Some(sender)
+                {
+                    self.say(at, sender, Frame::Refused { actor, attempt });
+                }
             }
         }
     }
@@ -897,7 +1009,7 @@ impl World {
 
     fn do_request(&mut self, at: usize, actor: usize, program: &Roaming) {
         let cell = &mut self.theaters[at].cells[actor];
-        let Some(request) = cell.requests.pop_front() else { return };
+        let Some((request, link)) = cell.requests.pop_front() else { return };
         match request {
             Request::Freeze => cell.mode = Mode::Frozen,
             Request::Stay => cell.mode = Mode::Live,
@@ -910,19 +1022,18 @@ impl World {
             }
             Request::Leave { to, attempt } => {
                 self.may_die[actor] |= self.dead == Some(to as usize);
-                cell.go_by(to, false);
-                cell.mail.push_back(Item::Begin { to, attempt });
+                cell.go_by((to, link), false);
+                cell.mail.push_back(Item::Begin { to, attempt, link });
             }
-            Request::Turned { at: Some(at) } => cell.go_by(at, true),
+            Request::Turned { at: Some(at) } => cell.go_by((at, link), true),
             Request::Turned { at: None } => cell.mode = Mode::Place,
             Request::Arrive { turns_already: true, .. } => cell.mode = Mode::Waiting,
             Request::Turn { turn } | Request::Arrive { turn, .. } | Request::MarkAgain { turn } => {
                 cell.mode = Mode::Waiting;
-                let way = cell.way as usize;
-                if self.theaters[at].has_lost && self.dead == Some(way) {
+                if self.leads_nowhere(at, actor) {
                     self.step(at, actor, Event::MarkerLost { turn }, program);
                 } else {
-                    self.send_on(at, actor, Item::Marker { origin: at as TheaterId, turn });
+                    self.send_on(at, actor, Item::Marker { origin: at as TheaterId, turn, path: Path::default() });
                 }
             }
             Request::Begin => {
@@ -939,7 +1050,9 @@ impl World {
                             let settled = Item::Message { number, owed: None, awaited: 0 };
                             self.theaters[at].cells[actor].mail.push_back(settled);
                         }
-                        Item::Marker { origin, turn } => self.answer(at, actor, (origin, turn), program),
+                        Item::Marker { turn, path, .. } => {
+                            self.answer(at, actor, (turn, path), Some(at as TheaterId), program);
+                        }
                         Item::Begin { .. } => self.flaw = Some("a beginning waits for an arrival"),
                         Item::Settle { from, search } => self.say(at, from, Frame::Settled { actor, search }),
                     }
@@ -949,16 +1062,25 @@ impl World {
         self.go_on_draining(at);
     }
 
+    /// Returns whether the way of a place goes over a link that is lost.
+    fn leads_nowhere(&self, at: usize, actor: usize) -> bool {
+        let Cell { way, link, .. } = self.theaters[at].cells[actor];
+        self.has_lost(at, way as usize) || link != self.link(at, way)
+    }
+
     /// Sends it along the way of the cell.
     fn send_on(&mut self, at: usize, actor: usize, item: Item) {
-        let theater = &mut self.theaters[at];
-        let cell = &mut theater.cells[actor];
-        let way = cell.way;
         match item {
-            Item::Begin { to, attempt } => return self.say(at, to, Frame::Begin { actor, attempt }),
+            Item::Begin { to, attempt, link } => {
+                let begin = Frame::Begin { actor, attempt };
+                return if link == self.link(at, to) { self.say(at, to, begin) } else { self.miss(begin) };
+            }
             Item::Settle { from, search } => return self.say(at, from, Frame::Settled { actor, search }),
             Item::Message { .. } | Item::Marker { .. } => {}
         }
+        let theater = &mut self.theaters[at];
+        let cell = &mut theater.cells[actor];
+        let way = cell.way;
         cell.is_used = true;
         let after_leave = matches!(theater.views[actor].life(), Life::Away { begun: false, .. });
         let to = To { actor, binds: std::mem::replace(&mut cell.is_fresh, false), after_leave };
@@ -969,9 +1091,9 @@ impl World {
                 }
                 Frame::Message { to, number, acknowledge: owed }
             }
-            Item::Marker { origin, turn } => {
-                theater.sent_on.push((actor, way, origin, turn));
-                Frame::Marker { to, origin, turn }
+            Item::Marker { origin, turn, path } => {
+                theater.sent_on.push((actor, way, turn, path));
+                Frame::Marker { to, origin, turn, path }
             }
             Item::Begin { .. } | Item::Settle { .. } => return,
         };
@@ -983,7 +1105,11 @@ impl World {
         let Some(item) = cell.mail.pop_front() else { return };
         match item {
             Item::Message { number, .. } if cell.mode == Mode::Live => {
-                let skipped = (self.handled[actor]..number).all(|skipped| self.missing[actor] >> skipped & 1 == 1);
+                let unheard = self.missing[actor] | self.reported[actor];
+                let skipped = (self.handled[actor]..number).all(|skipped| unheard >> skipped & 1 == 1);
+                if self.reported[actor] >> number & 1 == 1 {
+                    self.flaw = Some("a message is handled and reported");
+                }
                 if number < self.handled[actor] || !skipped {
                     self.flaw = Some("a message is lost, doubled or out of order");
                 }
@@ -1013,10 +1139,13 @@ impl World {
         let is_nobody = |theater: &Theater| !theater.cells.iter().any(Cell::has_actor);
         let is_whole =
             !program.together || self.theaters.iter().all(|theater| is_together(theater) || is_nobody(theater));
+        // Those of a group are lost as one.
+        let may_die = |actor: usize| self.may_die[actor] || program.together && self.may_die.contains(&true);
         (0..ACTORS).all(is_done)
             && is_whole
-            && (0..ACTORS)
-                .all(|actor| if self.lives(actor) == 0 { self.may_die[actor] } else { self.reported[actor] == 0 })
+            && (0..ACTORS).all(|actor| {
+                if self.lives(actor) == 0 { may_die(actor) } else { program.cuts || self.reported[actor] == 0 }
+            })
             && self.theaters.iter().all(|theater| theater.owed.is_empty() && theater.cells.iter().all(is_at_rest))
     }
 
@@ -1044,24 +1173,33 @@ impl Model for Roaming {
             return;
         }
         let is_dead = |at: usize| world.dead == Some(at);
+        if self.cuts && world.cut.is_none() {
+            steps.extend([[0, 1], [0, 2], [1, 2]].map(|between| Step::Cut { between }));
+        }
+        if let Some(ends) = world.cut
+            && self.heals
+            && !world.is_healed
+            && ends.into_iter().all(|end| world.theaters[end].has_lost)
+        {
+            steps.push(Step::Heal);
+        }
         if self.deaths && world.dead.is_none() {
             steps.extend((0..THEATERS).map(|at| Step::Die { at }));
         }
         for (at, theater) in world.theaters.iter().enumerate().filter(|(at, _)| !is_dead(*at)) {
-            if world.dead.is_some() && !theater.has_lost {
+            if world.gone(at).is_some() && !theater.has_lost {
                 steps.push(Step::Lose { at });
             }
             for (actor, cell) in theater.cells.iter().enumerate() {
                 let is_live = cell.mode == Mode::Live;
                 let life = theater.views[actor].life();
-                let others = (0..THEATERS).filter(|to| *to != at && !(theater.has_lost && is_dead(*to)));
+                let others = (0..THEATERS).filter(|to| *to != at && !world.has_lost(at, *to));
                 if is_live && world.sent[actor] < self.sends[actor] && theater.cells[other(actor)].mode != Mode::Vacant
                 {
                     steps.push(Step::Send { at, from: actor });
                 }
                 // A place sends nothing on over a link that is lost. It is about to hear of that.
-                let leads_nowhere = theater.has_lost && is_dead(cell.way as usize);
-                let sends_on = cell.mode == Mode::Place && !cell.is_closed && !leads_nowhere;
+                let sends_on = cell.mode == Mode::Place && !cell.is_closed && !world.leads_nowhere(at, actor);
                 if !cell.mail.is_empty() && (is_live || sends_on) {
                     steps.push(Step::Mail { at, actor });
                 }
@@ -1080,8 +1218,7 @@ impl Model for Roaming {
                     steps.push(Step::GiveUp { at, actor });
                 }
                 if world.names > 0 && cell.mode != Mode::Vacant {
-                    let new =
-                        others.filter(|to| !is_dead(*to) && world.theaters[*to].cells[actor].mode == Mode::Vacant);
+                    let new = others.filter(|to| !is_dead(*to) && world.theaters[*to].is_unknown(actor));
                     steps.extend(new.map(|to| Step::Name { from: at, actor, to }));
                 }
             }
@@ -1094,7 +1231,12 @@ impl Model for Roaming {
     fn next_state(&self, world: &World, step: Step) -> Option<World> {
         let mut world = world.clone();
         match step {
-            Step::Die { at } => world.die(at, self),
+            Step::Die { at } => world.die(at),
+            Step::Cut { between } => world.cut = Some(between),
+            Step::Heal => {
+                world.is_healed = true;
+                world.theaters.iter_mut().for_each(|theater| theater.has_lost = false);
+            }
             Step::Lose { at } => world.lose(at, self),
             Step::Send { at, from } => {
                 let message = Item::Message { number: world.sent[from], owed: None, awaited: 0 };
@@ -1137,8 +1279,8 @@ impl Model for Roaming {
         vec![
             Property::<Self>::always("each message is handled once and in order", |_, world| world.flaw.is_none()),
             Property::<Self>::always("one life at most", |_, world| (0..ACTORS).all(|actor| world.lives(actor) <= 1)),
-            Property::<Self>::always("nothing is reported while its receiver lives", |_, world| {
-                (0..ACTORS).all(|actor| world.lives(actor) == 0 || world.reported[actor] == 0)
+            Property::<Self>::always("nothing is reported while its receiver lives", |program, world| {
+                program.cuts || (0..ACTORS).all(|actor| world.lives(actor) == 0 || world.reported[actor] == 0)
             }),
             Property::<Self>::always("nothing goes round for ever", |_, world| world.is_bounded()),
             Property::<Self>::always("nothing waits for ever", |program, world| {
@@ -1150,8 +1292,17 @@ impl Model for Roaming {
     }
 }
 
-const PLAIN: Roaming =
-    Roaming { sends: [2, 0], migrations: 2, names: 0, give_ups: 0, deaths: false, together: false, without: None };
+const PLAIN: Roaming = Roaming {
+    sends: [2, 0],
+    migrations: 2,
+    names: 0,
+    give_ups: 0,
+    deaths: false,
+    cuts: false,
+    heals: false,
+    together: false,
+    without: None,
+};
 
 fn cell_reports(cell: &Cell) -> bool {
     cell.mode == Mode::Reports
@@ -1216,4 +1367,16 @@ fn without_a_drain_an_actor_overtakes_its_own_message() {
 fn with_early_acknowledgements_an_actor_overtakes_its_own_message() {
     let flaws = explore(Roaming { migrations: 3, without: Some(Rule::AcknowledgeLate), ..PLAIN });
     assert!(flaws.contains(&"each message is handled once and in order"), "{flaws:?}");
+}
+
+#[test]
+fn where_theaters_are_apart_for_some_time_nothing_is_doubled_and_nothing_waits_for_ever() {
+    let apart = Roaming { cuts: true, migrations: 1, ..PLAIN };
+    assert_eq!(explore(apart), [""; 0]);
+    for sends in [[2, 0], [1, 1]] {
+        assert_eq!(explore(Roaming { sends, heals: true, ..apart }), [""; 0]);
+    }
+    let given_up = Roaming { sends: [1, 0], heals: true, give_ups: 1, names: 1, ..apart };
+    assert_eq!(explore(given_up), [""; 0]);
+    assert_eq!(explore(Roaming { sends: [1, 0], heals: true, together: true, ..apart }), [""; 0]);
 }
