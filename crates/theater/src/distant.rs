@@ -45,6 +45,8 @@ enum State {
         kept: Vec<Kept>,
         bytes: usize,
         called: bool,
+        /// What was kept is given to the actor, and this ends when nothing more has come meanwhile.
+        is_ending: bool,
     },
     There(Arc<Proxy>),
     /// This is not the way any more.
@@ -117,7 +119,7 @@ impl Distant {
     }
 
     fn with(directory: &Arc<Directory>, far: Option<Far>, called: bool) -> Arc<Distant> {
-        let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called };
+        let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
         Arc::new_cyclic(|this| Distant {
             this: this.clone(),
             directory: Arc::clone(directory),
@@ -160,10 +162,20 @@ impl Distant {
         kept.into_iter().for_each(|parcel| parcel.fail(&self.directory.core));
     }
 
-    /// The markers that are kept are lost. Messages stay.
-    pub(crate) fn lose_markers(&self) {
+    /// The marker of the place's turn of this number is lost, if it is kept. Messages stay, and so do markers that others wait for: those say that the
+    /// messages before them have arrived.
+    pub(crate) fn lose_marker(&self, turn: u64) {
+        let here = self.directory.incarnation;
+        let is_of_turn = |parcel: &mut Kept| match parcel {
+            Kept::Marker(Marker { origin, .. }) => (origin.theater, origin.turn) == (here, turn),
+            _ => false,
+        };
         let markers: Vec<Kept> = match &mut *self.state() {
-            State::Waiting { kept, .. } => kept.extract_if(.., |kept| matches!(kept, Kept::Marker(_))).collect(),
+            State::Waiting { kept, bytes, .. } => {
+                let markers: Vec<Kept> = kept.extract_if(.., is_of_turn).collect();
+                *bytes -= markers.iter().map(Kept::bytes).sum::<usize>();
+                markers
+            }
             State::There(_) | State::NotNeeded | State::Lost => Vec::new(),
         };
         markers.into_iter().for_each(Kept::refuse);
@@ -172,9 +184,29 @@ impl Distant {
     /// The actor has come to the place that this was the way from, or that place has another way now. The kept parcels go to the actor, before those
     /// that wait for it at its place, or behind those that have gone the other way since.
     pub(crate) fn is_not_needed(&self) {
-        for parcel in self.end_waiting(State::NotNeeded) {
-            if let Err(parcel) = self.act(parcel).or_else(|parcel| self.deliver(parcel)) {
-                parcel.fail(&self.directory.core);
+        // Another thread may be at it.
+        let mut begins = true;
+        loop {
+            // What comes while the lock is free goes behind what was kept.
+            let kept = {
+                let mut state = self.state();
+                let State::Waiting { kept, bytes, is_ending, .. } = &mut *state else { return };
+                if std::mem::replace(is_ending, true) && begins {
+                    return;
+                }
+                begins = false;
+                let kept = std::mem::take(kept);
+                if kept.is_empty() {
+                    *state = State::NotNeeded;
+                    return;
+                }
+                *bytes = 0;
+                kept
+            };
+            for parcel in kept {
+                if let Err(parcel) = self.act(parcel).or_else(|parcel| self.deliver(parcel)) {
+                    parcel.fail(&self.directory.core);
+                }
             }
         }
     }
@@ -229,7 +261,7 @@ impl Distant {
     pub(crate) fn keep_marker(&self, marker: Marker) {
         let mut state = self.state();
         match &mut *state {
-            State::Waiting { kept, .. } if !kept.is_empty() => kept.push(Kept::Marker(marker)),
+            State::Waiting { kept, is_ending, .. } if *is_ending || !kept.is_empty() => kept.push(Kept::Marker(marker)),
             _ => {
                 drop(state);
                 (marker.answer)(Err(AskError::TheaterLost { may_have_run: false }));
@@ -238,7 +270,7 @@ impl Distant {
     }
 
     pub(crate) fn keeps_anything(&self) -> bool {
-        matches!(&*self.state(), State::Waiting { kept, .. } if !kept.is_empty())
+        matches!(&*self.state(), State::Waiting { kept, is_ending, .. } if *is_ending || !kept.is_empty())
     }
 
     /// Returns what was kept, if it still waited.
@@ -349,6 +381,11 @@ impl Distant {
         let mut sought = Some((id, Arc::clone(self)));
         // Relaxed: only a count.
         if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
+            if let Some(link) = directory.link(lost) {
+                // There is a new one.
+                *self.far() = far;
+                return self.reached(link);
+            }
             directory.step(id, Event::WayLost { theater: lost });
             sought = Search::end(id, Arc::clone(self), directory, registry, lost);
         }
@@ -587,7 +624,7 @@ impl Carrier for Distant {
             }
             State::NotNeeded => {
                 drop(state);
-                // The cell has not heard yet that the actor has come, or that it has another way.
+                // The cell has not heard yet that the actor has come.
                 self.act(parcel).or_else(|parcel| self.deliver(parcel)).map_err(|parcel| {
                     parcel.refuse();
                     Self::lost()
@@ -604,7 +641,7 @@ impl Carrier for Distant {
                 parcel.refuse();
                 Err(WireError::new("too much was sent before the theater was reached"))
             }
-            State::Waiting { kept, bytes, called } => {
+            State::Waiting { kept, bytes, called, .. } => {
                 kept.push(parcel);
                 *bytes += size;
                 let first = !std::mem::replace(called, true);

@@ -23,9 +23,9 @@
 //! contradict each other if the chain ends in the lost theater, or at the seeker, which knows that the actor had gone to the lost one.
 //!
 //! *Guests.* An actor that no theater knows may be a guest of the seeker. In that case all replies are older than the guest. The place keeps its
-//! mail, and the seeker asks all theaters again about a tick later, until the guest has begun, stays, or its source is lost. This has no other
-//! bound: a source that cannot leave the actor says so after some time. A hostile source that says nothing holds up the mail of this place until the
-//! link with it is lost.
+//! mail, and the seeker asks all theaters again about a tick later, until the source says that it has the actor, or the guest has begun, stays, or its
+//! source is lost. This has no other bound. A hostile source that says nothing holds up the mail of this place until the link with it is lost.
+//! A place that turns is sought again in the same way, after its marker is lost.
 //!
 //! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
 //! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
@@ -153,8 +153,8 @@ pub(crate) enum Seen {
     Elsewhere(Far),
     /// It is a guest here: all replies are older.
     Awaited,
-    /// Its place turns: what has gone the old way may follow it.
-    Turns,
+    /// Its place turns, by this number: what has gone the old way may follow it.
+    Turns(u64),
     /// It is lost.
     Nowhere,
 }
@@ -274,7 +274,7 @@ impl Search {
             match self.directory.note_found(id, self.lost, far) {
                 Seen::Elsewhere(at) => way.found(at),
                 Seen::Here => way.is_not_needed(),
-                Seen::Awaited | Seen::Turns | Seen::Nowhere => {}
+                Seen::Awaited | Seen::Turns(_) | Seen::Nowhere => {}
             }
         }
         if all && is_incomplete {
@@ -299,7 +299,7 @@ impl Search {
             seam(2);
             awaited.extend(Self::end(id, way, &self.directory, &self.registry, lost));
         }
-        // The rounds count anew, because a guest lived after the last one.
+        // The rounds count anew: what is known here has changed since the last one, or is about to change.
         self.begin_later(awaited, 0);
     }
 
@@ -316,9 +316,9 @@ impl Search {
             Seen::Elsewhere(at) => way.found(at),
             Seen::Here => way.is_not_needed(),
             Seen::Awaited => return Some((id, way)),
-            Seen::Turns => {
-                // They wait behind the mail that is kept. When they are lost, the turn ends.
-                way.lose_markers();
+            Seen::Turns(turn) => {
+                // Its marker waits behind the mail that is kept. When that is lost, the turn ends.
+                way.lose_marker(turn);
                 return Some((id, way));
             }
             Seen::Nowhere => {

@@ -736,7 +736,7 @@ impl Directory {
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
         match view.life() {
-            Life::Sought { turn: Some(_), .. } if view.guest_from().is_none() => Seen::Turns,
+            Life::Sought { turn: Some(turn), .. } if view.guest_from().is_none() => Seen::Turns(turn),
             Life::Sought { lost: at, .. } if at.theater == lost => {
                 let found = Event::Found { lost, at: None };
                 if let [Action::Seek { .. }] = known.step(self.incarnation, id, found, &mut || self.next_number())[..] {

@@ -646,6 +646,48 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     assert!(directory.kept().into_iter().all(|(_, count)| count == 0), "{:?}", directory.kept());
 }
 
+#[test]
+fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has_come() {
+    let (net, theater) = simulated();
+    let [via, source] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let known = ActorRef::<Guest>::of_id(via.place_of_its(1, 7)).unwrap();
+    via.lose();
+    net.run_for(TICK);
+    let ask = seek(&source).expect("it is not sought");
+    source.hears(&moves(&theater, far(12, 1, 7)), &guest());
+    // The cell takes it before it hears that the actor has come.
+    known.tell(Greet);
+    source.hears(&begin(far(12, 1, 7)), &[]);
+    sighted(&source, ask, None);
+    answers(&theater, &source);
+    assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
+    let (net, theater) = simulated();
+    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let known = ActorRef::<Guest>::of_id(via.place_of_its(1, 7)).unwrap();
+    via.lose();
+    net.run_for(TICK);
+    known.tell(Greet);
+    let mut searches = 0;
+    net.run_until(|| {
+        if let Some(ask) = seek(&other) {
+            // In another theater each time, which nobody can call.
+            let seat = Seat { theater: 20 + searches, address: None, slot: 1, life: 1, seal: 9 };
+            searches += 1;
+            sighted(&other, ask, Some(Whereabouts::At(seat)));
+        }
+        known.id().address().is_stale()
+    });
+    assert!(known.id().address().is_stale(), "it is sought after {searches} searches");
+    assert_eq!(theater.system().stats().total.dead_letters, 1);
+    ticks(&net, &theater);
+    assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+}
+
 /// The other end names an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
 fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
     let seat = |theater| Seat { theater, address: Some("127.0.0.1:9".parse().unwrap()), slot: 1, life: 1, seal: 7 };

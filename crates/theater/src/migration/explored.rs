@@ -735,7 +735,8 @@ impl World {
         let hosts = self.theaters[at].hosts[actor];
         let is_asked = |to: &usize| lost as usize == BIRTH || *to == BIRTH || at == BIRTH && hosts >> to & 1 == 1;
         let mut others = (0..THEATERS).filter(|to| *to != at && *to != lost as usize);
-        match others.find(is_asked) {
+        let source = self.theaters[at].views[actor].guest_from().map(|source| source as usize);
+        match others.find(is_asked).or(source) {
             // There are three theaters, and one is lost.
             Some(to) => self.say(at, to as TheaterId, Frame::Seek { actor, lost }),
             None => self.step(at, actor, Event::Found { lost, at: None }, program),
@@ -923,7 +924,7 @@ impl World {
                     self.step_together(at, |attempt| Event::Said { from: sender, word: word(attempt) }, program);
                 }
             }
-            Frame::Seek { actor, lost } if self.cut.is_some() => {
+            Frame::Seek { actor, lost } if self.cut.is_some() && at as TheaterId != lost => {
                 // The answer comes behind all that the other theater has sent.
                 self.say(at, lost, Frame::Inquire { actor, seeker: sender });
             }

@@ -4,12 +4,14 @@
 //! and for other theaters. All interleavings of three theaters are explored within the bounds that `explored` states.
 //!
 //! Theaters run it: [`Directory::step`](crate::directory::Directory::step) has the view of an actor take an event, and [`moves`](crate::moves),
-//! `link/moves.rs` and [`search`](crate::search) do what it returns. Three things are done otherwise than in the exploration:
+//! `link/moves.rs` and [`search`](crate::search) do what it returns. Some things are done otherwise than in the exploration:
 //!
 //! - [`Action::Settle`]: others are not asked. A marker goes behind the mail that is kept, or the actor begins at once. So what had passed the lost
 //!   theater may come late.
 //! - Cells are asked, in their stages, whether their ways lead to a lost theater ([`Action::Seek`]), because a cell hears of a new way later
 //!   than its view.
+//! - A search that finds nobody while the actor's place turns has the turn end, and begins again, instead of having the place report. One that finds
+//!   nobody while the actor is a guest begins again about a tick later.
 //! - Actors of a group take the same events together, and begin together ([`guests`](crate::guests)).
 //!
 //! Supervision adds nothing to the views: a child that is restarted is the same actor in its cell, and one that is started in place of a lost child is
@@ -53,9 +55,10 @@
 //! may still wait at the place that answers.
 //!
 //! Where two theaters lose each other though both live, the same holds, but for what is reported: a message to an actor that lives may be, in the theaters that
-//! are apart, and in a third one whose messages go over one of those. Nothing is doubled, overtaken, or waits for ever, whether or not there is a
-//! link between the two again. A search that finds nobody while the actor is a guest begins again, because the guest may stay. Without that, its
-//! mail waits for ever. By hand, two migrations were explored (1,522,207 states; 3,144,688 with the new link).
+//! are apart, and in a third one whose messages go over one of those. Nothing is doubled or waits for ever, whether or not there is a
+//! link between the two again. A message that waits for its way in one of them may be overtaken by a later one from the other, because a search asks only
+//! what that theater has sent. A search that finds nobody while the actor is a guest begins again, because the guest may stay. Without that, its
+//! mail waits for ever. By hand, two migrations with one message were explored (1,522,207 states; 3,144,688 with the new link).
 //!
 //! By hand, these were explored before actors were noted, too: two messages (741,642 states), one message each way (1,483,547), a name that is
 //! told (1,094,927), and an attempt that is given up (484,257), each with two migrations and the loss of a theater.
@@ -177,7 +180,8 @@ pub(crate) enum Event<S> {
     WayLost { theater: TheaterId },
     /// The marker of a turn was lost with a theater, which is lost to this one, too.
     MarkerLost { turn: u64 },
-    /// All that were asked have answered the search since the theater `lost` is lost. One that knows the way is `at`.
+    /// One of those that were asked since the theater `lost` is lost knows the way, or that theater was reached again: it is `at`. Or else, all have answered
+    /// and none does.
     Found { lost: TheaterId, at: Option<S> },
     /// All that were asked have answered, and before that they have sent on what they had got over the lost theater.
     Settled { search: u64 },
