@@ -234,10 +234,18 @@ impl House {
         }
     }
 
+    /// The ways that keep mail. Some may have kept it before.
+    fn keeping(&self) -> Vec<Arc<Distant>> {
+        self.directory.drains.keeping().ways.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The theater ends: mail that waits for others to be called, or for actors to be found, is reported.
+    pub(crate) fn report_kept(&self) {
+        self.keeping().into_iter().for_each(|way| way.give_up());
+    }
+
     fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<Rest>) {
-        let keeping: Vec<Arc<Distant>> =
-            self.directory.drains.keeping().ways.iter().filter_map(Weak::upgrade).collect();
-        for way in keeping {
+        for way in self.keeping() {
             if let Some(id) = way.place() {
                 way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
             }

@@ -676,6 +676,7 @@ impl Theater {
         for link in links {
             link.lose();
         }
+        self.house.report_kept();
         // Those whose end no worker will see any more go too: they hold the links, and those the system.
         self.house.poller.tidy();
         self.house.system.clone().shutdown()

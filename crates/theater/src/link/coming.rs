@@ -665,6 +665,21 @@ fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has
 }
 
 #[test]
+fn what_waits_for_a_theater_that_cannot_be_called_is_reported_at_shutdown() {
+    let (net, theater) = simulated();
+    let teller = stranger(&theater, 12);
+    let known = named_by(&teller);
+    known.tell(Greet);
+    let asked = known.ask(Greet);
+    net.run_for(TICK);
+    let system = theater.system().clone();
+    assert_eq!(system.stats().total.dead_letters, 0);
+    theater.shutdown_within(TICK).unwrap();
+    assert_eq!(system.stats().total.dead_letters, 1);
+    assert_eq!(asked.wait(), Err(AskError::Shutdown));
+}
+
+#[test]
 fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
     let (net, theater) = simulated();
     let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
