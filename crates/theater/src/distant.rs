@@ -15,7 +15,7 @@ use playhouse_actor::away::{
 };
 use playhouse_actor::wire::{Answer, Codec, Controls, Present, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
-use playhouse_executor::{Lane, SystemCore, Undelivered};
+use playhouse_executor::{Lane, SystemCore, Undelivered, contained};
 
 use crate::directory::{BadName, Directory, Far, Key};
 use crate::error::TheaterError;
@@ -45,7 +45,7 @@ enum State {
         kept: Vec<Kept>,
         bytes: usize,
         called: bool,
-        /// What was kept is given to the actor, and this ends when nothing more has come meanwhile.
+        /// The kept parcels are being given to the actor. When all are, this is not the way any more.
         is_ending: bool,
     },
     There(Arc<Proxy>),
@@ -184,10 +184,10 @@ impl Distant {
     /// The actor has come to the place that this was the way from, or that place has another way now. The kept parcels go to the actor, before those
     /// that wait for it at its place, or behind those that have gone the other way since.
     pub(crate) fn is_not_needed(&self) {
-        // Another thread may be at it.
+        // Another thread may do this already.
         let mut begins = true;
         loop {
-            // What comes while the lock is free goes behind what was kept.
+            // Parcels that come while the lock is free go behind the ones that were kept.
             let kept = {
                 let mut state = self.state();
                 let State::Waiting { kept, bytes, is_ending, .. } = &mut *state else { return };
@@ -204,9 +204,12 @@ impl Distant {
                 kept
             };
             for parcel in kept {
-                if let Err(parcel) = self.act(parcel).or_else(|parcel| self.deliver(parcel)) {
-                    parcel.fail(&self.directory.core);
-                }
+                // It calls user code, which reads messages.
+                contained(|| {
+                    if let Err(parcel) = self.act(parcel).or_else(|parcel| self.deliver(parcel)) {
+                        parcel.fail(&self.directory.core);
+                    }
+                });
             }
         }
     }
@@ -382,7 +385,7 @@ impl Distant {
         // Relaxed: only a count.
         if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
             if let Some(link) = directory.link(lost) {
-                // There is a new one.
+                // That link was made since.
                 *self.far() = far;
                 return self.reached(link);
             }

@@ -234,12 +234,12 @@ impl House {
         }
     }
 
-    /// The ways that keep mail. Some may have kept it before.
+    /// Returns the ways that keep mail, and some that have kept mail before.
     fn keeping(&self) -> Vec<Arc<Distant>> {
         self.directory.drains.keeping().ways.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The theater ends: mail that waits for others to be called, or for actors to be found, is reported.
+    /// Reports mail that waits until other theaters are called, or actors are found, because this theater ends.
     pub(crate) fn report_kept(&self) {
         self.keeping().into_iter().for_each(|way| way.give_up());
     }

@@ -145,15 +145,15 @@ pub(crate) fn leads_nowhere(way: &dyn Carrier) -> bool {
         || way.downcast_ref::<Distant>().is_some_and(Distant::is_lost)
 }
 
-/// Where an actor is that others were asked for, as is known here by then.
+/// Where an actor is that no other theater knows.
 pub(crate) enum Seen {
     /// It has come here.
     Here,
-    /// It is there, as they say, or it has come here, or was found, and has gone on to there.
+    /// It has come here, or was found, and has gone on to there.
     Elsewhere(Far),
-    /// It is a guest here: all replies are older.
+    /// It is a guest here. All replies are older.
     Awaited,
-    /// Its place turns, by this number: what has gone the old way may follow it.
+    /// Its place turns, by this number. The turn is to end first.
     Turns(u64),
     /// It is lost.
     Nowhere,
@@ -272,9 +272,8 @@ impl Search {
             let far = Far::from(seat);
             seam(2);
             match self.directory.note_found(id, self.lost, far) {
-                Seen::Elsewhere(at) => way.found(at),
-                Seen::Here => way.is_not_needed(),
-                Seen::Awaited | Seen::Turns(_) | Seen::Nowhere => {}
+                Some(at) => way.found(at),
+                None => way.is_not_needed(),
             }
         }
         if all && is_incomplete {
@@ -303,8 +302,8 @@ impl Search {
         self.begin_later(awaited, 0);
     }
 
-    /// The actor of this place was not found since the theater `lost` is. Gives its mail to whom it is for by now, or reports that. Returns the actor if
-    /// it is to be sought again.
+    /// Ends the search for the actor of this place, which no other theater knows since the theater `lost` is lost. The mail goes to the actor, if this
+    /// theater knows it. Otherwise the mail is reported. Returns the actor if it is to be sought again.
     pub(crate) fn end(
         id: ActorId,
         way: Arc<Distant>,

@@ -1,8 +1,8 @@
 //! Places of actors of theaters that links were lost with.
 //!
 //! The other theater may live on: it stood still, or the two were apart. So the places of its actors that do not move are kept, if it has not said
-//! goodbye. What is sent to such a place fails at once with the reason that the theater is lost, and has the theater called now and then. When there is
-//! a link again, the place leads there again ([`Distant`]). References to the actor stay equal.
+//! goodbye. Mail for such a place fails at once with the reason that the theater is lost, and has the theater called now and then. After a new link
+//! is made, the place leads to the theater again ([`Distant`]). References to the actor stay equal.
 //!
 //! How many places are kept is bounded. Of more, places are given up of the lost theater that has the most, so that a large theater does not cost a
 //! small one its places.

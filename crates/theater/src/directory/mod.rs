@@ -714,30 +714,30 @@ impl Directory {
         }
     }
 
-    /// Others, who were asked since the theater `lost` is, say that the actor of this place is `there`. That is noted, if nothing
-    /// else is known.
-    pub(crate) fn note_found(&self, id: ActorId, lost: u64, there: Far) -> Seen {
+    /// Another theater says that the actor of this place is `there`, since the theater `lost` is lost. Notes that, if nothing else is known.
+    /// Returns where the actor is. Returns nothing if it is here.
+    pub(crate) fn note_found(&self, id: ActorId, lost: u64, there: Far) -> Option<Far> {
         let mut known = self.known();
-        match known.at(id) {
-            None => Seen::Here,
-            Some(at) if at.theater != lost => Seen::Elsewhere(at),
-            Some(_) => {
-                known.step(self.incarnation, id, Event::Found { lost, at: Some(there) }, &mut || self.next_number());
-                Seen::Elsewhere(there)
-            }
+        let at = known.at(id)?;
+        if at.theater != lost {
+            return Some(at);
         }
+        known.step(self.incarnation, id, Event::Found { lost, at: Some(there) }, &mut || self.next_number());
+        Some(there)
     }
 
-    /// No other theater, of those that were asked since the theater `lost` is, says where the actor of this place is. It is forgotten, if nothing else
-    /// is known.
+    /// The theaters that were asked since the theater `lost` is lost do not know where the actor of this place is. Forgets the actor, if this theater
+    /// does not know it either.
     pub(crate) fn note_not_found(&self, id: ActorId, lost: u64) -> Seen {
         // An actor that is just accepted has a place.
         let _guests = self.guests();
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
         match view.life() {
-            Life::Sought { turn: Some(turn), .. } if view.guest_from().is_none() => Seen::Turns(turn),
-            Life::Sought { lost: at, .. } if at.theater == lost => {
+            Life::Sought { lost: at, turn } if at.theater == lost => {
+                if let Some(turn) = turn.filter(|_| view.guest_from().is_none()) {
+                    return Seen::Turns(turn);
+                }
                 let found = Event::Found { lost, at: None };
                 if let [Action::Seek { .. }] = known.step(self.incarnation, id, found, &mut || self.next_number())[..] {
                     return Seen::Awaited;
@@ -749,7 +749,7 @@ impl Directory {
         }
     }
 
-    /// The actor of this place has ended elsewhere. False: it is not elsewhere, or on its way.
+    /// Forgets the actor of this place, which has ended elsewhere. Returns false if it is not elsewhere, or on its way.
     pub(crate) fn forget_actor(&self, id: ActorId) -> bool {
         // An actor that is just accepted has a place.
         let _guests = self.guests();

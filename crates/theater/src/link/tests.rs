@@ -703,7 +703,7 @@ impl Handler<Start> for Starter {
 
 #[test]
 fn an_actor_that_has_ended_is_known_by_its_name_though_another_one_has_its_cell() {
-    // What a worker gives up, it uses again.
+    // A worker uses the cells again that it has given up.
     let theater = Theater::builder().system(System::builder().workers(1)).start().unwrap();
     let directory = &theater.house.directory;
     let starter = theater.system().spawn(Starter);

@@ -54,11 +54,11 @@
 //! that the answers for an actor that has come must come behind what is sent on. An argument does: a message that went over the lost theater
 //! may still wait at the place that answers.
 //!
-//! Where two theaters lose each other though both live, the same holds, but for what is reported: a message to an actor that lives may be, in the theaters that
-//! are apart, and in a third one whose messages go over one of those. Nothing is doubled or waits for ever, whether or not there is a
-//! link between the two again. A message that waits for its way in one of them may be overtaken by a later one from the other, because a search asks only
-//! what that theater has sent. A search that finds nobody while the actor is a guest begins again, because the guest may stay. Without that, its
-//! mail waits for ever. By hand, two migrations with one message were explored (1,522,207 states; 3,144,688 with the new link).
+//! Two theaters may lose each other though both live. Then a message to an actor that lives may be reported, in these two theaters, and in a third one whose
+//! messages go over one of them. No message is doubled, and nothing waits for ever, with or without a new link between the two. A message that
+//! waits in one of them may be overtaken by a later one from the other, because a search waits only for messages that were sent before. A search that
+//! finds nobody while the actor is a guest begins again, because the guest may stay. Without this rule, its mail waits for ever. By hand, two
+//! migrations with one message were explored (1,522,207 states; 3,144,688 with the new link).
 //!
 //! By hand, these were explored before actors were noted, too: two messages (741,642 states), one message each way (1,483,547), a name that is
 //! told (1,094,927), and an attempt that is given up (484,257), each with two migrations and the loss of a theater.
@@ -180,8 +180,8 @@ pub(crate) enum Event<S> {
     WayLost { theater: TheaterId },
     /// The marker of a turn was lost with a theater, which is lost to this one, too.
     MarkerLost { turn: u64 },
-    /// One of those that were asked since the theater `lost` is lost knows the way, or that theater was reached again: it is `at`. Or else, all have answered
-    /// and none does.
+    /// The actor is `at`, as a theater says that was asked since the theater `lost` is lost, or because that one was reached again. Nothing: all theaters
+    /// have answered, and none knows the way.
     Found { lost: TheaterId, at: Option<S> },
     /// All that were asked have answered, and before that they have sent on what they had got over the lost theater.
     Settled { search: u64 },
