@@ -9,6 +9,7 @@
 
 mod apart;
 mod departures;
+mod ends;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -19,13 +20,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use playhouse_actor::away::{RefName, Seat, TakeAnswer};
-use playhouse_actor::wire::{Controls, WireError};
-use playhouse_actor::{ActorId, Ended, MigrateError, Notify, ShortType, StopReason, Tell, Watcher};
+use playhouse_actor::wire::WireError;
+use playhouse_actor::{ActorId, MigrateError, ShortType};
 use playhouse_executor::{SystemCore, Way};
 use rustc_hash::FxHashMap;
 
 #[cfg(test)]
 pub(crate) use self::apart::APART_MAX;
+use self::ends::{Again, Ends};
 use crate::authority::{Epoch, Host};
 use crate::drain::Drains;
 use crate::groups::Groups;
@@ -159,31 +161,6 @@ pub(crate) struct Directory {
     /// In simulation: what actors are called instead of where they lie in memory, which is another place in each run.
     numbers: Option<Mutex<Numbers>>,
 }
-
-/// How the latest actors have ended that had come from other theaters, or were lost with those: as many as [`ENDS_MAX`].
-#[derive(Default)]
-struct Ends {
-    by_actor: FxHashMap<ActorId, Ended>,
-    in_order: VecDeque<ActorId>,
-}
-
-/// Who watches an actor over another way needs to find its end here for as long as a request takes from theater to theater.
-const ENDS_MAX: usize = 4 * 1024;
-
-impl Ends {
-    fn note(&mut self, id: ActorId, ended: Ended) {
-        if self.by_actor.insert(id, ended).is_none() {
-            self.in_order.push_back(id);
-        }
-        if self.in_order.len() > ENDS_MAX
-            && let Some(first) = self.in_order.pop_front()
-        {
-            self.by_actor.remove(&first);
-        }
-    }
-}
-
-type Again = (ActorId, Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>);
 
 /// Actors by the order in which they were first named.
 #[derive(Default)]
@@ -516,65 +493,6 @@ impl Directory {
     /// Where the actor of this place is, as far as is known here; nothing if it is here.
     pub(crate) fn at(&self, id: ActorId) -> Option<Far> {
         self.known().at(id)
-    }
-
-    /// Returns who is told when an actor that has come to this place ends there.
-    pub(crate) fn note_end_of(self: &Arc<Self>, id: ActorId) -> Tell {
-        let directory = Arc::downgrade(self);
-        Box::new(move |ended| {
-            if let Some(directory) = directory.upgrade() {
-                directory.ends().note(id, ended);
-            }
-        })
-    }
-
-    /// Returns who is told of the end of the actor `id`, for `tell`. Who has watched it over another way, and watches it here instead, may come
-    /// when it has just ended, or was just lost.
-    pub(crate) fn telling_end(self: &Arc<Self>, id: ActorId, tell: Tell) -> Tell {
-        let directory = Arc::downgrade(self);
-        Box::new(move |ended| {
-            let late = ended.reason == StopReason::NotAlive;
-            let directory = directory.upgrade().filter(|_| late);
-            let known = directory.and_then(|directory| directory.ends().by_actor.get(&id).cloned());
-            tell(known.unwrap_or(ended));
-        })
-    }
-
-    /// The actor of this place is lost with its theater.
-    pub(crate) fn note_lost(&self, id: ActorId) {
-        self.ends().note(id, StopReason::TheaterLost.into());
-    }
-
-    fn ends(&self) -> MutexGuard<'_, Ends> {
-        lock(&self.ends)
-    }
-
-    /// Has the actor watched some milliseconds later, whatever the way from its place is then. If there is none any more, it was
-    /// lost with its theater.
-    pub(crate) fn watch_again(&self, id: ActorId, watcher: Watcher, notify: Tell) {
-        self.again(id, move |id, controls| match controls {
-            Some(controls) => (controls.watch)(id, watcher, Notify::Call(notify)),
-            None => notify(StopReason::TheaterLost.into()),
-        });
-    }
-
-    /// Has the actor watched no more some milliseconds later, whatever the way from its place is then.
-    pub(crate) fn unwatch_again(&self, id: ActorId, watcher: Watcher) {
-        self.again(id, move |id, controls| {
-            if let Some(controls) = controls {
-                (controls.unwatch)(id, watcher);
-            }
-        });
-    }
-
-    /// Does this to the actor some milliseconds later, if it has a place then.
-    pub(crate) fn again(&self, id: ActorId, act: impl FnOnce(ActorId, Option<&Controls>) + Send + 'static) {
-        lock(&self.again).push((id, Box::new(act)));
-    }
-
-    /// What is to be done again.
-    pub(crate) fn take_again(&self) -> Vec<Again> {
-        std::mem::take(&mut *lock(&self.again))
     }
 
     pub(crate) fn next_number(&self) -> u64 {

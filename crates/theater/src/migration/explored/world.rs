@@ -1,358 +1,12 @@
-//! All interleavings of small programs that migrate, explored with `stateright`.
-//!
-//! The model holds what the machine leaves to others: links that keep order between three theaters, cells with their mail, and how a theater
-//! drains. Two actors are born in theater 0 and send numbered messages to each other. Any step may come next: a message is sent or handled,
-//! a cell does a request, a frame arrives, an actor migrates, an attempt is given up, a name is told to a theater that has none. One theater
-//! may die. Frames from it arrive until the others have lost it, which each does at a time of its own. Or two theaters lose each other in the same way
-//! though both live, and there is a new link between them later. What a place had of a lost actor has ended by then, so a name makes a new place.
+//! What each step does to the theaters, links and cells.
 
 use std::collections::VecDeque;
 
-use stateright::{Checker, Model, Property};
-
-use super::{Action, Attempt, Event, Life, Request, Site, TheaterId, View, Word};
-
-impl Site for TheaterId {
-    fn theater(&self) -> TheaterId {
-        *self
-    }
-}
-
-const ACTORS: usize = 2;
-const THEATERS: usize = 3;
-/// The theater that the actors are born in.
-const BIRTH: usize = 0;
-/// Frames on a link, messages that are owed, and numbers of a view: more is taken for growth without end.
-const MANY: usize = 8;
-
-/// A program, and which rules it goes without.
-#[derive(Clone, Copy, Debug)]
-struct Roaming {
-    /// The number of messages that each actor sends to the other one.
-    sends: [u8; ACTORS],
-    migrations: u8,
-    /// Names that are told without a migration.
-    names: u8,
-    give_ups: u8,
-    /// Whether a theater may die.
-    deaths: bool,
-    /// Whether two theaters may lose each other though both live.
-    cuts: bool,
-    /// Whether there is a link between those again, some time after both have lost the other.
-    heals: bool,
-    /// Whether the two are a group: they move together.
-    together: bool,
-    without: Option<Rule>,
-}
-
-/// A rule of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
-    /// An actor leaves when its theater has drained.
-    Drain,
-    /// What is sent on is acknowledged when the next theater has acknowledged it.
-    AcknowledgeLate,
-    /// The target is named to others when the actor has begun there.
-    NameLate,
-    /// A theater answers a search after it has lost the dead theater, too.
-    AnswerLate,
-    /// The theater that an actor was born in is told where it goes.
-    Note,
-}
-
-/// What waits in a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Item {
-    Message {
-        number: u8,
-        /// The entry in [`Theater::owed`], for one that came over a link.
-        owed: Option<usize>,
-        /// The actors whose drain waits for it, as bits.
-        awaited: u8,
-    },
-    Marker {
-        origin: TheaterId,
-        turn: u64,
-        path: Path,
-    },
-    Begin {
-        to: TheaterId,
-        attempt: u64,
-        /// The link that it goes over.
-        link: u8,
-    },
-    /// A question of a theater to which the actor has come.
-    Settle {
-        from: TheaterId,
-        search: u64,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Mode {
-    Vacant,
-    Live,
-    Frozen,
-    Place,
-    /// A place or a cell whose mail waits.
-    Waiting,
-    /// A place whose mail is reported.
-    Reports,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Cell {
-    mode: Mode,
-    way: TheaterId,
-    /// Which one of the links with that theater it goes over, which were made one after the other.
-    link: u8,
-    /// The name that the way goes by was not used yet.
-    is_fresh: bool,
-    /// Something was sent on since the actor left.
-    is_used: bool,
-    /// Nothing is sent on any more.
-    is_closed: bool,
-    mail: VecDeque<Item>,
-    antechamber: VecDeque<Item>,
-    /// With the number of the link that a new way goes over.
-    requests: VecDeque<(Request<TheaterId>, u8)>,
-}
-
-impl Cell {
-    fn has_actor(&self) -> bool {
-        matches!(self.mode, Mode::Live | Mode::Frozen)
-    }
-
-    fn go_by(&mut self, (way, link): (TheaterId, u8), is_used: bool) {
-        (self.mode, self.way, self.link) = (Mode::Place, way, link);
-        (self.is_fresh, self.is_used, self.is_closed) = (true, is_used, false);
-    }
-}
-
-/// The theaters that a marker has come over, the last one first. Its answer goes back that way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Path(u32);
-
-impl Path {
-    const BASE: u32 = THEATERS as u32 + 1;
-
-    fn over(self, theater: usize) -> Path {
-        Path(self.0 * Path::BASE + theater as u32 + 1)
-    }
-
-    /// Returns the last theater, and the rest.
-    fn back(self) -> Option<(TheaterId, Path)> {
-        (self.0 > 0).then(|| (TheaterId::from(self.0 % Path::BASE - 1), Path(self.0 / Path::BASE)))
-    }
-}
-
-/// How a frame is meant for an actor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct To {
-    actor: usize,
-    /// It binds the name.
-    binds: bool,
-    /// It is what the source sends after the actor has left.
-    after_leave: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Frame {
-    Message {
-        to: To,
-        number: u8,
-        acknowledge: Option<usize>,
-    },
-    Acknowledged {
-        entry: usize,
-    },
-    Marker {
-        to: To,
-        origin: TheaterId,
-        turn: u64,
-        path: Path,
-    },
-    /// The answer to a marker: where the actor lives. Nothing if the marker is lost.
-    Answer {
-        actor: usize,
-        turn: u64,
-        at: Option<TheaterId>,
-        path: Path,
-    },
-    Moved {
-        actor: usize,
-    },
-    /// The birth theater is to know that the actor may be in this theater, too.
-    Departs {
-        actor: usize,
-        attempt: u64,
-        to: TheaterId,
-    },
-    Noted {
-        actor: usize,
-        attempt: u64,
-    },
-    Seek {
-        actor: usize,
-        lost: TheaterId,
-    },
-    Found {
-        actor: usize,
-        lost: TheaterId,
-        knows: bool,
-    },
-    /// A theater that is lost to the theater `seeker` only is to say that all has come that it has sent.
-    Inquire {
-        actor: usize,
-        seeker: TheaterId,
-    },
-    Inquired {
-        actor: usize,
-        seeker: TheaterId,
-    },
-    Settle {
-        actor: usize,
-        search: u64,
-    },
-    Settled {
-        actor: usize,
-        search: u64,
-    },
-    /// The actor does not come: what was known of it is lost, and its place has not ended.
-    Refused {
-        actor: usize,
-        attempt: u64,
-    },
-    Fence {
-        actor: usize,
-        attempt: u64,
-    },
-    Fenced {
-        actor: usize,
-        attempt: u64,
-    },
-    Begin {
-        actor: usize,
-        attempt: u64,
-    },
-    /// All of a group are to come, by these attempts.
-    Together {
-        attempts: [u64; ACTORS],
-    },
-    /// All of the group were accepted.
-    AllAccepted {
-        attempts: [u64; ACTORS],
-    },
-    /// With the name of the other actor, as a state may hold references.
-    Word {
-        actor: usize,
-        word: Word<TheaterId>,
-        other_at: TheaterId,
-    },
-}
-
-/// A message that came over a link and is in no mailbox yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Owed {
-    to: TheaterId,
-    entry: Option<usize>,
-    /// The theater that it was sent on to.
-    sent_to: Option<TheaterId>,
-}
-
-/// A question of another theater whether all is in the mailboxes that it has sent here.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Fence {
-    of: TheaterId,
-    actor: usize,
-    attempt: u64,
-    waits_for: Vec<usize>,
-}
-
-/// A drain of a theater, for one actor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Drain {
-    /// Messages from here have not left their places.
-    Local { attempt: u64 },
-    /// These theaters have not answered the fence, as bits.
-    Others { attempt: u64, left: u8 },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Theater {
-    views: Vec<View<TheaterId>>,
-    /// The last number that was given to an attempt or a turn of each actor.
-    numbers: [u64; ACTORS],
-    cells: Vec<Cell>,
-    owed: Vec<Option<Owed>>,
-    fences: Vec<Fence>,
-    drains: [Option<Drain>; ACTORS],
-    /// The theaters that each actor may be in, in the birth theater, as bits.
-    hosts: [u8; ACTORS],
-    /// The members of a group that its source has left, as bits: those begin together.
-    left: u8,
-    /// For each theater and actor, whether mail by the name in use goes to the antechamber.
-    bound: [[bool; ACTORS]; THEATERS],
-    /// The theater that has died, or that is cut off from this one, is lost to this one.
-    has_lost: bool,
-    /// Frames that wait for that loss.
-    later: Vec<(usize, Frame)>,
-    /// Markers that were sent on: of which actor, to which theater, of which turn, and how they had come.
-    sent_on: Vec<(usize, TheaterId, u64, Path)>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct World {
-    theaters: Vec<Theater>,
-    links: Vec<Vec<VecDeque<Frame>>>,
-    sent: [u8; ACTORS],
-    handled: [u8; ACTORS],
-    migrations: u8,
-    names: u8,
-    give_ups: u8,
-    dead: Option<usize>,
-    /// The two that lose each other, or have.
-    cut: Option<[usize; 2]>,
-    /// There is a link between those again.
-    is_healed: bool,
-    /// The messages to each actor that the dead theater had, or got, or that were on a link that is lost, as bits.
-    missing: [u8; ACTORS],
-    /// The messages to each actor that were reported, as bits.
-    reported: [u8; ACTORS],
-    /// Whether each actor was in the dead theater, or on its way from it or to it, or left over a link that is lost.
-    may_die: [bool; ACTORS],
-    flaw: Option<&'static str>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Step {
-    Die { at: usize },
-    Cut { between: [usize; 2] },
-    Heal,
-    Lose { at: usize },
-    Send { at: usize, from: usize },
-    Mail { at: usize, actor: usize },
-    Request { at: usize, actor: usize },
-    Frame { from: usize, to: usize },
-    Migrate { from: usize, actor: usize, to: usize },
-    GiveUp { at: usize, actor: usize },
-    Name { from: usize, actor: usize, to: usize },
-}
-
-fn other(actor: usize) -> usize {
-    1 - actor
-}
-
-impl Theater {
-    /// Returns whether a name of the actor makes a place: there is none, or what was known of it was lost, and the place has ended.
-    fn is_unknown(&self, actor: usize) -> bool {
-        let cell = &self.cells[actor];
-        matches!(cell.mode, Mode::Vacant | Mode::Reports) && cell.requests.is_empty()
-    }
-}
+use super::super::{Action, Attempt, Event, Life, Request, TheaterId, View, Word};
+use super::*;
 
 impl World {
-    fn new(program: &Roaming) -> World {
+    pub(super) fn new(program: &Roaming) -> World {
         let cell = |at: usize| Cell {
             mode: if at == 0 { Mode::Live } else { Mode::Vacant },
             way: 0,
@@ -398,22 +52,22 @@ impl World {
     }
 
     /// Returns the theater that is dead or cut off from this one, whether or not it is lost to this one yet.
-    fn gone(&self, at: usize) -> Option<usize> {
+    pub(super) fn gone(&self, at: usize) -> Option<usize> {
         let others = self.cut.filter(|ends| !self.is_healed && ends.contains(&at));
         self.dead.or(others.map(|[one, other]| if one == at { other } else { one }))
     }
 
-    fn has_lost(&self, at: usize, theater: usize) -> bool {
+    pub(super) fn has_lost(&self, at: usize, theater: usize) -> bool {
         self.theaters[at].has_lost && self.gone(at) == Some(theater)
     }
 
     /// Returns the number of the link between these theaters.
-    fn link(&self, at: usize, to: TheaterId) -> u8 {
+    pub(super) fn link(&self, at: usize, to: TheaterId) -> u8 {
         let is_cut = self.cut.is_some_and(|ends| ends.contains(&at) && ends.contains(&(to as usize)));
         u8::from(is_cut && self.is_healed)
     }
 
-    fn say(&mut self, at: usize, to: TheaterId, frame: Frame) {
+    pub(super) fn say(&mut self, at: usize, to: TheaterId, frame: Frame) {
         let other = to as usize;
         if at == other {
             self.flaw = Some("a theater sends a frame to itself");
@@ -425,7 +79,7 @@ impl World {
     }
 
     /// The frame is lost with the dead theater, or with a link.
-    fn miss(&mut self, frame: Frame) {
+    pub(super) fn miss(&mut self, frame: Frame) {
         match frame {
             Frame::Message { to, number, .. } => self.missing[to.actor] |= 1 << number,
             Frame::Begin { actor, .. } => self.may_die[actor] = true,
@@ -433,7 +87,7 @@ impl World {
         }
     }
 
-    fn miss_items(&mut self, actor: usize, items: impl IntoIterator<Item = Item>) {
+    pub(super) fn miss_items(&mut self, actor: usize, items: impl IntoIterator<Item = Item>) {
         for item in items {
             if let Item::Message { number, .. } = item {
                 self.missing[actor] |= 1 << number;
@@ -442,7 +96,7 @@ impl World {
     }
 
     /// The theater is dead.
-    fn die(&mut self, at: usize) {
+    pub(super) fn die(&mut self, at: usize) {
         self.dead = Some(at);
         for actor in 0..ACTORS {
             let begins_at = |from: usize, to: usize| {
@@ -491,7 +145,7 @@ impl World {
     }
 
     /// The theater that is dead or cut off is lost to this one.
-    fn lose(&mut self, at: usize, program: &Roaming) {
+    pub(super) fn lose(&mut self, at: usize, program: &Roaming) {
         let Some(dead) = self.gone(at) else { return };
         for frame in std::mem::take(&mut self.links[dead][at]) {
             self.miss(frame);
@@ -536,7 +190,7 @@ impl World {
     }
 
     /// A theater has answered the fence of a drain, or is lost.
-    fn fenced(&mut self, at: usize, actor: usize, by: TheaterId, of: Option<u64>, program: &Roaming) {
+    pub(super) fn fenced(&mut self, at: usize, actor: usize, by: TheaterId, of: Option<u64>, program: &Roaming) {
         let drain = &mut self.theaters[at].drains[actor];
         if let Some(Drain::Others { attempt, left }) = drain
             && of.is_none_or(|of| of == *attempt)
@@ -551,7 +205,7 @@ impl World {
     }
 
     /// Asks all theaters that are not lost to settle what they have got for an actor.
-    fn settle_others(&mut self, at: usize, actor: usize, search: u64, program: &Roaming) {
+    pub(super) fn settle_others(&mut self, at: usize, actor: usize, search: u64, program: &Roaming) {
         if self.cut.is_some() {
             return self.step(at, actor, Event::Settled { search }, program);
         }
@@ -567,7 +221,7 @@ impl World {
     }
 
     /// Answers a theater that seeks the actor.
-    fn say_found(&mut self, at: usize, actor: usize, (from, lost): (TheaterId, TheaterId)) {
+    pub(super) fn say_found(&mut self, at: usize, actor: usize, (from, lost): (TheaterId, TheaterId)) {
         let knows = match self.theaters[at].views[actor].life() {
             Life::Here | Life::Leaving { .. } | Life::Arriving { .. } => true,
             Life::Away { at, .. } => at != from && at != lost,
@@ -577,7 +231,7 @@ impl World {
     }
 
     /// The actor of this place is lost.
-    fn report(&mut self, at: usize, actor: usize, item: Item) {
+    pub(super) fn report(&mut self, at: usize, actor: usize, item: Item) {
         match item {
             Item::Message { number, owed, .. } => {
                 self.reported[actor] |= 1 << number;
@@ -601,13 +255,13 @@ impl World {
         }
     }
 
-    fn say_ended(&mut self, at: usize, actor: usize, to: TheaterId) {
+    pub(super) fn say_ended(&mut self, at: usize, actor: usize, to: TheaterId) {
         let other_at = at as TheaterId;
         self.say(at, to, Frame::Word { actor, word: Word::Ended, other_at });
     }
 
     /// The members of a group take an event of the same kind, by their attempts. All leave by that, or nobody.
-    fn step_together(&mut self, at: usize, event: impl Fn(u64) -> Event<TheaterId>, program: &Roaming) {
+    pub(super) fn step_together(&mut self, at: usize, event: impl Fn(u64) -> Event<TheaterId>, program: &Roaming) {
         for actor in 0..ACTORS {
             if let Life::Leaving { attempt, .. } = self.theaters[at].views[actor].life() {
                 self.step(at, actor, event(attempt), program);
@@ -620,7 +274,7 @@ impl World {
     }
 
     /// The actor is to move. It is frozen in its own stage, before anything else is sent from there.
-    fn migrate(&mut self, from: usize, actor: usize, to: TheaterId, program: &Roaming) {
+    pub(super) fn migrate(&mut self, from: usize, actor: usize, to: TheaterId, program: &Roaming) {
         if from == BIRTH {
             self.theaters[BIRTH].hosts[actor] = 1 << to;
         }
@@ -632,7 +286,7 @@ impl World {
     }
 
     /// A group is to move: all of it is frozen.
-    fn migrate_together(&mut self, from: usize, to: TheaterId, program: &Roaming) {
+    pub(super) fn migrate_together(&mut self, from: usize, to: TheaterId, program: &Roaming) {
         // The first one drains and is noted for all.
         for actor in (0..ACTORS).rev() {
             self.migrate(from, actor, to, program);
@@ -642,7 +296,7 @@ impl World {
     }
 
     /// A group is to come: all of it or nobody.
-    fn take_together(&mut self, at: usize, from: TheaterId, attempts: [u64; ACTORS], program: &Roaming) {
+    pub(super) fn take_together(&mut self, at: usize, from: TheaterId, attempts: [u64; ACTORS], program: &Roaming) {
         for (actor, attempt) in attempts.into_iter().enumerate() {
             self.meet(at, actor, from, program);
             self.step(at, actor, Event::Said { from, word: Word::Move { attempt } }, program);
@@ -654,7 +308,7 @@ impl World {
         self.say(at, from, Frame::AllAccepted { attempts });
     }
 
-    fn step(&mut self, at: usize, actor: usize, event: Event<TheaterId>, program: &Roaming) {
+    pub(super) fn step(&mut self, at: usize, actor: usize, event: Event<TheaterId>, program: &Roaming) {
         let theater = &mut self.theaters[at];
         let number = &mut theater.numbers[actor];
         let mut next_number = || {
@@ -705,12 +359,12 @@ impl World {
         self.go_on_draining(at);
     }
 
-    fn note_hosts(&mut self, actor: usize, hosts: u8, program: &Roaming) {
+    pub(super) fn note_hosts(&mut self, actor: usize, hosts: u8, program: &Roaming) {
         let all = &mut self.theaters[BIRTH].hosts;
         if program.together { *all = [hosts; ACTORS] } else { all[actor] = hosts }
     }
 
-    fn noted(&mut self, at: usize, actor: usize, attempt: u64, program: &Roaming) {
+    pub(super) fn noted(&mut self, at: usize, actor: usize, attempt: u64, program: &Roaming) {
         if program.together {
             self.step_together(at, |attempt| Event::Noted { attempt }, program);
         } else {
@@ -718,7 +372,7 @@ impl World {
         }
     }
 
-    fn drained(&mut self, at: usize, actor: usize, attempt: u64, program: &Roaming) {
+    pub(super) fn drained(&mut self, at: usize, actor: usize, attempt: u64, program: &Roaming) {
         if program.together {
             self.step_together(at, |attempt| Event::Drained { attempt }, program);
         } else {
@@ -727,7 +381,7 @@ impl World {
     }
 
     /// Asks where the actor is: the birth theater and those that it names, or all if it is lost.
-    fn seek(&mut self, at: usize, actor: usize, lost: TheaterId, program: &Roaming) {
+    pub(super) fn seek(&mut self, at: usize, actor: usize, lost: TheaterId, program: &Roaming) {
         if self.dead.is_none() && self.cut.is_none() {
             self.flaw = Some("others are asked though no theater is lost");
             return;
@@ -743,7 +397,7 @@ impl World {
         }
     }
 
-    fn go_on_draining(&mut self, at: usize) {
+    pub(super) fn go_on_draining(&mut self, at: usize) {
         for actor in 0..ACTORS {
             let Some(Drain::Local { attempt }) = self.theaters[at].drains[actor] else { continue };
             let is_awaited = |item: &Item| matches!(item, Item::Message { awaited, .. } if awaited >> actor & 1 == 1);
@@ -760,7 +414,7 @@ impl World {
     }
 
     /// Returns the theater that this one names to theater `to`.
-    fn name_for(&self, at: usize, actor: usize, to: TheaterId, program: &Roaming) -> TheaterId {
+    pub(super) fn name_for(&self, at: usize, actor: usize, to: TheaterId, program: &Roaming) -> TheaterId {
         let view = &self.theaters[at].views[actor];
         match view.life() {
             Life::Away { at, .. } if at != to && (view.has_begun() || program.without == Some(Rule::NameLate)) => at,
@@ -769,7 +423,7 @@ impl World {
     }
 
     /// A name of the actor is told: `way` knows the way to it.
-    fn meet(&mut self, at: usize, actor: usize, way: TheaterId, program: &Roaming) {
+    pub(super) fn meet(&mut self, at: usize, actor: usize, way: TheaterId, program: &Roaming) {
         let link = self.link(at, way);
         if self.theaters[at].is_unknown(actor) {
             let theater = &mut self.theaters[at];
@@ -783,7 +437,7 @@ impl World {
     }
 
     /// A message that came over a link is in a mailbox.
-    fn settle(&mut self, at: usize, entry: usize) {
+    pub(super) fn settle(&mut self, at: usize, entry: usize) {
         let theater = &mut self.theaters[at];
         let Some(owed) = theater.owed.get_mut(entry).and_then(Option::take) else {
             self.flaw = Some("a message is settled twice");
@@ -804,7 +458,7 @@ impl World {
         }
     }
 
-    fn owe(&mut self, at: usize, owed: Owed) -> usize {
+    pub(super) fn owe(&mut self, at: usize, owed: Owed) -> usize {
         let all = &mut self.theaters[at].owed;
         let entry = all.iter().position(Option::is_none).unwrap_or(all.len());
         if entry == all.len() {
@@ -815,7 +469,7 @@ impl World {
     }
 
     /// Returns whether a frame is for the antechamber.
-    fn binds(&mut self, at: usize, from: usize, to: To) -> bool {
+    pub(super) fn binds(&mut self, at: usize, from: usize, to: To) -> bool {
         let theater = &mut self.theaters[at];
         let bound = &mut theater.bound[from][to.actor];
         if to.binds {
@@ -826,7 +480,7 @@ impl World {
     }
 
     /// The answer to a marker goes back, or has come back.
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         here: usize,
         actor: usize,
@@ -841,7 +495,7 @@ impl World {
         }
     }
 
-    fn take(&mut self, from: usize, at: usize, frame: Frame, program: &Roaming) {
+    pub(super) fn take(&mut self, from: usize, at: usize, frame: Frame, program: &Roaming) {
         let sender = from as TheaterId;
         match frame {
             Frame::Message { to, number, acknowledge } => {
@@ -857,7 +511,7 @@ impl World {
                     return;
                 }
                 let life = self.theaters[at].views[actor].life();
-                if cell_reports(&self.theaters[at].cells[actor]) {
+                if self.theaters[at].cells[actor].reports() {
                     let owed = Some(self.owe(at, Owed { to: sender, entry: acknowledge, sent_to: None }));
                     return self.report(at, actor, Item::Message { number, owed, awaited: 0 });
                 }
@@ -891,7 +545,7 @@ impl World {
                     self.answer(at, to.actor, (turn, path), Some(at as TheaterId), program);
                 } else if for_antechamber || theater.cells[to.actor].has_actor() {
                     self.answer(at, to.actor, (turn, path), Some(at as TheaterId), program);
-                } else if cell_reports(&theater.cells[to.actor]) {
+                } else if theater.cells[to.actor].reports() {
                     self.report(at, to.actor, Item::Marker { origin, turn, path });
                 } else {
                     theater.cells[to.actor].mail.push_back(Item::Marker { origin, turn, path });
@@ -998,7 +652,7 @@ impl World {
     }
 
     /// The source has left the actor.
-    fn begin(&mut self, from: usize, at: usize, (actor, attempt): (usize, u64), program: &Roaming) {
+    pub(super) fn begin(&mut self, from: usize, at: usize, (actor, attempt): (usize, u64), program: &Roaming) {
         let sender = from as TheaterId;
         let theater = &mut self.theaters[at];
         let cell = &mut theater.cells[actor];
@@ -1008,7 +662,7 @@ impl World {
         self.step(at, actor, Event::Begin { attempt, closed }, program);
     }
 
-    fn do_request(&mut self, at: usize, actor: usize, program: &Roaming) {
+    pub(super) fn do_request(&mut self, at: usize, actor: usize, program: &Roaming) {
         let cell = &mut self.theaters[at].cells[actor];
         let Some((request, link)) = cell.requests.pop_front() else { return };
         match request {
@@ -1064,13 +718,13 @@ impl World {
     }
 
     /// Returns whether the way of a place goes over a link that is lost.
-    fn leads_nowhere(&self, at: usize, actor: usize) -> bool {
+    pub(super) fn leads_nowhere(&self, at: usize, actor: usize) -> bool {
         let Cell { way, link, .. } = self.theaters[at].cells[actor];
         self.has_lost(at, way as usize) || link != self.link(at, way)
     }
 
     /// Sends it along the way of the cell.
-    fn send_on(&mut self, at: usize, actor: usize, item: Item) {
+    pub(super) fn send_on(&mut self, at: usize, actor: usize, item: Item) {
         match item {
             Item::Begin { to, attempt, link } => {
                 let begin = Frame::Begin { actor, attempt };
@@ -1101,7 +755,7 @@ impl World {
         self.say(at, way, frame);
     }
 
-    fn take_mail(&mut self, at: usize, actor: usize) {
+    pub(super) fn take_mail(&mut self, at: usize, actor: usize) {
         let cell = &mut self.theaters[at].cells[actor];
         let Some(item) = cell.mail.pop_front() else { return };
         match item {
@@ -1121,263 +775,4 @@ impl World {
         }
         self.go_on_draining(at);
     }
-
-    /// Returns whether all messages were handled and nothing waits.
-    fn has_ended(&self, program: &Roaming) -> bool {
-        let is_at_rest = |cell: &Cell| {
-            cell.mail.is_empty()
-                && cell.antechamber.is_empty()
-                && matches!(cell.mode, Mode::Vacant | Mode::Live | Mode::Place | Mode::Reports)
-        };
-        let is_done = |actor: usize| {
-            // A lost actor sends no more, and the last messages may be missing.
-            let sent = self.sent[other(actor)];
-            let is_known = |number: u8| (self.missing[actor] | self.reported[actor]) >> number & 1 == 1;
-            let has_sent = sent == program.sends[other(actor)] || self.lives(other(actor)) == 0;
-            has_sent && (self.handled[actor]..sent).all(is_known)
-        };
-        let is_together = |theater: &Theater| theater.cells.iter().all(Cell::has_actor);
-        let is_nobody = |theater: &Theater| !theater.cells.iter().any(Cell::has_actor);
-        let is_whole =
-            !program.together || self.theaters.iter().all(|theater| is_together(theater) || is_nobody(theater));
-        // Those of a group are lost as one.
-        let may_die = |actor: usize| self.may_die[actor] || program.together && self.may_die.contains(&true);
-        (0..ACTORS).all(is_done)
-            && is_whole
-            && (0..ACTORS).all(|actor| {
-                if self.lives(actor) == 0 { may_die(actor) } else { program.cuts || self.reported[actor] == 0 }
-            })
-            && self.theaters.iter().all(|theater| theater.owed.is_empty() && theater.cells.iter().all(is_at_rest))
-    }
-
-    fn is_bounded(&self) -> bool {
-        self.links.iter().flatten().all(|link| link.len() <= MANY)
-            && self.theaters.iter().all(|theater| theater.owed.len() <= MANY)
-            && self.theaters.iter().flat_map(|theater| theater.numbers).all(|number| number <= MANY as u64)
-    }
-
-    fn lives(&self, actor: usize) -> usize {
-        self.theaters.iter().filter(|theater| theater.cells[actor].has_actor()).count()
-    }
-}
-
-impl Model for Roaming {
-    type State = World;
-    type Action = Step;
-
-    fn init_states(&self) -> Vec<World> {
-        vec![World::new(self)]
-    }
-
-    fn actions(&self, world: &World, steps: &mut Vec<Step>) {
-        if world.flaw.is_some() || !world.is_bounded() {
-            return;
-        }
-        let is_dead = |at: usize| world.dead == Some(at);
-        if self.cuts && world.cut.is_none() {
-            steps.extend([[0, 1], [0, 2], [1, 2]].map(|between| Step::Cut { between }));
-        }
-        if let Some(ends) = world.cut
-            && self.heals
-            && !world.is_healed
-            && ends.into_iter().all(|end| world.theaters[end].has_lost)
-        {
-            steps.push(Step::Heal);
-        }
-        if self.deaths && world.dead.is_none() {
-            steps.extend((0..THEATERS).map(|at| Step::Die { at }));
-        }
-        for (at, theater) in world.theaters.iter().enumerate().filter(|(at, _)| !is_dead(*at)) {
-            if world.gone(at).is_some() && !theater.has_lost {
-                steps.push(Step::Lose { at });
-            }
-            for (actor, cell) in theater.cells.iter().enumerate() {
-                let is_live = cell.mode == Mode::Live;
-                let life = theater.views[actor].life();
-                let others = (0..THEATERS).filter(|to| *to != at && !world.has_lost(at, *to));
-                if is_live && world.sent[actor] < self.sends[actor] && theater.cells[other(actor)].mode != Mode::Vacant
-                {
-                    steps.push(Step::Send { at, from: actor });
-                }
-                // A place sends nothing on over a link that is lost. It is about to hear of that.
-                let sends_on = cell.mode == Mode::Place && !cell.is_closed && !world.leads_nowhere(at, actor);
-                if !cell.mail.is_empty() && (is_live || sends_on) {
-                    steps.push(Step::Mail { at, actor });
-                }
-                if !cell.requests.is_empty() {
-                    steps.push(Step::Request { at, actor });
-                } else if is_live && life == Life::Here && world.migrations > 0 && (actor == 0 || !self.together) {
-                    let is_ready = |actor: usize| {
-                        let (cell, view) = (&theater.cells[actor], &theater.views[actor]);
-                        cell.mode == Mode::Live && cell.requests.is_empty() && view.life() == Life::Here
-                    };
-                    if !self.together || (0..ACTORS).all(is_ready) {
-                        steps.extend(others.clone().map(|to| Step::Migrate { from: at, actor, to }));
-                    }
-                }
-                if world.give_ups > 0 && matches!(life, Life::Leaving { .. }) {
-                    steps.push(Step::GiveUp { at, actor });
-                }
-                if world.names > 0 && cell.mode != Mode::Vacant {
-                    let new = others.filter(|to| !is_dead(*to) && world.theaters[*to].is_unknown(actor));
-                    steps.extend(new.map(|to| Step::Name { from: at, actor, to }));
-                }
-            }
-        }
-        for (from, links) in world.links.iter().enumerate() {
-            steps.extend((0..THEATERS).filter(|to| !links[*to].is_empty()).map(|to| Step::Frame { from, to }));
-        }
-    }
-
-    fn next_state(&self, world: &World, step: Step) -> Option<World> {
-        let mut world = world.clone();
-        match step {
-            Step::Die { at } => world.die(at),
-            Step::Cut { between } => world.cut = Some(between),
-            Step::Heal => {
-                world.is_healed = true;
-                world.theaters.iter_mut().for_each(|theater| theater.has_lost = false);
-            }
-            Step::Lose { at } => world.lose(at, self),
-            Step::Send { at, from } => {
-                let message = Item::Message { number: world.sent[from], owed: None, awaited: 0 };
-                world.sent[from] += 1;
-                if cell_reports(&world.theaters[at].cells[other(from)]) {
-                    world.report(at, other(from), message);
-                } else {
-                    world.theaters[at].cells[other(from)].mail.push_back(message);
-                }
-            }
-            Step::Mail { at, actor } => world.take_mail(at, actor),
-            Step::Request { at, actor } => world.do_request(at, actor, self),
-            Step::Frame { from, to } => {
-                let frame = world.links[from][to].pop_front()?;
-                world.take(from, to, frame, self);
-            }
-            Step::Migrate { from, actor, to } => {
-                world.migrations -= 1;
-                if self.together {
-                    world.migrate_together(from, to as TheaterId, self);
-                    return Some(world);
-                }
-                world.migrate(from, actor, to as TheaterId, self);
-            }
-            Step::GiveUp { at, actor } => {
-                world.give_ups -= 1;
-                world.theaters[at].drains[actor] = None;
-                world.step(at, actor, Event::GiveUp, self);
-            }
-            Step::Name { from, actor, to } => {
-                world.names -= 1;
-                let way = world.name_for(from, actor, to as TheaterId, self);
-                world.meet(to, actor, way, self);
-            }
-        }
-        Some(world)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::<Self>::always("each message is handled once and in order", |_, world| world.flaw.is_none()),
-            Property::<Self>::always("one life at most", |_, world| (0..ACTORS).all(|actor| world.lives(actor) <= 1)),
-            Property::<Self>::always("nothing is reported while its receiver lives", |program, world| {
-                program.cuts || (0..ACTORS).all(|actor| world.lives(actor) == 0 || world.reported[actor] == 0)
-            }),
-            Property::<Self>::always("nothing goes round for ever", |_, world| world.is_bounded()),
-            Property::<Self>::always("nothing waits for ever", |program, world| {
-                let mut steps = Vec::new();
-                program.actions(world, &mut steps);
-                !steps.is_empty() || world.flaw.is_some() || !world.is_bounded() || world.has_ended(program)
-            }),
-        ]
-    }
-}
-
-const PLAIN: Roaming = Roaming {
-    sends: [2, 0],
-    migrations: 2,
-    names: 0,
-    give_ups: 0,
-    deaths: false,
-    cuts: false,
-    heals: false,
-    together: false,
-    without: None,
-};
-
-fn cell_reports(cell: &Cell) -> bool {
-    cell.mode == Mode::Reports
-}
-
-/// Explores a program to its end. Returns the properties that do not hold.
-fn explore(program: Roaming) -> Vec<&'static str> {
-    let checker = program.checker().threads(2).spawn_bfs().join();
-    println!("{program:?}: {} states, up to {} steps", checker.unique_state_count(), checker.max_depth());
-    let mut flaws: Vec<&'static str> = checker.discoveries().into_keys().collect();
-    flaws.sort_unstable();
-    flaws
-}
-
-#[test]
-fn an_order_holds_where_senders_and_receivers_move() {
-    assert_eq!(explore(PLAIN), [""; 0]);
-    assert_eq!(explore(Roaming { sends: [2, 1], ..PLAIN }), [""; 0]);
-    assert_eq!(explore(Roaming { migrations: 3, ..PLAIN }), [""; 0]);
-}
-
-#[test]
-fn names_and_attempts_that_are_given_up_change_nothing() {
-    assert_eq!(explore(Roaming { names: 1, ..PLAIN }), [""; 0]);
-    assert_eq!(explore(Roaming { give_ups: 1, ..PLAIN }), [""; 0]);
-}
-
-#[test]
-fn who_is_not_in_a_lost_theater_goes_on_and_who_is_lost_is_told() {
-    for sends in [[1, 0], [2, 0]] {
-        assert_eq!(explore(Roaming { sends, deaths: true, migrations: 1, ..PLAIN }), [""; 0]);
-    }
-    assert_eq!(explore(Roaming { sends: [1, 0], deaths: true, ..PLAIN }), [""; 0]);
-}
-
-#[test]
-fn a_group_moves_as_one_and_is_lost_as_one() {
-    let group = Roaming { together: true, ..PLAIN };
-    assert_eq!(explore(Roaming { sends: [1, 1], ..group }), [""; 0]);
-    assert_eq!(explore(Roaming { sends: [1, 0], migrations: 1, deaths: true, ..group }), [""; 0]);
-}
-
-#[test]
-fn where_a_search_is_answered_before_the_loss_a_living_actor_is_reported() {
-    let flaws = explore(Roaming { sends: [1, 0], deaths: true, without: Some(Rule::AnswerLate), ..PLAIN });
-    assert!(flaws.contains(&"nothing is reported while its receiver lives"), "{flaws:?}");
-}
-
-#[test]
-fn where_the_birth_theater_does_not_know_where_an_actor_goes_a_living_one_is_reported() {
-    let flaws = explore(Roaming { sends: [1, 0], deaths: true, without: Some(Rule::Note), ..PLAIN });
-    assert!(flaws.contains(&"nothing is reported while its receiver lives"), "{flaws:?}");
-}
-
-#[test]
-fn without_a_drain_an_actor_overtakes_its_own_message() {
-    let flaws = explore(Roaming { without: Some(Rule::Drain), ..PLAIN });
-    assert!(flaws.contains(&"each message is handled once and in order"), "{flaws:?}");
-}
-
-#[test]
-fn with_early_acknowledgements_an_actor_overtakes_its_own_message() {
-    let flaws = explore(Roaming { migrations: 3, without: Some(Rule::AcknowledgeLate), ..PLAIN });
-    assert!(flaws.contains(&"each message is handled once and in order"), "{flaws:?}");
-}
-
-#[test]
-fn where_theaters_are_apart_for_some_time_nothing_is_doubled_and_nothing_waits_for_ever() {
-    let apart = Roaming { cuts: true, migrations: 1, ..PLAIN };
-    assert_eq!(explore(apart), [""; 0]);
-    for sends in [[2, 0], [1, 1]] {
-        assert_eq!(explore(Roaming { sends, heals: true, ..apart }), [""; 0]);
-    }
-    let given_up = Roaming { sends: [1, 0], heals: true, give_ups: 1, names: 1, ..apart };
-    assert_eq!(explore(given_up), [""; 0]);
-    assert_eq!(explore(Roaming { sends: [1, 0], heals: true, together: true, ..apart }), [""; 0]);
 }

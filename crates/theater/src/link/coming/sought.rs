@@ -1,0 +1,400 @@
+//! Tests: actors that are sought, and places whose theaters are lost, frame by frame.
+
+use super::*;
+
+/// Returns the number of a search, if the theater has asked for one.
+fn seek(link: &Link) -> Option<u64> {
+    let said = link.says().into_iter();
+    said.filter_map(|(head, _)| if let Head::Seek { ask, .. } = head { Some(ask) } else { None }).next()
+}
+
+fn sighted(link: &Link, ask: u64, known: Option<Whereabouts>) {
+    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&Sightings(vec![known])));
+}
+
+#[test]
+fn an_actor_that_passes_between_two_replies_to_a_search_is_sought_again() {
+    let [theater] = theaters();
+    let [one, other, via] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    via.lose();
+    theater.system().run_until_idle();
+    // The other one has not seen it, and the one says then that it has gone there.
+    sighted(&other, seek(&other).unwrap(), None);
+    sighted(&one, seek(&one).unwrap(), Some(Whereabouts::Gone(11)));
+    assert!(!place.address().is_stale());
+    let mut asks = [None; 2];
+    eventually(|| {
+        for (ask, link) in asks.iter_mut().zip([&one, &other]) {
+            *ask = ask.or_else(|| seek(link));
+        }
+        asks.iter().all(Option::is_some)
+    });
+    sighted(&one, asks[0].unwrap(), Some(Whereabouts::Gone(11)));
+    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    sighted(&other, asks[1].unwrap(), Some(Whereabouts::At(seat)));
+    assert!(matches!(theater.house.directory.at(place), Some(Far { theater: 11, slot: 5, .. })));
+}
+
+#[test]
+fn an_actor_that_all_chains_lose_in_the_lost_theater_is_lost_at_once() {
+    let [theater] = theaters();
+    let [one, other, via] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    via.lose();
+    theater.system().run_until_idle();
+    sighted(&one, seek(&one).unwrap(), Some(Whereabouts::Gone(11)));
+    sighted(&other, seek(&other).unwrap(), Some(Whereabouts::Gone(12)));
+    eventually(|| place.address().is_stale());
+    assert_eq!((seek(&one), seek(&other)), (None, None));
+}
+
+/// The other end names an actor of theater 10, which there is no link with yet: so its place has no way over one, and if that theater is lost it
+/// is not sought.
+fn named_by(link: &Link) -> ActorRef<Guest> {
+    let address = "127.0.0.1:9".parse().unwrap();
+    meet_by(link, RefName::Other { theater: 10, address, slot: 1, life: 1, seal: 7 })
+}
+
+/// The other end names an actor that was not known by this name.
+fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
+    let named = Cell::new(None);
+    let place = |core: &SystemCore, berth: Berth, carrier: Arc<dyn Carrier>| {
+        let guest = place::<Guest>(core, berth, carrier);
+        named.set(Some(guest));
+        guest.id()
+    };
+    link.meet(name, &place).unwrap();
+    named.take().expect("it was not known")
+}
+
+#[test]
+fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is_lost() {
+    let (net, theater) = simulated();
+    let directory = &theater.house.directory;
+    let teller = stranger(&theater, 12);
+    let known = named_by(&teller);
+    let [birth, source] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    [&teller, &source].into_iter().for_each(|link| answers(&theater, link));
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest());
+    birth.lose();
+    net.run_for(TICK);
+    source.hears(&begin(born), &[]);
+    assert_eq!(directory.migrations(), (1, 0));
+    // A name that comes later is that of the same place, and what is sent there arrives.
+    assert_eq!(directory.known_as(born.key()), Some(known.id()));
+    for _ in 0..2 {
+        assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
+    }
+    assert!(!directory.is_elsewhere(known.id()));
+}
+
+#[test]
+fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_the_old_one_was_lost() {
+    let (net, theater) = simulated();
+    let directory = &theater.house.directory;
+    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    via.lose();
+    net.run_for(TICK);
+    assert!(seek(&other).is_some(), "it is not sought");
+    let again = stranger(&theater, 12);
+    answers(&theater, &again);
+    let born = far(12, 1, 7);
+    again.hears(&moves(&theater, born), &guest());
+    // The search begins again.
+    other.lose();
+    net.run_for(TICK);
+    again.hears(&begin(born), &[]);
+    let known = ActorRef::<Guest>::of_id(place).unwrap();
+    assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
+    assert_eq!(directory.migrations(), (1, 0));
+    assert!(!directory.is_elsewhere(place));
+}
+
+#[test]
+fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
+    let (net, theater) = simulated();
+    let [via, watching] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    watching.named(0, name(&theater, place));
+    via.lose();
+    net.run_for(TICK);
+    sighted(&watching, seek(&watching).unwrap(), None);
+    net.run_for(TICK);
+    assert!(place.address().is_stale());
+    watching.hears(&Head::Watch { to: 0, watch: 5 }, &[]);
+    net.run_for(TICK);
+    let down = Head::Down { watch: 5, name: None, reason: StopReason::TheaterLost };
+    let said = watching.says();
+    assert!(said.iter().any(|(head, _)| *head == down), "{said:?}");
+}
+
+#[test]
+fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_before() {
+    let (net, theater) = simulated();
+    let teller = stranger(&theater, 12);
+    let known = named_by(&teller);
+    let [birth, source] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    birth.lose();
+    net.run_for(TICK);
+    known.tell(Greet);
+    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    let (mut sought, mut has_come) = (Vec::new(), false);
+    net.run_until(|| {
+        for (link, at) in [(&teller, None), (&source, Some(Whereabouts::At(seat)))] {
+            for (head, _) in link.says() {
+                match head {
+                    Head::Seek { ask, actors, .. } => {
+                        sighted(link, ask, at.filter(|_| actors == [(10, 1, 1, 7)]));
+                        sought.extend(actors);
+                    }
+                    Head::Tell { .. } => has_come = true,
+                    _ => {}
+                }
+            }
+        }
+        has_come
+    });
+    assert!(has_come, "{sought:?}");
+}
+
+#[test]
+fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sender() {
+    let (net, theater) = simulated();
+    let teller = stranger(&theater, 12);
+    let known = named_by(&teller);
+    let source = stranger(&theater, 11);
+    // Nobody is where the theater is said to be that it was born in, so others are asked.
+    known.tell(Greet);
+    let asked = known.ask(Greet);
+    let (mut from_teller, mut from_source) = (None, None);
+    assert!(net.run_until(|| {
+        from_teller = from_teller.or_else(|| seek(&teller));
+        from_source = from_source.or_else(|| seek(&source));
+        from_teller.is_some() && from_source.is_some()
+    }));
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest());
+    source.hears(&begin(born), &[]);
+    assert_eq!(theater.house.directory.migrations(), (1, 0));
+    let later = known.ask(Greet);
+    // Their answers were true before it came.
+    sighted(&teller, from_teller.unwrap(), None);
+    sighted(&source, from_source.unwrap(), Some(Whereabouts::Gone(theater.house.incarnation)));
+    assert_eq!(asked.within(LOST_AFTER).wait(), Ok(known));
+    assert_eq!(later.within(LOST_AFTER).wait(), Ok(known));
+    net.run_for(LOST_AFTER);
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+    assert!(!theater.house.directory.is_elsewhere(known.id()));
+}
+
+/// Has the theater seek an actor that was born in the lost theater 12. A message waits at the actor's place. The actor is a guest from theater 11,
+/// whose answer to the search is older than that. Returns the link with theater 11.
+fn sought_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Guest>) {
+    let [via, source] = [12, 11].map(|incarnation| stranger(theater, incarnation));
+    let known = ActorRef::<Guest>::of_id(via.place_of_its(1, 7)).unwrap();
+    via.lose();
+    net.run_for(TICK);
+    known.tell(Greet);
+    net.run_for(TICK);
+    let ask = seek(&source).expect("it is not sought");
+    source.hears(&moves(theater, far(12, 1, 7)), &guest());
+    sighted(&source, ask, None);
+    net.run_for(TICK);
+    (source, known)
+}
+
+/// Has the theater do what is due with a tick. A simulation in which nothing is to be done has no ticks.
+fn ticks(net: &Simulation, theater: &Theater) {
+    theater.house.tick();
+    net.run_until_idle();
+}
+
+/// Has the theater behind the link know of no actor that is sought, for twice as long as a search goes on whose answers contradict each other.
+fn knows_nobody(net: &Simulation, theater: &Theater, link: &Link) {
+    for _ in 0..40 {
+        ticks(net, theater);
+        if let Some(ask) = seek(link) {
+            sighted(link, ask, None);
+        }
+    }
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
+    let (net, theater) = simulated();
+    let (source, known) = sought_guest(&net, &theater);
+    knows_nobody(&net, &theater, &source);
+    source.hears(&begin(far(12, 1, 7)), &[]);
+    answers(&theater, &source);
+    assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
+    assert_eq!(theater.house.directory.migrations(), (1, 0));
+    assert!(!theater.house.directory.is_elsewhere(known.id()));
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
+    let (net, theater) = simulated();
+    let (source, known) = sought_guest(&net, &theater);
+    knows_nobody(&net, &theater, &source);
+    source.hears(&Head::Stays { theater: 12, slot: 1, life: 1, seal: 7 }, &[]);
+    ticks(&net, &theater);
+    let ask = seek(&source);
+    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    sighted(&source, ask.expect("it is not sought again"), Some(Whereabouts::At(seat)));
+    known.tell(Greet);
+    net.run_for(TICK);
+    let said = source.says();
+    assert_eq!(said.iter().filter(|(head, _)| matches!(head, Head::Tell { .. })).count(), 2, "{said:?}");
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn the_place_of_a_guest_that_a_search_has_not_found_ends_if_the_source_is_lost() {
+    let (net, theater) = simulated();
+    let (source, known) = sought_guest(&net, &theater);
+    knows_nobody(&net, &theater, &source);
+    source.lose();
+    (0..2).for_each(|_| ticks(&net, &theater));
+    assert!(known.id().address().is_stale());
+    assert_eq!(theater.system().stats().total.dead_letters, 1);
+    assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+}
+
+#[test]
+fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
+    let (net, theater) = simulated();
+    let directory = &theater.house.directory;
+    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    // The cell hears of its turn after it has heard that the way is lost.
+    let actions = directory.step(place, Event::Moved { from: 12 });
+    let [Action::Ask(Request::Turn { turn })] = actions[..] else { panic!("{actions:?}") };
+    via.lose();
+    net.run_for(TICK);
+    ActorRef::<Guest>::of_id(place).unwrap().tell(Greet);
+    net.run_for(TICK);
+    let (moves, _) = theater.house.registry.moves(place).unwrap();
+    (moves.turn)(place, turn, theater.house.marker(place, turn));
+    net.run_for(TICK);
+    assert_eq!(directory.view(place).turn(), Some(turn));
+    sighted(&other, seek(&other).expect("it is not sought"), None);
+    ticks(&net, &theater);
+    assert_eq!(directory.turning(), []);
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+    sighted(&other, seek(&other).expect("it is not sought again"), None);
+    ticks(&net, &theater);
+    assert_eq!(theater.system().stats().total.dead_letters, 1);
+    assert!(place.address().is_stale());
+    ticks(&net, &theater);
+    assert!(directory.kept().into_iter().all(|(_, count)| count == 0), "{:?}", directory.kept());
+}
+
+#[test]
+fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has_come() {
+    let (net, theater) = simulated();
+    let [via, source] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let known = ActorRef::<Guest>::of_id(via.place_of_its(1, 7)).unwrap();
+    via.lose();
+    net.run_for(TICK);
+    let ask = seek(&source).expect("it is not sought");
+    source.hears(&moves(&theater, far(12, 1, 7)), &guest());
+    // The cell takes it before it hears that the actor has come.
+    known.tell(Greet);
+    source.hears(&begin(far(12, 1, 7)), &[]);
+    sighted(&source, ask, None);
+    answers(&theater, &source);
+    assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
+    assert_eq!(theater.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn what_waits_for_a_theater_that_cannot_be_called_is_reported_at_shutdown() {
+    let (net, theater) = simulated();
+    let teller = stranger(&theater, 12);
+    let known = named_by(&teller);
+    known.tell(Greet);
+    let asked = known.ask(Greet);
+    net.run_for(TICK);
+    let system = theater.system().clone();
+    assert_eq!(system.stats().total.dead_letters, 0);
+    theater.shutdown_within(TICK).unwrap();
+    assert_eq!(system.stats().total.dead_letters, 1);
+    assert_eq!(asked.wait(), Err(AskError::Shutdown));
+}
+
+#[test]
+fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
+    let (net, theater) = simulated();
+    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let known = ActorRef::<Guest>::of_id(via.place_of_its(1, 7)).unwrap();
+    via.lose();
+    net.run_for(TICK);
+    known.tell(Greet);
+    let mut searches = 0;
+    net.run_until(|| {
+        if let Some(ask) = seek(&other) {
+            // In another theater each time, which nobody can call.
+            let seat = Seat { theater: 20 + searches, address: None, slot: 1, life: 1, seal: 9 };
+            searches += 1;
+            sighted(&other, ask, Some(Whereabouts::At(seat)));
+        }
+        known.id().address().is_stale()
+    });
+    assert!(known.id().address().is_stale(), "it is sought after {searches} searches");
+    assert_eq!(theater.system().stats().total.dead_letters, 1);
+    ticks(&net, &theater);
+    assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+}
+
+/// The other end names an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
+fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
+    let seat = |theater| Seat { theater, address: Some("127.0.0.1:9".parse().unwrap()), slot: 1, life: 1, seal: 7 };
+    meet_by(link, RefName::Moved { born: seat(10), at: seat(11) })
+}
+
+/// Has the place of `known`, which nothing was sent to, lead to a theater that is lost before the first message, and linked again. Checks that mail
+/// turns when that theater says that the actor has gone on, or else that the place is free when that theater says that the actor has ended.
+fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_ended: bool) {
+    let (net, theater) = simulated();
+    let teller = stranger(&theater, 12);
+    let known = named(&teller);
+    stranger(&theater, leads_to).lose();
+    net.run_for(TICK);
+    let again = stranger(&theater, leads_to);
+    known.tell(Greet);
+    net.run_for(TICK);
+    let said = again.says();
+    let handle = said.iter().find_map(|(head, _)| if let Head::Tell { to, .. } = head { Some(*to) } else { None });
+    let handle = handle.unwrap_or_else(|| panic!("nothing was sent: {said:?}"));
+    if has_ended {
+        again.hears(&Head::Ended { handles: vec![handle] }, &[]);
+        (0..3).for_each(|_| ticks(&net, &theater));
+        assert!(known.id().address().is_stale(), "the place whose way leads to {leads_to} is not free");
+        assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+    } else {
+        again.hears(&Head::Moved { handle }, &[]);
+        net.run_for(TICK);
+        let said = again.says();
+        assert!(
+            said.iter().any(|(head, _)| matches!(head, Head::Marker { .. })),
+            "the place whose way leads to {leads_to} does not turn: {said:?}"
+        );
+    }
+}
+
+#[test]
+fn a_place_whose_theater_is_linked_again_before_its_first_message_turns_when_the_actor_has_gone_on() {
+    is_used_after_a_loss(named_by, 10, false);
+    is_used_after_a_loss(named_elsewhere_by, 11, false);
+}
+
+#[test]
+fn a_place_whose_theater_is_linked_again_before_its_first_message_is_free_when_the_actor_ends() {
+    is_used_after_a_loss(named_by, 10, true);
+    is_used_after_a_loss(named_elsewhere_by, 11, true);
+}
