@@ -1,6 +1,7 @@
 //! What a handler is given: its actor's own view of the world.
 
 use std::error::Error;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +10,10 @@ use playhouse_executor::{Address, Port, Sends, with_current_system, wrap_cx};
 use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::any::{AnyActor, Known};
-use crate::ask::{AskError, PostAsk, ReplyTo};
+use crate::ask::{AskError, PostAsk, ReplyTo, TakeAnswer};
 use crate::group::Group;
 use crate::idle::Idle;
-use crate::mail::{Continuation, DownMail, Start};
+use crate::mail::{Continuation, DownMail, Pipe, Start};
 use crate::message::{HandledBy, Message};
 use crate::mobile::Mobile;
 use crate::spawn::{SpawnError, SpawnOptions};
@@ -101,7 +102,7 @@ impl<A: Actor> Context<A> {
         self.cx.fail(error.into());
     }
 
-    /// Sends `message` to `to`; the answer is handled by the function given to `then`, as a message of its own.
+    /// Sends `message` to `to`; the answer is handled by the function given to `then`, or as what `pipe_to_self` makes of it, as a message of its own.
     ///
     /// This actor goes on with other messages meanwhile.
     pub fn ask<B: Actor, M, Mode>(&mut self, to: ActorRef<B>, message: M) -> ContextAsk<'_, A, B, M>
@@ -317,7 +318,7 @@ impl<A: Actor> std::fmt::Debug for Context<A> {
 }
 
 /// A request of an actor, waiting to be told what to do with the answer.
-#[must_use = "nothing is sent before `then`"]
+#[must_use = "nothing is sent before `then` or `pipe_to_self`"]
 pub struct ContextAsk<'a, A: Actor, B: Actor, M: Message> {
     ctx: &'a mut Context<A>,
     to: ActorRef<B>,
@@ -334,12 +335,72 @@ impl<A: Actor, B: Actor, M: Message> ContextAsk<'_, A, B, M> {
     }
 
     /// Sends the request. `then` is called with the answer as a message of this actor, also if it was restarted meanwhile
-    /// ([`Context::life`] tells); not at all if it has ended, or is in another theater.
+    /// ([`Context::life`] tells); not at all if it has ended.
+    ///
+    /// A closure cannot follow an actor to another theater. If the actor is there when the answer comes, the answer is a dead letter, and `then` is not
+    /// called: see [`pipe_to_self`](ContextAsk::pipe_to_self) for actors that move.
     pub fn then<F>(self, then: F)
     where
         F: FnOnce(&mut A, Result<M::Reply, AskError>, &mut Context<A>) + Send + 'static,
     {
-        let back = Box::new(Continuation { asker: self.ctx.cx.address(), then });
+        let asker = self.ctx.cx.address();
+        self.send(Box::new(Continuation { asker, then, request: PhantomData::<fn(M)> }));
+    }
+
+    /// Sends the request. This actor is sent what `message` makes of the answer, as any other message: behind what it was sent before, in whichever
+    /// life and whichever theater it is then.
+    ///
+    /// `message` is called once, in the theater that was asked from; it is dropped if the actor has ended. The message needs a wire form if the
+    /// actor may be in another theater. If the actor has left and the theater that was asked from ends before the answer comes, the message is a
+    /// dead letter.
+    ///
+    /// # Panics
+    /// If `message` panics, the actor crashes. If the actor is in another theater then, nothing is sent and the panic is reported.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use playhouse_actor::*;
+    /// # struct Peel(u32);
+    /// # impl Message for Peel { type Reply = u32; }
+    /// # struct Helper;
+    /// # impl Actor for Helper {}
+    /// # impl Handler<Peel> for Helper {
+    /// #     fn handle(&mut self, peel: Peel, _: &mut Context<Self>) -> u32 { peel.0 }
+    /// # }
+    /// struct Peeled(Result<u32, AskError>);
+    /// # impl Message for Peeled { type Reply = (); }
+    /// # struct Chef { helper: ActorRef<Helper>, peeled: u32 }
+    /// # impl Actor for Chef {}
+    /// impl Handler<Peel> for Chef {
+    ///     fn handle(&mut self, peel: Peel, ctx: &mut Context<Self>) -> u32 {
+    ///         ctx.ask(self.helper, peel).pipe_to_self(Peeled);
+    ///         self.peeled
+    ///     }
+    /// }
+    /// impl Handler<Peeled> for Chef {
+    ///     fn handle(&mut self, peeled: Peeled, _: &mut Context<Self>) {
+    ///         self.peeled += peeled.0.unwrap_or(0);
+    ///     }
+    /// }
+    /// # let system = System::start().unwrap();
+    /// # let helper = system.spawn(Helper);
+    /// let chef = system.spawn(Chef { helper, peeled: 0 });
+    /// chef.tell(Peel(4));
+    /// system.run_until_idle();
+    /// assert_eq!(chef.ask(Peel(1)).wait(), Ok(4));
+    /// # system.shutdown().unwrap();
+    /// ```
+    pub fn pipe_to_self<N, Mode>(self, message: impl FnOnce(Result<M::Reply, AskError>) -> N + Send + 'static)
+    where
+        N: HandledBy<A, Mode>,
+    {
+        let asker = self.ctx.this();
+        let tell = move |answer| asker.tell(message(answer));
+        self.send(Box::new(Pipe { asker: asker.address, tell, request: PhantomData::<fn(M)> }));
+    }
+
+    fn send(self, back: Box<dyn TakeAnswer<M::Reply>>) {
         let reply = match self.within {
             None => ReplyTo::then(back),
             Some(within) => {

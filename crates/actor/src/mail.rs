@@ -2,10 +2,11 @@
 
 use std::any::type_name;
 use std::borrow::Borrow;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use playhouse_executor::{Address, Admission, AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, Undelivered};
+use playhouse_executor::{Address, Admission, AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, Undelivered, contained};
 
 use crate::actor::{Actor, Down, Extra, Life, dead_letter};
 use crate::ask::{AskError, ReplyTo, TakeAnswer};
@@ -218,18 +219,23 @@ impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<Life<A>> for A
     }
 }
 
+/// The answer to a request `M`, as reports call it.
+struct AnswerTo<M>(PhantomData<M>);
+
 /// The continuation of `ctx.ask(..).then(f)`.
 ///
 /// Its memory goes with the request to the thread that answers, and comes back with the answer. Unless the asker has moved to another worker,
 /// the same thread thus allocates it and frees it. Threads that free each other's memory wait for each other in the allocator.
-pub(crate) struct Continuation<A: Actor, F> {
+pub(crate) struct Continuation<A: Actor, M, F> {
     pub(crate) asker: Address<Life<A>>,
     pub(crate) then: F,
+    pub(crate) request: PhantomData<fn(M)>,
 }
 
-impl<A, F, R> TakeAnswer<R> for Continuation<A, F>
+impl<A, M, F, R> TakeAnswer<R> for Continuation<A, M, F>
 where
     A: Actor,
+    M: 'static,
     R: Send + 'static,
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
 {
@@ -239,14 +245,15 @@ where
 }
 
 /// The answer to `ctx.ask(..).then(f)`, on its way back with `f`.
-struct Answer<A: Actor, F, R> {
-    continuation: Box<Continuation<A, F>>,
+struct Answer<A: Actor, M, F, R> {
+    continuation: Box<Continuation<A, M, F>>,
     answer: Result<R, AskError>,
 }
 
-impl<A, F, R> Envelope<Life<A>> for Answer<A, F, R>
+impl<A, M, F, R> Envelope<Life<A>> for Answer<A, M, F, R>
 where
     A: Actor,
+    M: 'static,
     R: Send + 'static,
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
 {
@@ -261,6 +268,60 @@ where
     }
 
     fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+        dead_letter::<A, AnswerTo<M>>(Undelivered::Unreachable);
+    }
+}
+
+/// What becomes of the answer to `ctx.ask(..).pipe_to_self(..)`.
+pub(crate) struct Pipe<A: Actor, M, F> {
+    pub(crate) asker: Address<Life<A>>,
+    /// Sends the asker what is made of the answer.
+    pub(crate) tell: F,
+    pub(crate) request: PhantomData<fn(M)>,
+}
+
+impl<A, M, F, R> TakeAnswer<R> for Pipe<A, M, F>
+where
+    A: Actor,
+    M: 'static,
+    R: Send + 'static,
+    F: FnOnce(Result<R, AskError>) + Send + 'static,
+{
+    fn take(self: Box<Self>, answer: Result<R, AskError>) {
+        self.asker.send(Piped { pipe: self, answer });
+    }
+}
+
+/// The answer to `ctx.ask(..).pipe_to_self(..)`, on its way to the theater of the asker. The message is made there, since a panic is the asker's.
+struct Piped<A: Actor, M, F, R> {
+    pipe: Box<Pipe<A, M, F>>,
+    answer: Result<R, AskError>,
+}
+
+impl<A, M, F, R> Envelope<Life<A>> for Piped<A, M, F, R>
+where
+    A: Actor,
+    M: 'static,
+    R: Send + 'static,
+    F: FnOnce(Result<R, AskError>) + Send + 'static,
+{
+    fn run(self, _: &mut Life<A>, _: &mut Cx<Life<A>>) {
+        (self.pipe.tell)(self.answer);
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Answer, type_name::<R>())
+    }
+
+    fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+        if contained(|| (self.pipe.tell)(self.answer)).is_none() {
+            dead_letter::<A, AnswerTo<M>>(Undelivered::Unreachable);
+        }
+    }
 }
 
 /// A timer fired: its message, unless the actor has cancelled the timer meanwhile.

@@ -39,7 +39,8 @@ use crate::wire::{Codec, Remote, WireError};
 /// from then on: asks fail with [`Stopped`](crate::AskError::Stopped), though the actor may live on.
 ///
 /// It goes on watching those that it watches, if other theaters may send to them (`#[actor(remote)]`); it is not told of the ends of others.
-/// An answer that comes to the theater that it has left does not reach `ctx.ask(..).then(..)`.
+/// An answer that comes to the theater that it has left does not reach [`then`](crate::ContextAsk::then), and is a dead letter; what
+/// [`pipe_to_self`](crate::ContextAsk::pipe_to_self) makes of it follows the actor.
 ///
 /// Implemented by `#[actor(mobile)]` or `remote!(mobile ..)`.
 ///

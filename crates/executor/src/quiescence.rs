@@ -161,16 +161,18 @@ impl SystemCore {
 
     // -- the end -------------------------------------------------------------------------------------------------------
 
-    /// Waits until no message is queued or handled, at most `limit`. True: so it is.
-    pub fn drain(self: &Arc<Self>, limit: Duration) -> bool {
+    /// Waits until no message is queued or handled, or its workers end, at most `limit`.
+    pub fn drain(self: &Arc<Self>, limit: Duration) {
         if let Some(simulation) = &self.simulation {
-            // A system that never rests is stopped in the middle, as on threads.
+            // A system that never rests is stopped in the middle, as on threads. Its time may stand still meanwhile.
+            let deadline = self.now().saturating_add(limit);
             let mut steps = 0;
             simulation.run(self, &mut || {
                 steps += 1;
-                steps > DRAIN_STEPS_MAX || self.active() == 0
+                let is_ending = self.ending.load(Ordering::Acquire);
+                steps > DRAIN_STEPS_MAX || self.now() >= deadline || is_ending || self.active() == 0
             });
-            return true;
+            return;
         }
         assert!(
             worker::current().is_none_or(|w| w.system_id != self.id),
@@ -180,11 +182,11 @@ impl SystemCore {
         let mut quiet = lock(&self.quiet);
         loop {
             let rests = self.active() == 0 && self.detached.load(Ordering::Acquire) == 0 && !self.is_muted_elsewhere();
-            // After the end nothing is handled any more.
-            if rests || self.has_ended() {
-                return true;
+            // Nothing is handled any more after the end, or by workers that end.
+            if rests || self.has_ended() || self.ending.load(Ordering::Acquire) {
+                return;
             }
-            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
             let nap = left.min(Duration::from_millis(5));
             quiet = self.became_quiet.wait_timeout(quiet, nap).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -262,6 +264,12 @@ impl SystemCore {
         }
         run(&job);
         None
+    }
+
+    /// Takes no more messages from outside and ends all workers: nothing is handled any more. Returns whether their threads have ended within
+    /// `limit`. What waits, and all actors, are left until the [end](SystemCore::end).
+    pub fn end_workers(self: &Arc<Self>, limit: Duration) -> bool {
+        self.end_threads(after(limit)) == 0
     }
 
     /// Takes no more messages from outside and ends all workers. Returns the number of threads that have not ended by `deadline`.

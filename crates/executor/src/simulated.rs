@@ -98,7 +98,7 @@ impl Simulation {
         let Some(steps) = system.steps() else { return };
         while !done() {
             let turn = drive.turn();
-            if self.has_ended() {
+            if steps.has_ended(&turn) {
                 return;
             }
             if steps.rests() {
@@ -120,9 +120,9 @@ impl Simulation {
         Some(turn)
     }
 
-    /// Whether the system has been swept. In a turn.
+    /// Whether the system has been swept.
     fn has_ended(&self) -> bool {
-        // Relaxed: it changes within a turn.
+        // Relaxed: it changes within a turn. Outside of one, the caller looks again in its next turn.
         self.ended.load(Ordering::Relaxed)
     }
 }
@@ -168,18 +168,23 @@ impl Steps {
         self.simulation().driving.try_turn()
     }
 
-    /// Whether the system has been swept.
+    /// Whether its workers have ended, or it has been swept.
     pub(crate) fn has_ended(&self, _: &Turn<'_>) -> bool {
-        self.simulation().has_ended()
+        self.are_workers_ended()
+    }
+
+    fn are_workers_ended(&self) -> bool {
+        self.simulation().has_ended() || self.system.ending.load(Ordering::Acquire)
     }
 
     fn simulation(&self) -> &Simulation {
         self.system.simulation.as_ref().expect("it is simulated")
     }
 
-    /// Whether nobody has anything to do before the next timer.
+    /// Whether nobody has anything to do before the next timer. A system that has ended rests.
     pub fn rests(&self) -> bool {
-        self.system.active() == 0 && !self.workers.iter().any(|worker| worker.office().mail.is_up())
+        let is_any_up = || self.workers.iter().any(|worker| worker.office().mail.is_up());
+        self.are_workers_ended() || self.system.active() == 0 && !is_any_up()
     }
 
     /// When the next timer is due, in the system's time.

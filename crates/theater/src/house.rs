@@ -302,11 +302,19 @@ impl House {
     /// Ends all at once: nothing is handled any more, and nobody is told.
     pub(crate) fn end(self: &Arc<Self>) {
         self.close();
-        for link in self.all_links() {
+        self.lose_links(&self.all_links(), Duration::ZERO);
+        self.system.core().end(Duration::ZERO, &mut |_, _, _| {});
+    }
+
+    /// Ends the workers, at most within `limit`, and gives all links up. No actor handles that: the others are not lost.
+    pub(crate) fn lose_links(&self, links: &[Arc<Link>], limit: Duration) {
+        self.system.core().end_workers(limit);
+        for link in links {
             link.lose();
         }
+        self.report_kept();
+        // Those whose end no worker will see any more go too: they hold the links, and those the system.
         self.poller.tidy();
-        self.system.core().end(Duration::ZERO, &mut |_, _, _| {});
     }
 
     pub(crate) fn hello(&self, resumes: Option<Resume>) -> Hello {
@@ -698,17 +706,22 @@ impl House {
                 link.flush(true);
                 continue;
             }
-            // The other end has given the link up if it has heard the goodbye, and does not call again then.
-            let calls = known.called || leaving;
+            // The other end has given the link up if it has heard the goodbye, and does not call again then. It may also not know yet that the
+            // connection is broken.
             let down = known.down.map_or(Duration::ZERO, |down| down + passed);
+            let calls = known.called || leaving || down > self.settings.lost_after / 4;
             known.down = Some(down);
             if down > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
             } else if let Some(address) = link.address.filter(|_| !known.calls_again && !deaf) {
                 if calls {
                     known.calls_again = true;
-                    // Where both ends call, the call of the one that leaves counts.
-                    known.connection += if known.called { 1 } else { 2 };
+                    // Where both ends call at one time, the higher number counts: with equal ones, both would be told that the other end is
+                    // busy, time after time.
+                    known.connection += match known.called {
+                        true => 1 + u64::from(self.incarnation > link.incarnation),
+                        false => 3,
+                    };
                     again.push((Arc::clone(link), address, Some(known.connection)));
                 } else if !link.has_heard() && down > UNHEARD_MAX {
                     known.calls_again = true;

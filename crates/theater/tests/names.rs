@@ -221,11 +221,15 @@ fn a_reference_stays_good_when_the_actor_has_moved_and_so_does_its_name() {
 
 #[test]
 fn the_names_of_a_lost_theater_are_free() {
-    let short = || builder().lost_after(Duration::from_millis(200)).start().unwrap();
-    let (home, owners, users) = (with_server(short(), NameServer::new()), short(), theater());
-    let between = Between::new(owners.address().unwrap(), 1, Fault::Cut(1 << 40..1 << 41));
-    let peer = home.connect(between.address()).unwrap();
-    let (owner, user) = (server_in(&owners, &home), server_in(&users, &home));
+    let lost_after = Duration::from_millis(200);
+    let home = with_server(builder().lost_after(lost_after).start().unwrap(), NameServer::new());
+    // Nobody can call it.
+    let owners = Theater::builder().lost_after(lost_after).start().unwrap();
+    let users = theater();
+    let between = Between::new(home.address().unwrap(), 1, Fault::Cut(1 << 40..1 << 41));
+    let owner = owners.find::<NameServer>(&format!("playhouse://{}/names", between.address())).wait().unwrap();
+    let peer = home.peers().remove(0);
+    let user = server_in(&users, &home);
     let [lost, kept] = [&owners, &users].map(|theater| theater.system().spawn(Counter { n: 1 }));
     owner.put("lost", lost).wait().unwrap();
     user.put("kept", kept).wait().unwrap();

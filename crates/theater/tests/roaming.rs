@@ -28,7 +28,7 @@ fn wait_for_the_end(play: &Play, theaters: &[Theater]) {
     let mut settled = None;
     while Instant::now() < until {
         // A handler may be about to send: that is settled which is so when all have rested.
-        let now = play.journal(|journal| journal.settled());
+        let now = play.journal(|journal| journal.settled().filter(|_| !journal.is_any_ask_open()));
         if now.is_some() && now == settled {
             return;
         }

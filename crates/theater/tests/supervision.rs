@@ -6,6 +6,7 @@ mod faulty;
 mod messages;
 mod support;
 
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -241,9 +242,17 @@ fn a_child_elsewhere_ends_with_its_supervisor() {
 
 #[test]
 fn a_child_ends_when_its_supervisors_theater_is_lost() {
-    let short = || builder().lost_after(Duration::from_millis(200)).start().unwrap();
-    let (here, there) = (short(), short());
-    let between = Between::new(there.address().unwrap(), 1, Fault::Cut(1 << 40..1 << 41));
+    let lost_after = Duration::from_millis(200);
+    let holds = || Fault::Cut(1 << 40..1 << 41);
+    let there = builder().lost_after(lost_after).start().unwrap();
+    // Each calls the other one over something that can be severed. Somebody else may take the port meanwhile: then another one is tried.
+    let (here, back) = eventually(|| {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let back = Between::new(free, 1, holds());
+        let here = builder().lost_after(lost_after).listen(free.to_string()).advertise(back.address().to_string());
+        Some((here.start().ok()?, back))
+    });
+    let between = Between::new(there.address().unwrap(), 1, holds());
     let peer = here.connect(between.address()).unwrap();
     let policy = Supervise::one_for_one().backoff(LIMIT, LIMIT);
     let supervisor = supervisor(&here, policy);
@@ -261,6 +270,7 @@ fn a_child_ends_when_its_supervisors_theater_is_lost() {
     // It is held when it waits for a restart that is to come much later.
     crash(held, panic("on purpose"));
     between.sever();
+    back.sever();
     let mut ended = [ends.recv_timeout(LIMIT).unwrap(), ends.recv_timeout(LIMIT).unwrap()];
     ended.sort_by_key(|(who, _)| *who != known[0].id());
     assert_eq!(ended.map(|(_, reason)| reason), [StopReason::Panicked("on purpose".to_owned()), StopReason::Stopped]);
@@ -410,6 +420,22 @@ fn reports_and_verdicts_cross_broken_connections() {
         }
         assert!(between.faults() > 0, "nothing was cut");
     }
+}
+
+/// The others are not lost.
+#[test]
+fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
+    let (home, there, peer) = two();
+    let lives = Arc::new(AtomicU64::new(0));
+    let lived = Arc::clone(&lives);
+    let counter = move || Counter { life: 1 + lived.fetch_add(1, Ordering::Relaxed), n: 0 };
+    let child = start(supervisor(&home, Supervise::one_for_one()), Supervised::new("child", counter));
+    home.publish("child", child);
+    let known = there.find::<Counter>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
+    home.migrate(child, &peer).wait().unwrap();
+    home.shutdown().unwrap();
+    assert_eq!(known.ask(Add(1)).wait(), Err(AskError::Stopped), "it has ended with its supervisor");
+    assert_eq!(lives.load(Ordering::Relaxed), 1);
 }
 
 #[test]

@@ -158,8 +158,14 @@ impl Tenant {
         self.paused_until_ns.load(Ordering::Relaxed).saturating_sub(world_ns)
     }
 
+    /// Whether it takes and makes no calls any more: it was killed, or closes.
     pub(super) fn is_dead(&self) -> bool {
-        self.dead.load(Ordering::Relaxed) || self.house.is_closing()
+        self.was_killed() || self.house.is_closing()
+    }
+
+    /// Whether nothing of it runs any more. The actors of a theater that closes run until its system has ended.
+    fn was_killed(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
     }
 
     /// Nothing that was sent is still to be heard, or to be found out.
@@ -499,7 +505,7 @@ impl World {
         let now = Duration::from_nanos(self.now_ns());
         acts.clear();
         let mut next_timer = None;
-        for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| !tenant.is_dead()) {
+        for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| !tenant.was_killed()) {
             // Relaxed: by one thread only.
             let paused_until = Duration::from_nanos(tenant.paused_until_ns.load(Ordering::Relaxed));
             if paused_until > now {
@@ -584,7 +590,7 @@ impl World {
 
     fn pass_time(&self, tenants: &[Arc<Tenant>], now_ns: u64) {
         self.now_ns.fetch_max(now_ns, Ordering::Relaxed);
-        for tenant in tenants.iter().filter(|tenant| !tenant.is_dead()) {
+        for tenant in tenants.iter().filter(|tenant| !tenant.was_killed()) {
             tenant.steps.advance_clock(tenant.clock(now_ns));
         }
     }

@@ -10,6 +10,7 @@ mod roamers;
 mod census;
 mod seeds;
 
+mod answers;
 mod apart;
 mod conditions;
 mod first_contact;
