@@ -84,6 +84,13 @@ fn paths_exist() {
     }
 }
 
+/// The file of this name in `crates/playhouse/tests`, which may be part of a larger program.
+fn test_file(name: &str) -> String {
+    let folders = ["", "actors/", "tools/"].map(|folder| format!("crates/playhouse/tests/{folder}{name}.rs"));
+    let there = folders.iter().find(|path| root().join(path).exists());
+    there.unwrap_or(&folders[0]).clone()
+}
+
 /// `file::test`, where a file without a path is one of `crates/playhouse/tests`.
 fn tests_named_in(text: &str) -> Vec<(String, String)> {
     let mut named = Vec::new();
@@ -92,7 +99,7 @@ fn tests_named_in(text: &str) -> Vec<(String, String)> {
         let is_file = !file.is_empty() && file.chars().all(|c| c.is_ascii_lowercase() || "_/.".contains(c));
         let name = path.rsplit("::").next().unwrap_or(path);
         if is_file && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_') {
-            let file = if file.contains('/') { file.to_owned() } else { format!("crates/playhouse/tests/{file}.rs") };
+            let file = if file.contains('/') { file.to_owned() } else { test_file(file) };
             named.push((file, name.to_owned()));
         }
     }

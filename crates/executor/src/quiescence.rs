@@ -364,9 +364,12 @@ impl SystemCore {
             bounce_at(&workers);
             first.enter(|| {
                 slab::sweep(self.id, |cell| {
-                    left += 1;
                     // SAFETY: all threads of the system have ended, and this one has taken the workers over.
-                    unsafe { guarded(cell, waited) };
+                    unsafe {
+                        // The place of an actor that lives elsewhere is none.
+                        left += u64::from(!cell.as_ref().has_status(status::AWAY));
+                        guarded(cell, waited);
+                    }
                     first.call_user(|| first.end(cell, ending()));
                 });
             });

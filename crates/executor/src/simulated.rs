@@ -173,7 +173,8 @@ impl Steps {
         self.are_workers_ended()
     }
 
-    fn are_workers_ended(&self) -> bool {
+    /// As [`Steps::has_ended`], for who looks again before it does anything.
+    pub fn are_workers_ended(&self) -> bool {
         self.simulation().has_ended() || self.system.ending.load(Ordering::Acquire)
     }
 

@@ -44,7 +44,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 const LOOKED_AWAY_MAX: Duration = Duration::from_millis(200);
 /// Who has made a link, and was not heard of in it, is called when it has not called again for so long.
 const UNHEARD_MAX: Duration = Duration::from_secs(1);
-/// A connection is broken after so long without a word from the other end. Only time in which this process ran is counted.
+/// A connection is broken after so long without a word from the other end, at most. Only time in which this process ran is counted.
 const SILENT_MAX: Duration = Duration::from_secs(5);
 /// Something is said after so long if there is nothing to say.
 const MUTE_MAX: Duration = Duration::from_secs(1);
@@ -195,8 +195,29 @@ struct Known {
     /// For how long there has been no connection, as far as was looked.
     down: Option<Duration>,
     calls_again: bool,
+    /// So often in a row, the other end has answered that it is busy.
+    busy: u32,
     /// For how long there has been something to write and the connection has taken nothing, as far as was looked.
     stuck: Duration,
+}
+
+impl Known {
+    /// How far the number of the next call is ahead of the last one's.
+    ///
+    /// Where both ends call, the higher number counts, and the end with the lower one is told that the other one is busy. If the numbers are equal,
+    /// both are told that. They differ the next time: steps are powers of two times 1, 3 or 5, and those of the two ends are never equal. Steps
+    /// double while the other end is busy: an end whose calls come through overtakes one that has called in vain more often.
+    fn step(&self, here: u64) -> u64 {
+        /// Bounds the steps.
+        const DOUBLED_MAX: u32 = 20;
+        let first = match self.called {
+            true if here < self.link.incarnation => 1,
+            true => 3,
+            // It leaves.
+            false => 5,
+        };
+        first << self.busy.min(DOUBLED_MAX)
+    }
 }
 
 impl House {
@@ -357,6 +378,7 @@ impl House {
             connection: 1,
             down: None,
             calls_again: false,
+            busy: 0,
             stuck: Duration::ZERO,
         };
         links.by_incarnation.insert(hello.incarnation, known);
@@ -467,6 +489,9 @@ impl House {
                 // If that call did not come through, the other end holds itself for the one that was called, too: then nobody
                 // would call again.
                 known.called |= link.connection().is_none();
+                if hello.link.is_some() {
+                    link.is_known_as(hello.link);
+                }
                 links.aliases.insert(address, hello.incarnation);
                 return Ok(Some(link));
             }
@@ -518,7 +543,7 @@ impl House {
 
     pub(crate) fn called_again(&self, link: &Arc<Link>, connection: u64, exchanged: Exchanged) {
         // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
-        let mut reached = false;
+        let (mut reached, mut busy) = (false, false);
         match exchanged {
             Ok((Reply::Hello(Hello { incarnation, resumes: Some(theirs), .. }), (stream, cipher)))
                 if incarnation == link.incarnation
@@ -529,12 +554,14 @@ impl House {
                 let _ = self.poller.add(link, stream, cipher, connection, theirs.received);
             }
             // ... it is tried again at the next tick, until the link is given up.
-            Ok((Reply::Busy, _)) | Err(_) => {}
+            Ok((Reply::Busy, _)) => busy = true,
+            Err(_) => {}
             // It does not know the session any more.
             Ok((Reply::Hello(_) | Reply::Refused(_), _)) => link.lose(),
         }
         if let Some(known) = self.links().by_incarnation.get_mut(&link.incarnation) {
             known.calls_again = false;
+            known.busy = if busy { known.busy.saturating_add(1) } else { 0 };
             if reached {
                 known.down = None;
             }
@@ -603,9 +630,12 @@ impl House {
                     return (Reply::Busy, None);
                 }
                 let known = links.by_incarnation.get(&hello.incarnation);
-                if hello.knows.contains(&self.incarnation) && known.is_some_and(|known| !known.link.is_lost()) {
+                if hello.knows.contains(&self.incarnation)
+                    && let Some(known) = known.filter(|known| !known.link.is_lost())
+                {
                     // Now it knows whom it has called.
-                    return (Reply::Hello(self.hello(None)), None);
+                    let number = Some(known.link.number());
+                    return (Reply::Hello(Hello { link: number, ..self.hello(None) }), None);
                 }
                 let has_lost_it = hello.lost.contains(&self.incarnation);
                 let is_connected = |known: &Known| known.called && known.link.connection().is_some();
@@ -687,11 +717,13 @@ impl House {
         links.by_incarnation.retain(|_, known| !known.link.is_lost());
         self.poller.tick(passed);
         let deaf = self.poller.is_deaf();
+        // Twice as long as it takes until the other end says something, at least.
+        let silent_max = (self.settings.lost_after / 3).clamp(2 * MUTE_MAX, SILENT_MAX);
         for known in links.by_incarnation.values_mut() {
             let link = &known.link;
             if let Some(connection) = link.connection() {
-                known.down = None;
-                if link.silent.add(passed) > SILENT_MAX || deaf {
+                (known.down, known.busy) = (None, 0);
+                if link.silent.add(passed) > silent_max || deaf {
                     link.disconnect(&connection);
                 }
                 if link.mute.add(passed) > MUTE_MAX {
@@ -706,22 +738,16 @@ impl House {
                 link.flush(true);
                 continue;
             }
-            // The other end has given the link up if it has heard the goodbye, and does not call again then. It may also not know yet that the
-            // connection is broken.
+            // The other end has given the link up if it has heard the goodbye, and does not call again then.
+            let calls = known.called || leaving;
             let down = known.down.map_or(Duration::ZERO, |down| down + passed);
-            let calls = known.called || leaving || down > self.settings.lost_after / 4;
             known.down = Some(down);
             if down > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
             } else if let Some(address) = link.address.filter(|_| !known.calls_again && !deaf) {
                 if calls {
                     known.calls_again = true;
-                    // Where both ends call at one time, the higher number counts: with equal ones, both would be told that the other end is
-                    // busy, time after time.
-                    known.connection += match known.called {
-                        true => 1 + u64::from(self.incarnation > link.incarnation),
-                        false => 3,
-                    };
+                    known.connection += known.step(self.incarnation);
                     again.push((Arc::clone(link), address, Some(known.connection)));
                 } else if !link.has_heard() && down > UNHEARD_MAX {
                     known.calls_again = true;

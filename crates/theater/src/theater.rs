@@ -650,8 +650,8 @@ impl Theater {
     }
 
     /// Ends the theater: waits until its messages are handled and the others have what was sent to them (at most `limit`), then takes leave of
-    /// them, so that they hold it for lost at once, and shuts its system down. It returns within `limit`, a fifth of it, and 0.8 seconds. Actors are not
-    /// told that the others are gone. After that, its address can be listened at again; for a transport that takes its time with that, it waits 5 seconds at most.
+    /// them, so that they hold it for lost at once, and shuts its system down. It returns within `limit`, a fifth of it, and 0.8 seconds, and what dead-letter
+    /// hooks and drops of undelivered messages take on this thread. Actors are not told that the others are gone. After that, its address can be listened at again; for a transport that takes its time with that, it waits 5 seconds at most.
     ///
     /// # Errors
     /// As [`System::shutdown`].

@@ -163,9 +163,13 @@ impl Tenant {
         self.was_killed() || self.house.is_closing()
     }
 
-    /// Whether nothing of it runs any more. The actors of a theater that closes run until its system has ended.
     fn was_killed(&self) -> bool {
         self.dead.load(Ordering::Relaxed)
+    }
+
+    /// Whether its actors run: those of a theater that closes do until its workers have ended.
+    fn runs(&self) -> bool {
+        !self.was_killed() && !self.steps.are_workers_ended()
     }
 
     /// Nothing that was sent is still to be heard, or to be found out.
@@ -505,7 +509,7 @@ impl World {
         let now = Duration::from_nanos(self.now_ns());
         acts.clear();
         let mut next_timer = None;
-        for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| !tenant.was_killed()) {
+        for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| tenant.runs()) {
             // Relaxed: by one thread only.
             let paused_until = Duration::from_nanos(tenant.paused_until_ns.load(Ordering::Relaxed));
             if paused_until > now {

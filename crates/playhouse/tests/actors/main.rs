@@ -1,0 +1,24 @@
+//! What actors of one process promise. One program, because building one takes less time than building eighteen.
+
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "other tests use all of it")]
+mod support;
+
+mod asks;
+mod async_handlers;
+mod basics;
+mod cycles;
+mod features;
+mod guards;
+mod lifecycle;
+mod mailboxes;
+mod names;
+mod observing;
+mod panics;
+mod receive_timeout;
+mod remote_forms;
+mod replay;
+mod supervision;
+mod supervision_trees;
+mod timers;
+mod watch;

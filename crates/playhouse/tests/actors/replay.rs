@@ -1,0 +1,84 @@
+//! A simulated system is replayable to the last message, and its time is virtual.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use crate::support::graph::{Plan, play};
+use crate::support::{Do, Log, Puppet, Scribe, Write};
+use playhouse::prelude::*;
+
+fn trace_of(seed: u64, plan_seed: u64) -> u64 {
+    let system = System::builder().workers(3).stages(9).simulated(seed).start().unwrap();
+    let outcome = play(system, Plan { seed: plan_seed, nodes: 10, fuel: 500, stops: true, urgent: true, outsiders: 0 });
+    assert!(outcome.handled > 50);
+    outcome.trace
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_to_the_last_message() {
+    for seed in 0..50 {
+        let first = trace_of(seed, 7);
+        assert_eq!(first, trace_of(seed, 7), "seed {seed}");
+    }
+}
+
+#[test]
+fn different_seeds_give_different_interleavings() {
+    let traces: HashSet<u64> = (0..50).map(|seed| trace_of(seed, 7)).collect();
+    assert!(traces.len() >= 45, "only {} different runs under 50 seeds", traces.len());
+}
+
+/// Two senders and one receiver: every interleaving of the two is possible, so many must be found.
+#[test]
+fn seeds_explore_the_interleavings_of_two_senders() {
+    let mut seen = HashSet::new();
+    for seed in 0..1000 {
+        let system = System::builder().workers(3).stages(3).simulated(seed).start().unwrap();
+        let log = Log::new();
+        let on = crate::support::on_stage;
+        let scribe = system.spawn_with(on(0), Scribe(log.clone()));
+        for (stage, base) in [(1, 0), (2, 10)] {
+            let sender = system.spawn_with(on(stage), Puppet);
+            for n in 0..3 {
+                sender.tell(Do::this(move |_| scribe.tell(Write(base + n))));
+            }
+        }
+        system.run_until_idle();
+        seen.insert(log.take());
+        system.shutdown().unwrap();
+    }
+    // There are 20 of them.
+    assert!(seen.len() >= 15, "only {} of 20 interleavings under 1000 seeds", seen.len());
+}
+
+#[test]
+fn a_simulated_hour_takes_no_time() {
+    let start = Instant::now();
+    let system = crate::support::simulated(1);
+    let log = Log::new();
+    let (puppet, seen) = (system.spawn(Puppet), log.clone());
+    puppet.tell(Do::this(move |ctx| {
+        let seen = seen.clone();
+        ctx.send_after(Duration::from_secs(3600), Do::this(move |ctx| seen.push(ctx.now())));
+    }));
+    system.run_until_idle();
+    assert_eq!(log.take(), [Duration::from_secs(3600)]);
+    assert_eq!(system.now(), Duration::from_secs(3600));
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn virtual_time_stands_still_while_messages_wait() {
+    let system = crate::support::simulated(3);
+    let log = Log::new();
+    let puppet = system.spawn(Puppet);
+    for _ in 0..1000 {
+        let log = log.clone();
+        puppet.tell(Do::this(move |ctx| log.push(ctx.now())));
+    }
+    puppet.tell(Do::this(|ctx| {
+        ctx.send_after(Duration::from_millis(1), Do::this(|_| ()));
+    }));
+    system.run_until_idle();
+    assert!(log.take().into_iter().all(|now| now == Duration::ZERO));
+}

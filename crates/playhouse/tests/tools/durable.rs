@@ -1,0 +1,454 @@
+//! Durable state: what was saved is there in the next life, of the actor and of the process, or it is said why not.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::support::{Do, Log, Puppet, quiet_panics, simulated, threads};
+use playhouse::durable::{
+    Durable, DurableError, FileStore, KEY_BYTES_MAX, MemoryStore, STATE_BYTES_MAX, Saved, Store, StoreError,
+};
+use playhouse::prelude::*;
+use playhouse::resource::{JobError, ResourcePool};
+use playhouse::serde::{Deserialize, Serialize};
+
+#[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Account {
+    balance: i64,
+}
+
+/// A folder that is there while its test runs.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Folder(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("durable-{}-{number}", std::process::id())))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Pays in and out; begins anew with what was saved.
+struct Teller {
+    pool: ResourcePool,
+    store: Arc<dyn Store>,
+    account: Option<Durable<Account>>,
+}
+
+#[actor]
+impl Teller {
+    #[started]
+    fn open(&mut self, ctx: &mut Context<Self>) {
+        let opened = Durable::open(&self.pool, Arc::clone(&self.store), "account", Account::default());
+        opened.then(ctx, |this, account, ctx| match account {
+            Ok(account) => this.account = Some(account),
+            Err(error) => ctx.fail(error),
+        });
+    }
+
+    #[message(when = "self.account.is_some()")]
+    async fn pay(&mut self, amount: i64) -> Result<i64, DurableError> {
+        let account = self.account.as_ref().expect("the guard holds");
+        let balance = account.get().balance + amount;
+        account.save(Account { balance }).await?;
+        Ok(balance)
+    }
+
+    #[message(when = "self.account.is_some()")]
+    fn balance(&self) -> (i64, u64) {
+        let account = self.account.as_ref().expect("the guard holds");
+        (account.get().balance, account.revision())
+    }
+
+    /// Saves, and crashes if that fails. Goes on meanwhile.
+    #[message(when = "self.account.is_some()")]
+    fn insist(&mut self, balance: i64, ctx: &mut Context<Self>) {
+        let account = self.account.as_ref().expect("the guard holds");
+        account.save(Account { balance }).then(ctx, |this, saved, ctx| match saved {
+            Ok(()) => drop(this.account.as_ref().expect("it was opened in this life")),
+            Err(error) => ctx.fail(error),
+        });
+    }
+
+    /// Saves, and goes on meanwhile.
+    #[message(when = "self.account.is_some()")]
+    fn set(&mut self, balance: i64, log: Log<String>, ctx: &mut Context<Self>) {
+        let account = self.account.as_ref().expect("the guard holds");
+        account.save(Account { balance }).then(ctx, move |this, saved, _| {
+            let found = this.account.as_ref().unwrap().get().balance;
+            log.push(
+                saved.map_or_else(|error| error.to_string(), |()| format!("{balance} is saved, {found} is there")),
+            );
+        });
+    }
+
+    #[message]
+    fn crash(&mut self) {
+        panic!("meant: crash");
+    }
+
+    #[message]
+    fn lives(&mut self, ctx: &mut Context<Self>) -> u64 {
+        ctx.life() + 1
+    }
+}
+
+fn teller(system: &System, pool: &ResourcePool, store: impl Store) -> ActorRef<Teller> {
+    let store = Arc::new(store);
+    teller_with(system, pool, move || Arc::clone(&store) as Arc<dyn Store>)
+}
+
+/// One with a store for each of its lives.
+fn teller_with(
+    system: &System,
+    pool: &ResourcePool,
+    mut store: impl FnMut() -> Arc<dyn Store> + Send + 'static,
+) -> ActorRef<Teller> {
+    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let pool = pool.clone();
+    let teller = move || Teller { pool: pool.clone(), store: store(), account: None };
+    supervisor.ask(Supervised::new("teller", teller)).wait().unwrap().unwrap()
+}
+
+#[test]
+fn what_was_saved_is_there_after_a_restart_and_in_another_process() {
+    quiet_panics();
+    let folder = Folder::new();
+    for round in 0..3 {
+        // As a process would.
+        let system = threads(1);
+        let pool = ResourcePool::start(&system, 1, 10).unwrap();
+        let teller = teller(&system, &pool, FileStore::open(&folder.0).unwrap());
+        // Mail comes before the value was loaded, and waits.
+        assert_eq!(teller.ask(Balance).wait(), Ok((round * 30, round as u64 * 2)));
+        assert_eq!(teller.ask(Pay(10)).wait().unwrap().unwrap(), round * 30 + 10);
+        teller.tell(Crash);
+        assert_eq!(teller.ask(Pay(20)).wait().unwrap().unwrap(), round * 30 + 30);
+        system.shutdown().unwrap();
+    }
+}
+
+#[test]
+fn where_nothing_was_saved_the_value_is_the_empty_one_and_nothing_is_saved_yet() {
+    let system = simulated(1);
+    let pool = ResourcePool::start(&system, 1, 10).unwrap();
+    let store = MemoryStore::new();
+    let account = Durable::open(&pool, store.clone(), "account", Account { balance: 7 }).wait().unwrap();
+    assert_eq!((account.get().balance, account.revision()), (7, 0));
+    assert_eq!(store.load("account").unwrap(), None);
+    assert_eq!(format!("{account:?}"), "Durable { key: \"account\", revision: 0 }");
+    account.save(Account { balance: 8 }).wait().unwrap();
+    assert_eq!((account.get().balance, account.revision()), (8, 1));
+}
+
+/// Has an error where it is told to: before or behind what is done.
+#[derive(Clone)]
+struct Failing {
+    store: MemoryStore,
+    loads: Arc<AtomicU64>,
+    before: Arc<AtomicU64>,
+    behind: Arc<AtomicU64>,
+}
+
+impl Failing {
+    fn new() -> Failing {
+        Failing { store: MemoryStore::new(), loads: Arc::default(), before: Arc::default(), behind: Arc::default() }
+    }
+
+    fn step(counter: &AtomicU64) -> Result<(), StoreError> {
+        match counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
+            Ok(_) => Err(StoreError::Io { key: "account".to_owned(), error: io::Error::other("no room") }),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl Store for Failing {
+    fn load(&self, key: &str) -> Result<Option<Saved>, StoreError> {
+        Failing::step(&self.loads)?;
+        self.store.load(key)
+    }
+
+    fn save(&self, key: &str, expected: u64, bytes: &[u8]) -> Result<u64, StoreError> {
+        Failing::step(&self.before)?;
+        let saved = self.store.save(key, expected, bytes)?;
+        Failing::step(&self.behind)?;
+        Ok(saved)
+    }
+
+    fn remove(&self, key: &str, expected: u64) -> Result<(), StoreError> {
+        self.store.remove(key, expected)
+    }
+
+    fn keys(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.store.keys(prefix)
+    }
+}
+
+#[test]
+fn a_save_that_fails_leaves_the_value_as_it_was_and_the_next_one_works() {
+    let system = simulated(1);
+    let pool = ResourcePool::start(&system, 1, 10).unwrap();
+    let store = Failing::new();
+    let teller = teller(&system, &pool, store.clone());
+    assert_eq!(teller.ask(Pay(10)).wait().unwrap().unwrap(), 10);
+    store.before.store(1, Ordering::Relaxed);
+    let error = teller.ask(Pay(20)).wait().unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "the store has failed at \"account\": no room");
+    assert!(!error.is_conflict());
+    assert_eq!(teller.ask(Balance).wait(), Ok((10, 1)));
+    assert_eq!(teller.ask(Pay(30)).wait().unwrap().unwrap(), 40);
+}
+
+#[test]
+fn a_save_that_was_done_though_it_failed_is_a_conflict_for_the_next_one_and_found_when_opened_again() {
+    quiet_panics();
+    let system = simulated(1);
+    let pool = ResourcePool::start(&system, 1, 10).unwrap();
+    let store = Failing::new();
+    let teller = teller(&system, &pool, store.clone());
+    store.behind.store(1, Ordering::Relaxed);
+    assert!(!teller.ask(Pay(20)).wait().unwrap().unwrap_err().is_conflict());
+    assert_eq!(teller.ask(Balance).wait(), Ok((0, 0)));
+    assert!(teller.ask(Pay(30)).wait().unwrap().unwrap_err().is_conflict());
+    teller.tell(Crash);
+    assert_eq!(teller.ask(Pay(30)).wait().unwrap().unwrap(), 50);
+}
+
+/// In each of 50 runs the actor crashes while its first life opens the value, which takes longer than in the second life in some.
+fn in_a_second_life_while_the_first_still_opens(fails_in_the_first: bool, then: impl Fn(&System, &ActorRef<Teller>)) {
+    quiet_panics();
+    for seed in 0..50 {
+        let system = simulated(seed);
+        let pool = ResourcePool::start(&system, 2, 10).unwrap();
+        pool.simulate_times(Duration::from_millis(5), Duration::from_millis(20));
+        let store = Failing::new();
+        let first = Failing { loads: Arc::new(u64::from(fails_in_the_first).into()), ..store.clone() };
+        let mut stores = [store, first].to_vec();
+        let teller = teller_with(&system, &pool, move || Arc::new(stores.pop().unwrap()));
+        teller.tell(Crash);
+        then(&system, &teller);
+        system.run_until_idle();
+        assert_eq!(teller.ask(Lives).wait(), Ok(2), "seed {seed}");
+    }
+}
+
+#[test]
+fn what_a_former_life_has_opened_does_not_come_in_the_place_of_what_was_saved_since() {
+    in_a_second_life_while_the_first_still_opens(false, |system, teller| {
+        assert_eq!(teller.ask(Pay(10)).wait().unwrap().unwrap(), 10);
+        system.run_until_idle();
+        assert_eq!(teller.ask(Pay(20)).wait().unwrap().unwrap(), 30);
+    });
+}
+
+#[test]
+fn what_a_former_life_has_not_opened_does_not_crash_the_next_one() {
+    in_a_second_life_while_the_first_still_opens(true, |_, teller| {
+        assert_eq!(teller.ask(Pay(10)).wait().unwrap().unwrap(), 10);
+    });
+}
+
+#[test]
+fn what_has_come_of_a_former_lifes_save_does_not_crash_the_next_one() {
+    quiet_panics();
+    let (mut first, mut second) = (0, 0);
+    for seed in 0..50 {
+        let system = simulated(seed);
+        let pool = ResourcePool::start(&system, 2, 10).unwrap();
+        pool.simulate_times(Duration::from_millis(1), Duration::from_millis(20));
+        let teller = teller(&system, &pool, MemoryStore::new());
+        teller.ask(Balance).wait().unwrap();
+        teller.tell(Insist(5));
+        teller.tell(Crash);
+        // Upon what was there when its life began.
+        match teller.ask(Pay(1)).wait().unwrap() {
+            Ok(1) => second += 1,
+            Ok(6) => first += 1,
+            Err(error) if error.is_conflict() => first += 1,
+            other => panic!("{other:?}, seed {seed}"),
+        }
+        system.run_until_idle();
+        assert_eq!(teller.ask(Lives).wait(), Ok(2), "seed {seed}");
+    }
+    assert!(first > 5 && second > 5, "who was first to save: {first}, {second}");
+}
+
+/// Has a value that all of its lives share.
+struct Sharer(Arc<Durable<Account>>);
+
+#[actor]
+impl Sharer {
+    #[message]
+    fn begin(&mut self, balance: i64, ctx: &mut Context<Self>) {
+        self.0.save(Account { balance }).then(ctx, |_, _, _| panic!("it is for a former life"));
+        ctx.fail(io::Error::other("meant"));
+    }
+
+    #[message]
+    async fn end(&mut self, balance: i64) -> Result<(), DurableError> {
+        self.0.save(Account { balance }).await
+    }
+}
+
+#[test]
+fn a_value_that_several_lives_share_knows_what_each_has_saved() {
+    quiet_panics();
+    let system = simulated(1);
+    let pool = ResourcePool::start(&system, 1, 10).unwrap();
+    let account = Durable::open(&pool, MemoryStore::new(), "account", Account::default()).wait().unwrap();
+    let account = Arc::new(account);
+    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let own = Arc::clone(&account);
+    let sharer = Supervised::new("sharer", move || Sharer(Arc::clone(&own)));
+    let sharer = supervisor.ask(sharer).wait().unwrap().unwrap();
+    sharer.tell(Begin(5));
+    system.run_until_idle();
+    assert_eq!((account.get().balance, account.revision()), (5, 1));
+    sharer.ask(End(6)).wait().unwrap().unwrap();
+    assert_eq!((account.get().balance, account.revision()), (6, 2));
+}
+
+#[test]
+fn of_two_lives_one_saves_and_the_other_is_told() {
+    quiet_panics();
+    let system = simulated(1);
+    let pool = ResourcePool::start(&system, 2, 10).unwrap();
+    let store = MemoryStore::new();
+    let (old, new) = (teller(&system, &pool, store.clone()), teller(&system, &pool, store.clone()));
+    assert_eq!(old.ask(Pay(1)).wait().unwrap().unwrap(), 1);
+    // It has opened before the other one has saved.
+    let error = new.ask(Pay(2)).wait().unwrap().unwrap_err();
+    assert!(error.is_conflict());
+    assert_eq!(error.to_string(), "\"account\" is there already, with revision 1: load it first");
+    new.tell(Crash);
+    assert_eq!(new.ask(Pay(2)).wait().unwrap().unwrap(), 3);
+    let error = old.ask(Pay(4)).wait().unwrap().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"account\" has revision 2, not 1, as was expected: somebody else has saved it, load it again"
+    );
+    assert_eq!(old.ask(Balance).wait(), Ok((1, 1)), "it is out of date");
+    store.remove("account", 2).unwrap();
+    let error = new.ask(Pay(4)).wait().unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "\"account\" is not there, though revision 2 was expected: it was removed");
+}
+
+#[test]
+fn one_save_is_under_way_at_one_time_and_others_find_the_former_value() {
+    for seed in 0..50 {
+        let system = simulated(seed);
+        let pool = ResourcePool::start(&system, 2, 10).unwrap();
+        pool.simulate_times(Duration::from_millis(5), Duration::from_millis(20));
+        let teller = teller(&system, &pool, MemoryStore::new());
+        teller.ask(Balance).wait().unwrap();
+        let (log, balances) = (Log::new(), Log::new());
+        let (own, read) = (log.clone(), balances.clone());
+        system.spawn(Puppet).tell(Do::this(move |ctx| {
+            teller.tell(Set(1, own.clone()));
+            teller.tell(Set(2, own));
+            ctx.ask(teller, Balance).then(move |_, balance, _| read.push(balance.unwrap()));
+        }));
+        system.run_until_idle();
+        let mut said = log.take();
+        said.sort();
+        let busy = "\"account\" is being saved: another save can begin when this one is done";
+        assert_eq!(said, [busy, "1 is saved, 1 is there"], "seed {seed}");
+        assert_eq!(balances.take(), [(0, 0)], "seed {seed}");
+        assert_eq!(teller.ask(Balance).wait(), Ok((1, 1)));
+        // And now another one.
+        assert_eq!(teller.ask(Pay(5)).wait().unwrap().unwrap(), 6);
+    }
+}
+
+#[test]
+fn a_save_that_is_dropped_makes_room_for_another_one() {
+    let system = simulated(1);
+    let pool = ResourcePool::start(&system, 1, 10).unwrap();
+    let account = Durable::open(&pool, MemoryStore::new(), "account", Account::default()).wait().unwrap();
+    let first = account.save(Account { balance: 1 });
+    assert!(matches!(account.save(Account { balance: 2 }).wait(), Err(DurableError::Busy { key }) if key == "account"));
+    drop(first);
+    account.save(Account { balance: 3 }).wait().unwrap();
+    assert_eq!((account.get().balance, account.revision()), (3, 1));
+}
+
+/// What an account has become.
+#[derive(Default, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde", rename = "Account")]
+struct NewAccount {
+    #[serde(default)]
+    owner: String,
+    balance: i64,
+}
+
+#[test]
+fn an_earlier_form_is_read_and_another_type_is_said() {
+    let system = simulated(1);
+    let pool = ResourcePool::start(&system, 1, 10).unwrap();
+    let store = MemoryStore::new();
+    let account = Durable::open(&pool, store.clone(), "account", Account::default()).wait().unwrap();
+    account.save(Account { balance: 5 }).wait().unwrap();
+    let new = Durable::open(&pool, store.clone(), "account", NewAccount::default()).wait().unwrap();
+    assert_eq!(*new.get(), NewAccount { owner: String::new(), balance: 5 });
+    let error = Durable::open(&pool, store, "account", String::new()).wait().unwrap_err();
+    assert!(error.to_string().starts_with("\"account\": what was saved is no String: "), "{error}");
+}
+
+#[test]
+fn a_pool_that_does_not_do_it_is_said() {
+    struct Broken;
+    impl Store for Broken {
+        fn load(&self, _: &str) -> Result<Option<Saved>, StoreError> {
+            panic!("meant: broken")
+        }
+        fn save(&self, _: &str, _: u64, _: &[u8]) -> Result<u64, StoreError> {
+            panic!("meant: broken")
+        }
+        fn remove(&self, _: &str, _: u64) -> Result<(), StoreError> {
+            panic!("meant: broken")
+        }
+        fn keys(&self, _: &str) -> Result<Vec<String>, StoreError> {
+            panic!("meant: broken")
+        }
+    }
+    quiet_panics();
+    let system = simulated(1);
+    let pool = ResourcePool::start(&system, 1, 10).unwrap();
+    let error = Durable::open(&pool, Broken, "account", Account::default()).wait().unwrap_err();
+    assert_eq!(error.to_string(), "\"account\" was not loaded or saved: the work has panicked: meant: broken");
+    let account = Durable::open(&pool, MemoryStore::new(), "account", Account::default()).wait().unwrap();
+    pool.stop_within(Duration::ZERO).unwrap();
+    let error = account.save(Account { balance: 1 }).wait().unwrap_err();
+    assert!(matches!(&error, DurableError::Pool { key, error: JobError::Stopped } if key == "account"), "{error}");
+    assert_eq!(account.get().balance, 0);
+}
+
+#[test]
+fn what_cannot_be_a_key_or_a_state_is_said() {
+    let store = MemoryStore::new();
+    let cases = [
+        ("", "\"\" cannot be a key: it is empty: 1 to 80 bytes without control characters are allowed"),
+        ("a\nb", "\"a\\nb\" cannot be a key: '\\n' is in it: 1 to 80 bytes without control characters are allowed"),
+    ];
+    for (key, expected) in cases {
+        assert_eq!(store.load(key).unwrap_err().to_string(), expected);
+    }
+    let error = store.load(&"x".repeat(KEY_BYTES_MAX + 1)).unwrap_err().to_string();
+    assert!(error.contains("it has 81 bytes: 1 to 80"), "{error}");
+    let error = store.save("big", 0, &vec![0; STATE_BYTES_MAX + 1]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the state of \"big\" has 16777217 bytes: at most 16777216 can be saved under one key"
+    );
+    assert_eq!(error.key(), "big");
+}

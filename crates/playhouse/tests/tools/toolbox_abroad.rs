@@ -1,0 +1,117 @@
+//! The toolbox with several theaters: routers and the receptionist take actors of others like their own, and their disks are slow.
+
+use std::time::Duration;
+
+use crate::support::finishes;
+use playhouse::Simulation;
+use playhouse::prelude::*;
+use playhouse::receptionist::{Find, Receptionist, Register};
+use playhouse::resource::ResourcePool;
+use playhouse::router::{Router, Routing};
+
+#[derive(Default)]
+struct Teller {
+    served: u64,
+}
+
+#[actor(remote = "toolbox_abroad.Teller")]
+impl Teller {
+    #[message(derive(Clone))]
+    fn serve(&mut self) -> u64 {
+        self.served += 1;
+        self.served
+    }
+
+    #[message]
+    fn close(&mut self, ctx: &mut Context<Self>) {
+        ctx.stop();
+    }
+}
+
+#[test]
+fn actors_of_another_theater_are_members_until_they_end() {
+    finishes(|| {
+        let theater = || Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(1)).start().unwrap();
+        let (here, there) = (theater(), theater());
+        there.publish("teller", there.system().spawn(Teller::default()));
+        let address = there.address().unwrap();
+        let theirs = here.find::<Teller>(&format!("playhouse://{address}/teller")).wait().unwrap();
+        let mine = here.system().spawn(Teller::default());
+        let receptionist = here.system().spawn(Receptionist::new());
+        for routing in [Routing::RoundRobin, Routing::LeastLoaded] {
+            let router = Router::new(here.system(), routing);
+            for teller in [theirs, mine] {
+                router.add(teller);
+                receptionist.tell(Register::new("tellers", teller));
+            }
+            let before = [theirs, mine].map(|teller| teller.ask(Serve).wait().unwrap());
+            for _ in 0..10 {
+                router.pick().unwrap().tell(Serve);
+            }
+            for _ in 0..10 {
+                assert!(router.pick().unwrap().ask(Serve).wait().is_ok());
+            }
+            let answers = router.ask_all(Serve).unwrap().all().wait();
+            let served: u64 = answers.iter().map(|(_, answer)| answer.clone().unwrap()).sum();
+            assert_eq!(served, before.iter().sum::<u64>() + 22, "none was lost");
+        }
+        let router = Router::new(here.system(), Routing::RoundRobin);
+        router.add(theirs);
+        let find = || receptionist.ask(Find::<Teller>::new("tellers")).wait().unwrap();
+        assert_eq!(find(), [theirs, mine]);
+        // The watchers are told of the end over the link.
+        theirs.tell(Close);
+        while router.pick().is_ok() || find() != [mine] {
+            std::thread::yield_now();
+        }
+        for theater in [here, there] {
+            theater.shutdown().unwrap();
+        }
+    });
+}
+
+struct Library {
+    pool: ResourcePool,
+    lent: u64,
+}
+
+#[actor(remote = "toolbox_abroad.Library")]
+impl Library {
+    /// The how manyth it was; `u64::MAX` where nobody has fetched it.
+    #[message]
+    async fn lend(&mut self) -> u64 {
+        self.lent += 1;
+        let number = self.lent;
+        self.pool.run(move |_| number).await.unwrap_or(u64::MAX)
+    }
+}
+
+#[test]
+fn a_disk_of_a_simulated_theater_is_slow_and_stalls_under_every_seed() {
+    let (mut in_time, mut too_late) = (0, 0);
+    for seed in 0..1000 {
+        let net = Simulation::new(seed);
+        let [here, there] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        let pool = ResourcePool::start(there.system(), 1, 10).unwrap();
+        pool.simulate_times(Duration::from_secs(1), Duration::from_secs(2));
+        pool.simulate_stalls(4, Duration::from_secs(20));
+        there.publish("library", there.system().spawn(Library { pool: pool.clone(), lent: 0 }));
+        let library = format!("playhouse://{}/library", there.address().unwrap());
+        let library = here.find::<Library>(&library).wait().unwrap();
+        // Connections break, and are made again, meanwhile.
+        net.break_by_chance(Duration::from_secs(1));
+        let began = net.now();
+        match library.ask(Lend).within(Duration::from_secs(10)).wait() {
+            Ok(number) => {
+                assert!(number == 1 && net.now() - began >= Duration::from_secs(1), "seed {seed}");
+                in_time += 1;
+            }
+            Err(AskError::Deadline { .. }) => too_late += 1,
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+        net.calm();
+        pool.simulate_stalls(0, Duration::ZERO);
+        assert_eq!(library.ask(Lend).wait(), Ok(2), "seed {seed}");
+    }
+    assert!(in_time > 600 && too_late > 150, "{in_time} in time, {too_late} too late");
+}

@@ -1,0 +1,537 @@
+//! Topics that several theaters have joined: what is published anywhere reaches all, in the order of who publishes, once over each
+//! link, under broken connections too; and who is cut off knows.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::support::{Do, Log, Puppet, finishes};
+use playhouse::prelude::*;
+use playhouse::serde::{Deserialize, Serialize, Serializer};
+use playhouse::topic::{Desk, JoinError, Published, RemoteTopic, Topic, WhenOverloaded};
+use playhouse::{Simulation, TheaterBuilder, remote_topic};
+
+use WhenOverloaded::{DropNewest, SlowPublisher, Unsubscribe};
+
+/// News of a publisher, numbered.
+#[derive(Message, Clone, Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct News(u64, u64);
+
+remote_topic!(News = "topics_abroad.News");
+
+/// Who has got what: a name, a publisher, a number.
+type Notes = Log<(&'static str, u64, u64)>;
+
+struct Reader {
+    name: &'static str,
+    log: Notes,
+}
+
+impl Actor for Reader {}
+
+impl Handler<News> for Reader {
+    fn handle(&mut self, News(publisher, number): News, _: &mut Context<Self>) {
+        self.log.push((self.name, publisher, number));
+    }
+}
+
+fn builder() -> TheaterBuilder {
+    Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(2))
+}
+
+fn reader(theater: &Theater, name: &'static str, log: &Notes) -> ActorRef<Reader> {
+    theater.system().spawn(Reader { name, log: log.clone() })
+}
+
+/// The desk of `topic`, which lives in `home`, as `theater` finds it.
+fn found<M: RemoteTopic>(theater: &Theater, home: &Theater, topic: &Topic<M>) -> ActorRef<Desk<M>> {
+    home.publish("topic", topic.desk());
+    theater.find(&format!("playhouse://{}/topic", home.address().unwrap())).wait().unwrap()
+}
+
+fn joined<M: RemoteTopic>(theater: &Theater, home: &Theater, topic: &Topic<M>, way: WhenOverloaded) -> Topic<M> {
+    Topic::join(theater.system(), found(theater, home, topic), way).wait().unwrap()
+}
+
+fn sorted(log: &Notes) -> Vec<(&'static str, u64, u64)> {
+    let mut got = log.take();
+    got.sort_unstable();
+    got
+}
+
+/// Two simulated theaters, a topic whose home is in the first one, joined by the second one, which has a reader.
+struct Pair {
+    net: Simulation,
+    home: Theater,
+    away: Theater,
+    topic: Topic<News>,
+    joined: Topic<News>,
+    log: Notes,
+}
+
+impl Pair {
+    fn new(seed: u64, way: WhenOverloaded) -> Pair {
+        let net = Simulation::new(seed);
+        let [home, away] = [(); 2].map(|()| net.theater(builder().window(4096)).unwrap());
+        let topic = Topic::new(home.system());
+        let joined = joined(&away, &home, &topic, way);
+        let log = Log::new();
+        joined.subscribe(reader(&away, "away", &log), SlowPublisher);
+        Pair { net, home, away, topic, joined, log }
+    }
+
+    /// Publishes at home, while the network is cut, until `done`; how many were published, and how many sent.
+    fn publish_into_the_void(&self, mut done: impl FnMut(Published) -> bool) -> (u64, u64) {
+        self.net.cut(&self.home, &self.away);
+        let (mut published, mut sent) = (0, 0);
+        loop {
+            let outcome = self.topic.publish(News(0, published));
+            published += 1;
+            sent += outcome.elsewhere as u64;
+            if done(outcome) {
+                break;
+            }
+            assert!(published < 100_000, "a way where nothing passes is overloaded some time");
+            self.net.run_for(Duration::from_micros(100));
+        }
+        self.net.heal(&self.home, &self.away);
+        self.net.run_until_idle();
+        (published, sent)
+    }
+}
+
+#[test]
+fn what_is_published_in_any_theater_reaches_all_whose_pattern_fits() {
+    finishes(|| {
+        let [home, away] = [(); 2].map(|()| builder().start().unwrap());
+        let topic = Topic::new(home.system());
+        let joined = joined(&away, &home, &topic, SlowPublisher);
+        assert_eq!((topic.joined(), topic.subscriptions(), joined.joined(), joined.subscriptions()), (1, 0, 0, 0));
+        let log = Log::new();
+        for (theater, topic, all, europe) in
+            [(&home, &topic, "all", "europe"), (&away, &joined, "all away", "europe away")]
+        {
+            topic.subscribe(reader(theater, all, &log), SlowPublisher);
+            topic.subscribe_to("orders.*.eu", reader(theater, europe, &log), SlowPublisher).unwrap();
+        }
+        let narrow = joined.subscribe_to("orders.>", reader(&away, "cancelled", &log), SlowPublisher).unwrap();
+        narrow.cancel();
+        assert_eq!((narrow.is_active(), joined.subscriptions()), (false, 2));
+
+        let published = topic.publish_to("orders.7.eu", News(0, 1)).unwrap();
+        assert_eq!((published.sent, published.elsewhere), (2, 1));
+        let published = topic.publish_to("orders.7.us", News(0, 2)).unwrap();
+        assert_eq!((published.sent, published.elsewhere), (1, 1));
+        topic.publish(News(0, 3));
+        let published = joined.publish_to("orders.8.eu", News(1, 1)).unwrap();
+        assert_eq!((published.sent, published.elsewhere), (0, 1));
+        joined.publish(News(1, 2));
+        let error = joined.publish_to("orders..eu", News(1, 3)).unwrap_err().to_string();
+        assert!(error.starts_with("\"orders..eu\" is no subject"), "{error}");
+
+        let all = ["all", "all away"].map(|name| [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2)].map(|(by, n)| (name, by, n)));
+        let europe = ["europe", "europe away"].map(|name| [(0, 1), (1, 1)].map(|(by, n)| (name, by, n)));
+        let expected: Vec<_> = all.into_iter().flatten().chain(europe.into_iter().flatten()).collect();
+        while log.lock().len() < expected.len() {
+            std::thread::yield_now();
+        }
+        assert_eq!(sorted(&log), expected);
+        home.shutdown().unwrap();
+        away.shutdown().unwrap();
+    });
+}
+
+/// Publishes what is numbered, some at each turn.
+struct Press<M: RemoteTopic> {
+    topic: Topic<M>,
+    make: fn(u64, u64) -> M,
+    by: u64,
+    next: u64,
+    numbers: u64,
+    printed: Arc<AtomicU64>,
+}
+
+impl<M: RemoteTopic> Actor for Press<M> {}
+
+#[derive(Message)]
+struct Turn;
+
+impl<M: RemoteTopic> Handler<Turn> for Press<M> {
+    fn handle(&mut self, _: Turn, ctx: &mut Context<Self>) {
+        for _ in 0..4 {
+            if self.next == self.numbers {
+                return;
+            }
+            self.topic.publish((self.make)(self.by, self.next));
+            self.next += 1;
+            self.printed.store(self.next, Ordering::Relaxed);
+        }
+        ctx.this().tell(Turn);
+    }
+}
+
+/// Has an actor publish; how much it has published so far.
+fn press<M: RemoteTopic>(
+    theater: &Theater,
+    topic: &Topic<M>,
+    make: fn(u64, u64) -> M,
+    (by, numbers): (u64, u64),
+) -> Arc<AtomicU64> {
+    let printed = Arc::new(AtomicU64::new(0));
+    let press = Press { topic: topic.clone(), make, by, next: 0, numbers, printed: Arc::clone(&printed) };
+    theater.system().spawn(press).tell(Turn);
+    printed
+}
+
+#[test]
+fn three_theaters_see_the_order_of_each_publisher_though_connections_break_under_every_seed() {
+    const NUMBERS: u64 = 60;
+    let mut cuts = 0;
+    for seed in 0..100 {
+        let net = Simulation::new(seed);
+        let theaters = [(); 3].map(|()| net.theater(builder()).unwrap());
+        let topic = Topic::new(theaters[0].system());
+        let [second, third] = [1, 2].map(|n: usize| joined(&theaters[n], &theaters[0], &topic, SlowPublisher));
+        let topics = [topic, second, third];
+        let log = Log::new();
+        for ((theater, topic), name) in theaters.iter().zip(&topics).zip(["first", "second", "third"]) {
+            topic.subscribe(reader(theater, name, &log), SlowPublisher);
+        }
+        net.break_by_chance(Duration::from_millis(15));
+        for ((theater, topic), by) in theaters.iter().zip(&topics).zip(0..) {
+            for by in [2 * by, 2 * by + 1] {
+                press(theater, topic, News, (by, NUMBERS));
+            }
+        }
+        net.run_until(|| log.lock().len() as u64 >= 3 * 6 * NUMBERS);
+        net.calm();
+        net.run_until_idle();
+        let mut got: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (name, by, number) in log.take() {
+            got.entry((name, by)).or_default().push(number);
+        }
+        assert_eq!(got.len(), 3 * 6, "seed {seed}");
+        assert!(got.values().all(|numbers| *numbers == (0..NUMBERS).collect::<Vec<_>>()), "seed {seed}: {got:?}");
+        cuts += net.happened().cuts;
+    }
+    assert!(cuts > 100, "{cuts} connections were broken");
+}
+
+thread_local! {
+    /// How often a [`Counted`] was written. A simulation is one thread.
+    static WRITTEN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts how often it is written.
+#[derive(Message, Clone, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Counted(u64);
+
+impl Serialize for Counted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        WRITTEN.set(WRITTEN.get() + 1);
+        serializer.serialize_newtype_struct("Counted", &self.0)
+    }
+}
+
+remote_topic!(Counted);
+
+impl Handler<Counted> for Reader {
+    fn handle(&mut self, Counted(number): Counted, _: &mut Context<Self>) {
+        self.log.push((self.name, 0, number));
+    }
+}
+
+#[test]
+fn one_copy_of_a_message_goes_to_each_theater() {
+    let net = Simulation::new(1);
+    let [home, away] = [(); 2].map(|()| net.theater(builder()).unwrap());
+    let topic = Topic::new(home.system());
+    let joined = joined(&away, &home, &topic, SlowPublisher);
+    let log = Log::new();
+    for _ in 0..5 {
+        joined.subscribe(reader(&away, "away", &log), SlowPublisher);
+        topic.subscribe(reader(&home, "home", &log), SlowPublisher);
+    }
+    for number in 0..10 {
+        assert_eq!(topic.publish(Counted(number)).elsewhere, 1);
+    }
+    net.run_until_idle();
+    assert_eq!((log.take().len(), WRITTEN.take()), (100, 10));
+    // There and back.
+    joined.publish(Counted(10));
+    net.run_until_idle();
+    assert_eq!((log.take().len(), WRITTEN.take()), (10, 2));
+}
+
+#[test]
+fn what_an_overloaded_way_has_dropped_is_counted_at_both_ends() {
+    for seed in 0..20 {
+        let pair = Pair::new(seed, DropNewest);
+        let mut dropped = 0;
+        let (published, sent) = pair.publish_into_the_void(|outcome| {
+            dropped += outcome.dropped as u64;
+            dropped == 100
+        });
+        assert_eq!(published, sent + dropped);
+        let last = pair.topic.publish(News(0, published));
+        assert_eq!((last.elsewhere, last.dropped), (1, 0), "seed {seed}");
+        pair.net.run_until_idle();
+        let got: Vec<u64> = pair.log.take().into_iter().map(|(_, _, number)| number).collect();
+        assert_eq!(got.len() as u64, sent + 1, "seed {seed}");
+        assert!(got.is_sorted() && got.last() == Some(&published));
+        assert_eq!((pair.joined.missed(), pair.topic.missed()), (100, 0));
+        assert_eq!((pair.joined.is_cut_off(), pair.topic.joined()), (false, 1));
+    }
+}
+
+#[test]
+fn a_theater_whose_way_is_overloaded_is_cut_off_if_it_joined_so() {
+    for seed in 0..20 {
+        let pair = Pair::new(seed, Unsubscribe);
+        let mut unsubscribed = 0;
+        let (published, sent) = pair.publish_into_the_void(|outcome| {
+            unsubscribed += outcome.unsubscribed;
+            unsubscribed > 0
+        });
+        assert_eq!((unsubscribed, published), (1, sent + 1));
+        assert!(pair.joined.is_cut_off() && pair.joined.desk().is_stopped(), "seed {seed}");
+        assert_eq!(pair.topic.joined(), 0);
+        assert_eq!(pair.topic.publish(News(0, published)).elsewhere, 0);
+        // To the others, it still publishes.
+        pair.topic.subscribe(reader(&pair.home, "home", &pair.log), SlowPublisher);
+        assert_eq!(pair.joined.publish(News(1, 0)).elsewhere, 1);
+        pair.net.run_until_idle();
+        let got = pair.log.take();
+        let expected = (0..sent).map(|number| ("away", 0, number)).chain([("home", 1, 0)]);
+        assert!(got.into_iter().eq(expected), "seed {seed}: up to then, nothing is missing");
+        // And may join again.
+        let again = joined(&pair.away, &pair.home, &pair.topic, Unsubscribe);
+        again.subscribe(reader(&pair.away, "again", &pair.log), SlowPublisher);
+        pair.topic.publish(News(0, 7));
+        pair.net.run_until_idle();
+        assert_eq!(sorted(&pair.log), [("again", 0, 7), ("home", 0, 7)]);
+    }
+}
+
+/// As large as one may be that lies in a queue.
+#[derive(Message, Clone, Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Large(u64, u64, [u64; 20]);
+
+remote_topic!(Large);
+
+impl Handler<Large> for Reader {
+    fn handle(&mut self, Large(by, number, _): Large, _: &mut Context<Self>) {
+        self.log.push((self.name, by, number));
+    }
+}
+
+/// An actor of one theater publishes for a slow one, that has joined in the first theater.
+fn slows_who_publishes(seeds: u64, publishes: impl Fn(&Pair, &Topic<Large>) -> (Theater, Topic<Large>)) {
+    const NUMBERS: u64 = 20_000;
+    for seed in 0..seeds {
+        let pair = Pair::new(seed, SlowPublisher);
+        let topic = Topic::new(pair.home.system());
+        let slow = joined(&pair.away, &pair.home, &topic, SlowPublisher);
+        slow.subscribe(reader(&pair.away, "away", &pair.log), SlowPublisher);
+        let (theater, topic) = publishes(&pair, &topic);
+        pair.net.slow(&pair.away, Duration::from_millis(20));
+        let printed = press(&theater, &topic, |by, number| Large(by, number, [0; 20]), (0, NUMBERS));
+        let mut ahead = 0;
+        pair.net.run_until(|| {
+            let read = pair.log.lock().len() as u64;
+            ahead = ahead.max(printed.load(Ordering::Relaxed) - read);
+            read == NUMBERS
+        });
+        let got = pair.log.take();
+        assert!(got.into_iter().eq((0..NUMBERS).map(|number| ("away", 0, number))), "seed {seed}");
+        // What is under way, and 2 MiB of messages in each theater but the slow one.
+        assert!(ahead < NUMBERS * 2 / 3, "seed {seed}: the publisher was {ahead} ahead");
+    }
+}
+
+#[test]
+fn a_slow_theater_slows_who_publishes_at_home() {
+    slows_who_publishes(20, |pair, topic| (pair.home.clone(), topic.clone()));
+}
+
+#[test]
+fn a_slow_theater_slows_who_publishes_in_a_third_one() {
+    slows_who_publishes(5, |pair, topic| {
+        let third = pair.net.theater(builder().window(4096)).unwrap();
+        let joined = joined(&third, &pair.home, topic, SlowPublisher);
+        (third, joined)
+    });
+}
+
+/// Has an actor of `theater` watch `who`; how it ended is logged.
+fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Down> {
+    let log = Log::new();
+    let mourner = theater.system().spawn(crate::support::Mourner(log.clone()));
+    mourner.tell(crate::support::Mourn(who));
+    log
+}
+
+#[test]
+fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
+    for seed in 0..100 {
+        let Pair { net, home, away, topic, joined, log } = Pair::new(seed, SlowPublisher);
+        let desk = found(&away, &home, &topic);
+        let down = mourn(&away, joined.desk());
+        net.run_until_idle();
+        for number in 0..50 {
+            topic.publish(News(0, number));
+        }
+        drop(topic);
+        net.run_until_idle();
+        assert_eq!(log.take(), (0..50).map(|number| ("away", 0, number)).collect::<Vec<_>>(), "seed {seed}");
+        assert!(joined.is_cut_off() && down.take().len() == 1, "seed {seed}");
+        // Nobody gets what is published there now, and that is said.
+        let dead = away.system().stats().total.dead_letters;
+        let published = joined.publish(News(1, 0));
+        net.run_until_idle();
+        assert_eq!((published.sent, published.elsewhere, log.take()), (0, 0, vec![]), "seed {seed}");
+        assert_eq!(away.system().stats().total.dead_letters, dead + 1);
+        assert_eq!(joined.subscriptions(), 1);
+        // Who has found it before cannot join it any more.
+        let join = Topic::join(away.system(), desk, SlowPublisher).wait();
+        assert_eq!(join.unwrap_err(), JoinError::Ended);
+    }
+}
+
+#[test]
+fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
+    for seed in 0..20 {
+        let Pair { net, home, away, topic, joined, log } = Pair::new(seed, SlowPublisher);
+        let desk = found(&away, &home, &topic);
+        let down = mourn(&away, joined.desk());
+        net.run_until_idle();
+        net.kill(&home);
+        let error = Topic::join(away.system(), desk, SlowPublisher).wait().unwrap_err();
+        assert!(matches!(error, JoinError::NoAnswer(AskError::TheaterLost { .. })), "seed {seed}: {error}");
+        assert!(net.run_until(|| joined.is_cut_off()), "seed {seed}");
+        net.run_until_idle();
+        assert_eq!(down.take().len(), 1);
+        // The home may live on, but nobody gets what is published there now, and that is said.
+        let dead = away.system().stats().total.dead_letters;
+        assert_eq!(joined.publish(News(1, 0)).sent, 0, "seed {seed}");
+        net.run_until_idle();
+        assert_eq!((log.take(), away.system().stats().total.dead_letters), (vec![], dead + 1), "seed {seed}");
+        let join = Topic::join(away.system(), desk, SlowPublisher).wait();
+        let is_lost = JoinError::NoAnswer(AskError::TheaterLost { may_have_run: false });
+        assert_eq!(join.unwrap_err(), is_lost, "seed {seed}");
+        drop(topic);
+    }
+}
+
+#[test]
+fn the_home_forgets_who_is_lost_and_who_has_dropped_its_topic() {
+    for seed in 0..20 {
+        let Pair { net, home, away, topic, joined, .. } = Pair::new(seed, SlowPublisher);
+        let third = net.theater(builder()).unwrap();
+        let other = self::joined(&third, &home, &topic, SlowPublisher);
+        assert_eq!(topic.joined(), 2);
+        let clone = joined.clone();
+        drop(joined);
+        net.run_until_idle();
+        assert_eq!(topic.joined(), 2, "there is a handle still");
+        drop(clone);
+        net.run_until_idle();
+        assert_eq!(topic.joined(), 1, "seed {seed}");
+        net.kill(&third);
+        assert!(net.run_until(|| topic.joined() == 0), "seed {seed}");
+        let published = topic.publish(News(0, 0));
+        assert_eq!((published.sent, published.elsewhere, published.dropped), (0, 0, 0));
+        net.run_until_idle();
+        drop((away, other));
+    }
+}
+
+#[test]
+fn a_topic_that_has_joined_is_joined_in_turn() {
+    for seed in 0..20 {
+        let Pair { net, home, away, topic, joined, log } = Pair::new(seed, SlowPublisher);
+        let third = net.theater(builder()).unwrap();
+        let leaf = self::joined(&third, &away, &joined, SlowPublisher);
+        leaf.subscribe_to("orders.>", reader(&third, "third", &log), SlowPublisher).unwrap();
+        topic.subscribe(reader(&home, "home", &log), SlowPublisher);
+        assert_eq!((topic.joined(), joined.joined(), leaf.joined()), (1, 1, 0));
+        for (topic, by) in [(&topic, 0), (&joined, 1), (&leaf, 2)] {
+            topic.publish_to("orders.1", News(by, 0)).unwrap();
+            topic.publish(News(by, 1));
+        }
+        net.run_until_idle();
+        let all = ["away", "home"].map(|name| [0, 1, 2].map(|by| [0, 1].map(|number| (name, by, number))));
+        let third = [0, 1, 2].map(|by| ("third", by, 0));
+        let expected: Vec<_> = all.into_iter().flatten().flatten().chain(third).collect();
+        assert_eq!(sorted(&log), expected, "seed {seed}");
+        // The end goes through to the leaf.
+        drop(topic);
+        net.run_until_idle();
+        assert!(joined.is_cut_off() && leaf.is_cut_off(), "seed {seed}");
+    }
+}
+
+#[test]
+fn actors_join_and_get_what_is_published_from_then_on() {
+    for seed in 0..20 {
+        let net = Simulation::new(seed);
+        let [home, away] = [(); 2].map(|()| net.theater(builder()).unwrap());
+        let topic: Topic<News> = Topic::new(home.system());
+        let desk = found(&away, &home, &topic);
+        let (log, joined) = (Log::new(), Log::new());
+        let (reader, told) = (reader(&away, "away", &log), joined.clone());
+        away.system().spawn(Puppet).tell(Do::this(move |ctx| {
+            Topic::join(&ctx.system(), desk, SlowPublisher).then(ctx, move |_, topic, _| {
+                let topic = topic.unwrap();
+                topic.subscribe(reader, SlowPublisher);
+                told.push(topic);
+            });
+        }));
+        assert!(net.run_until(|| !joined.lock().is_empty()), "seed {seed}");
+        topic.publish(News(0, 1));
+        net.run_until_idle();
+        assert_eq!(log.take(), [("away", 0, 1)], "seed {seed}");
+    }
+}
+
+/// As a program of another version has it: it knows the topic, and takes no message of its desk.
+#[derive(Message, Clone, Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Unlisted;
+
+impl RemoteTopic for Unlisted {
+    fn desk_name() -> &'static str {
+        "topics_abroad.Unlisted"
+    }
+}
+
+#[test]
+fn who_stops_a_desk_cuts_off_who_has_joined() {
+    let Pair { net, home, topic, joined, log, .. } = Pair::new(1, SlowPublisher);
+    topic.publish(News(0, 0));
+    topic.desk().stop();
+    net.run_until_idle();
+    assert!(joined.is_cut_off());
+    assert_eq!((topic.joined(), topic.publish(News(0, 1)).elsewhere), (0, 0));
+    net.run_until_idle();
+    assert_eq!(log.take(), [("away", 0, 0)]);
+    drop(home);
+}
+
+#[test]
+fn who_joins_a_topic_whose_messages_are_not_listed_is_told() {
+    let net = Simulation::new(1);
+    let [home, away] = [(); 2].map(|()| net.theater(builder()).unwrap());
+    let topic: Topic<Unlisted> = Topic::new(home.system());
+    let desk = found(&away, &home, &topic);
+    let error = Topic::join(away.system(), desk, SlowPublisher).wait().unwrap_err();
+    let JoinError::NoAnswer(AskError::Unreachable(why)) = &error else { panic!("{error}") };
+    assert!(why.contains("Enroll"), "{error}");
+    net.run_until_idle();
+    assert_eq!(topic.joined(), 0);
+}

@@ -1,0 +1,259 @@
+//! What links promise when connections break, theaters end, and readers are slow.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::faulty::{Between, Fault, eventually};
+use crate::numbers::{Asker, Echo, Number, Seen, exchange, over_cuts};
+use crate::support::{LIMIT, theater};
+use playhouse_actor::wire::WireForm;
+use playhouse_actor::*;
+use playhouse_theater::{Theater, TheaterError};
+use serde::{Deserialize, Serialize};
+
+#[test]
+fn cut_connections_lose_repeat_and_reorder_nothing() {
+    for seed in 0..4 {
+        over_cuts(theater(), theater(), seed);
+    }
+}
+
+/// Neither end is told: that a connection is silent is all there is to be noticed.
+#[test]
+fn connections_that_fall_silent_are_replaced_and_lose_nothing() {
+    let (here, there) = (theater(), theater());
+    let between = Between::new(there.address().unwrap(), 1, Fault::FirstFallsSilent(1_000_000));
+    let faults = between.counter();
+    exchange(here, there, between, 4, 20_000);
+    assert!(faults.load(Ordering::Relaxed) > 0, "nothing fell silent");
+}
+
+#[test]
+fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
+    for seed in 0..2 {
+        let (here, there) = (theater(), theater());
+        let between = Between::new(there.address().unwrap(), seed, Fault::Late);
+        let late = between.counter();
+        exchange(here, there, between, 4, 2_000);
+        let late = late.load(Ordering::Relaxed);
+        assert!(late > 5, "only {late} came late");
+    }
+}
+
+#[test]
+fn asks_and_watches_are_told_that_a_theater_is_lost() {
+    struct Watcher(mpsc::Sender<StopReason>, ActorRef<Echo>);
+    impl Actor for Watcher {
+        fn started(&mut self, ctx: &mut Context<Self>) {
+            ctx.watch(self.1);
+        }
+        fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+            assert_eq!(down.who, self.1.id());
+            self.0.send(down.reason).unwrap();
+        }
+    }
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let echo = here.spawn_at(&peer, &Echo { expected: 3 }).unwrap();
+    let (out, reasons) = mpsc::channel();
+    here.system().spawn(Watcher(out.clone(), echo));
+    assert_eq!(echo.ask(Seen).wait(), Ok(3));
+    there.shutdown().unwrap();
+    let reason = reasons.recv_timeout(LIMIT).unwrap();
+    assert!(matches!(reason, StopReason::Shutdown | StopReason::TheaterLost), "{reason:?}");
+    let error = echo.ask(Seen).wait().unwrap_err();
+    assert!(matches!(error, AskError::TheaterLost { may_have_run: false } | AskError::Stopped), "{error:?}");
+    assert!(here.spawn_at(&peer, &Echo { expected: 0 }).is_err());
+    here.shutdown().unwrap();
+}
+
+#[test]
+fn the_end_of_an_actor_is_told_over_the_link() {
+    struct Watcher(mpsc::Sender<StopReason>, Vec<ActorRef<Echo>>);
+    impl Actor for Watcher {
+        fn started(&mut self, ctx: &mut Context<Self>) {
+            for echo in &self.1 {
+                ctx.watch(*echo);
+            }
+        }
+        fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+            self.0.send(down.reason).unwrap();
+        }
+    }
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let spawn = || here.spawn_at(&peer, &Echo { expected: 0 }).unwrap();
+    let (out, reasons) = mpsc::channel();
+    let [stopped, drained, killed, crashed] = [spawn(), spawn(), spawn(), spawn()];
+    let (done, _all) = mpsc::channel();
+    let asker = here.system().spawn(Asker { to: crashed, sent: 0, came: 0, last: 0, done });
+    let watcher = here.system().spawn(Watcher(out, vec![stopped, drained, killed, crashed]));
+    here.system().run_until_idle();
+    assert!(!watcher.is_stopped());
+    let told = || reasons.recv_timeout(LIMIT).unwrap();
+    stopped.stop();
+    assert_eq!(told(), StopReason::Stopped);
+    drained.drain();
+    assert_eq!(told(), StopReason::Stopped);
+    killed.kill();
+    assert_eq!(told(), StopReason::Killed);
+    crashed.tell(Number { n: 5, back: asker, padding: Vec::new() });
+    let reason = told();
+    assert!(matches!(&reason, StopReason::Panicked(why) if why.contains("lost, repeated")), "{reason:?}");
+    assert_eq!(stopped.ask(Seen).wait(), Err(AskError::Stopped));
+    here.shutdown().unwrap();
+    there.shutdown().unwrap();
+}
+
+#[test]
+fn a_restarted_theater_is_another_one() {
+    let here = theater();
+    // Somebody else may have taken the port meanwhile: then another one is tried.
+    let (there, address, echo) = eventually(|| {
+        let there = theater();
+        let address = there.address().unwrap().to_string();
+        let peer = here.connect(&address).unwrap();
+        let echo = here.spawn_at(&peer, &Echo { expected: 1 }).unwrap();
+        assert_eq!(echo.ask(Seen).wait(), Ok(1));
+        there.shutdown().unwrap();
+        Some((Theater::builder().listen(&*address).start().ok()?, address, echo))
+    });
+    // The old reference never reaches anybody in the new one.
+    assert!(echo.ask(Seen).wait().is_err());
+    let peer = eventually(|| here.connect(&address).ok().filter(|peer| !peer.is_lost()));
+    let echo = here.spawn_at(&peer, &Echo { expected: 2 }).unwrap();
+    assert_eq!(echo.ask(Seen).wait(), Ok(2));
+    here.shutdown().unwrap();
+    there.shutdown().unwrap();
+}
+
+#[test]
+fn strangers_are_refused_with_a_reason() {
+    let there = theater();
+    let address = there.address().unwrap().to_string();
+    let other = Theater::builder().cluster("another").start().unwrap();
+    let refused = other.connect(&address).unwrap_err();
+    assert!(matches!(&refused, TheaterError::Refused { why, .. } if why.contains("\"another\"")), "{refused}");
+    let itself = there.connect(&address).unwrap_err();
+    assert!(matches!(&itself, TheaterError::Refused { why, .. } if why.contains("itself")), "{itself}");
+    let abroad = other.connect("192.0.2.1:80").unwrap_err();
+    assert!(matches!(abroad, TheaterError::NotLoopback { .. }), "{abroad}");
+    let listen = Theater::builder().listen("0.0.0.0:0").start().unwrap_err();
+    assert!(matches!(listen, TheaterError::NotLoopback { .. }), "{listen}");
+    let simulated = Theater::builder().system(System::builder().simulated(1)).start().unwrap_err();
+    assert!(matches!(simulated, TheaterError::System(_)), "{simulated}");
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent_address = silent.local_addr().unwrap();
+    let web = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = silent.accept().unwrap();
+        let mut asked = [0; 10];
+        stream.read_exact(&mut asked).unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    let no_theater = other.connect(silent_address).unwrap_err();
+    assert!(matches!(&no_theater, TheaterError::Protocol { found, .. } if found.contains("HTTP/1.1")), "{no_theater}");
+    web.join().unwrap();
+    // And those who talk nonsense harm nobody.
+    use std::io::Write;
+    for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"playhouse\x02\xff\xff\xff\xff", b"playhouse\x01", b""] {
+        std::net::TcpStream::connect(&address).unwrap().write_all(nonsense).unwrap();
+    }
+    let friend = theater();
+    let peer = friend.connect(&address).unwrap();
+    assert_eq!(friend.spawn_at(&peer, &Echo { expected: 4 }).unwrap().ask(Seen).wait(), Ok(4));
+    for theater in [there, other, friend] {
+        theater.shutdown().unwrap();
+    }
+}
+
+#[test]
+fn a_slow_reader_slows_the_writer_and_nothing_is_lost() {
+    /// Takes its time.
+    #[derive(Serialize, Deserialize)]
+    struct Slow {
+        got: u64,
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Load(u64, Vec<u8>);
+    impl Message for Load {
+        type Reply = ();
+        const WIRE: Option<WireForm<Load>> = Some(WireForm::of());
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Got;
+    impl Message for Got {
+        type Reply = u64;
+        const WIRE: Option<WireForm<Got>> = Some(WireForm::of());
+    }
+    impl Actor for Slow {}
+    impl Handler<Load> for Slow {
+        fn handle(&mut self, Load(n, _): Load, _: &mut Context<Self>) {
+            assert_eq!(n, self.got);
+            self.got += 1;
+            let until = std::time::Instant::now() + Duration::from_micros(20);
+            while std::time::Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        }
+    }
+    impl Handler<Got> for Slow {
+        fn handle(&mut self, _: Got, _: &mut Context<Self>) -> u64 {
+            self.got
+        }
+    }
+    remote!(spawn Slow: Load, Got);
+
+    struct Writer {
+        to: ActorRef<Slow>,
+        sent: u64,
+        last: u64,
+    }
+    #[derive(Clone)]
+    struct More;
+    impl Message for More {
+        type Reply = ();
+    }
+    impl Actor for Writer {}
+    impl Handler<More> for Writer {
+        fn handle(&mut self, _: More, ctx: &mut Context<Self>) {
+            for _ in 0..100 {
+                if self.sent < self.last {
+                    self.to.tell(Load(self.sent, vec![0; 1000]));
+                    self.sent += 1;
+                }
+            }
+            if self.sent < self.last {
+                ctx.this().tell(More);
+            }
+        }
+    }
+    const LAST: u64 = 50_000;
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let to = here.spawn_at(&peer, &Slow { got: 0 }).unwrap();
+    let writer = here.system().spawn(Writer { to, sent: 0, last: LAST });
+    writer.tell(More);
+    here.system().run_until_idle();
+    assert!(here.system().stats().total.mutes > 0, "the writer was never muted");
+    assert_eq!(to.ask(Got).wait(), Ok(LAST));
+    assert_eq!(here.system().stats().total.dead_letters + there.system().stats().total.dead_letters, 0);
+    here.shutdown().unwrap();
+    there.shutdown().unwrap();
+}
+
+#[test]
+fn a_theater_that_is_called_by_another_address_is_the_same() {
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let echo = here.spawn_at(&peer, &Echo { expected: 0 }).unwrap();
+    assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(0));
+    let between = Between::new(there.address().unwrap(), 1, Fault::Cut(1 << 40..1 << 41));
+    for _ in 0..2 {
+        let again = here.connect(between.address()).unwrap();
+        assert_eq!(again.address(), peer.address());
+    }
+    assert!(!peer.is_lost());
+    assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(0));
+}

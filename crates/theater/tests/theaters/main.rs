@@ -1,0 +1,36 @@
+//! Theaters on the loopback. One program, because building one takes less time than building fifteen.
+
+#[path = "../messages/mod.rs"]
+#[macro_use]
+mod messages;
+#[path = "../clerks/mod.rs"]
+#[allow(dead_code, reason = "other tests use all of it")]
+mod clerks;
+#[path = "../faulty/mod.rs"]
+#[allow(dead_code, reason = "other tests use all of it")]
+mod faulty;
+#[path = "../numbers/mod.rs"]
+#[allow(dead_code, reason = "other tests use all of it")]
+mod numbers;
+#[path = "../spoiled/mod.rs"]
+#[allow(dead_code, reason = "other tests use all of it")]
+mod spoiled;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "other tests use all of it")]
+mod support;
+
+mod advertised;
+mod calls;
+mod cycles;
+mod door;
+mod faults;
+mod goodbye;
+mod groups;
+mod inspector;
+mod links;
+mod moves;
+mod names;
+mod supervision;
+mod tls;
+mod watched;
+mod wires;

@@ -1,0 +1,252 @@
+//! Actors that are watched, move, and end at once.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::clerks::{ask, theaters};
+use crate::faulty::eventually;
+use crate::support::LIMIT;
+use playhouse_actor::*;
+use playhouse_theater::{Peer, Theater};
+use serde::{Deserialize, Serialize};
+
+/// How an actor ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum How {
+    Not,
+    Panics,
+    Stops,
+    Fails,
+}
+
+impl How {
+    fn happens<A: Actor>(self, ctx: &mut Context<A>) {
+        match self {
+            How::Not => {}
+            How::Panics => panic!("meant"),
+            How::Stops => ctx.stop(),
+            How::Fails => ctx.fail(std::io::Error::other("meant")),
+        }
+    }
+
+    fn reason(self) -> StopReason {
+        match self {
+            How::Not | How::Stops => StopReason::Stopped,
+            How::Panics => StopReason::Panicked("meant".to_owned()),
+            How::Fails => StopReason::Failed("meant".to_owned()),
+        }
+    }
+}
+
+const ENDS: [How; 3] = [How::Panics, How::Stops, How::Fails];
+
+/// What actors wait for as they depart, by their numbers.
+type Gates = HashMap<u64, (Sender<()>, Receiver<()>)>;
+
+static GATES: Mutex<Option<Gates>> = Mutex::new(None);
+
+fn gates() -> MutexGuard<'static, Option<Gates>> {
+    GATES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Mortal {
+    departs: How,
+    arrives: How,
+    gate: u64,
+    taken: u64,
+}
+
+impl Mortal {
+    fn that(arrives: How) -> Mortal {
+        Mortal { departs: How::Not, arrives, gate: 0, taken: 0 }
+    }
+}
+
+/// Answered with how many came before it.
+#[derive(Serialize, Deserialize)]
+struct Count;
+remote_message!(Count -> u64);
+
+#[derive(Serialize, Deserialize)]
+struct End(How);
+remote_message!(End -> ());
+
+impl Actor for Mortal {
+    fn departing(&mut self, ctx: &mut Context<Self>) {
+        let gate = gates().as_mut().and_then(|gates| gates.remove(&self.gate));
+        if let Some((departs, goes)) = gate {
+            departs.send(()).unwrap();
+            goes.recv_timeout(LIMIT).unwrap();
+        }
+        self.departs.happens(ctx);
+    }
+
+    fn arrived(&mut self, ctx: &mut Context<Self>) {
+        self.arrives.happens(ctx);
+    }
+}
+impl Handler<Count> for Mortal {
+    fn handle(&mut self, _: Count, _: &mut Context<Self>) -> u64 {
+        self.taken += 1;
+        self.taken
+    }
+}
+impl Handler<End> for Mortal {
+    fn handle(&mut self, End(how): End, ctx: &mut Context<Self>) {
+        how.happens(ctx);
+    }
+}
+remote!(mobile Mortal: Count, End);
+
+/// Says what it is told.
+struct Eye {
+    of: ActorRef<Mortal>,
+    at: usize,
+    told: Sender<(usize, Down)>,
+}
+impl Actor for Eye {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.watch(self.of);
+    }
+
+    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+        self.told.send((self.at, down)).unwrap();
+    }
+}
+
+/// Theaters, an actor of the first one, as it is known in each, and who watches it from each.
+struct Scene {
+    theaters: Vec<Theater>,
+    peers: Vec<Vec<Option<Peer>>>,
+    known: Vec<ActorRef<Mortal>>,
+    eyes: Vec<ActorRef<Eye>>,
+    told: Receiver<(usize, Down)>,
+}
+
+impl Scene {
+    fn new(start: impl FnOnce(&Theater) -> ActorRef<Mortal>) -> Scene {
+        let (theaters, peers) = theaters(3);
+        let mortal = start(&theaters[0]);
+        theaters[0].publish("mortal", mortal);
+        let name = format!("playhouse://{}/mortal", theaters[0].address().unwrap());
+        let known: Vec<_> = theaters.iter().map(|theater| theater.find::<Mortal>(&name).wait().unwrap()).collect();
+        let (told_by, told) = mpsc::channel();
+        let eyes = theaters.iter().zip(&known).zip(0..).map(|((theater, of), at)| {
+            let eye = theater.system().spawn(Eye { of: *of, at, told: told_by.clone() });
+            theater.system().run_until_idle();
+            // What it has watched before this is watched.
+            ask(*of, Count);
+            eye
+        });
+        let eyes = eyes.collect();
+        Scene { theaters, peers, known, eyes, told }
+    }
+
+    fn named(mortal: Mortal) -> Scene {
+        Scene::new(|theater| theater.system().spawn_with(SpawnOptions::new().name("mortal"), mortal))
+    }
+
+    fn supervised(make: impl FnMut() -> Mortal + Send + 'static) -> Scene {
+        let policy = Supervise::one_for_one().max_restarts(100, Duration::from_secs(1));
+        Scene::new(|theater| {
+            ask(theater.system().spawn(Supervisor::new(policy)), Supervised::new("mortal", make)).unwrap()
+        })
+    }
+
+    fn to(&self, theater: usize) -> &Peer {
+        self.peers[0][theater].as_ref().unwrap()
+    }
+
+    /// All who watch it are told this, and nobody twice.
+    fn ends(self, how: How) {
+        for _ in &self.eyes {
+            let (at, down) = self.told.recv_timeout(LIMIT).unwrap();
+            assert_eq!((down.name.as_deref(), &down.reason), (Some("mortal"), &how.reason()), "in {at}: {down:?}");
+        }
+        self.eyes.iter().for_each(|eye| eye.stop());
+        let told = self.told.recv_timeout(LIMIT);
+        assert_eq!(told, Err(RecvTimeoutError::Disconnected), "told twice");
+    }
+}
+
+#[test]
+fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_as_it_arrives() {
+    for how in ENDS {
+        let scene = Scene::named(Mortal::that(how));
+        scene.theaters[0].migrate(scene.known[0], scene.to(1)).wait().unwrap();
+        scene.ends(how);
+    }
+}
+
+#[test]
+fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_by_its_first_message() {
+    for (how, from) in ENDS.into_iter().zip(0..) {
+        let scene = Scene::named(Mortal::that(How::Not));
+        scene.theaters[0].migrate(scene.known[0], scene.to(1)).wait().unwrap();
+        scene.known[from].tell(End(how));
+        scene.ends(how);
+    }
+}
+
+#[test]
+fn a_child_that_is_restarted_as_it_arrives_has_not_ended() {
+    for how in [How::Panics, How::Fails] {
+        let scene = Scene::supervised(move || Mortal::that(how));
+        scene.theaters[0].migrate(scene.known[0], scene.to(1)).wait().unwrap();
+        for known in &scene.known {
+            ask(*known, Count);
+        }
+        assert_eq!(scene.told.try_recv(), Err(mpsc::TryRecvError::Empty));
+        scene.known[0].stop();
+        scene.ends(How::Stops);
+    }
+}
+
+#[test]
+fn a_child_that_is_restarted_as_it_arrives_keeps_its_mailbox() {
+    for (how, gate) in [(How::Panics, 1), (How::Fails, 2)] {
+        let scene = Scene::supervised(move || Mortal { gate, ..Mortal::that(how) });
+        let ((departs, departing), (go, goes)) = (mpsc::channel(), mpsc::channel());
+        gates().get_or_insert_default().insert(gate, (departs, goes));
+        let migration = scene.theaters[0].migrate(scene.known[0], scene.to(1));
+        departing.recv_timeout(LIMIT).unwrap();
+        let asked: Vec<_> = (0..100).map(|_| scene.known[0].ask(Count).within(LIMIT)).collect();
+        go.send(()).unwrap();
+        migration.wait().unwrap();
+        // It is another state: the first ones were counted by the former one.
+        let counts: Vec<u64> = asked.into_iter().map(|count| count.wait().unwrap()).collect();
+        assert_eq!(counts, (1..=100).collect::<Vec<u64>>());
+    }
+}
+
+#[test]
+fn each_watcher_in_each_theater_is_told_the_name() {
+    for moves in 0..4 {
+        let scene = Scene::named(Mortal::that(How::Not));
+        for at in 0..moves {
+            let (from, to) = (at % 3, (at + 1) % 3);
+            let peer = scene.peers[from][to].as_ref().unwrap();
+            scene.theaters[from].migrate(scene.known[from], peer).wait().unwrap();
+        }
+        scene.known[2].stop();
+        scene.ends(How::Stops);
+    }
+}
+
+#[test]
+fn who_crashes_as_it_departs_has_not_stopped() {
+    for how in ENDS {
+        let scene = Scene::supervised(move || Mortal { departs: how, ..Mortal::that(How::Not) });
+        let why = scene.theaters[0].migrate(scene.known[0], scene.to(1)).wait().unwrap_err();
+        if how == How::Stops {
+            assert_eq!(why, MigrateError::Stopped);
+            eventually(|| scene.known[0].is_stopped().then_some(()));
+        } else {
+            assert_eq!(why, MigrateError::Crashed);
+            assert_eq!(ask(scene.known[0], Count), 1, "it was given another state");
+        }
+    }
+}

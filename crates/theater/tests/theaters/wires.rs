@@ -1,0 +1,107 @@
+//! A transport that panics, or counts what cannot be, breaks the connection that it does so on, and nothing else. One that sends messages
+//! loses none.
+
+use std::sync::mpsc::{Sender, channel};
+
+use crate::spoiled::{Fault, Spoiled, Wrote};
+use crate::support::{LIMIT, builder, theater};
+use playhouse_actor::*;
+use serde::{Deserialize, Serialize};
+
+/// Those of connections.
+const FAULTS: [Fault; 9] = [
+    Fault::Break,
+    Fault::Connect,
+    Fault::Read,
+    Fault::ReadTooMuch,
+    Fault::Write,
+    Fault::WriteTooMuch,
+    Fault::WriteNothing,
+    Fault::Shutdown,
+    Fault::Drop,
+];
+
+/// Notices what is lost, repeated or out of order.
+#[derive(Serialize, Deserialize)]
+struct Tally(u64);
+
+#[derive(Serialize, Deserialize)]
+struct Next(u64);
+remote_message!(Next -> bool);
+
+impl Actor for Tally {}
+impl Handler<Next> for Tally {
+    fn handle(&mut self, Next(number): Next, _: &mut Context<Self>) -> bool {
+        self.0 += 1;
+        self.0 == number
+    }
+}
+remote!(spawn Tally: Next);
+
+#[test]
+fn a_wire_that_panics_or_miscounts_breaks_its_connection_and_nothing_is_lost() {
+    for fault in FAULTS {
+        let transport = Spoiled::default();
+        let [here, there] = [(); 2].map(|()| builder().transport(transport.clone()).start().unwrap());
+        let peer = here.connect(there.address().unwrap()).unwrap();
+        let tally = here.spawn_at(&peer, &Tally(0)).unwrap();
+        for number in 1..=60 {
+            if number % 20 == 0 {
+                // It shows when another connection is needed.
+                if matches!(fault, Fault::Connect | Fault::Shutdown | Fault::Drop) {
+                    transport.arm(Fault::Break, 1);
+                }
+                transport.arm(fault, 1);
+            }
+            assert_eq!(tally.ask(Next(number)).within(LIMIT).wait(), Ok(true), "{fault:?}, number {number}");
+        }
+        here.shutdown_within(LIMIT).unwrap();
+        there.shutdown_within(LIMIT).unwrap();
+        assert_eq!(transport.left(fault), 0, "{fault:?} was not met");
+        // The last fault may have been met when all was said.
+        let calls = transport.calls();
+        assert!(calls > 2, "{calls} calls: {fault:?} did not break its connection");
+    }
+}
+
+#[test]
+fn a_call_that_panics_has_failed_and_the_next_one_comes_through() {
+    let transport = Spoiled::default();
+    let (here, there) = (builder().transport(transport.clone()).start().unwrap(), theater());
+    transport.arm(Fault::Connect, 1);
+    let error = here.connect(there.address().unwrap()).map(drop).unwrap_err();
+    assert!(error.to_string().contains("the transport has panicked: as it was told to"), "{error}");
+    here.connect(there.address().unwrap()).unwrap();
+    here.shutdown_within(LIMIT).unwrap();
+    there.shutdown_within(LIMIT).unwrap();
+}
+
+/// Says in a channel that it was told of a write.
+struct Reader(Sender<()>);
+
+impl Actor for Reader {}
+impl Handler<Wrote> for Reader {
+    fn handle(&mut self, _: Wrote, _: &mut Context<Self>) {
+        let _ = self.0.send(());
+    }
+}
+
+#[test]
+fn what_a_wire_tells_an_actor_of_its_system_while_it_is_written_to_arrives() {
+    let transport = Spoiled::default();
+    // The worker that writes is the reader's, and has nothing else to do behind a write.
+    let one_worker = System::builder().workers(1);
+    let (here, there) = (builder().system(one_worker).transport(transport.clone()).start().unwrap(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let tally = here.spawn_at(&peer, &Tally(0)).unwrap();
+    let (told, reads) = channel();
+    transport.tell_of_writes(here.system().spawn(Reader(told)).recipient());
+    for number in 1..=60 {
+        tally.tell(Next(number));
+        // Before the next one is sent: each needs a write of its own.
+        reads.recv_timeout(LIMIT).unwrap();
+    }
+    assert_eq!(tally.ask(Next(61)).within(LIMIT).wait(), Ok(true));
+    here.shutdown_within(LIMIT).unwrap();
+    there.shutdown_within(LIMIT).unwrap();
+}
