@@ -113,9 +113,10 @@ impl House {
         }
         links.calling.insert(address, Called::default());
         drop(links);
-        let house = Arc::clone(self);
+        let (house, hello) = (Arc::clone(self), self.first_hello());
+        let said = hello.clone();
         let heard: Heard = Box::new(move |heard| {
-            let called = house.called(address, heard.map(plain));
+            let called = house.called(address, &said, heard.map(plain));
             house.links().calling.remove(&address);
             match called {
                 Ok(Some(link)) => take(Ok(link)),
@@ -124,6 +125,6 @@ impl House {
                 Err(error) => take(Err(error)),
             }
         });
-        outside.call(address, self.hello(None), heard);
+        outside.call(address, hello, heard);
     }
 }

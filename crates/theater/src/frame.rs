@@ -238,7 +238,7 @@ pub(crate) struct Hello {
     /// What it takes.
     #[serde(deserialize_with = "at_most::<_, _, KINDS_MAX>")]
     pub(crate) kinds: Vec<Kind>,
-    /// The number of the link at the end that was called, where that says it.
+    /// The number of the link at the end that says this: of the link that there is, or of the one that a first call is to make.
     pub(crate) link: Option<u64>,
 }
 
@@ -275,7 +275,7 @@ pub(crate) struct Resume {
     pub(crate) received: u64,
     /// The how manyth connection of the session this is to be.
     pub(crate) connection: u64,
-    /// The number of the link at the other end, if that was called and has told it. It may have another link by now.
+    /// The number of the link at the other end, if that has told it. It may have another link by now.
     pub(crate) link: Option<u64>,
 }
 

@@ -1,11 +1,6 @@
 //! How theaters come together: calling, what callers are answered, and going on after a connection broke.
 //!
-//! # Which connection is a link's
-//!
-//! A link goes on with one connection after the other; each has a number, and the higher one counts. The first is number 1.
-//! If two theaters call each other for the first time at the same moment, the call of the one with the lower incarnation
-//! counts: it answers [`Reply::Busy`] while it is calling itself, and the other one finds the link when that call is through.
-//! Only the end that called first calls again; and a theater that leaves, because the other end does not once it has heard the goodbye.
+//! Which calls make links and go on with them is decided in [`calling`](crate::calling).
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -22,6 +17,7 @@ use playhouse_executor::contained;
 
 use crate::authority::{Authority, BirthTheaters};
 use crate::balance::Meter;
+use crate::calling::{self, Answer, Asks, Calling, Due, Outcome, Sight};
 use crate::calls::Calls;
 use crate::cycles::Cycles;
 use crate::directory::{Directory, Identity};
@@ -176,6 +172,12 @@ impl Links {
             .ok_or_else(|| format!("it has links with {THEATERS_MAX} theaters, and takes no more"))
     }
 
+    /// A number for a link.
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+
     /// Whether the call of `address` that `outcome` is of goes on.
     fn is_called(&self, address: SocketAddr, outcome: &Called) -> bool {
         self.calling.get(&address).is_some_and(|present| Arc::ptr_eq(present, outcome))
@@ -184,39 +186,24 @@ impl Links {
 
 struct Known {
     link: Arc<Link>,
-    /// This end called first, and calls again.
-    called: bool,
+    calls: Calling,
     /// Where this end has called it first.
     called_at: Option<SocketAddr>,
     /// The digest of the certificate that the other end has shown: the same one on each connection.
     certificate: Option<Word32>,
-    /// The number of the last connection.
-    connection: u64,
     /// For how long there has been no connection, as far as was looked.
     down: Option<Duration>,
-    calls_again: bool,
-    /// So often in a row, the other end has answered that it is busy.
-    busy: u32,
     /// For how long there has been something to write and the connection has taken nothing, as far as was looked.
     stuck: Duration,
 }
 
 impl Known {
-    /// How far the number of the next call is ahead of the last one's.
-    ///
-    /// Where both ends call, the higher number counts, and the end with the lower one is told that the other one is busy. If the numbers are equal,
-    /// both are told that. They differ the next time: steps are powers of two times 1, 3 or 5, and those of the two ends are never equal. Steps
-    /// double while the other end is busy: an end whose calls come through overtakes one that has called in vain more often.
-    fn step(&self, here: u64) -> u64 {
-        /// Bounds the steps.
-        const DOUBLED_MAX: u32 = 20;
-        let first = match self.called {
-            true if here < self.link.incarnation => 1,
-            true => 3,
-            // It leaves.
-            false => 5,
-        };
-        first << self.busy.min(DOUBLED_MAX)
+    fn sight(&self) -> Sight {
+        Sight {
+            number: self.link.number(),
+            has_heard: self.link.has_heard(),
+            is_connected: self.link.connection().is_some(),
+        }
     }
 }
 
@@ -282,7 +269,7 @@ impl House {
 
     /// Whether the theater is being called again.
     pub(crate) fn calls_again(&self, theater: u64) -> bool {
-        self.links().by_incarnation.get(&theater).is_some_and(|known| known.calls_again)
+        self.links().by_incarnation.get(&theater).is_some_and(|known| known.calls.calls_again)
     }
 
     /// The link with the theater at `address`, if there is one.
@@ -357,28 +344,30 @@ impl House {
         }
     }
 
+    /// What is said by a first call, for a link with a number of its own.
+    pub(crate) fn first_hello(&self) -> Hello {
+        let number = self.links().number();
+        Hello { link: Some(number), ..self.hello(None) }
+    }
+
     fn new_link(
         &self,
         links: &mut Links,
+        number: u64,
         hello: &Hello,
         called: Option<SocketAddr>,
         certificate: Option<Word32>,
     ) -> Arc<Link> {
-        let number = links.next_number;
-        links.next_number += 1;
         let peer = (hello.incarnation, called, hello.listens);
         let bell = Arc::clone(&self.changed);
         let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, (self.settings.window, bell));
         self.directory.add_link(hello.incarnation, &link);
         let known = Known {
             link: Arc::clone(&link),
-            called: called.is_some(),
+            calls: Calling::new(called.is_some(), hello.link),
             called_at: called,
             certificate,
-            connection: 1,
             down: None,
-            calls_again: false,
-            busy: 0,
             stuck: Duration::ZERO,
         };
         links.by_incarnation.insert(hello.incarnation, known);
@@ -429,7 +418,8 @@ impl House {
                 }
             };
             drop(links);
-            let called = self.called(address, self.exchange(address, &self.hello(None), limit));
+            let hello = self.first_hello();
+            let called = self.called(address, &hello, self.exchange(address, &hello, limit));
             links = self.links();
             if let Some(found) = called.as_ref().map(Option::as_ref).map_err(TheaterError::copy).transpose() {
                 // Once, by this thread.
@@ -468,8 +458,13 @@ impl House {
         self.changed.wait_timeout(links, TICK).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Has called for the first time. `None`: the other end is busy.
-    pub(crate) fn called(&self, address: SocketAddr, exchanged: Exchanged) -> Result<Option<Arc<Link>>, TheaterError> {
+    /// Has called for the first time, and `said` this. `None`: the other end is busy.
+    pub(crate) fn called(
+        &self,
+        address: SocketAddr,
+        said: &Hello,
+        exchanged: Exchanged,
+    ) -> Result<Option<Arc<Link>>, TheaterError> {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
         let (hello, (stream, cipher)) = match exchanged? {
             (Reply::Hello(hello), line) => (hello, line),
@@ -484,24 +479,21 @@ impl House {
                 if known.certificate != certificate {
                     return Err(TheaterError::Tls { address: address.to_string(), why: OTHER_CERTIFICATE.to_owned() });
                 }
-                // It was called under another address, or has called meanwhile.
                 let link = Arc::clone(&known.link);
-                // If that call did not come through, the other end holds itself for the one that was called, too: then nobody
-                // would call again.
-                known.called |= link.connection().is_none();
-                if hello.link.is_some() {
-                    link.is_known_as(hello.link);
-                }
+                known.calls.finds_itself(known.sight(), hello.link);
                 links.aliases.insert(address, hello.incarnation);
                 return Ok(Some(link));
+            }
+            if !calling::makes(said.knows.contains(&hello.incarnation)) {
+                return Ok(None);
             }
             if self.directory.is_forgetting(hello.incarnation) {
                 return Ok(None);
             }
             let full = |why| TheaterError::Refused { address: address.to_string(), why };
             let given_up = links.make_room().map_err(full)?;
-            let link = self.new_link(&mut links, &hello, Some(address), certificate);
-            link.is_known_as(hello.link);
+            let number = said.link.unwrap_or_else(|| links.number());
+            let link = self.new_link(&mut links, number, &hello, Some(address), certificate);
             (link, given_up)
         };
         given_up.inspect(|link| link.lose());
@@ -511,10 +503,10 @@ impl House {
     }
 
     /// Calls again.
-    fn call_again(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr, connection: u64) {
+    fn call_again(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr, connection: u64, known_as: Option<u64>) {
         let received = link.prepare(connection);
-        let resumes = Resume { incarnation: link.incarnation, received, connection, link: link.known_as() };
-        let hello = self.hello(Some(resumes));
+        let resumes = Resume { incarnation: link.incarnation, received, connection, link: known_as };
+        let hello = Hello { link: Some(link.number()), ..self.hello(Some(resumes)) };
         let Some(outside) = &self.outside else {
             return self.called_again(link, connection, self.exchange(address, &hello, self.call_limit()));
         };
@@ -527,14 +519,17 @@ impl House {
     /// through, so that it does not know of the link. Then it makes one as well, and is called again in it.
     fn call_anew(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr) {
         let (house, theater) = (Arc::clone(self), link.incarnation);
+        let hello = Hello { link: Some(link.number()), ..self.hello(None) };
+        if !hello.knows.contains(&theater) {
+            // It was lost meanwhile, and another link would need another number.
+            return self.end_call(theater, Outcome::Nothing);
+        }
+        let said = hello.clone();
         let called = move |exchanged: Exchanged| {
             // If it failed, it is tried again.
-            let _ = house.called(address, exchanged);
-            if let Some(known) = house.links().by_incarnation.get_mut(&theater) {
-                known.calls_again = false;
-            }
+            let _ = house.called(address, &said, exchanged);
+            house.end_call(theater, Outcome::Nothing);
         };
-        let hello = self.hello(None);
         match &self.outside {
             None => called(self.exchange(address, &hello, self.call_limit())),
             Some(outside) => outside.call(address, hello, Box::new(move |heard| called(heard.map(plain)))),
@@ -542,27 +537,33 @@ impl House {
     }
 
     pub(crate) fn called_again(&self, link: &Arc<Link>, connection: u64, exchanged: Exchanged) {
-        // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
-        let (mut reached, mut busy) = (false, false);
-        match exchanged {
+        let outcome = match exchanged {
             Ok((Reply::Hello(Hello { incarnation, resumes: Some(theirs), .. }), (stream, cipher)))
                 if incarnation == link.incarnation
                     && self.has_shown(incarnation, cipher.as_ref().and_then(Cipher::certificate)) =>
             {
-                reached = true;
                 // If it failed ...
                 let _ = self.poller.add(link, stream, cipher, connection, theirs.received);
+                Outcome::GoesOn
             }
             // ... it is tried again at the next tick, until the link is given up.
-            Ok((Reply::Busy, _)) => busy = true,
-            Err(_) => {}
+            Ok((Reply::Busy, _)) => Outcome::Busy,
+            Err(_) => Outcome::Nothing,
             // It does not know the session any more.
-            Ok((Reply::Hello(_) | Reply::Refused(_), _)) => link.lose(),
-        }
-        if let Some(known) = self.links().by_incarnation.get_mut(&link.incarnation) {
-            known.calls_again = false;
-            known.busy = if busy { known.busy.saturating_add(1) } else { 0 };
-            if reached {
+            Ok((Reply::Hello(_) | Reply::Refused(_), _)) => {
+                link.lose();
+                Outcome::Nothing
+            }
+        };
+        self.end_call(link.incarnation, outcome);
+    }
+
+    /// A call again, or anew, has ended.
+    fn end_call(&self, theater: u64, outcome: Outcome) {
+        if let Some(known) = self.links().by_incarnation.get_mut(&theater) {
+            known.calls.hears(outcome);
+            if outcome == Outcome::GoesOn {
+                // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
                 known.down = None;
             }
         }
@@ -601,84 +602,68 @@ impl House {
         if known.is_some_and(|known| known.certificate != certificate) {
             return refused(OTHER_CERTIFICATE.to_owned());
         }
-        match hello.resumes {
+        let asks = match hello.resumes {
             Some(resumes) if resumes.connection > CONNECTIONS_MAX => {
-                refused(format!("connection {} of a session, and {CONNECTIONS_MAX} are allowed", resumes.connection))
+                let why = format!("connection {} of a session, and {CONNECTIONS_MAX} are allowed", resumes.connection);
+                return refused(why);
             }
-            Some(resumes) if resumes.incarnation != self.incarnation => refused("it has been started anew".to_owned()),
-            Some(resumes) => match links.by_incarnation.get_mut(&hello.incarnation) {
-                // This call is late: the caller has called anew since.
-                Some(known) if resumes.link.is_some_and(|number| number != known.link.number()) => {
-                    refused("it has another link by now".to_owned())
-                }
-                Some(known) if !known.link.is_lost() && resumes.connection > known.connection => {
-                    known.connection = resumes.connection;
-                    known.down = None;
-                    let received = known.link.prepare(resumes.connection);
-                    let (incarnation, connection) = (hello.incarnation, resumes.connection);
-                    let theirs = Resume { incarnation, received, connection, link: None };
-                    let link = Arc::clone(&known.link);
-                    (Reply::Hello(self.hello(Some(theirs))), Some((link, resumes.connection, resumes.received)))
-                }
-                Some(known) if !known.link.is_lost() => (Reply::Busy, None),
-                _ => refused("it has given the link up".to_owned()),
+            Some(resumes) if resumes.incarnation != self.incarnation => {
+                return refused("it has been started anew".to_owned());
+            }
+            Some(Resume { connection, link, .. }) => Asks::Again { connection, number: hello.link, link },
+            None if self.leaving.load(Ordering::Relaxed) => return refused("it is closing".to_owned()),
+            None => Asks::First {
+                knows: hello.knows.contains(&self.incarnation),
+                has_lost: hello.lost.contains(&self.incarnation),
+                number: hello.link,
             },
-            None if self.leaving.load(Ordering::Relaxed) => refused("it is closing".to_owned()),
-            None => {
-                let calling = hello.listens.is_some_and(|address| links.calling.contains_key(&address));
-                if calling && self.incarnation < hello.incarnation {
-                    return (Reply::Busy, None);
+        };
+        let calls = hello.listens.is_some_and(|address| links.calling.contains_key(&address));
+        let is_lower = self.incarnation < hello.incarnation;
+        if let Some(known) = links.by_incarnation.get_mut(&hello.incarnation).filter(|known| !known.link.is_lost()) {
+            let answer = known.calls.answer(known.sight(), asks, calls, is_lower);
+            let (link, connection) = (Arc::clone(&known.link), known.calls.connection);
+            let hello_of_link = || Hello { link: Some(link.number()), ..self.hello(None) };
+            match answer {
+                Answer::Busy => return (Reply::Busy, None),
+                Answer::Another => return refused("it has another link by now".to_owned()),
+                Answer::Known => return (Reply::Hello(hello_of_link()), None),
+                Answer::GoOn => {
+                    known.down = None;
+                    let received = link.prepare(connection);
+                    let theirs = Resume { incarnation: hello.incarnation, received, connection, link: None };
+                    let has_received = hello.resumes.map_or(0, |resumes| resumes.received);
+                    return (Reply::Hello(self.hello(Some(theirs))), Some((link, connection, has_received)));
                 }
-                let known = links.by_incarnation.get(&hello.incarnation);
-                if hello.knows.contains(&self.incarnation)
-                    && let Some(known) = known.filter(|known| !known.link.is_lost())
-                {
-                    // Now it knows whom it has called.
-                    let number = Some(known.link.number());
-                    return (Reply::Hello(Hello { link: number, ..self.hello(None) }), None);
+                Answer::Adopt => {
+                    known.down = None;
+                    link.prepare(connection);
+                    return (Reply::Hello(hello_of_link()), Some((link, connection, 0)));
                 }
-                let has_lost_it = hello.lost.contains(&self.incarnation);
-                let is_connected = |known: &Known| known.called && known.link.connection().is_some();
-                if known.is_some_and(|known| {
-                    !known.link.is_lost() && (is_connected(known) || known.link.has_heard() && !has_lost_it)
-                }) {
-                    // It called before it was reached by the call that has made this link: if it had given that up, it would not
-                    // be connected, or would say so.
-                    return (Reply::Busy, None);
-                }
-                if let Some(known) = links.by_incarnation.get_mut(&hello.incarnation)
-                    && !known.link.is_lost()
-                    && !hello.lost.contains(&self.incarnation)
-                {
-                    // The answer to its call did not come through, and it does not know of this link. What this end has sent
-                    // meanwhile is not lost.
-                    (known.called, known.connection, known.down) = (false, 1, None);
-                    let link = Arc::clone(&known.link);
-                    link.prepare(1);
-                    let number = Some(link.number());
-                    return (Reply::Hello(Hello { link: number, ..self.hello(None) }), Some((link, 1, 0)));
-                }
-                if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
-                    // The other end has given it up.
-                    drop(links);
-                    known.link.lose();
-                    links = self.links();
-                }
-                if self.directory.is_forgetting(hello.incarnation) {
-                    return (Reply::Busy, None);
-                }
-                let given_up = match links.make_room() {
-                    Ok(given_up) => given_up,
-                    Err(why) => return refused(why),
-                };
-                let link = self.new_link(&mut links, hello, None, certificate);
-                link.prepare(1);
-                drop(links);
-                given_up.inspect(|link| link.lose());
-                let number = Some(link.number());
-                (Reply::Hello(Hello { link: number, ..self.hello(None) }), Some((link, 1, 0)))
+                Answer::Lose | Answer::Make | Answer::GivenUp => {}
             }
         }
+        if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
+            // The other end has given it up.
+            drop(links);
+            known.link.lose();
+            links = self.links();
+        }
+        match calling::answer_without(asks, calls, is_lower, self.directory.is_forgetting(hello.incarnation)) {
+            Answer::Make => {}
+            Answer::GivenUp => return refused("it has given the link up".to_owned()),
+            _ => return (Reply::Busy, None),
+        }
+        let given_up = match links.make_room() {
+            Ok(given_up) => given_up,
+            Err(why) => return refused(why),
+        };
+        let number = links.number();
+        let link = self.new_link(&mut links, number, hello, None, certificate);
+        link.prepare(1);
+        drop(links);
+        given_up.inspect(|link| link.lose());
+        (Reply::Hello(Hello { link: Some(number), ..self.hello(None) }), Some((link, 1, 0)))
     }
 
     // -- looking after links ------------------------------------------------------------------------------------------
@@ -722,7 +707,8 @@ impl House {
         for known in links.by_incarnation.values_mut() {
             let link = &known.link;
             if let Some(connection) = link.connection() {
-                (known.down, known.busy) = (None, 0);
+                known.down = None;
+                known.calls.connects();
                 if link.silent.add(passed) > silent_max || deaf {
                     link.disconnect(&connection);
                 }
@@ -738,20 +724,14 @@ impl House {
                 link.flush(true);
                 continue;
             }
-            // The other end has given the link up if it has heard the goodbye, and does not call again then.
-            let calls = known.called || leaving;
             let down = known.down.map_or(Duration::ZERO, |down| down + passed);
             known.down = Some(down);
             if down > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
-            } else if let Some(address) = link.address.filter(|_| !known.calls_again && !deaf) {
-                if calls {
-                    known.calls_again = true;
-                    known.connection += known.step(self.incarnation);
-                    again.push((Arc::clone(link), address, Some(known.connection)));
-                } else if !link.has_heard() && down > UNHEARD_MAX {
-                    known.calls_again = true;
-                    again.push((Arc::clone(link), address, None));
+            } else if let Some(address) = link.address.filter(|_| !deaf) {
+                let (sight, is_lower) = (known.sight(), self.incarnation < known.link.incarnation);
+                if let Some(due) = known.calls.due(sight, leaving, down > UNHEARD_MAX, is_lower) {
+                    again.push((Arc::clone(&known.link), address, due));
                 }
             }
         }
@@ -759,25 +739,23 @@ impl House {
         for link in given_up {
             contained(|| link.lose());
         }
-        for (link, address, connection) in again {
+        for (link, address, due) in again {
             let house = Arc::clone(self);
             let theater = link.incarnation;
             let call = move || {
-                let called = contained(|| match connection {
-                    Some(connection) => house.call_again(&link, address, connection),
-                    None => house.call_anew(&link, address),
+                let called = contained(|| match due {
+                    Due::Again { connection, link: known_as } => {
+                        house.call_again(&link, address, connection, known_as);
+                    }
+                    Due::Anew => house.call_anew(&link, address),
                 });
-                if called.is_none()
-                    && let Some(known) = house.links().by_incarnation.get_mut(&theater)
-                {
-                    known.calls_again = false;
+                if called.is_none() {
+                    house.end_call(theater, Outcome::Nothing);
                 }
             };
-            if self.in_background("call", call).is_err()
-                && let Some(known) = self.links().by_incarnation.get_mut(&theater)
-            {
+            if self.in_background("call", call).is_err() {
                 // No thread can be had: at the next tick.
-                known.calls_again = false;
+                self.end_call(theater, Outcome::Nothing);
             }
         }
     }

@@ -13,6 +13,7 @@ mod answer;
 mod authority;
 mod background;
 mod balance;
+mod calling;
 mod calls;
 mod cookie;
 mod cycles;

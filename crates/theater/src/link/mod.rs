@@ -457,8 +457,6 @@ pub(crate) struct Link {
     /// The address that third theaters call, which references carry.
     pub(crate) advertised: Option<SocketAddr>,
     number: u64,
-    /// Its number at the other end, if that was called.
-    known_as: OnceLock<Option<u64>>,
     stage: u16,
     window_bytes: usize,
     gate: Arc<Gate>,
@@ -563,7 +561,6 @@ impl Link {
             address: called.or(advertised),
             advertised: for_others(called, advertised),
             number,
-            known_as: OnceLock::new(),
             stage: directory.core.link_stage(number as usize),
             window_bytes,
             gate: Arc::default(),
@@ -625,17 +622,6 @@ impl Link {
     /// Links that were made later have higher ones.
     pub(crate) fn number(&self) -> u64 {
         self.number
-    }
-
-    /// The other end, which was called, has said which number the link has there.
-    pub(crate) fn is_known_as(&self, number: Option<u64>) {
-        // Once, by who has called it.
-        let _ = self.known_as.set(number);
-    }
-
-    /// The number of the link at the other end, if that was called and has told it.
-    pub(crate) fn known_as(&self) -> Option<u64> {
-        self.known_as.get().copied().flatten()
     }
 
     pub(self) fn received(&self) -> u64 {

@@ -1,7 +1,5 @@
 //! A transport that fails when it is told to, and may tell an actor of each write.
 
-#![allow(dead_code, reason = "not each test needs each fault")]
-
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};

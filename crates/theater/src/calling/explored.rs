@@ -1,0 +1,479 @@
+//! All interleavings of the calls of two theaters, within bounds: first calls that cross, calls and replies that are lost, connections that
+//! break and of which each end finds that out at a time of its own, and links that are given up.
+//!
+//! Checked in each state: two ends that have exchanged anything are those of one link, and a link that nobody has given up is not lost. And from
+//! each state on, if nothing breaks any more: both theaters call at the same times, again and again, and are connected soon.
+
+use std::collections::HashSet;
+
+use super::*;
+
+/// Rounds in which all calls are answered, until there is a connection.
+const ROUNDS_MAX: usize = 24;
+
+/// The link of an end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Link {
+    number: u64,
+    calls: Calling,
+    /// The number of the link at the other end that something was received from.
+    heard: Option<u64>,
+    /// The wire that it is connected by.
+    wire: Option<u64>,
+}
+
+impl Link {
+    fn sight(&self) -> Sight {
+        Sight { number: self.number, has_heard: self.heard.is_some(), is_connected: self.wire.is_some() }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct End {
+    link: Option<Link>,
+    links: u64,
+    /// It wants a link, and calls until it has one.
+    wants: bool,
+    /// A first call is under way, for the link of this number.
+    calls: Option<u64>,
+    has_lost: bool,
+}
+
+/// What is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Under {
+    /// To the other end. `again`: of this link, whose connection is to have this number, unless it is a first call.
+    Call { from: usize, asks: Said, wire: u64, again: Option<(u64, u64)> },
+    /// Back to the caller.
+    Reply { to: usize, asks: Said, says: Says, wire: u64, again: Option<(u64, u64)> },
+}
+
+/// As [`Asks`], in an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Said {
+    First { knows: bool, has_lost: bool, number: u64 },
+    Again { connection: u64, number: u64, link: Option<u64> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Says {
+    Busy,
+    Refused,
+    GoOn,
+    /// To a first call. The caller is not told whether the connection is used.
+    Hello {
+        link: u64,
+    },
+    /// The call or its reply was lost.
+    Nothing,
+}
+
+/// What may still happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Bounds {
+    /// Calls and replies that are lost, and connections that break.
+    faults: u32,
+    /// Links that are given up where there is no connection.
+    losses: u32,
+    /// Calls, but for those of the last rounds.
+    calls: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct World {
+    ends: [End; 2],
+    under: Vec<Under>,
+    wires: u64,
+    bounds: Bounds,
+    /// Nobody has given a link up.
+    no_loss: bool,
+}
+
+impl World {
+    fn new(wants: [bool; 2], bounds: Bounds) -> World {
+        let ends = wants.map(|wants| End { wants, ..End::default() });
+        World { ends, under: Vec::new(), wires: 0, bounds, no_loss: true }
+    }
+
+    fn put(&mut self, under: Under) {
+        self.under.push(under);
+        self.under.sort();
+    }
+
+    fn call(&mut self, from: usize, asks: Said, again: Option<(u64, u64)>) {
+        self.wires += 1;
+        let wire = self.wires;
+        self.put(Under::Call { from, asks, wire, again });
+    }
+
+    /// What is said by a first call for the link of this number.
+    fn first(&self, from: usize, number: u64) -> Said {
+        let end = &self.ends[from];
+        Said::First { knows: end.link.is_some(), has_lost: end.has_lost, number }
+    }
+
+    /// A number for a link of `end`.
+    fn number(&mut self, end: usize) -> u64 {
+        self.ends[end].links += 1;
+        self.ends[end].links
+    }
+
+    /// `end` calls for the first time, if it wants a link and has none.
+    fn begin(&mut self, end: usize) -> bool {
+        let begins = self.ends[end].wants && self.ends[end].calls.is_none() && self.ends[end].link.is_none();
+        if begins {
+            let number = self.number(end);
+            self.ends[end].calls = Some(number);
+            self.call(end, self.first(end, number), None);
+        }
+        begins
+    }
+
+    /// The housekeeper of `end` looks after its link.
+    fn tick(&mut self, end: usize, is_late: bool) -> bool {
+        let Some(link) = &mut self.ends[end].link else { return false };
+        if link.wire.is_some() {
+            link.calls.connects();
+            return false;
+        }
+        let number = link.number;
+        match link.calls.due(link.sight(), false, is_late, end == 0) {
+            None => return false,
+            Some(Due::Again { connection, link }) => {
+                let asks = Said::Again { connection, number, link };
+                self.call(end, asks, Some((number, connection)));
+            }
+            Some(Due::Anew) => self.call(end, self.first(end, number), Some((number, 0))),
+        }
+        true
+    }
+
+    /// What is under way arrives.
+    fn arrive(&mut self, at: usize) -> Result<(), String> {
+        match self.under.remove(at) {
+            Under::Call { from, asks, wire, again } => {
+                let says = self.take_call(1 - from, asks, wire)?;
+                self.put(Under::Reply { to: from, asks, says, wire, again });
+                Ok(())
+            }
+            Under::Reply { to, asks, says, wire, again } => self.take_reply(to, asks, says, wire, again),
+        }
+    }
+
+    fn take_call(&mut self, at: usize, said: Said, wire: u64) -> Result<Says, String> {
+        let asks = match said {
+            Said::First { knows, has_lost, number } => Asks::First { knows, has_lost, number: Some(number) },
+            Said::Again { connection, number, link } => Asks::Again { connection, number: Some(number), link },
+        };
+        let (calls, is_lower) = (self.ends[at].calls.is_some(), at == 0);
+        if let Some(link) = &mut self.ends[at].link {
+            match link.calls.answer(link.sight(), asks, calls, is_lower) {
+                Answer::Busy => return Ok(Says::Busy),
+                Answer::Another | Answer::GivenUp => return Ok(Says::Refused),
+                Answer::Known => return Ok(Says::Hello { link: link.number }),
+                Answer::GoOn => {
+                    link.wire = Some(wire);
+                    return Ok(Says::GoOn);
+                }
+                Answer::Adopt => {
+                    link.wire = Some(wire);
+                    return Ok(Says::Hello { link: link.number });
+                }
+                Answer::Lose | Answer::Make => self.lose(at)?,
+            }
+        }
+        Ok(match answer_without(asks, calls, is_lower, false) {
+            Answer::Make => {
+                let number = self.number(at);
+                let known_as = match asks {
+                    Asks::First { number, .. } | Asks::Again { number, .. } => number,
+                };
+                self.make(at, Calling::new(false, known_as), number, wire);
+                Says::Hello { link: number }
+            }
+            Answer::GivenUp => Says::Refused,
+            _ => Says::Busy,
+        })
+    }
+
+    fn make(&mut self, at: usize, calls: Calling, number: u64, wire: u64) {
+        let end = &mut self.ends[at];
+        end.link = Some(Link { number, calls, heard: None, wire: Some(wire) });
+        (end.wants, end.has_lost) = (false, false);
+    }
+
+    fn lose(&mut self, at: usize) -> Result<(), String> {
+        if self.no_loss {
+            return Err(format!("end {at} loses its link, which nobody has given up"));
+        }
+        let end = &mut self.ends[at];
+        // Who has lost it has something to send.
+        (end.link, end.has_lost, end.wants) = (None, true, true);
+        Ok(())
+    }
+
+    fn take_reply(
+        &mut self,
+        at: usize,
+        asks: Said,
+        says: Says,
+        wire: u64,
+        again: Option<(u64, u64)>,
+    ) -> Result<(), String> {
+        let outcome = match (asks, says) {
+            (_, Says::Busy) => Outcome::Busy,
+            (_, Says::Nothing) => Outcome::Nothing,
+            (Said::Again { connection, .. }, Says::GoOn) => {
+                // A later one may have been prepared meanwhile.
+                let link = self.ends[at].link.as_mut().filter(|link| again == Some((link.number, connection)));
+                if let Some(link) = link.filter(|link| link.calls.connection == connection) {
+                    link.wire = Some(wire);
+                }
+                Outcome::GoesOn
+            }
+            (Said::Again { .. }, _) => {
+                let number = self.ends[at].link.as_ref().map(|link| link.number);
+                if number.is_some() && number == again.map(|(number, _)| number) {
+                    self.lose(at)?;
+                }
+                return Ok(());
+            }
+            (Said::First { knows, number, .. }, Says::Hello { link: theirs }) => {
+                self.find(at, (knows, number), theirs, wire);
+                Outcome::Nothing
+            }
+            (Said::First { .. }, Says::Refused | Says::GoOn) => Outcome::Nothing,
+        };
+        match again {
+            Some((number, _)) => {
+                if let Some(link) = self.ends[at].link.as_mut().filter(|link| link.number == number) {
+                    link.calls.hears(outcome);
+                }
+            }
+            None => self.ends[at].calls = None,
+        }
+        Ok(())
+    }
+
+    /// What a first call has found.
+    fn find(&mut self, at: usize, (knows, number): (bool, u64), theirs: u64, wire: u64) {
+        match &mut self.ends[at].link {
+            Some(link) => link.calls.finds_itself(link.sight(), Some(theirs)),
+            None if makes(knows) => self.make(at, Calling::new(true, Some(theirs)), number, wire),
+            None => {}
+        }
+    }
+
+    /// The wire that both ends are connected by.
+    fn common(&self) -> Option<u64> {
+        let [one, other] = self.ends.each_ref().map(|end| end.link.as_ref().and_then(|link| link.wire));
+        one.filter(|_| one == other)
+    }
+
+    /// Whether the end may find that its connection is broken: the other end does not have it, and will not.
+    fn is_broken(&self, end: usize) -> bool {
+        let Some(wire) = self.ends[end].link.as_ref().and_then(|link| link.wire) else { return false };
+        let comes = |under: &Under| matches!(under, Under::Reply { wire: its, .. } if *its == wire);
+        self.common().is_none() && !self.under.iter().any(comes)
+    }
+
+    fn break_at(&mut self, end: usize) {
+        if let Some(link) = &mut self.ends[end].link {
+            link.wire = None;
+        }
+    }
+
+    /// Something is received at this end.
+    fn hear(&mut self, at: usize) -> Result<bool, String> {
+        if self.common().is_none() {
+            return Ok(false);
+        }
+        let number_there = self.ends[1 - at].link.as_ref().map(|link| link.number);
+        let Some(link) = &mut self.ends[at].link else { return Ok(false) };
+        if link.heard.is_some() && link.heard != number_there {
+            return Err(format!("link {} has heard {:?}, and hears {number_there:?}", link.number, link.heard));
+        }
+        let is_new = link.heard.is_none();
+        link.heard = number_there;
+        Ok(is_new)
+    }
+
+    /// All that may happen next.
+    fn next(&self) -> Result<Vec<World>, String> {
+        let mut all = Vec::new();
+        let mut step = |act: &mut dyn FnMut(&mut World) -> Result<bool, String>| -> Result<(), String> {
+            let mut world = self.clone();
+            if act(&mut world)? {
+                all.push(world);
+            }
+            Ok(())
+        };
+        for at in 0..self.under.len() {
+            step(&mut |world| world.arrive(at).map(|()| true))?;
+            if self.bounds.faults > 0 {
+                step(&mut |world| {
+                    world.bounds.faults -= 1;
+                    world.drop_one(at);
+                    Ok(true)
+                })?;
+            }
+        }
+        for end in 0..2 {
+            if self.bounds.calls > 0 {
+                for is_late in [false, true] {
+                    step(&mut |world| {
+                        world.bounds.calls -= 1;
+                        Ok(world.tick(end, is_late))
+                    })?;
+                }
+                step(&mut |world| {
+                    world.bounds.calls -= 1;
+                    Ok(world.begin(end))
+                })?;
+            }
+            if self.is_broken(end) {
+                step(&mut |world| {
+                    world.break_at(end);
+                    Ok(true)
+                })?;
+            }
+            if self.bounds.faults > 0 && self.common().is_some() {
+                step(&mut |world| {
+                    world.bounds.faults -= 1;
+                    world.break_at(end);
+                    Ok(true)
+                })?;
+            }
+            if self.bounds.losses > 0 && self.ends[end].link.as_ref().is_some_and(|link| link.wire.is_none()) {
+                step(&mut |world| {
+                    world.bounds.losses -= 1;
+                    world.no_loss = false;
+                    world.lose(end).map(|()| true)
+                })?;
+            }
+        }
+        for end in 0..2 {
+            step(&mut |world| world.hear(end))?;
+        }
+        Ok(all)
+    }
+
+    /// A call or a reply is lost: the caller hears nothing.
+    fn drop_one(&mut self, at: usize) {
+        let (to, asks, wire, again) = match self.under.remove(at) {
+            Under::Call { from, asks, wire, again } => (from, asks, wire, again),
+            Under::Reply { to, asks, wire, again, .. } => (to, asks, wire, again),
+        };
+        self.put(Under::Reply { to, asks, says: Says::Nothing, wire, again });
+    }
+
+    /// Nothing breaks any more, and both do the same at the same times. No call of `mute` comes through. Says why they are not connected in the end.
+    fn settles(mut self, mute: Option<usize>) -> Result<(), String> {
+        for _ in 0..ROUNDS_MAX {
+            // Calls that do not come through end first: there are pauses between them.
+            let is_mute = |under: &Under| matches!(under, Under::Call { from, .. } if mute == Some(*from));
+            while let Some(at) = self.under.iter().position(is_mute) {
+                self.drop_one(at);
+            }
+            let is_nothing = |under: &Under| matches!(under, Under::Reply { says: Says::Nothing, .. });
+            while let Some(at) = self.under.iter().position(is_nothing) {
+                self.arrive(at)?;
+            }
+            // All calls that are under way arrive before their replies do.
+            while let Some(at) = self.under.iter().position(|under| matches!(under, Under::Call { .. })) {
+                self.arrive(at)?;
+            }
+            while !self.under.is_empty() {
+                self.arrive(0)?;
+            }
+            for end in 0..2 {
+                if self.is_broken(end) {
+                    self.break_at(end);
+                }
+            }
+            if self.common().is_some() {
+                return self.hear(0).and(self.hear(1)).map(drop);
+            }
+            let calls = |end: &End| end.wants || end.link.as_ref().is_some_and(|link| link.calls.called);
+            if self.ends.iter().enumerate().all(|(at, end)| mute == Some(at) || mute.is_some() && !calls(end)) {
+                // Nobody calls whose calls come through.
+                return Ok(());
+            }
+            if self.ends.iter().all(|end| end.link.is_none() && !end.wants) {
+                return Ok(());
+            }
+            for end in 0..2 {
+                self.tick(end, true);
+                self.begin(end);
+            }
+        }
+        Err(format!("they are not connected in the end, with {mute:?} mute: {self:?}"))
+    }
+
+    /// As if the numbers of wires were given out anew.
+    fn normal(mut self) -> World {
+        let mut seen: Vec<u64> = self
+            .under
+            .iter()
+            .map(|under| match under {
+                Under::Call { wire, .. } | Under::Reply { wire, .. } => *wire,
+            })
+            .collect();
+        seen.extend(self.ends.iter().filter_map(|end| end.link.as_ref()?.wire));
+        seen.sort_unstable();
+        seen.dedup();
+        let new = |wire: u64| seen.binary_search(&wire).map_or(0, |at| at as u64 + 1);
+        for under in &mut self.under {
+            match under {
+                Under::Call { wire, .. } | Under::Reply { wire, .. } => *wire = new(*wire),
+            }
+        }
+        for link in self.ends.iter_mut().filter_map(|end| end.link.as_mut()) {
+            link.wire = link.wire.map(new);
+        }
+        self.wires = seen.len() as u64;
+        self.under.sort();
+        self
+    }
+}
+
+/// Returns the number of states.
+fn explore(world: World) -> Result<usize, String> {
+    let mut seen = HashSet::new();
+    let mut open = vec![world.normal()];
+    seen.insert(open[0].clone());
+    while let Some(world) = open.pop() {
+        let at = |why: String| format!("{why}\nin {world:?}");
+        for mute in [None, Some(0), Some(1)] {
+            world.clone().settles(mute).map_err(at)?;
+        }
+        for next in world.next().map_err(at)? {
+            let next = next.normal();
+            if seen.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    Ok(seen.len())
+}
+
+/// Explores, and says how large it was.
+fn check(wants: [bool; 2], bounds: Bounds) {
+    let states = explore(World::new(wants, bounds)).unwrap_or_else(|why| panic!("{why}"));
+    println!("{wants:?} want a link, {bounds:?}: {states} states");
+    assert!(states > 1_000, "{states}");
+}
+
+#[test]
+fn calls_that_cross_and_fail_end_in_one_link() {
+    check([true, false], Bounds { faults: 5, losses: 0, calls: 7 });
+    check([false, true], Bounds { faults: 5, losses: 0, calls: 7 });
+    check([true, true], Bounds { faults: 4, losses: 0, calls: 7 });
+}
+
+#[test]
+fn links_that_are_given_up_and_made_anew_are_not_mixed_up() {
+    check([true, false], Bounds { faults: 2, losses: 1, calls: 6 });
+    check([false, true], Bounds { faults: 2, losses: 1, calls: 6 });
+    check([true, true], Bounds { faults: 2, losses: 2, calls: 5 });
+}
