@@ -1,7 +1,6 @@
 //! What actors of one process promise. One program, because building one takes less time than building eighteen.
 
 #[path = "../support/mod.rs"]
-#[allow(dead_code, reason = "other tests use all of it")]
 mod support;
 
 mod asks;

@@ -1,7 +1,6 @@
 //! What the toolbox promises. One program, because building one takes less time than building nine.
 
 #[path = "../support/mod.rs"]
-#[allow(dead_code, reason = "other tests use all of it")]
 mod support;
 
 mod coordinated_shutdown;
