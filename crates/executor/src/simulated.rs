@@ -173,7 +173,7 @@ impl Steps {
         self.are_workers_ended()
     }
 
-    /// As [`Steps::has_ended`], for who looks again before it does anything.
+    /// Whether its workers have ended, or it has been swept, for who looks again in its turn before it does anything.
     pub fn are_workers_ended(&self) -> bool {
         self.simulation().has_ended() || self.system.ending.load(Ordering::Acquire)
     }

@@ -1,6 +1,6 @@
 //! How theaters come together: calling, what callers are answered, and going on after a connection broke.
 //!
-//! Which calls make links and go on with them is decided in [`calling`](crate::calling).
+//! Which calls make links and go on with them is decided in [`crate::calling`].
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
