@@ -86,7 +86,7 @@ fn paths_exist() {
 
 /// The file of this name in `crates/playhouse/tests`, which may be part of a larger program.
 fn test_file(name: &str) -> String {
-    let folders = ["", "actors/", "tools/"].map(|folder| format!("crates/playhouse/tests/{folder}{name}.rs"));
+    let folders = ["", "actors/"].map(|folder| format!("crates/playhouse/tests/{folder}{name}.rs"));
     let there = folders.iter().find(|path| root().join(path).exists());
     there.unwrap_or(&folders[0]).clone()
 }

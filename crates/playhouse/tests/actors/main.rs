@@ -1,4 +1,4 @@
-//! What actors of one process promise. One program, because building one takes less time than building eighteen.
+//! What actors of one process promise. One program, because building one takes less time than building seventeen.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -16,7 +16,6 @@ mod observing;
 mod panics;
 mod receive_timeout;
 mod remote_forms;
-mod replay;
 mod supervision;
 mod supervision_trees;
 mod timers;

@@ -160,7 +160,7 @@ fn dead_letters_are_shown_without_paths_and_have_them() {
     assert_eq!(letters.iter().map(|(hook, _)| *hook).collect::<Vec<_>>(), [1, 2], "each hook is called, in order");
     let letter: &DeadLetter = &letters[0].1;
     assert_eq!(letter.to_string(), "Write for Scribe: the actor has stopped");
-    assert_eq!((letter.actor, letter.message), ("names::support::Scribe", "names::support::Write"));
+    assert_eq!((letter.actor, letter.message), ("actors::support::Scribe", "actors::support::Write"));
 }
 
 #[test]

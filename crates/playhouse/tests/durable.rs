@@ -1,18 +1,20 @@
 //! Durable state: what was saved is there in the next life, of the actor and of the process, or it is said why not.
 
+mod support;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::support::{Do, Log, Puppet, quiet_panics, simulated, threads};
 use playhouse::durable::{
     Durable, DurableError, FileStore, KEY_BYTES_MAX, MemoryStore, STATE_BYTES_MAX, Saved, Store, StoreError,
 };
 use playhouse::prelude::*;
 use playhouse::resource::{JobError, ResourcePool};
 use playhouse::serde::{Deserialize, Serialize};
+use support::{Do, Log, Puppet, quiet_panics, simulated, threads};
 
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]

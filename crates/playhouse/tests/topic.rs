@@ -1,12 +1,14 @@
 //! Who subscribes gets what is published, in order, while it lives and keeps up.
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::support::{Do, Gate, Log, Puppet, Turnstile, finishes, simulated, threads};
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
 use playhouse::topic::{Topic, WhenOverloaded};
+use support::{Do, Gate, Log, Puppet, Turnstile, finishes, simulated, threads};
 
 use WhenOverloaded::{DropNewest, SlowPublisher, Unsubscribe};
 

@@ -1,15 +1,15 @@
 //! Blocking work is done beside the workers, within bounds, and ends with who wanted it.
 
+mod support;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::support::{
-    Adder, Dice, Do, Gate, Increment, LIMIT, Log, Puppet, finishes, quiet_panics, simulated, threads,
-};
 use playhouse::prelude::*;
 use playhouse::resource::{CancelToken, JobError, ResourcePool, TryRunError};
+use support::{Adder, Dice, Do, Gate, Increment, LIMIT, Log, Puppet, finishes, quiet_panics, simulated, threads};
 
 /// Has its work done by a pool.
 struct Disk {
@@ -56,7 +56,7 @@ impl Handler<Start> for Disk {
 }
 
 /// Work that blocks until its gate is opened.
-fn block(turnstile: crate::support::Turnstile) -> impl FnOnce(&CancelToken) -> &'static str + Send {
+fn block(turnstile: support::Turnstile) -> impl FnOnce(&CancelToken) -> &'static str + Send {
     |_| {
         turnstile.pass();
         "through"

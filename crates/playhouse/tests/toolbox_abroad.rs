@@ -1,13 +1,15 @@
 //! The toolbox with several theaters: routers and the receptionist take actors of others like their own, and their disks are slow.
 
+mod support;
+
 use std::time::Duration;
 
-use crate::support::finishes;
 use playhouse::Simulation;
 use playhouse::prelude::*;
 use playhouse::receptionist::{Find, Receptionist, Register};
 use playhouse::resource::ResourcePool;
 use playhouse::router::{Router, Routing};
+use support::finishes;
 
 #[derive(Default)]
 struct Teller {

@@ -1,8 +1,10 @@
 //! Actors find each other by type and key, and those that have ended are not found.
 
-use crate::support::{Adder, Dice, Do, Log, Puppet, finishes, simulated, threads};
+mod support;
+
 use playhouse::prelude::*;
 use playhouse::receptionist::{Claim, Deregister, Find, Listing, Receptionist, Register, Subscribe, Unsubscribe};
+use support::{Adder, Dice, Do, Log, Puppet, finishes, simulated, threads};
 
 /// Logs the listings it gets.
 struct Guest {

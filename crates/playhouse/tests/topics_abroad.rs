@@ -1,17 +1,19 @@
 //! Topics that several theaters have joined: what is published anywhere reaches all, in the order of who publishes, once over each
 //! link, under broken connections too; and who is cut off knows.
 
+mod support;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::support::{Do, Log, Puppet, finishes};
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize, Serializer};
 use playhouse::topic::{Desk, JoinError, Published, RemoteTopic, Topic, WhenOverloaded};
 use playhouse::{Simulation, TheaterBuilder, remote_topic};
+use support::{Do, Log, Puppet, finishes};
 
 use WhenOverloaded::{DropNewest, SlowPublisher, Unsubscribe};
 
@@ -371,8 +373,8 @@ fn a_slow_theater_slows_who_publishes_in_a_third_one() {
 /// Has an actor of `theater` watch `who`; how it ended is logged.
 fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Down> {
     let log = Log::new();
-    let mourner = theater.system().spawn(crate::support::Mourner(log.clone()));
-    mourner.tell(crate::support::Mourn(who));
+    let mourner = theater.system().spawn(support::Mourner(log.clone()));
+    mourner.tell(support::Mourn(who));
     log
 }
 

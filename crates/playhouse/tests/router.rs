@@ -1,15 +1,15 @@
 //! Routers choose as they say, know who lives, and lose nothing.
 
+mod support;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::support::{
-    Adder, Clock, Do, Increment, Log, Never, Puppet, finishes, on_stage, quiet_panics, simulated, threads,
-};
 use playhouse::prelude::*;
 use playhouse::router::{Pool, Router, Routing};
+use support::{Adder, Clock, Do, Increment, Log, Never, Puppet, finishes, on_stage, quiet_panics, simulated, threads};
 
 /// Who had which job.
 type Jobs = Log<(u64, u64)>;

@@ -1,11 +1,13 @@
 //! Asks to many, and asks that are tried again.
 
+mod support;
+
 use std::time::Duration;
 
-use crate::support::{Clock, Do, Log, Never, Puppet, finishes, quiet_panics, simulated, threads};
 use playhouse::asks::{AnswerCache, IdempotencyKey, Retry, RetryError, ask_many};
 use playhouse::prelude::*;
 use playhouse::wire::Codec;
+use support::{Clock, Do, Log, Never, Puppet, finishes, quiet_panics, simulated, threads};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -1,11 +1,13 @@
 //! A simulated system is replayable to the last message, and its time is virtual.
 
+mod support;
+
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use crate::support::graph::{Plan, play};
-use crate::support::{Do, Log, Puppet, Scribe, Write};
 use playhouse::prelude::*;
+use support::graph::{Plan, play};
+use support::{Do, Log, Puppet, Scribe, Write};
 
 fn trace_of(seed: u64, plan_seed: u64) -> u64 {
     let system = System::builder().workers(3).stages(9).simulated(seed).start().unwrap();
@@ -35,7 +37,7 @@ fn seeds_explore_the_interleavings_of_two_senders() {
     for seed in 0..1000 {
         let system = System::builder().workers(3).stages(3).simulated(seed).start().unwrap();
         let log = Log::new();
-        let on = crate::support::on_stage;
+        let on = support::on_stage;
         let scribe = system.spawn_with(on(0), Scribe(log.clone()));
         for (stage, base) in [(1, 0), (2, 10)] {
             let sender = system.spawn_with(on(stage), Puppet);
@@ -54,7 +56,7 @@ fn seeds_explore_the_interleavings_of_two_senders() {
 #[test]
 fn a_simulated_hour_takes_no_time() {
     let start = Instant::now();
-    let system = crate::support::simulated(1);
+    let system = support::simulated(1);
     let log = Log::new();
     let (puppet, seen) = (system.spawn(Puppet), log.clone());
     puppet.tell(Do::this(move |ctx| {
@@ -69,7 +71,7 @@ fn a_simulated_hour_takes_no_time() {
 
 #[test]
 fn virtual_time_stands_still_while_messages_wait() {
-    let system = crate::support::simulated(3);
+    let system = support::simulated(3);
     let log = Log::new();
     let puppet = system.spawn(Puppet);
     for _ in 0..1000 {

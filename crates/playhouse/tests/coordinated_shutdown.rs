@@ -1,13 +1,13 @@
 //! Phases come in order, deadlines hold, and the report names what did not finish.
 
+mod support;
+
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::support::{
-    Do, LIMIT, Log, Mourn, Mourner, Puppet, Scribe, Write, finishes, quiet_panics, simulated, threads,
-};
 use playhouse::prelude::*;
 use playhouse::shutdown::{CoordinatedShutdown, Outcome};
+use support::{Do, LIMIT, Log, Mourn, Mourner, Puppet, Scribe, Write, finishes, quiet_panics, simulated, threads};
 
 const SECOND: Duration = Duration::from_secs(1);
 
