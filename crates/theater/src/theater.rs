@@ -656,7 +656,7 @@ impl Theater {
     /// # Errors
     /// As [`System::shutdown`].
     pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
-        /// Where `limit` is over, handlers still return: for a tenth of it, or this time.
+        /// Where `limit` is over, the others still hear the goodbye, and handlers still return: each for a tenth of it, or this time.
         const GRACE_MIN: Duration = Duration::from_millis(200);
         let grace = GRACE_MIN.max(limit / 10);
         let deadline = self.house.now() + limit;
@@ -674,7 +674,8 @@ impl Theater {
         for link in &links {
             link.say_goodbye();
         }
-        settle(&links, deadline, &Link::has_taken_leave);
+        let heard_by = deadline.max(self.house.now() + grace);
+        settle(&links, heard_by, &Link::has_taken_leave);
         self.house.close();
         let left = || deadline.saturating_sub(self.house.now());
         self.house.lose_links(&links, left().max(grace));

@@ -195,16 +195,17 @@ fn the_same_seed_gives_the_same_run_under_all_conditions() {
 }
 
 #[test]
-fn a_theater_whose_actors_never_rest_shuts_down_in_time_while_the_others_go_on() {
+fn a_theater_whose_actors_never_rest_shuts_down_in_time_and_takes_leave_while_the_others_go_on() {
     const LIMIT: Duration = Duration::from_secs(5);
     let net = Simulation::new(0);
     let (ends, stays) = (start(&net), start(&net));
-    let _peer = stays.connect(ends.address().unwrap()).unwrap();
+    let peer = stays.connect(ends.address().unwrap()).unwrap();
     for (at, theater) in [&ends, &stays].into_iter().enumerate() {
         theater.system().spawn(Busy { at }).tell(Turn);
     }
     let began = net.now();
     ends.shutdown_within(LIMIT).unwrap();
     assert!(net.now() - began <= LIMIT + LIMIT / 5, "it took {:?}", net.now() - began);
+    assert!(peer.is_lost(), "the other one has not heard the goodbye");
     TURNS.take();
 }
