@@ -274,7 +274,7 @@ where
     }
 }
 
-/// What becomes of the answer to `ctx.ask(..).pipe_to_self(..)`.
+/// Turns the answer to `ctx.ask(..).pipe_to_self(..)` into a message.
 pub(crate) struct Pipe<A: Actor, M, F> {
     pub(crate) asker: Address<Life<A>>,
     /// Sends the asker what is made of the answer.

@@ -173,7 +173,7 @@ impl Steps {
         self.are_workers_ended()
     }
 
-    /// Whether its workers have ended, or it has been swept, for who looks again in its turn before it does anything.
+    /// Whether the system's workers have ended, or it has been swept. Outside of a turn the answer may be out of date.
     pub fn are_workers_ended(&self) -> bool {
         self.simulation().has_ended() || self.system.ending.load(Ordering::Acquire)
     }

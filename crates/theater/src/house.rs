@@ -344,7 +344,7 @@ impl House {
         }
     }
 
-    /// What is said by a first call, for a link with a number of its own.
+    /// Returns the greeting of a first call, for a link with a number of its own.
     pub(crate) fn first_hello(&self) -> Hello {
         let number = self.links().number();
         Hello { link: Some(number), ..self.hello(None) }

@@ -672,6 +672,9 @@ impl Theater {
         settle(&self.house.all_links(), deadline, &Link::is_settled);
         let links = self.house.last_links();
         for link in &links {
+            link.end_departures();
+        }
+        for link in &links {
             link.say_goodbye();
         }
         let heard_by = deadline.max(self.house.now() + grace);

@@ -1,4 +1,4 @@
-//! What actors of one process promise. One program, because building one takes less time than building seventeen.
+//! Tests of actors in one process. They are one program, because one is built in less time than seventeen.
 
 #[path = "../support/mod.rs"]
 mod support;

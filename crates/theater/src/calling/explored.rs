@@ -39,7 +39,7 @@ struct End {
     has_lost: bool,
 }
 
-/// What is under way.
+/// A call or a reply that is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Under {
     /// To the other end. `again`: of this link, whose connection is to have this number, unless it is a first call.
@@ -48,7 +48,7 @@ enum Under {
     Reply { to: usize, asks: Said, says: Says, wire: u64, again: Option<(u64, u64)> },
 }
 
-/// As [`Asks`], in an order.
+/// The same as [`Asks`], with an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Said {
     First { knows: bool, has_lost: bool, number: u64 },
@@ -68,7 +68,7 @@ enum Says {
     Nothing,
 }
 
-/// What may still happen.
+/// Bounds of what may still happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Bounds {
     /// Calls and replies that are lost, and connections that break.
@@ -106,7 +106,7 @@ impl World {
         self.put(Under::Call { from, asks, wire, again });
     }
 
-    /// What is said by a first call for the link of this number.
+    /// Returns the request of a first call for the link of this number.
     fn first(&self, from: usize, number: u64) -> Said {
         let end = &self.ends[from];
         Said::First { knows: end.link.is_some(), has_lost: end.has_lost, number }
@@ -148,7 +148,7 @@ impl World {
         true
     }
 
-    /// What is under way arrives.
+    /// A call or a reply that is under way arrives.
     fn arrive(&mut self, at: usize) -> Result<(), String> {
         match self.under.remove(at) {
             Under::Call { from, asks, wire, again } => {
@@ -207,7 +207,7 @@ impl World {
             return Err(format!("end {at} loses its link, which nobody has given up"));
         }
         let end = &mut self.ends[at];
-        // Who has lost it has something to send.
+        // The end that has lost it has something to send.
         (end.link, end.has_lost, end.wants) = (None, true, true);
         Ok(())
     }
@@ -255,7 +255,7 @@ impl World {
         Ok(())
     }
 
-    /// What a first call has found.
+    /// A first call was answered with the number of a link.
     fn find(&mut self, at: usize, (knows, number): (bool, u64), theirs: u64, wire: u64) {
         match &mut self.ends[at].link {
             Some(link) => link.calls.finds_itself(link.sight(), Some(theirs)),
@@ -298,7 +298,7 @@ impl World {
         Ok(is_new)
     }
 
-    /// All that may happen next.
+    /// Returns all worlds that may be next.
     fn next(&self) -> Result<Vec<World>, String> {
         let mut all = Vec::new();
         let mut step = |act: &mut dyn FnMut(&mut World) -> Result<bool, String>| -> Result<(), String> {
@@ -410,7 +410,7 @@ impl World {
         Err(format!("they are not connected in the end, with {mute:?} mute: {self:?}"))
     }
 
-    /// As if the numbers of wires were given out anew.
+    /// Gives the numbers of wires out anew.
     fn normal(mut self) -> World {
         let mut seen: Vec<u64> = self
             .under

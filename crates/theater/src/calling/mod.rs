@@ -13,7 +13,7 @@
 #[cfg(test)]
 mod explored;
 
-/// What an end knows of the calls of one of its links.
+/// The calls of one link, as one of its ends knows them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Calling {
     /// This end called first, and calls again.
@@ -28,7 +28,7 @@ pub(crate) struct Calling {
     busy: u32,
 }
 
-/// How a link is at the moment.
+/// The state of a link at the moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight {
     /// The number of the link at this end.
@@ -39,7 +39,7 @@ pub(crate) struct Sight {
     pub(crate) is_connected: bool,
 }
 
-/// What a caller says.
+/// The request of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Asks {
     /// It has no link, as far as it knows.
@@ -62,7 +62,7 @@ pub(crate) enum Asks {
     },
 }
 
-/// What a caller is answered.
+/// The answer to a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It is to call again.
@@ -83,7 +83,7 @@ pub(crate) enum Answer {
     Make,
 }
 
-/// What has come of a further call.
+/// The outcome of a further call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The link goes on over this connection.
@@ -108,7 +108,7 @@ pub(crate) enum Due {
     Anew,
 }
 
-/// What a caller is answered where there is no link, or it is lost. `is_forgetting`: not all of a former link has been forgotten.
+/// Answers a caller where there is no link, or it is lost. `is_forgetting`: not all of a former link has been forgotten.
 pub(crate) fn answer_without(asks: Asks, calls: bool, is_lower: bool, is_forgetting: bool) -> Answer {
     match asks {
         Asks::Again { .. } => Answer::GivenUp,
@@ -129,7 +129,7 @@ impl Calling {
         Calling { called, connection: 1, known_as, calls_again: false, busy: 0 }
     }
 
-    /// What a caller is answered where there is a link that is not lost. `calls`: this end is calling that one for the first time. `is_lower`: the
+    /// Answers a caller where there is a link that is not lost. `calls`: this end is calling that one for the first time. `is_lower`: the
     /// incarnation of this end is the lower one.
     pub(crate) fn answer(&mut self, sight: Sight, asks: Asks, calls: bool, is_lower: bool) -> Answer {
         match asks {
@@ -142,7 +142,7 @@ impl Calling {
             Asks::Again { .. } => Answer::Busy,
             Asks::First { .. } if calls && is_lower => Answer::Busy,
             Asks::First { knows: true, .. } => Answer::Known,
-            // It called before it was reached by the call that has made this link: if it had given that up, it would not be connected, or would
+            // The caller called before it was reached by the call that has made this link. If it had given that up, it would not be connected, or would
             // say so.
             Asks::First { has_lost, .. } if self.called && sight.is_connected || sight.has_heard && !has_lost => {
                 Answer::Busy

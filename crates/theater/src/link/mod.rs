@@ -123,6 +123,8 @@ const TURN_BYTES: usize = 1024 * 1024;
 /// The sending half.
 struct Out {
     outbound: Outbound,
+    /// Actors may begin at the other end. This theater does not take leave.
+    departs: bool,
     connection: Option<Arc<Connection>>,
     /// Bytes of a frame, on average of the last ones, times eight.
     frame_bytes: usize,
@@ -578,6 +580,7 @@ impl Link {
             last_target: AtomicU64::new(u64::MAX),
             strain: Mutex::default(),
             out: Mutex::new(Out {
+                departs: true,
                 outbound: Outbound::new(FRAME_BYTES_MAX),
                 connection: None,
                 frame_bytes: 0,

@@ -319,7 +319,14 @@ impl Link {
                 let Far { theater, slot, life, seal, .. } = born;
                 let before = lock(&link.left).insert(born.key(), left);
                 drop(before);
-                let sent = link.send(Lane::Normal, |out| Head::Begin { theater, slot, life, seal }.write(out));
+                let sent = link.send_with(
+                    Lane::Normal,
+                    |out| out.departs,
+                    |departs, out| match departs {
+                        true => Head::Begin { theater, slot, life, seal }.write(out),
+                        false => Err(WireError::new("this theater has taken leave")),
+                    },
+                );
                 if sent.is_err() || link.is_lost() {
                     // Perhaps after those that have left were looked at.
                     let left = lock(&link.left).remove(&born.key());

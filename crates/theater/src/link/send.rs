@@ -157,6 +157,12 @@ impl Link {
         let _ = self.send(Lane::Normal, |out| Head::Goodbye.write(out));
     }
 
+    /// No actor begins at the other end any more. Called for all links before any theater hears the goodbye: an actor that went on behind it would be
+    /// sought, not found, and started anew, while it lives in the theater that it has gone to.
+    pub(crate) fn end_departures(&self) {
+        lock(&self.out).departs = false;
+    }
+
     /// Whether everything that was sent is acknowledged.
     pub(crate) fn is_settled(&self) -> bool {
         lock(&self.out).outbound.waiting_bytes() == 0 || self.is_lost()

@@ -1,4 +1,4 @@
-//! Theaters on the loopback. One program, because building one takes less time than building fifteen.
+//! Tests of theaters on the loopback. They are one program, because one is built in less time than fifteen.
 
 #[path = "../messages/mod.rs"]
 #[macro_use]
