@@ -230,7 +230,7 @@ impl SystemCore {
     /// Calls `visit` with the addresses of all actors that live in this system now and are not away, with their types. Those
     /// that come, go or end meanwhile are visited or not.
     pub fn each_resident(&self, mut visit: impl FnMut(RawAddress, std::any::TypeId)) {
-        crate::slab::sweep(self.id, |cell| {
+        crate::slab::sweep(self.id, u64::MAX, |cell| {
             // SAFETY: cells are never freed.
             if !unsafe { cell.as_ref() }.has_status(status::AWAY) {
                 let address = RawAddress::of(cell);

@@ -360,10 +360,10 @@ impl SystemCore {
         let mut left = 0;
         for sweep in 1..=KILLING_SWEEPS_MAX {
             let ending = || if sweep > SWEEPS_MAX { Ending::Killed } else { Ending::Shutdown };
-            let spawned = self.spawned();
+            let (spawned, stopped) = self.spawned_and_stopped();
             bounce_at(&workers);
             first.enter(|| {
-                slab::sweep(self.id, |cell| {
+                slab::sweep(self.id, spawned.wrapping_sub(stopped), |cell| {
                     // SAFETY: all threads of the system have ended, and this one has taken the workers over.
                     unsafe {
                         // The place of an actor that lives elsewhere is none.
@@ -374,17 +374,20 @@ impl SystemCore {
                 });
             });
             bounce_at(&workers);
-            if self.spawned() == spawned {
+            // If others were started meanwhile, they were perhaps counted instead of those that were to be ended.
+            if self.spawned_and_stopped().0 == spawned {
                 break;
             }
         }
         left
     }
 
-    /// Returns the number of actors that were ever spawned. Exact when all threads have ended.
-    fn spawned(&self) -> u64 {
-        let inside = self.offices.made().map(|(_, office)| office.ledgers.read().spawned).sum::<u64>();
-        inside + self.outside.spawned.load(Ordering::Relaxed)
+    /// Returns the numbers of actors that were ever spawned, and that have ended. Exact when all threads have ended.
+    fn spawned_and_stopped(&self) -> (u64, u64) {
+        let inside = self.offices.made().map(|(_, office)| office.ledgers.read());
+        let (spawned, stopped) = inside
+            .fold((0, 0), |(spawned, stopped), counters| (spawned + counters.spawned, stopped + counters.stopped));
+        (spawned + self.outside.spawned.load(Ordering::Relaxed), stopped)
     }
 
     /// Waits for a tick, or for work if none is under way. Called by the monitor.
