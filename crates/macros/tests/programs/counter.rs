@@ -17,7 +17,8 @@ impl Counter {
     }
 }
 
-fn main() -> playhouse::Result<()> {
+#[test]
+fn runs() -> playhouse::Result<()> {
     let system = System::start()?;
     let counter = system.spawn(Counter::default());
     counter.tell(Add(5));

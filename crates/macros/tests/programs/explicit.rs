@@ -41,7 +41,8 @@ fn ask<A: AsyncHandler<Fetch>>(to: ActorRef<A>, from: ActorRef<Counter>) -> Resu
     to.ask(Fetch { from }).wait()
 }
 
-fn main() -> playhouse::Result<()> {
+#[test]
+fn runs() -> playhouse::Result<()> {
     let system = System::start()?;
     let (one, two) = (system.spawn(Counter(1)), system.spawn(Counter(2)));
     tell(one, Add(5));

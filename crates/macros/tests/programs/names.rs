@@ -31,7 +31,8 @@ impl Counter {
     }
 }
 
-fn main() {
+#[test]
+fn runs() {
     let system = playhouse::System::start().unwrap();
     let counter = system.spawn(Counter(1));
     assert_eq!(counter.ask(Order(shop::Order(2))).wait().unwrap(), 2);

@@ -37,6 +37,7 @@ impl<T: PartialEq + Default + Send + Sync + 'static> Account<T> {
     }
 }
 
-fn main() {
+#[test]
+fn runs() {
     let _ = std::any::type_name::<Account<u8>>();
 }

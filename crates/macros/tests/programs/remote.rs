@@ -50,7 +50,7 @@ impl Counter {
 // An actor of one type of a generic.
 struct Cache<T>(T);
 
-#[playhouse::actor(remote,)]
+#[playhouse::actor(remote)]
 impl Cache<u64> {
     #[message]
     fn cached(&self, own: [u8; Self::SIZE]) -> (u64, [u8; Self::SIZE]) {
@@ -60,7 +60,8 @@ impl Cache<u64> {
     const SIZE: usize = 2;
 }
 
-fn main() {
+#[test]
+fn runs() {
     // An actor local to a function.
     struct Local;
     #[playhouse::actor(remote)]

@@ -14,7 +14,7 @@ mod private {
             self.0
         }
         #[message]
-        pub(in crate::private) fn add(&mut self, by: u64) {
+        pub(in crate::visibility::private) fn add(&mut self, by: u64) {
             self.0 += by;
         }
         #[message]
@@ -28,7 +28,8 @@ mod private {
     }
 }
 
-fn main() -> playhouse::Result<()> {
+#[test]
+fn runs() -> playhouse::Result<()> {
     let system = playhouse::System::start()?;
     let counter = system.spawn(private::Counter(1));
     private::bump(counter);
