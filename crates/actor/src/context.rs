@@ -351,7 +351,7 @@ impl<A: Actor, B: Actor, M: Message> ContextAsk<'_, A, B, M> {
     /// life and whichever theater it is then.
     ///
     /// `message` is called once, in the theater that was asked from; it is dropped if the actor has ended. The message needs a wire form if the
-    /// actor may be in another theater. If the actor has left and the theater that was asked from ends before the answer comes, the message is a
+    /// actor may be in another theater. If the actor has left and the theater that was asked from ends before the answer comes, the answer is a
     /// dead letter.
     ///
     /// # Panics

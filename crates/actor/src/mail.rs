@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use playhouse_executor::{Address, Admission, AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, Undelivered, contained};
+use playhouse_executor::{
+    Address, Admission, AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, SystemCore, Undelivered, contained,
+};
 
 use crate::actor::{Actor, Down, Extra, Life, dead_letter};
 use crate::ask::{AskError, ReplyTo, TakeAnswer};
@@ -315,7 +317,16 @@ where
         (MailKind::Answer, type_name::<R>())
     }
 
-    fn bounce(self, _: Undelivered) {}
+    /// An actor that has ended wants no answers. One that is elsewhere would have had it.
+    fn bounce(self, why: Undelivered) {
+        let asker = self.pipe.asker.raw();
+        if !asker.is_stale() && asker.is_away() {
+            // This thread may be none of that system, which may be closed.
+            if let Some(system) = SystemCore::by_id(asker.system()) {
+                system.dead_letter(type_name::<A>(), type_name::<AnswerTo<M>>(), why);
+            }
+        }
+    }
 
     fn send_on(self, _: &mut AwayCx<Life<A>>) {
         if contained(|| (self.pipe.tell)(self.answer)).is_none() {

@@ -286,6 +286,8 @@ pub(crate) enum Reply {
     Hello(Hello),
     /// There is another connection between the two, or will be in a moment.
     Busy,
+    /// This theater, which has this incarnation, has no link with the caller, and the caller has one with it.
+    GivenUp(u64),
     /// It will not talk, and why.
     Refused(String),
 }

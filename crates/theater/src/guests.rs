@@ -67,6 +67,11 @@ impl Guests {
         self.companies.is_empty()
     }
 
+    /// Returns the places of all guests.
+    pub(crate) fn places(&self) -> Vec<ActorId> {
+        self.by_place.keys().copied().collect()
+    }
+
     /// Keeps guests that came over this link, and begin together.
     pub(crate) fn keep(&mut self, link: u64, members: Vec<Awaited>) {
         self.last_number += 1;

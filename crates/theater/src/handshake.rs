@@ -373,7 +373,7 @@ pub(crate) fn call(opening: &mut Opening, hello: &Hello, member: Member) -> Resu
     say(opening, hello)?;
     let reply = hear_said(opening)?;
     match &reply {
-        Reply::Hello(theirs) if theirs.incarnation != member.incarnation => {
+        Reply::Hello(Hello { incarnation, .. }) | Reply::GivenUp(incarnation) if *incarnation != member.incarnation => {
             Err(opening.wrong("it greets as another incarnation than the one it has proved to be"))
         }
         _ => Ok(reply),

@@ -17,7 +17,7 @@ use playhouse_executor::contained;
 
 use crate::authority::{Authority, BirthTheaters};
 use crate::balance::Meter;
-use crate::calling::{self, Answer, Asks, Calling, Due, Outcome, Sight};
+use crate::calling::{self, Answer, Asks, Calling, Claim, Due, Outcome, Sight, Without};
 use crate::calls::Calls;
 use crate::cycles::Cycles;
 use crate::directory::{Directory, Identity};
@@ -98,6 +98,8 @@ pub(crate) struct House {
     meter: Mutex<Meter>,
     pub(crate) cycles: Mutex<Cycles>,
     pub(crate) calls: Calls,
+    /// No actor that another theater sends is let in: this one shuts down.
+    refuses_guests: AtomicBool,
     /// The others are told that it ends: no new sessions.
     leaving: AtomicBool,
     /// Knows where mobile actors may be.
@@ -235,6 +237,7 @@ impl House {
             meter: Mutex::new(Meter::new()),
             cycles: Mutex::default(),
             calls: Calls::default(),
+            refuses_guests: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             authority: Box::new(BirthTheaters),
             outside,
@@ -277,6 +280,18 @@ impl House {
         self.links().at(address.into()).map(Arc::clone)
     }
 
+    /// Lets in no actor that another theater sends from now on. Those that were let in before may begin.
+    pub(crate) fn refuse_guests(&self) {
+        let _guests = self.directory.guests();
+        // Relaxed: read under the same lock.
+        self.refuses_guests.store(true, Ordering::Relaxed);
+    }
+
+    /// With the guests locked.
+    pub(crate) fn refuses_guests(&self) -> bool {
+        self.refuses_guests.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
@@ -310,14 +325,14 @@ impl House {
     /// Ends all at once: nothing is handled any more, and nobody is told.
     pub(crate) fn end(self: &Arc<Self>) {
         self.close();
-        self.lose_links(&self.all_links(), Duration::ZERO);
+        self.lose_links(Duration::ZERO);
         self.system.core().end(Duration::ZERO, &mut |_, _, _| {});
     }
 
     /// Ends the workers, at most within `limit`, and gives all links up. No actor handles that: the others are not lost.
-    pub(crate) fn lose_links(&self, links: &[Arc<Link>], limit: Duration) {
+    pub(crate) fn lose_links(&self, limit: Duration) {
         self.system.core().end_workers(limit);
-        for link in links {
+        for link in self.all_links() {
             link.lose();
         }
         self.report_kept();
@@ -361,6 +376,7 @@ impl House {
         let peer = (hello.incarnation, called, hello.listens);
         let bell = Arc::clone(&self.changed);
         let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, (self.settings.window, bell));
+        link.note_number_there(hello.link);
         self.directory.add_link(hello.incarnation, &link);
         let known = Known {
             link: Arc::clone(&link),
@@ -469,6 +485,10 @@ impl House {
         let (hello, (stream, cipher)) = match exchanged? {
             (Reply::Hello(hello), line) => (hello, line),
             (Reply::Busy, _) => return Ok(None),
+            (Reply::GivenUp(theater), _) => {
+                self.give_up_link(theater, said);
+                return Ok(None);
+            }
             (Reply::Refused(why), _) => return Err(TheaterError::Refused { address: address.to_string(), why }),
         };
         let certificate = cipher.as_ref().and_then(Cipher::certificate);
@@ -480,11 +500,21 @@ impl House {
                     return Err(TheaterError::Tls { address: address.to_string(), why: OTHER_CERTIFICATE.to_owned() });
                 }
                 let link = Arc::clone(&known.link);
-                known.calls.finds_itself(known.sight(), hello.link);
+                let said = Claim { knows: said.knows.contains(&hello.incarnation), number: said.link };
+                let is_found = known.calls.finds_itself(known.sight(), said, hello.link);
+                link.note_number_there(known.calls.known_as);
+                if !is_found {
+                    return Ok(None);
+                }
                 links.aliases.insert(address, hello.incarnation);
                 return Ok(Some(link));
             }
-            if !calling::makes(said.knows.contains(&hello.incarnation)) {
+            // Relaxed: read under the same lock. Nobody would take leave of the other end.
+            if self.leaving.load(Ordering::Relaxed) {
+                return Err(TheaterError::System("this theater is closing".to_owned()));
+            }
+            let lost = self.directory.lost_link(hello.incarnation).flatten();
+            if !calling::makes(said.knows.contains(&hello.incarnation), hello.link, lost) {
                 return Ok(None);
             }
             if self.directory.is_forgetting(hello.incarnation) {
@@ -500,6 +530,26 @@ impl House {
         link.prepare(1);
         self.poller.add(&link, stream, cipher, 1, 0).map_err(io_error)?;
         Ok(Some(link))
+    }
+
+    /// The other end has given up the link that this one has `said` to have.
+    fn give_up_link(&self, theater: u64, said: &Hello) {
+        let given_up = {
+            let links = self.links();
+            let said = Claim { knows: said.knows.contains(&theater), number: said.link };
+            let known = links.by_incarnation.get(&theater);
+            known.filter(|known| Calling::is_lost_there(known.sight(), said)).map(|known| Arc::clone(&known.link))
+        };
+        given_up.inspect(|link| self.lose_or_leave(link));
+    }
+
+    /// The link is given up. If this theater leaves, its actors are not told: it needs not take leave over this link.
+    fn lose_or_leave(&self, link: &Link) {
+        // Relaxed: if it leaves from now on, it is as if the link had been lost before.
+        match self.leaving.load(Ordering::Relaxed) {
+            true => link.note_left(),
+            false => link.lose(),
+        }
     }
 
     /// Calls again.
@@ -522,13 +572,13 @@ impl House {
         let hello = Hello { link: Some(link.number()), ..self.hello(None) };
         if !hello.knows.contains(&theater) {
             // It was lost meanwhile, and another link would need another number.
-            return self.end_call(theater, Outcome::Nothing);
+            return self.end_call(link, Outcome::Nothing);
         }
-        let said = hello.clone();
+        let (said, link) = (hello.clone(), Arc::clone(link));
         let called = move |exchanged: Exchanged| {
             // If it failed, it is tried again.
             let _ = house.called(address, &said, exchanged);
-            house.end_call(theater, Outcome::Nothing);
+            house.end_call(&link, Outcome::Nothing);
         };
         match &self.outside {
             None => called(self.exchange(address, &hello, self.call_limit())),
@@ -538,10 +588,16 @@ impl House {
 
     pub(crate) fn called_again(&self, link: &Arc<Link>, connection: u64, exchanged: Exchanged) {
         let outcome = match exchanged {
-            Ok((Reply::Hello(Hello { incarnation, resumes: Some(theirs), .. }), (stream, cipher)))
+            Ok((Reply::Hello(Hello { incarnation, resumes: Some(theirs), link: number, .. }), (stream, cipher)))
                 if incarnation == link.incarnation
                     && self.has_shown(incarnation, cipher.as_ref().and_then(Cipher::certificate)) =>
             {
+                if let Some(known) = self.links().by_incarnation.get_mut(&incarnation)
+                    && Arc::ptr_eq(&known.link, link)
+                {
+                    known.calls.goes_on(known.sight(), number);
+                    link.note_number_there(known.calls.known_as);
+                }
                 // If it failed ...
                 let _ = self.poller.add(link, stream, cipher, connection, theirs.received);
                 Outcome::GoesOn
@@ -550,17 +606,19 @@ impl House {
             Ok((Reply::Busy, _)) => Outcome::Busy,
             Err(_) => Outcome::Nothing,
             // It does not know the session any more.
-            Ok((Reply::Hello(_) | Reply::Refused(_), _)) => {
-                link.lose();
+            Ok((Reply::Hello(_) | Reply::GivenUp(_) | Reply::Refused(_), _)) => {
+                self.lose_or_leave(link);
                 Outcome::Nothing
             }
         };
-        self.end_call(link.incarnation, outcome);
+        self.end_call(link, outcome);
     }
 
     /// A call again, or anew, has ended.
-    fn end_call(&self, theater: u64, outcome: Outcome) {
-        if let Some(known) = self.links().by_incarnation.get_mut(&theater) {
+    fn end_call(&self, link: &Arc<Link>, outcome: Outcome) {
+        let mut links = self.links();
+        let known = links.by_incarnation.get_mut(&link.incarnation);
+        if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.link, link)) {
             known.calls.hears(outcome);
             if outcome == Outcome::GoesOn {
                 // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
@@ -623,6 +681,7 @@ impl House {
         if let Some(known) = links.by_incarnation.get_mut(&hello.incarnation).filter(|known| !known.link.is_lost()) {
             let answer = known.calls.answer(known.sight(), asks, calls, is_lower);
             let (link, connection) = (Arc::clone(&known.link), known.calls.connection);
+            link.note_number_there(known.calls.known_as);
             let hello_of_link = || Hello { link: Some(link.number()), ..self.hello(None) };
             match answer {
                 Answer::Busy => return (Reply::Busy, None),
@@ -633,7 +692,8 @@ impl House {
                     let received = link.prepare(connection);
                     let theirs = Resume { incarnation: hello.incarnation, received, connection, link: None };
                     let has_received = hello.resumes.map_or(0, |resumes| resumes.received);
-                    return (Reply::Hello(self.hello(Some(theirs))), Some((link, connection, has_received)));
+                    let hello = Hello { link: Some(link.number()), ..self.hello(Some(theirs)) };
+                    return (Reply::Hello(hello), Some((link, connection, has_received)));
                 }
                 Answer::Adopt => {
                     known.down = None;
@@ -644,14 +704,19 @@ impl House {
             }
         }
         if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
-            // The other end has given it up.
+            // The other end has given it up. Another one may be made before the lock is held again.
             drop(links);
             known.link.lose();
-            links = self.links();
+            return self.receive_hello(hello, certificate);
         }
-        match calling::answer_without(asks, calls, is_lower, self.directory.is_forgetting(hello.incarnation)) {
+        let without = Without {
+            calls,
+            lost: self.directory.lost_link(hello.incarnation),
+            is_forgetting: self.directory.is_forgetting(hello.incarnation),
+        };
+        match calling::answer_without(asks, without, is_lower) {
             Answer::Make => {}
-            Answer::GivenUp => return refused("it has given the link up".to_owned()),
+            Answer::GivenUp => return (Reply::GivenUp(self.incarnation), None),
             _ => return (Reply::Busy, None),
         }
         let given_up = match links.make_room() {
@@ -704,7 +769,7 @@ impl House {
         let deaf = self.poller.is_deaf();
         // Twice as long as it takes until the other end says something, at least.
         let silent_max = (self.settings.lost_after / 3).clamp(2 * MUTE_MAX, SILENT_MAX);
-        for known in links.by_incarnation.values_mut() {
+        for known in links.by_incarnation.values_mut().filter(|known| !known.link.is_left()) {
             let link = &known.link;
             if let Some(connection) = link.connection() {
                 known.down = None;
@@ -737,11 +802,11 @@ impl House {
         }
         drop(links);
         for link in given_up {
-            contained(|| link.lose());
+            contained(|| self.lose_or_leave(&link));
         }
         for (link, address, due) in again {
             let house = Arc::clone(self);
-            let theater = link.incarnation;
+            let called = Arc::clone(&link);
             let call = move || {
                 let called = contained(|| match due {
                     Due::Again { connection, link: known_as } => {
@@ -750,12 +815,12 @@ impl House {
                     Due::Anew => house.call_anew(&link, address),
                 });
                 if called.is_none() {
-                    house.end_call(theater, Outcome::Nothing);
+                    house.end_call(&link, Outcome::Nothing);
                 }
             };
             if self.in_background("call", call).is_err() {
                 // No thread can be had: at the next tick.
-                self.end_call(theater, Outcome::Nothing);
+                self.end_call(&called, Outcome::Nothing);
             }
         }
     }

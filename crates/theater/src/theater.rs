@@ -135,8 +135,9 @@ impl TheaterBuilder {
     /// A theater that lives on may be reached again. Then references to those of its actors that do not move are good again; watches that
     /// were told of the loss are not renewed.
     ///
-    /// The time begins when the connection breaks, which 5 s of silence do as well. Only time in which this process runs is counted. Each
-    /// step of a call that makes the connection again has a sixth of this time, but 0.25 s at least and 5 s at most.
+    /// The time begins when the connection breaks. Silence breaks it after a third of this time, but 2 s at least and 5 s at most. Only time in
+    /// which this process runs is counted. Each step of a call that makes the connection again has a sixth of this time, but 0.25 s at least and
+    /// 5 s at most.
     pub fn lost_after(mut self, time: Duration) -> Self {
         self.settings.lost_after = time;
         self
@@ -582,8 +583,9 @@ impl Theater {
     /// Takes all mobile actors that live here to other theaters, by turns, and those that come or are started meanwhile; those
     /// of a [group](Group) go together, and where some of the group have gone before.
     /// Blocks until none is left that could be taken away, and the other theaters send to them where they are, and have the answers that come over
-    /// this one (both for at most 10 seconds): after that, this one may end. An actor that another theater sends here after that is let in,
-    /// and lost with this theater: first have nobody send any.
+    /// this one (both for at most 10 seconds): after that, this one may end. An actor that another theater sends here after that is let in
+    /// until the shutdown begins, and lost with this theater: first have nobody send any. One that is still on its way here after 10 seconds is among
+    /// those that [`stayed`](Evacuation::stayed).
     ///
     /// # Panics
     /// Inside an actor, and without a theater to take them to.
@@ -612,6 +614,10 @@ impl Theater {
                     // They begin soon, or do not come.
                     self.house.pause(Duration::from_millis(1));
                 } else if have_changed {
+                    let mut coming = self.house.directory.guests().places();
+                    self.house.directory.sort(&mut coming);
+                    let why = || MigrateError::Unreachable("it is on its way here, and has not begun".to_owned());
+                    evacuation.stayed.extend(coming.into_iter().map(|id| (id, why())));
                     return evacuation;
                 } else {
                     self.house.take_leave();
@@ -651,7 +657,8 @@ impl Theater {
 
     /// Ends the theater: waits until its messages are handled and the others have what was sent to them (at most `limit`), then takes leave of
     /// them, so that they hold it for lost at once, and shuts its system down. It returns within `limit`, a fifth of it, and 0.8 seconds, and what dead-letter
-    /// hooks and drops of undelivered messages take on this thread. Actors are not told that the others are gone. After that, its address can be listened at again; for a transport that takes its time with that, it waits 5 seconds at most.
+    /// hooks and drops of undelivered messages take on this thread. Actors that others send here are refused from the beginning, and stay where they are.
+    /// Actors are not told that the others are gone. After that, its address can be listened at again; for a transport that takes its time with that, it waits 5 seconds at most.
     ///
     /// # Errors
     /// As [`System::shutdown`].
@@ -668,6 +675,7 @@ impl Theater {
                 self.house.pause(Duration::from_millis(1));
             }
         };
+        self.house.refuse_guests();
         self.house.system.core().drain(limit);
         settle(&self.house.all_links(), deadline, &Link::is_settled);
         let links = self.house.last_links();
@@ -681,7 +689,7 @@ impl Theater {
         settle(&links, heard_by, &Link::has_taken_leave);
         self.house.close();
         let left = || deadline.saturating_sub(self.house.now());
-        self.house.lose_links(&links, left().max(grace));
+        self.house.lose_links(left().max(grace));
         self.house.system.clone().shutdown_within(left())
     }
 

@@ -18,6 +18,8 @@ struct Link {
     calls: Calling,
     /// The number of the link at the other end that something was received from.
     heard: Option<u64>,
+    /// The number of the link at the other end that has received something from this one.
+    heard_by: Option<u64>,
     /// The wire that it is connected by.
     wire: Option<u64>,
 }
@@ -37,6 +39,10 @@ struct End {
     /// A first call is under way, for the link of this number.
     calls: Option<u64>,
     has_lost: bool,
+    /// The number of the lost link at the other end.
+    lost: Option<u64>,
+    /// It is about to end.
+    leaves: bool,
 }
 
 /// A call or a reply that is under way.
@@ -59,7 +65,9 @@ enum Said {
 enum Says {
     Busy,
     Refused,
-    GoOn,
+    GoOn {
+        link: u64,
+    },
     /// To a first call. The caller is not told whether the connection is used.
     Hello {
         link: u64,
@@ -75,6 +83,8 @@ struct Bounds {
     faults: u32,
     /// Links that are given up where there is no connection.
     losses: u32,
+    /// Ends that leave.
+    leaves: u32,
     /// Calls, but for those of the last rounds.
     calls: u32,
 }
@@ -120,7 +130,7 @@ impl World {
 
     /// `end` calls for the first time, if it wants a link and has none.
     fn begin(&mut self, end: usize) -> bool {
-        let begins = self.ends[end].wants && self.ends[end].calls.is_none() && self.ends[end].link.is_none();
+        let begins = self.ends[end].wants && self.ends[end].calls.is_none() && !self.ends[end].leaves;
         if begins {
             let number = self.number(end);
             self.ends[end].calls = Some(number);
@@ -131,13 +141,14 @@ impl World {
 
     /// The housekeeper of `end` looks after its link.
     fn tick(&mut self, end: usize, is_late: bool) -> bool {
+        let leaves = self.ends[end].leaves;
         let Some(link) = &mut self.ends[end].link else { return false };
         if link.wire.is_some() {
             link.calls.connects();
             return false;
         }
         let number = link.number;
-        match link.calls.due(link.sight(), false, is_late, end == 0) {
+        match link.calls.due(link.sight(), leaves, is_late, end == 0) {
             None => return false,
             Some(Due::Again { connection, link }) => {
                 let asks = Said::Again { connection, number, link };
@@ -165,6 +176,11 @@ impl World {
             Said::First { knows, has_lost, number } => Asks::First { knows, has_lost, number: Some(number) },
             Said::Again { connection, number, link } => Asks::Again { connection, number: Some(number), link },
         };
+        if self.ends[at].leaves && matches!(asks, Asks::First { .. }) {
+            // The link that the caller was about to make, or has made, is not made here.
+            self.no_loss &= self.ends[at].link.is_some();
+            return Ok(Says::Nothing);
+        }
         let (calls, is_lower) = (self.ends[at].calls.is_some(), at == 0);
         if let Some(link) = &mut self.ends[at].link {
             match link.calls.answer(link.sight(), asks, calls, is_lower) {
@@ -173,7 +189,7 @@ impl World {
                 Answer::Known => return Ok(Says::Hello { link: link.number }),
                 Answer::GoOn => {
                     link.wire = Some(wire);
-                    return Ok(Says::GoOn);
+                    return Ok(Says::GoOn { link: link.number });
                 }
                 Answer::Adopt => {
                     link.wire = Some(wire);
@@ -182,7 +198,9 @@ impl World {
                 Answer::Lose | Answer::Make => self.lose(at)?,
             }
         }
-        Ok(match answer_without(asks, calls, is_lower, false) {
+        let lost = self.ends[at].has_lost.then_some(self.ends[at].lost);
+        let without = Without { calls, lost, is_forgetting: false };
+        Ok(match answer_without(asks, without, is_lower) {
             Answer::Make => {
                 let number = self.number(at);
                 let known_as = match asks {
@@ -198,17 +216,18 @@ impl World {
 
     fn make(&mut self, at: usize, calls: Calling, number: u64, wire: u64) {
         let end = &mut self.ends[at];
-        end.link = Some(Link { number, calls, heard: None, wire: Some(wire) });
+        end.link = Some(Link { number, calls, heard: None, heard_by: None, wire: Some(wire) });
         (end.wants, end.has_lost) = (false, false);
     }
 
     fn lose(&mut self, at: usize) -> Result<(), String> {
-        if self.no_loss {
+        if self.no_loss && !self.ends[at].leaves {
             return Err(format!("end {at} loses its link, which nobody has given up"));
         }
         let end = &mut self.ends[at];
+        end.lost = end.link.as_ref().and_then(|link| link.calls.known_as);
         // The end that has lost it has something to send.
-        (end.link, end.has_lost, end.wants) = (None, true, true);
+        (end.link, end.has_lost, end.wants) = (None, true, !end.leaves);
         Ok(())
     }
 
@@ -223,10 +242,11 @@ impl World {
         let outcome = match (asks, says) {
             (_, Says::Busy) => Outcome::Busy,
             (_, Says::Nothing) => Outcome::Nothing,
-            (Said::Again { connection, .. }, Says::GoOn) => {
+            (Said::Again { connection, .. }, Says::GoOn { link: theirs }) => {
                 // A later one may have been prepared meanwhile.
                 let link = self.ends[at].link.as_mut().filter(|link| again == Some((link.number, connection)));
                 if let Some(link) = link.filter(|link| link.calls.connection == connection) {
+                    link.calls.goes_on(link.sight(), Some(theirs));
                     link.wire = Some(wire);
                 }
                 Outcome::GoesOn
@@ -239,10 +259,17 @@ impl World {
                 return Ok(());
             }
             (Said::First { knows, number, .. }, Says::Hello { link: theirs }) => {
-                self.find(at, (knows, number), theirs, wire);
+                self.find(at, (knows, number, again.is_none()), theirs, wire);
                 Outcome::Nothing
             }
-            (Said::First { .. }, Says::Refused | Says::GoOn) => Outcome::Nothing,
+            (Said::First { knows, number, .. }, Says::Refused) => {
+                let said = Claim { knows, number: Some(number) };
+                if self.ends[at].link.as_ref().is_some_and(|link| Calling::is_lost_there(link.sight(), said)) {
+                    self.lose(at)?;
+                }
+                Outcome::Nothing
+            }
+            (Said::First { .. }, Says::GoOn { .. }) => Outcome::Nothing,
         };
         match again {
             Some((number, _)) => {
@@ -256,11 +283,20 @@ impl World {
     }
 
     /// A first call was answered with the number of a link.
-    fn find(&mut self, at: usize, (knows, number): (bool, u64), theirs: u64, wire: u64) {
-        match &mut self.ends[at].link {
-            Some(link) => link.calls.finds_itself(link.sight(), Some(theirs)),
-            None if makes(knows) => self.make(at, Calling::new(true, Some(theirs)), number, wire),
-            None => {}
+    fn find(&mut self, at: usize, (knows, number, is_first): (bool, u64, bool), theirs: u64, wire: u64) {
+        let end = &mut self.ends[at];
+        match &mut end.link {
+            // If it was not found, it is called once more.
+            Some(link) => {
+                let said = Claim { knows, number: Some(number) };
+                let is_found = link.calls.finds_itself(link.sight(), said, Some(theirs));
+                end.wants = if is_first { !is_found } else { end.wants };
+            }
+            None if makes(knows, Some(theirs), end.lost) && !end.leaves => {
+                self.make(at, Calling::new(true, Some(theirs)), number, wire)
+            }
+            // An end that leaves does not have the link that the other one has made for it.
+            None => self.no_loss &= !end.leaves,
         }
     }
 
@@ -288,13 +324,17 @@ impl World {
         if self.common().is_none() {
             return Ok(false);
         }
-        let number_there = self.ends[1 - at].link.as_ref().map(|link| link.number);
-        let Some(link) = &mut self.ends[at].link else { return Ok(false) };
-        if link.heard.is_some() && link.heard != number_there {
-            return Err(format!("link {} has heard {:?}, and hears {number_there:?}", link.number, link.heard));
+        let [here, there] = [at, 1 - at].map(|end| self.ends[end].link.as_ref().map(|link| link.number));
+        let mut is_new = false;
+        for (end, other) in [(at, there), (1 - at, here)] {
+            let Some(link) = &mut self.ends[end].link else { return Ok(false) };
+            let met = if end == at { &mut link.heard } else { &mut link.heard_by };
+            if met.is_some() && *met != other {
+                return Err(format!("link {} of end {end} is one with {met:?}, and with {other:?}", link.number));
+            }
+            is_new |= met.is_none();
+            *met = other;
         }
-        let is_new = link.heard.is_none();
-        link.heard = number_there;
         Ok(is_new)
     }
 
@@ -354,6 +394,13 @@ impl World {
         }
         for end in 0..2 {
             step(&mut |world| world.hear(end))?;
+            if self.bounds.leaves > 0 && !self.ends[end].leaves {
+                step(&mut |world| {
+                    world.bounds.leaves -= 1;
+                    (world.ends[end].leaves, world.ends[end].wants) = (true, false);
+                    Ok(true)
+                })?;
+            }
         }
         Ok(all)
     }
@@ -394,7 +441,13 @@ impl World {
             if self.common().is_some() {
                 return self.hear(0).and(self.hear(1)).map(drop);
             }
-            let calls = |end: &End| end.wants || end.link.as_ref().is_some_and(|link| link.calls.called);
+            if self.ends.iter().any(|end| end.leaves) && !self.ends.iter().any(|end| end.leaves && end.link.is_some()) {
+                return Ok(());
+            }
+            // An end that leaves takes no first calls.
+            let may_want = !self.ends.iter().any(|end| end.leaves);
+            let goes_on = |end: &End| end.link.as_ref().is_some_and(|link| link.calls.called || end.leaves);
+            let calls = |end: &End| end.wants && may_want || goes_on(end);
             if self.ends.iter().enumerate().all(|(at, end)| mute == Some(at) || mute.is_some() && !calls(end)) {
                 // Nobody calls whose calls come through.
                 return Ok(());
@@ -466,14 +519,20 @@ fn check(wants: [bool; 2], bounds: Bounds) {
 
 #[test]
 fn calls_that_cross_and_fail_end_in_one_link() {
-    check([true, false], Bounds { faults: 5, losses: 0, calls: 7 });
-    check([false, true], Bounds { faults: 5, losses: 0, calls: 7 });
-    check([true, true], Bounds { faults: 4, losses: 0, calls: 7 });
+    check([true, false], Bounds { faults: 5, losses: 0, leaves: 0, calls: 7 });
+    check([false, true], Bounds { faults: 5, losses: 0, leaves: 0, calls: 7 });
+    check([true, true], Bounds { faults: 4, losses: 0, leaves: 0, calls: 7 });
+}
+
+#[test]
+fn ends_that_leave_are_heard_or_have_been_given_up() {
+    check([true, false], Bounds { faults: 2, losses: 1, leaves: 2, calls: 5 });
+    check([true, true], Bounds { faults: 2, losses: 1, leaves: 2, calls: 4 });
 }
 
 #[test]
 fn links_that_are_given_up_and_made_anew_are_not_mixed_up() {
-    check([true, false], Bounds { faults: 2, losses: 1, calls: 6 });
-    check([false, true], Bounds { faults: 2, losses: 1, calls: 6 });
-    check([true, true], Bounds { faults: 2, losses: 2, calls: 5 });
+    check([true, false], Bounds { faults: 2, losses: 1, leaves: 0, calls: 6 });
+    check([false, true], Bounds { faults: 2, losses: 1, leaves: 0, calls: 6 });
+    check([true, true], Bounds { faults: 2, losses: 2, leaves: 0, calls: 5 });
 }

@@ -8,6 +8,9 @@
 //! *Further calls.* Only the end that called first calls again; and a theater that leaves, because the other end does not once it has heard the
 //! goodbye. Both ends have called first where the reply to a first call was lost, and the other end has called, too.
 //!
+//! *Links that were given up.* A caller that has a link is not taken into another one by an end that has lost a link with it: that may have been the
+//! same one, and what was received in it would be sent once more. The caller gives its link up, and calls for the first time.
+//!
 //! All interleavings of calls, lost calls, lost replies, broken connections and losses are explored within bounds (`explored.rs`).
 
 #[cfg(test)]
@@ -37,6 +40,22 @@ pub(crate) struct Sight {
     pub(crate) has_heard: bool,
     /// It has a connection.
     pub(crate) is_connected: bool,
+}
+
+/// What the caller has said of its link in a first call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    /// It has one.
+    pub(crate) knows: bool,
+    /// The number of its link, or of the one that it was about to make.
+    pub(crate) number: Option<u64>,
+}
+
+impl Claim {
+    /// Whether the caller had this link when it began to call. The numbers of an end increase.
+    fn means(self, sight: Sight) -> bool {
+        self.knows && self.number.is_none_or(|number| sight.number <= number)
+    }
 }
 
 /// The request of a caller.
@@ -69,7 +88,7 @@ pub(crate) enum Answer {
     Busy,
     /// This end has another link by now: the call is late.
     Another,
-    /// This end has given the link up.
+    /// This end has given the link up, or may have: the caller gives it up, too.
     GivenUp,
     /// Both ends have the link: the caller now knows whom it has called.
     Known,
@@ -108,19 +127,39 @@ pub(crate) enum Due {
     Anew,
 }
 
-/// Answers a caller where there is no link, or it is lost. `is_forgetting`: not all of a former link has been forgotten.
-pub(crate) fn answer_without(asks: Asks, calls: bool, is_lower: bool, is_forgetting: bool) -> Answer {
+/// The state of an end that has no link, or has lost it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Without {
+    /// It is calling that theater for the first time.
+    pub(crate) calls: bool,
+    /// It has lost a link with that theater: if so, the number of that link at the other end, as far as it was known.
+    pub(crate) lost: Option<Option<u64>>,
+    /// Not all of a former link has been forgotten.
+    pub(crate) is_forgetting: bool,
+}
+
+/// Answers a caller where there is no link, or it is lost. `is_lower`: the incarnation of this end is the lower one.
+pub(crate) fn answer_without(asks: Asks, Without { calls, lost, is_forgetting }: Without, is_lower: bool) -> Answer {
     match asks {
         Asks::Again { .. } => Answer::GivenUp,
+        Asks::First { number, .. } if is_late(number, lost.flatten()) => Answer::Busy,
+        Asks::First { knows: true, .. } if lost.is_some() => Answer::GivenUp,
         Asks::First { .. } if calls && is_lower || is_forgetting => Answer::Busy,
         Asks::First { .. } => Answer::Make,
     }
 }
 
+/// Whether the caller began to call before it made its link of the number that is `known`: what it said then is not true any more. The numbers of an
+/// end increase.
+fn is_late(number: Option<u64>, known: Option<u64>) -> bool {
+    number.zip(known).is_some_and(|(number, known)| number < known)
+}
+
 /// Whether a first call makes a link where there is none, or it is lost. `knows`: the caller has said that it has a link with the other end. That one
-/// goes on with the link then, and has not kept the connection.
-pub(crate) fn makes(knows: bool) -> bool {
-    !knows
+/// goes on with the link then, and has not kept the connection. `theirs`: the number of the link there. `lost`: that of the last link that this end has
+/// lost with it. If it is that one, the reply has come late.
+pub(crate) fn makes(knows: bool, theirs: Option<u64>, lost: Option<u64>) -> bool {
+    !knows && !theirs.zip(lost).is_some_and(|(theirs, lost)| theirs <= lost)
 }
 
 impl Calling {
@@ -141,6 +180,7 @@ impl Calling {
             }
             Asks::Again { .. } => Answer::Busy,
             Asks::First { .. } if calls && is_lower => Answer::Busy,
+            Asks::First { number, .. } if is_late(number, self.known_as) => Answer::Busy,
             Asks::First { knows: true, .. } => Answer::Known,
             // The caller called before it was reached by the call that has made this link. If it had given that up, it would not be connected, or would
             // say so.
@@ -167,13 +207,21 @@ impl Calling {
     }
 
     /// A first call has reached a theater that there is a link with, and whose link has this number: it was called under another address, or has
-    /// called meanwhile.
-    pub(crate) fn finds_itself(&mut self, sight: Sight, number: Option<u64>) {
+    /// called meanwhile. It has `said` that it has that link, or not. Returns whether the link was found; otherwise it is to call once more.
+    pub(crate) fn finds_itself(&mut self, sight: Sight, said: Claim, number: Option<u64>) -> bool {
+        if !said.means(sight) && self.known_as.is_some() && number != self.known_as {
+            // The other end may have lost the link of the number that is known, and could not know that this end has it.
+            return false;
+        }
         // If the other call did not come through, the other end holds itself for the one that was called, too: then nobody would call again.
         self.called |= !sight.is_connected;
-        if !sight.has_heard {
-            self.known_as = number.or(self.known_as);
-        }
+        self.goes_on(sight, number);
+        true
+    }
+
+    /// A caller that has `said` that it has a link hears that the other end has none, and has lost one. Returns whether this link is given up.
+    pub(crate) fn is_lost_there(sight: Sight, said: Claim) -> bool {
+        said.means(sight) && !sight.is_connected
     }
 
     /// The call that is due where there is no connection. `leaves`: this theater is about to end. `is_late`: nobody has called for so long that the
@@ -184,7 +232,9 @@ impl Calling {
         }
         let due = if self.called || leaves {
             self.connection += self.step(is_lower);
-            Due::Again { connection: self.connection, link: self.known_as }
+            // An end that was called, and has heard nothing, only knows the number of the link that was about to be made.
+            let link = self.known_as.filter(|_| self.called || sight.has_heard);
+            Due::Again { connection: self.connection, link }
         } else if !sight.has_heard && is_late {
             Due::Anew
         } else {
@@ -192,6 +242,13 @@ impl Calling {
         };
         self.calls_again = true;
         Some(due)
+    }
+
+    /// A call has been answered: the link goes on, which has this number at the other end.
+    pub(crate) fn goes_on(&mut self, sight: Sight, number: Option<u64>) {
+        if !sight.has_heard {
+            self.known_as = number.or(self.known_as);
+        }
     }
 
     /// A further call has ended.
@@ -208,7 +265,7 @@ impl Calling {
     /// How far the number of the next call is ahead of the last one's.
     ///
     /// Where both ends call, the higher number counts, and the end with the lower one is told that the other one is busy. If the numbers are equal,
-    /// both are told that. They differ the next time: steps are powers of two times 1, 3 or 5, and those of the two ends are never equal. Steps
+    /// both are told that. They differ the next time: steps are powers of two times 1, 3, 5 or 7, and those of the two ends are never equal. Steps
     /// double while the other end is busy: an end whose calls come through overtakes one that has called in vain more often.
     fn step(&self, is_lower: bool) -> u64 {
         /// Bounds the steps.
@@ -217,7 +274,8 @@ impl Calling {
             true if is_lower => 1,
             true => 3,
             // It leaves.
-            false => 5,
+            false if is_lower => 5,
+            false => 7,
         };
         first << self.busy.min(DOUBLED_MAX)
     }

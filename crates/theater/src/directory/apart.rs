@@ -31,6 +31,8 @@ const CALLED_MAX: usize = 256;
 /// A theater that the link was lost with.
 struct Lost {
     theater: u64,
+    /// The number of the link at that end, if it was known.
+    number_there: Option<u64>,
     /// The places here of its actors that do not move, if it has not said goodbye.
     kept: Vec<ActorId>,
 }
@@ -45,14 +47,19 @@ impl LostTheaters {
         self.0.iter().map(|lost| lost.theater).take(LOST_MAX).collect()
     }
 
+    /// Returns the number at that end of the link with this theater, if one was lost.
+    pub(super) fn number_there(&self, theater: u64) -> Option<Option<u64>> {
+        self.0.iter().find(|lost| lost.theater == theater).map(|lost| lost.number_there)
+    }
+
     /// There is a link with this theater.
     pub(super) fn remove(&mut self, theater: u64) {
         self.0.retain(|lost| lost.theater != theater);
     }
 
     /// Notes a theater. Returns the places that are to be given up.
-    fn add(&mut self, theater: u64, kept: Vec<ActorId>) -> Vec<ActorId> {
-        self.0.push_front(Lost { theater, kept });
+    fn add(&mut self, (theater, number_there): (u64, Option<u64>), kept: Vec<ActorId>) -> Vec<ActorId> {
+        self.0.push_front(Lost { theater, number_there, kept });
         let mut number = 0;
         self.0.retain(|lost| {
             number += 1;
@@ -91,17 +98,17 @@ impl Known {
 }
 
 impl Directory {
-    /// The theater is lost, and there is no new link with it before this returns. Keeps the places of its actors that do not move, if it has not said
+    /// The theater is lost, and there is no new link with it before this returns. The link had this number there. Keeps the places of its actors that do not move, if it has not said
     /// goodbye, and returns them. Without the lock of the guests.
     pub(super) fn keep_apart(
         self: &Arc<Self>,
-        theater: u64,
+        (theater, number_there): (u64, Option<u64>),
         has_left: bool,
         is_mobile: impl Fn(ActorId) -> bool,
     ) -> Vec<ActorId> {
         let keeps = if has_left { 0 } else { APART_MAX };
         let [kept, mut given_up] = self.known().split(theater, keeps, is_mobile);
-        let mut surplus = lock(&self.lost).add(theater, kept.clone());
+        let mut surplus = lock(&self.lost).add((theater, number_there), kept.clone());
         // There may be a link with the theaters of some again.
         let linked = self.linked();
         {

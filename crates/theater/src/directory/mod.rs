@@ -451,11 +451,16 @@ impl Directory {
         lock(&self.lost).latest()
     }
 
+    /// If a link with `theater` was lost, and there was none since: its number at the other end, as far as it was known.
+    pub(crate) fn lost_link(&self, theater: u64) -> Option<Option<u64>> {
+        lock(&self.lost).number_there(theater)
+    }
+
     /// `theater` is lost, and all that was known of it, except for places that may still be of use: those of actors that move, and, if it has not said
     /// goodbye, those of its actors that do not. Returns the latter.
     pub(crate) fn lose(
         self: &Arc<Self>,
-        theater: u64,
+        (theater, number_there): (u64, Option<u64>),
         has_left: bool,
         is_mobile: impl Fn(ActorId) -> bool,
     ) -> Vec<ActorId> {
@@ -470,7 +475,7 @@ impl Directory {
                 moved.view.turn().is_some() || is_mobile(*id)
             });
         }
-        let kept = self.keep_apart(theater, has_left, is_mobile);
+        let kept = self.keep_apart((theater, number_there), has_left, is_mobile);
         self.links().remove(&theater);
         kept
     }

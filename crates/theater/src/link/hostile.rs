@@ -582,7 +582,7 @@ fn names_that_one_theater_tells_are_bounded() {
     assert!(theater.house.directory.forget_actor(told[0]));
     tell(NAMES_MAX as u64).unwrap();
     tell(NAMES_MAX as u64 + 1).unwrap_err();
-    theater.house.directory.lose(11, true, |_| false);
+    theater.house.directory.lose((11, None), true, |_| false);
     tell(0).unwrap();
 }
 

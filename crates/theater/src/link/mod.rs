@@ -479,6 +479,10 @@ pub(crate) struct Link {
     fault: OnceLock<Fault>,
     /// The other end has said that it ends.
     taken_leave_of: AtomicBool,
+    /// The number of the link at the other end, or 0.
+    number_there: AtomicU64,
+    /// It is given up, and is lost when this theater, which leaves, has ended its workers.
+    is_left: AtomicBool,
     /// Rung when the connection is gone.
     bell: Arc<Condvar>,
     /// The stage that the last message read was for, of those that are not acknowledged; `u64::MAX`: none was read.
@@ -576,6 +580,8 @@ impl Link {
             lost: AtomicBool::new(false),
             fault: OnceLock::new(),
             taken_leave_of: AtomicBool::new(false),
+            number_there: AtomicU64::new(0),
+            is_left: AtomicBool::new(false),
             bell,
             last_target: AtomicU64::new(u64::MAX),
             strain: Mutex::default(),
@@ -719,6 +725,27 @@ impl Link {
 
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
+    }
+
+    /// The other end has this number for the link.
+    pub(crate) fn note_number_there(&self, number: Option<u64>) {
+        // Relaxed, as it is read: it says nothing about other memory. Numbers begin at 1.
+        self.number_there.store(number.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn number_there(&self) -> Option<u64> {
+        Some(self.number_there.load(Ordering::Relaxed)).filter(|number| *number > 0)
+    }
+
+    /// The link is given up. This theater leaves: its actors are not told.
+    pub(crate) fn note_left(&self) {
+        // Relaxed: it says nothing about other memory.
+        self.is_left.store(true, Ordering::Relaxed);
+        self.note_changed();
+    }
+
+    pub(crate) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Relaxed)
     }
 
     /// Less may be under way: where there is room in the window, who waits for it goes on.
@@ -867,7 +894,9 @@ impl Link {
         }
         // Actors that move may have gone on from there, and may come here. Some are sought only when something is sent to them.
         let has_left = self.taken_leave_of.load(Ordering::Relaxed);
-        let kept = self.directory.lose(self.incarnation, has_left, |id| self.registry.moves(id).is_some());
+        let kept = self
+            .directory
+            .lose((self.incarnation, self.number_there()), has_left, |id| self.registry.moves(id).is_some());
         seam(2);
         // Before who waits for a marker hears that it is lost: then what has waited at such a place goes on, and would go nowhere.
         Sought::seek(sought, &self.directory, &self.registry, self.incarnation);

@@ -517,6 +517,9 @@ impl Link {
         let house = self.house().ok_or_else(|| (0, WireError::new("it is closing")))?;
         let seats = {
             let mut awaited = self.directory.guests();
+            if house.refuses_guests() {
+                return Err((0, WireError::new("it is closing")));
+            }
             let attempt = Attempt { from: self.incarnation, number: self.directory.next_number() };
             let seats = self.seats_for(&house, group, &guests, attempt);
             // Guests that are refused are the user's, and are dropped without the lock.

@@ -175,7 +175,7 @@ impl Link {
         const CALLS_AGAIN_MAX: Duration = Duration::from_secs(1);
         let is_gone =
             || self.address.is_none() && self.connection().is_none() && self.unchanged_for() > CALLS_AGAIN_MAX;
-        self.is_settled() || is_gone()
+        self.is_settled() || self.is_left() || is_gone()
     }
 
     /// Takes a parcel to the actor that this end calls `to`.

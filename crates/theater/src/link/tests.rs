@@ -395,11 +395,13 @@ fn who_sees_that_a_link_is_lost_finds_no_connection_to_acknowledge_on() {
 fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
     let (_theaters, [peer, back]) = two();
     let [there, here] = [&back, &peer].map(|peer| peer.link.house().unwrap());
-    let hello = here.hello(None);
+    let hello = Hello { knows: Vec::new(), ..here.hello(None) };
     back.link.lost.store(true, Ordering::Release);
     assert_eq!(there.receive_hello(&hello, None).0, Reply::Busy);
     back.link.lost.store(false, Ordering::Release);
     back.link.lose();
+    // One that still has the link must not go on with it.
+    assert_eq!(there.receive_hello(&here.hello(None), None).0, Reply::GivenUp(there.incarnation));
     assert!(matches!(there.receive_hello(&hello, None).0, Reply::Hello(_)));
 }
 

@@ -1,5 +1,7 @@
 //! The end of a theater, while connections break.
 
+use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use playhouse_actor::*;
@@ -53,6 +55,103 @@ impl Message for Answers {
 impl Handler<Answers> for Asker {
     fn handle(&mut self, _: Answers, _: &mut Context<Self>) -> Vec<Result<(), AskError>> {
         self.1.clone()
+    }
+}
+
+/// Goes to another theater after a time, or asks a sleeper there first.
+#[derive(Serialize, Deserialize)]
+struct Leave(Duration);
+remote_message!(Leave -> ());
+
+/// Answered with why the actor stayed.
+#[derive(Serialize, Deserialize)]
+struct Stays;
+remote_message!(Stays -> Vec<String>);
+
+/// What has become of an ask.
+#[derive(Serialize, Deserialize)]
+struct Slept(Result<(), AskError>);
+remote_message!(Slept -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Guest {
+    to: SocketAddr,
+    sleeper: Option<ActorRef<Sleeper>>,
+    stays: Vec<String>,
+}
+impl Actor for Guest {
+    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+        self.stays.push(why.to_string());
+    }
+}
+impl Handler<Leave> for Guest {
+    fn handle(&mut self, Leave(after): Leave, ctx: &mut Context<Self>) {
+        if let Some(sleeper) = self.sleeper {
+            ctx.ask(sleeper, Nap(Duration::from_secs(60))).pipe_to_self(Slept);
+        }
+        match after.is_zero() {
+            true => ctx.migrate_to(self.to),
+            false => drop(ctx.send_after(after, Leave(Duration::ZERO))),
+        }
+    }
+}
+impl Handler<Slept> for Guest {
+    fn handle(&mut self, _: Slept, _: &mut Context<Self>) {
+        unreachable!("the theater that it has asked from has ended");
+    }
+}
+impl Handler<Stays> for Guest {
+    fn handle(&mut self, _: Stays, _: &mut Context<Self>) -> Vec<String> {
+        self.stays.clone()
+    }
+}
+remote!(mobile Guest: Leave, Slept, Stays);
+
+#[test]
+fn an_actor_that_goes_to_a_theater_that_shuts_down_stays_under_every_seed() {
+    for seed in 0..20 {
+        let net = Simulation::new(seed);
+        let [here, there, silent] = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        here.connect(there.address().unwrap()).unwrap();
+        silent.publish("sleeper", silent.system().spawn(Sleeper));
+        let sleeper = format!("playhouse://{}/sleeper", silent.address().unwrap());
+        let sleeper = there.find::<Sleeper>(&sleeper).wait().unwrap();
+        let to = there.address().unwrap();
+        let guest = here.system().spawn(Guest { to, sleeper: None, stays: Vec::new() });
+        guest.tell(Leave(Duration::from_millis(500)));
+        // It waits for its whole limit until that is heard.
+        net.cut(&there, &silent);
+        sleeper.tell(Nap(Duration::ZERO));
+        there.shutdown_within(Duration::from_secs(2)).unwrap();
+        let stays = guest.ask(Stays).wait().unwrap();
+        assert_eq!(stays, ["the other theater does not take the actor: it is closing"], "seed {seed}");
+    }
+}
+
+thread_local! {
+    /// A simulation is one thread. Reports of messages that reached nobody.
+    static DEAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+#[test]
+fn the_answer_for_an_actor_that_has_left_a_theater_that_ends_is_reported_under_every_seed() {
+    for seed in 0..20 {
+        let net = Simulation::new(seed);
+        let theaters = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        let [here, there, bedroom] = theaters;
+        here.system().on_dead_letter(|letter| DEAD.with_borrow_mut(|dead| dead.push(letter.to_string())));
+        bedroom.publish("sleeper", bedroom.system().spawn(Sleeper));
+        let sleeper = format!("playhouse://{}/sleeper", bedroom.address().unwrap());
+        let sleeper = Some(here.find::<Sleeper>(&sleeper).wait().unwrap());
+        let to = there.address().unwrap();
+        let guest = here.system().spawn(Guest { to, sleeper, stays: Vec::new() });
+        here.publish("guest", guest);
+        let known = there.find::<Guest>(&format!("playhouse://{}/guest", here.address().unwrap())).wait().unwrap();
+        guest.tell(Leave(Duration::ZERO));
+        net.run_for(Duration::from_millis(100));
+        here.shutdown_within(Duration::from_secs(1)).unwrap();
+        assert_eq!(DEAD.take(), ["AnswerTo<Nap> for Guest: the system was shut down"], "seed {seed}");
+        assert_eq!(known.ask(Stays).wait(), Ok(Vec::new()), "seed {seed}: it lives");
     }
 }
 
