@@ -159,7 +159,7 @@ fn is_late(number: Option<u64>, known: Option<u64>) -> bool {
 /// goes on with the link then, and has not kept the connection. `theirs`: the number of the link there. `lost`: that of the last link that this end has
 /// lost with it. If it is that one, the reply has come late.
 pub(crate) fn makes(knows: bool, theirs: Option<u64>, lost: Option<u64>) -> bool {
-    !knows && !theirs.zip(lost).is_some_and(|(theirs, lost)| theirs <= lost)
+    !knows && theirs.zip(lost).is_none_or(|(theirs, lost)| theirs > lost)
 }
 
 impl Calling {
