@@ -42,7 +42,7 @@ pub(crate) struct Sight {
     pub(crate) is_connected: bool,
 }
 
-/// What the caller has said of its link in a first call.
+/// The statement of a caller about its link, in a first call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
     /// It has one.

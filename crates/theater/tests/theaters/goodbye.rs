@@ -58,7 +58,7 @@ impl Handler<Answers> for Asker {
     }
 }
 
-/// Goes to another theater after a time, or asks a sleeper there first.
+/// Has the guest go to the other theater after a time, and ask the sleeper first, if there is one.
 #[derive(Serialize, Deserialize)]
 struct Leave(Duration);
 remote_message!(Leave -> ());
@@ -68,7 +68,7 @@ remote_message!(Leave -> ());
 struct Stays;
 remote_message!(Stays -> Vec<String>);
 
-/// What has become of an ask.
+/// The outcome of an ask.
 #[derive(Serialize, Deserialize)]
 struct Slept(Result<(), AskError>);
 remote_message!(Slept -> ());

@@ -98,6 +98,15 @@ fn start(supervisor: ActorRef<Supervisor>, child: Supervised<Counter>) -> ActorR
     supervisor.ask(child).within(LIMIT).wait().unwrap().unwrap()
 }
 
+/// A child of a supervisor of its own, and how many lives it has had.
+fn counted_child(theater: &Theater) -> (ActorRef<Counter>, Arc<AtomicU64>) {
+    let lives = Arc::new(AtomicU64::new(0));
+    let lived = Arc::clone(&lives);
+    let counter = move || Counter { life: 1 + lived.fetch_add(1, Ordering::Relaxed), n: 0 };
+    let child = start(supervisor(theater, Supervise::one_for_one()), Supervised::new("child", counter));
+    (child, lives)
+}
+
 fn add(to: ActorRef<Counter>, n: u64) -> Result<(u64, u64), AskError> {
     to.ask(Add(n)).within(LIMIT).wait()
 }
@@ -420,10 +429,7 @@ fn reports_and_verdicts_cross_broken_connections() {
 #[test]
 fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
     let (home, there, peer) = two();
-    let lives = Arc::new(AtomicU64::new(0));
-    let lived = Arc::clone(&lives);
-    let counter = move || Counter { life: 1 + lived.fetch_add(1, Ordering::Relaxed), n: 0 };
-    let child = start(supervisor(&home, Supervise::one_for_one()), Supervised::new("child", counter));
+    let (child, lives) = counted_child(&home);
     home.publish("child", child);
     let known = there.find::<Counter>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
     home.migrate(child, &peer).wait().unwrap();
@@ -440,10 +446,7 @@ fn a_supervisor_restarts_nobody_while_its_theater_takes_leave_of_another_that_is
         let [home, there, silent] = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
         let peer = home.connect(there.address().unwrap()).unwrap();
         home.connect(silent.address().unwrap()).unwrap();
-        let lives = Arc::new(AtomicU64::new(0));
-        let lived = Arc::clone(&lives);
-        let counter = move || Counter { life: 1 + lived.fetch_add(1, Ordering::Relaxed), n: 0 };
-        let child = start(supervisor(&home, Supervise::one_for_one()), Supervised::new("child", counter));
+        let (child, lives) = counted_child(&home);
         home.publish("child", child);
         let known = there.find::<Counter>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
         home.migrate(child, &peer).wait().unwrap();
