@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::faulty::{Between, Fault, eventually};
 use crate::support::{LIMIT, builder, theater};
 use playhouse_actor::*;
-use playhouse_theater::{Peer, Simulation, Theater};
+use playhouse_theater::{Peer, Theater};
 use serde::{Deserialize, Serialize};
 
 /// Counts, in the how manyth of its lives.
@@ -436,25 +436,6 @@ fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
     assert_eq!(home.shutdown().unwrap().actors_stopped, 1, "the supervisor");
     assert_eq!(known.ask(Add(1)).wait(), Err(AskError::Stopped), "it has ended with its supervisor");
     assert_eq!(lives.load(Ordering::Relaxed), 1);
-}
-
-/// The theater of the child has heard the goodbye, and answers no more calls, while a third theater has not.
-#[test]
-fn a_supervisor_restarts_nobody_while_its_theater_takes_leave_of_another_that_is_out_of_reach() {
-    for seed in 0..20 {
-        let net = Simulation::new(seed);
-        let [home, there, silent] = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
-        let peer = home.connect(there.address().unwrap()).unwrap();
-        home.connect(silent.address().unwrap()).unwrap();
-        let (child, lives) = counted_child(&home);
-        home.publish("child", child);
-        let known = there.find::<Counter>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
-        home.migrate(child, &peer).wait().unwrap();
-        net.cut(&home, &silent);
-        assert_eq!(home.shutdown_within(Duration::from_secs(3)).unwrap().actors_stopped, 1, "seed {seed}");
-        assert_eq!(known.ask(Add(1)).wait(), Err(AskError::Stopped), "seed {seed}: it has ended with its supervisor");
-        assert_eq!(lives.load(Ordering::Relaxed), 1, "seed {seed}");
-    }
 }
 
 #[test]
