@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// Seeds of each test.
 fn seeds() -> u64 {
-    crate::seeds::or(500)
+    crate::seeds::or(250)
 }
 
 /// So long connections break by chance.
@@ -322,7 +322,7 @@ impl Sum {
 #[test]
 fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_once_under_every_seed() {
     let mut sum = Sum::default();
-    for seed in crate::seeds::range(500) {
+    for seed in crate::seeds::range(250) {
         let play = Play::new(seed, true, 20);
         play.storm();
         play.check_all(seed as usize % 3);
@@ -336,7 +336,7 @@ fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_o
 fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_seed() {
     let (mut lost, mut alive) = (0, 0);
     let mut sum = Sum::default();
-    for seed in crate::seeds::range(500) {
+    for seed in crate::seeds::range(250) {
         let play = Play::new(seed, true, 20);
         let net = &play.net;
         net.break_by_chance(Duration::from_millis(20));
@@ -370,7 +370,7 @@ fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_see
 #[test]
 fn a_theater_is_evacuated_of_whole_groups_under_every_seed() {
     let mut sum = Sum::default();
-    for seed in crate::seeds::range(500) {
+    for seed in crate::seeds::range(250) {
         let play = Play::new(seed, false, 20);
         play.net.break_by_chance(Duration::from_millis(20));
         play.net.run_for(Duration::from_micros(play.net.choose(20_000) as u64));
@@ -393,7 +393,7 @@ fn a_theater_is_evacuated_of_whole_groups_under_every_seed() {
 #[test]
 fn a_group_that_is_sent_to_and_fro_by_its_theaters_stays_together_under_every_seed() {
     let (mut moved, mut refused) = (0, 0);
-    for seed in crate::seeds::range(500) {
+    for seed in crate::seeds::range(250) {
         let play = Play::new(seed, false, 20);
         play.net.break_by_chance(Duration::from_millis(10));
         for _ in 0..6 {
