@@ -100,6 +100,16 @@ impl TheaterLost {
     }
 }
 
+/// Which decision of a supervisor it is. Decisions take the way of control requests. Where an actor moves, a later one may come before an earlier
+/// one, which is outdated then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// The how manyth decision about this child.
+    pub nth: u64,
+    /// The how manyth of its crashes it is about; 0: about none.
+    pub crash: u64,
+}
+
 /// What is to become of a crashed child, with what a new state is given by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision<S> {
@@ -149,6 +159,8 @@ pub(crate) struct Abroad {
     pub(crate) host: Option<Arc<dyn Host>>,
     /// The number of its last crash; what was decided about that, and when it was told so last.
     crashed: (u64, Option<(Decision<()>, Duration)>),
+    /// How often it was told what was decided.
+    told: u64,
     child: Box<dyn Kin>,
 }
 
@@ -157,7 +169,7 @@ trait Kin: Send {
     fn start_at(&mut self, host: &dyn Host, ties: Ties, name: &str) -> Result<ActorId, WireError>;
     fn start_here(&mut self, placement: Placement, ties: Ties, name: &str) -> Result<ActorId, WireError>;
     fn watch(&self, watcher: Watcher, notify: Notify);
-    fn decide(&mut self, crash: u64, decision: Decision<()>) -> Result<(), Crash>;
+    fn decide(&mut self, about: About, decision: Decision<()>) -> Result<(), Crash>;
     fn id(&self) -> Option<ActorId>;
 }
 
@@ -178,14 +190,14 @@ pub(crate) type Emigrate<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) ->
 
 pub(crate) fn emigrate<A: Portable>(host: Arc<dyn Host>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
     let child = Box::new(Issue { child: None, factory });
-    Abroad { whereabouts: Whereabouts::Lost, host: Some(host), crashed: (0, None), child }
+    Abroad { whereabouts: Whereabouts::Lost, host: Some(host), crashed: (0, None), told: 0, child }
 }
 
 impl Abroad {
     /// A child that leaves this theater.
     pub(crate) fn that_leaves<A: Portable>(child: ActorRef<A>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
         let child = Box::new(Issue { child: Some(child), factory });
-        Abroad { whereabouts: Whereabouts::There, host: None, crashed: (0, None), child }
+        Abroad { whereabouts: Whereabouts::There, host: None, crashed: (0, None), told: 0, child }
     }
 
     /// Starts the child with a new state.
@@ -196,7 +208,7 @@ impl Abroad {
         name: &str,
         placement: Placement,
     ) -> Result<ActorId, WireError> {
-        let ties = Ties { supervisor, key, crashes: 0 };
+        let ties = Ties { supervisor, key, crashes: 0, heard: 0 };
         self.crashed = (0, None);
         let id = match &self.host {
             Some(host) => self.child.start_at(&**host, ties, name),
@@ -232,14 +244,20 @@ impl Abroad {
         if self.whereabouts != Whereabouts::There {
             return Ok(());
         }
-        match &mut self.crashed {
+        let crash = match &mut self.crashed {
             (crash, decided @ None) if *crash > 0 => {
                 *decided = Some((decision, now));
-                self.child.decide(*crash, decision)
+                *crash
             }
             // It is not held, as far as is known here.
-            _ => self.child.decide(0, decision),
-        }
+            _ => 0,
+        };
+        self.tell(crash, decision)
+    }
+
+    fn tell(&mut self, crash: u64, decision: Decision<()>) -> Result<(), Crash> {
+        self.told += 1;
+        self.child.decide(About { nth: self.told, crash }, decision)
     }
 
     /// The child reports a crash. True: it has before. If it was decided about, it is told again.
@@ -252,8 +270,9 @@ impl Abroad {
             && now.saturating_sub(*told) >= REMIND_EVERY
         {
             *told = now;
+            let decision = *decision;
             // On an error, the factory has crashed, and is asked again when the child reports again.
-            let _ = self.child.decide(crash, *decision);
+            let _ = self.tell(crash, decision);
         }
         true
     }
@@ -261,7 +280,7 @@ impl Abroad {
     /// It has no supervisor any more.
     pub(crate) fn dismiss(&mut self) {
         // No factory is asked for this.
-        let _ = self.child.decide(0, Decision::Dismiss);
+        let _ = self.tell(0, Decision::Dismiss);
     }
 
     pub(crate) fn id(&self) -> Option<ActorId> {
@@ -310,7 +329,7 @@ impl<A: Portable> Kin for Issue<A> {
         }
     }
 
-    fn decide(&mut self, crash: u64, decision: Decision<()>) -> Result<(), Crash> {
+    fn decide(&mut self, about: About, decision: Decision<()>) -> Result<(), Crash> {
         let Some(child) = self.child else { return Ok(()) };
         let decision = match decision {
             Decision::Restart(()) => Decision::Restart(
@@ -320,7 +339,7 @@ impl<A: Portable> Kin for Issue<A> {
             Decision::GiveUp => Decision::GiveUp,
             Decision::Dismiss => Decision::Dismiss,
         };
-        child.address.send_control(Verdict { crash, decision });
+        child.address.send_control(Verdict { about, decision });
         Ok(())
     }
 
@@ -445,6 +464,8 @@ pub struct Ties {
     pub(crate) key: u64,
     /// How often it has crashed.
     pub(crate) crashes: u64,
+    /// The how manyth decision of its supervisor it has heard last.
+    pub(crate) heard: u64,
 }
 
 impl Ties {
@@ -481,6 +502,8 @@ pub(crate) struct Minded {
     /// Why it is held.
     crash: Option<Crash>,
     crashes: u64,
+    /// The how manyth decision it has heard last.
+    heard: u64,
     /// Reminds its supervisor of that.
     reminder: Option<TimerKey>,
 }
@@ -537,13 +560,14 @@ impl Minded {
         self.crash.take()
     }
 
-    /// Of a child that has crashed so often.
-    pub(crate) fn that_crashed(crashes: u64) -> Minded {
-        Minded { crash: None, crashes, reminder: None }
+    /// Of a child that has crashed so often, and has heard so many decisions.
+    pub(crate) fn that_crashed(crashes: u64, heard: u64) -> Minded {
+        Minded { crash: None, crashes, heard, reminder: None }
     }
 
-    pub(crate) fn crashes(&self) -> u64 {
-        self.crashes
+    /// How often it has crashed, and the how manyth decision it has heard last.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.crashes, self.heard)
     }
 
     #[inline(never)]
@@ -606,9 +630,9 @@ fn dismiss<A: Actor>(cx: &mut ControlCx<Life<A>>) {
     }
 }
 
-/// What was decided about a child: where it is about a crash, about the how manyth; else 0.
+/// What was decided about a child.
 struct Verdict<A> {
-    crash: u64,
+    about: About,
     decision: Decision<A>,
 }
 
@@ -617,10 +641,13 @@ impl<A: Portable> Control<Life<A>> for Verdict<A> {
         let extra = cx.extra();
         let Some(child) = &mut extra.child else { return };
         let (crashed, Some(minded)) = (child.crashed, child.minded()) else { return };
-        if self.crash != 0 && !(crashed && self.crash == minded.crashes) {
-            // It was told before.
+        let About { nth, crash } = self.about;
+        let was_told = crash != 0 && !(crashed && crash == minded.crashes);
+        let is_outdated = nth < minded.heard && !matches!(self.decision, Decision::Dismiss);
+        if was_told || is_outdated {
             return;
         }
+        minded.heard = nth;
         match self.decision {
             Decision::Dismiss => dismiss(cx),
             Decision::GiveUp => {
@@ -654,25 +681,25 @@ impl<A: Portable> Control<Life<A>> for Verdict<A> {
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         fn carry<A: Actor>(
-            crash: u64,
+            about: About,
             verdict: Decision<Write<'_>>,
             cx: &mut AwayCx<Life<A>>,
         ) -> Result<(), WireError> {
             let (actor, name) = (TypeId::of::<A>(), type_name::<A>());
-            crate::away::carry(Parcel::Verdict { actor, name, crash, verdict }, cx)
+            crate::away::carry(Parcel::Verdict { actor, name, about, verdict }, cx)
         }
         let carried = match self.decision {
             Decision::Restart(state) => {
                 let write = guarded(|codec, out| codec.write(&state, out));
-                carry(self.crash, Decision::Restart(&write), cx)
+                carry(self.about, Decision::Restart(&write), cx)
             }
-            Decision::Resume => carry(self.crash, Decision::Resume, cx),
-            Decision::GiveUp => carry(self.crash, Decision::GiveUp, cx),
-            Decision::Dismiss => carry(self.crash, Decision::Dismiss, cx),
+            Decision::Resume => carry(self.about, Decision::Resume, cx),
+            Decision::GiveUp => carry(self.about, Decision::GiveUp, cx),
+            Decision::Dismiss => carry(self.about, Decision::Dismiss, cx),
         };
         if carried.is_err() {
             // It must not wait for ever. Where that cannot be said either, its theater is lost.
-            let _ = carry(self.crash, Decision::GiveUp, cx);
+            let _ = carry(self.about, Decision::GiveUp, cx);
         }
     }
 }
@@ -680,7 +707,7 @@ impl<A: Portable> Control<Life<A>> for Verdict<A> {
 /// Tells a child here, or further on, what was decided elsewhere.
 pub(crate) fn decide<A: Portable>(
     child: ActorId,
-    crash: u64,
+    about: About,
     decision: Decision<(&[u8], Codec)>,
 ) -> Result<(), WireError> {
     let Some(child) = ActorRef::<A>::of_id(child) else { return Ok(()) };
@@ -691,6 +718,6 @@ pub(crate) fn decide<A: Portable>(
         Decision::Dismiss => Ok(Decision::Dismiss),
     };
     let error = read.as_ref().err().cloned();
-    child.address.send_control(Verdict { crash, decision: read.unwrap_or(Decision::GiveUp) });
+    child.address.send_control(Verdict { about, decision: read.unwrap_or(Decision::GiveUp) });
     error.map_or(Ok(()), Err)
 }

@@ -14,7 +14,7 @@ use std::thread::ThreadId;
 use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered, contained};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use crate::abroad::{Decision, Found, Host};
+pub use crate::abroad::{About, Decision, Found, Host};
 use crate::actor::{Actor, ActorId, Extra, Life, Notify, Tell, Watcher, dead_letter};
 use crate::actor_ref::{ActorRef, Recipient};
 use crate::any::{AnyActor, Known};
@@ -70,8 +70,8 @@ pub enum Parcel<'a> {
         actor: TypeId,
         /// What that is called in reports.
         name: &'static str,
-        /// About the how manyth of its crashes; 0: about none.
-        crash: u64,
+        /// Which decision it is.
+        about: About,
         /// What is to become of it.
         verdict: Decision<Write<'a>>,
     },

@@ -563,17 +563,17 @@ enum Restarts<A> {
 
 impl<A: Actor> Child<A> {
     /// A child whose supervisor may be in another theater.
-    pub(crate) fn of_elsewhere(Ties { supervisor, key, crashes }: Ties) -> Child<A> {
-        Child { supervisor, key, crashed: false, restarts: Restarts::There(Minded::that_crashed(crashes)) }
+    pub(crate) fn of_elsewhere(Ties { supervisor, key, crashes, heard }: Ties) -> Child<A> {
+        Child { supervisor, key, crashed: false, restarts: Restarts::There(Minded::that_crashed(crashes, heard)) }
     }
 
     /// What it takes along to another theater.
     pub(crate) fn ties(&self) -> Ties {
-        let crashes = match &self.restarts {
-            Restarts::Here { .. } => 0,
-            Restarts::There(minded) => minded.crashes(),
+        let (crashes, heard) = match &self.restarts {
+            Restarts::Here { .. } => (0, 0),
+            Restarts::There(minded) => minded.counts(),
         };
-        Ties { supervisor: self.supervisor, key: self.key, crashes }
+        Ties { supervisor: self.supervisor, key: self.key, crashes, heard }
     }
 
     /// It is about to be taken to another theater: from now on its supervisor makes its new states, and wants to be told if
@@ -585,7 +585,7 @@ impl<A: Actor> Child<A> {
         if self.minded().is_some() {
             return None;
         }
-        let here = std::mem::replace(&mut self.restarts, Restarts::There(Minded::that_crashed(0)));
+        let here = std::mem::replace(&mut self.restarts, Restarts::There(Minded::that_crashed(0, 0)));
         let Restarts::Here { factory, count } = here else { return None };
         let Ties { supervisor, key, .. } = self.ties();
         // Urgently: before anything that the child's next theater could say.

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use crate::abroad::Ties;
-use crate::abroad::{Decision, decide, start_child};
+use crate::abroad::{About, Decision, decide, start_child};
 use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::ask::{AskError, ReplyTo};
@@ -382,8 +382,8 @@ fn address<A: Actor>(id: ActorId) -> Result<playhouse_executor::Address<Life<A>>
 /// Reads the state of an actor and starts it.
 pub type SpawnFrom = fn(&Arc<SystemCore>, &[u8], Codec) -> Result<ActorId, WireError>;
 
-/// Tells an actor what its supervisor has decided, about the how manyth crash.
-pub type Decide = fn(ActorId, u64, Decision<(&[u8], Codec)>) -> Result<(), WireError>;
+/// Tells an actor what its supervisor has decided.
+pub type Decide = fn(ActorId, About, Decision<(&[u8], Codec)>) -> Result<(), WireError>;
 
 /// That an actor can be started from another theater with a state that is sent there: an entry of the list in the binary.
 pub struct Spawns {

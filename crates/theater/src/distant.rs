@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::away::{
-    Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
+    About, Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
 };
 use playhouse_actor::wire::{Answer, Codec, Controls, Present, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
@@ -34,6 +34,8 @@ pub(crate) struct Distant {
     directory: Arc<Directory>,
     /// Where it is; nothing while it is sought.
     far: Mutex<Option<Far>>,
+    /// From its place, nothing was sent another way.
+    is_first: bool,
     /// How often it was.
     searches: AtomicU32,
     id: OnceLock<ActorId>,
@@ -61,7 +63,7 @@ enum Kept {
     Request { actor: TypeId, message: TypeId, name: &'static str, bytes: Vec<u8>, answer: TakeAnswer },
     Stop { drain: bool },
     Kill,
-    Verdict { actor: TypeId, name: &'static str, crash: u64, verdict: Decision<Vec<u8>> },
+    Verdict { actor: TypeId, name: &'static str, about: About, verdict: Decision<Vec<u8>> },
     Watch { watcher: Watcher, notify: Tell },
     Unwatch { watcher: Watcher },
     Marker(Marker),
@@ -99,7 +101,7 @@ impl Distant {
         (born, far): (Far, Far),
         place: Place<'_>,
     ) -> Result<ActorId, BadName> {
-        let distant = Distant::new(directory, far);
+        let distant = Distant::first(directory, far);
         let core = &directory.core;
         let berth = Berth::Link(core.link_stage(far.theater as usize));
         let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Carrier>);
@@ -108,22 +110,28 @@ impl Distant {
         directory.note(teller, id, born).map(|()| id)
     }
 
-    /// The way to an actor.
+    /// The first way from a place.
+    pub(crate) fn first(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
+        Distant::with(directory, Some(far), (true, false))
+    }
+
+    /// The way to an actor from a place that had another one.
     pub(crate) fn new(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
-        Distant::with(directory, Some(far), false)
+        Distant::with(directory, Some(far), (false, false))
     }
 
     /// The way to an actor that is sought: it waits for [`Distant::found`], [`Distant::is_not_needed`] or [`Distant::give_up`].
     pub(crate) fn sought(directory: &Arc<Directory>) -> Arc<Distant> {
-        Distant::with(directory, None, true)
+        Distant::with(directory, None, (false, true))
     }
 
-    fn with(directory: &Arc<Directory>, far: Option<Far>, called: bool) -> Arc<Distant> {
+    fn with(directory: &Arc<Directory>, far: Option<Far>, (is_first, called): (bool, bool)) -> Arc<Distant> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
         Arc::new_cyclic(|this| Distant {
             this: this.clone(),
             directory: Arc::clone(directory),
             far: Mutex::new(far),
+            is_first,
             searches: AtomicU32::new(u32::from(called)),
             id: OnceLock::new(),
             state: Mutex::new(waiting),
@@ -137,7 +145,7 @@ impl Distant {
             if let Present::Way(way) = present
                 && leads_nowhere(&**way)
             {
-                let distant = Distant::with(&directory, None, true);
+                let distant = Distant::with(&directory, None, (false, true));
                 *distant.state() = State::Lost;
                 distant.is_at(id);
                 *way = distant;
@@ -419,6 +427,13 @@ impl Distant {
         way.as_any().downcast_ref::<Distant>().is_some_and(|way| std::ptr::eq(way, self))
     }
 
+    /// Whether the actor has come to the place, and begins when this marker is answered.
+    fn is_awaited(&self, marker: &Marker) -> bool {
+        let Some(id) = self.place() else { return false };
+        let (view, origin) = (self.directory.view(id), &marker.origin);
+        view.is_arriving() && origin.theater == self.directory.incarnation && view.turn() == Some(origin.turn)
+    }
+
     /// Whether it leads nowhere, by a link that is lost.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(&*self.state(), State::There(proxy) if proxy.is_lost())
@@ -480,14 +495,14 @@ impl Distant {
             },
             Parcel::Stop { drain } => Kept::Stop { drain },
             Parcel::Kill => Kept::Kill,
-            Parcel::Verdict { actor, name, crash, verdict } => {
+            Parcel::Verdict { actor, name, about, verdict } => {
                 let verdict = match verdict {
                     Decision::Restart(write) => Decision::Restart(written(write)?),
                     Decision::Resume => Decision::Resume,
                     Decision::GiveUp => Decision::GiveUp,
                     Decision::Dismiss => Decision::Dismiss,
                 };
-                Kept::Verdict { actor, name, crash, verdict }
+                Kept::Verdict { actor, name, about, verdict }
             }
             Parcel::Watch { watcher, notify } => Kept::Watch { watcher, notify },
             Parcel::Unwatch { watcher } => Kept::Unwatch { watcher },
@@ -525,7 +540,7 @@ impl Kept {
             }
             Kept::Stop { drain } => to.carry(Parcel::Stop { drain }),
             Kept::Kill => to.carry(Parcel::Kill),
-            Kept::Verdict { actor, name, crash, verdict } => {
+            Kept::Verdict { actor, name, about, verdict } => {
                 let write = verdict.map(ready);
                 let verdict = match &write {
                     Decision::Restart(write) => Decision::Restart(write as Write<'_>),
@@ -533,7 +548,7 @@ impl Kept {
                     Decision::GiveUp => Decision::GiveUp,
                     Decision::Dismiss => Decision::Dismiss,
                 };
-                to.carry_named(Parcel::Verdict { actor, name, crash, verdict })
+                to.carry_named(Parcel::Verdict { actor, name, about, verdict })
             }
             Kept::Watch { watcher, notify } => to.carry(Parcel::Watch { watcher, notify }),
             Kept::Unwatch { watcher } => to.carry(Parcel::Unwatch { watcher }),
@@ -615,6 +630,10 @@ impl Carrier for Distant {
         let there = there.filter(|proxy| !proxy.is_lost() || self.mobile().is_some());
         if let Some(proxy) = there.or_else(|| self.go_back()) {
             return proxy.carry(parcel);
+        }
+        // Nothing was sent from the place before: who has come need not wait until it is known what has become of where it was.
+        if self.is_first && matches!(&parcel, Parcel::Marker(marker) if self.is_awaited(marker)) {
+            self.is_not_needed();
         }
         // The messages of a place come one after the other, so none passes this one.
         let (parcel, size) = self.keep(parcel)?;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::authority::{Epoch, Host, NOTED_MAX};
-use playhouse_actor::away::{Decision, Origin, Seat, Watched};
+use playhouse_actor::away::{About, Decision, Origin, Seat, Watched};
 use playhouse_actor::wire::{Codec, Ties, WireError};
 use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
@@ -53,7 +53,7 @@ pub(crate) enum Head {
     /// As `Spawn`, for a child of a supervisor of the sender's: who that is goes before the state.
     SpawnChild { handle: Handle, kind: u32, codec: Wire },
     /// What the supervisor of the actor has decided, about the how manyth crash (0: about none); a new state may follow. The kind is that of its start.
-    Verdict { to: Handle, kind: u32, codec: Wire, crash: u64, verdict: Decision<()> },
+    Verdict { to: Handle, kind: u32, codec: Wire, about: About, verdict: Decision<()> },
     /// The actor is to stop.
     Stop { to: Handle },
     /// The actor is to end without its hook.

@@ -266,10 +266,10 @@ impl Link {
             Head::SpawnChild { handle, kind, codec } => {
                 self.start(handle, kind, |entry| (entry.spawn_child)(&self.core, rest, codec.into()));
             }
-            Head::Verdict { to, kind, codec, crash, verdict } => {
+            Head::Verdict { to, kind, codec, about, verdict } => {
                 if let (Some(id), Some(entry)) = (target(to), self.registry.spawn(kind)) {
                     // A child whose new state cannot be read ends.
-                    let _ = (entry.decide)(id, crash, verdict.map(|()| (rest, codec.into())));
+                    let _ = (entry.decide)(id, about, verdict.map(|()| (rest, codec.into())));
                 }
             }
             Head::Named { handle, slot, life, seal } => {

@@ -210,10 +210,10 @@ impl Link {
                 self.send_or_pause(lane, |out| Head::Stop { to }.write(out))
             }
             Parcel::Kill => self.send_or_pause(Lane::System, |out| Head::Kill { to }.write(out)),
-            Parcel::Verdict { actor, name, crash, verdict } => {
+            Parcel::Verdict { actor, name, about, verdict } => {
                 let (kind, codec) = self.table.spawn(actor, name)?;
                 let codec = if named { Codec::Named } else { codec };
-                let head = Head::Verdict { to, kind, codec: codec.into(), crash, verdict: verdict.map(drop) };
+                let head = Head::Verdict { to, kind, codec: codec.into(), about, verdict: verdict.map(drop) };
                 self.send_or_pause(Lane::System, |out| {
                     head.write(out)?;
                     match verdict {
