@@ -43,7 +43,8 @@ pub trait Actor: Sized + Send + 'static {
     /// such time, until that is [cancelled](Context::cancel_receive_timeout).
     fn receive_timeout(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// The actor is about to be taken to another theater: called before its state is written. See [`Mobile`](crate::Mobile).
+    /// The actor is about to be taken to another theater: called between two messages, before its state is written and offered to the other theater. Where
+    /// that does not take it, [`stayed`](Actor::stayed) is called afterwards. See [`Mobile`](crate::Mobile).
     fn departing(&mut self, _ctx: &mut Context<Self>) {}
 
     /// The actor has come from another theater: called before anything else there, instead of `started`.

@@ -96,6 +96,7 @@ impl Drop for Stages {
 }
 
 /// Until markers and fences have been answered: then the last reference is dropped.
+#[derive(Default)]
 pub(crate) struct Rest(Mutex<Vec<Drained>>);
 
 impl Drop for Rest {
@@ -235,7 +236,7 @@ impl House {
     }
 
     /// Returns the ways that keep mail, and some that have kept mail before.
-    fn keeping(&self) -> Vec<Arc<Distant>> {
+    pub(crate) fn keeping(&self) -> Vec<Arc<Distant>> {
         self.directory.drains.keeping().ways.iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -244,7 +245,8 @@ impl House {
         self.keeping().into_iter().for_each(|way| way.give_up());
     }
 
-    fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<Rest>) {
+    /// `rest` is dropped when all that was sent from places and over links of this theater is in the mailboxes of its receivers, or is lost.
+    pub(crate) fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<Rest>) {
         for way in self.keeping() {
             if let Some(id) = way.place() {
                 way.keep_marker(self.fence_marker(id, Arc::clone(rest)));

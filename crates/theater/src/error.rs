@@ -129,6 +129,11 @@ impl fmt::Display for TheaterError {
 impl std::error::Error for TheaterError {}
 
 impl TheaterError {
+    /// Whether nobody listens at the address.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, TheaterError::Io { error, .. } if error.kind() == ErrorKind::ConnectionRefused)
+    }
+
     /// Whether the other end has ended the connection without a word.
     pub(crate) fn is_hang_up(&self) -> bool {
         let TheaterError::Io { error, .. } = self else { return false };

@@ -604,6 +604,12 @@ impl House {
             }
             // ... it is tried again at the next tick, until the link is given up.
             Ok((Reply::Busy, _)) => Outcome::Busy,
+            // Relaxed: as in `lose_or_leave`.
+            Err(error) if error.is_refusal() && self.leaving.load(Ordering::Relaxed) => {
+                // Nobody is there any more who could hear a goodbye.
+                link.note_left();
+                Outcome::Nothing
+            }
             Err(_) => Outcome::Nothing,
             // It does not know the session any more.
             Ok((Reply::Hello(_) | Reply::GivenUp(_) | Reply::Refused(_), _)) => {

@@ -77,6 +77,7 @@
 //! marker holds up the mail that goes over it, and an actor that comes to a place whose mail went over it, until the link is lost.
 
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ use playhouse_actor::wire::{Agency, Codec, ComesBy, Moves, Settled, WireError};
 use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 
-use crate::directory::{Far, Settling};
+use crate::directory::{Directory, Far, Settling};
 use crate::distant::Distant;
 use crate::error::TheaterError;
 use crate::house::House;
@@ -94,6 +95,9 @@ use crate::migration::{Action, Attempt, Event, Request, View};
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
 pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
+
+/// The time after which it is looked again whether something has ended.
+const LOOKED_AT_EVERY: Duration = Duration::from_millis(1);
 
 /// Told how a migration ended.
 pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
@@ -240,13 +244,15 @@ impl House {
 
     /// Has the other theaters send mail for actors that have left this one where those are, instead of over this one.
     ///
-    /// Again, until nothing has changed, and nobody else has called: what was under way meanwhile may have named the actors as this
-    /// theater's. Then waits for the answers that come over this theater.
+    /// Again, until nothing has changed, and nobody else has called: see `link/leaving.rs`. Then waits until what waits here for new ways is sent on, and for the answers that come over this theater.
     pub(crate) fn take_leave(&self) {
         let deadline = self.now() + LEAVE_MAX;
+        let told = |directory: &Directory| directory.told_moved.load(Ordering::Relaxed);
+        let mut is_first = true;
         loop {
+            let told_before = told(&self.directory);
             let (turned, counts) = mpsc::channel();
-            let links = self.all_links();
+            let links = self.directory.all_links();
             for link in &links {
                 link.say_leaving(turned.clone());
             }
@@ -255,16 +261,37 @@ impl House {
             while let Some(count) = self.receive(&counts, deadline) {
                 any |= count > 0;
             }
+            any |= std::mem::take(&mut is_first) || told(&self.directory) != told_before;
             let was_told = |link: &Arc<Link>| links.iter().any(|told| Arc::ptr_eq(told, link));
-            if !any && self.all_links().iter().all(was_told) || self.now() >= deadline {
+            if !any && self.directory.all_links().iter().all(was_told) || self.now() >= deadline {
                 break;
             }
         }
+        let ways = self.keeping();
+        while ways.iter().any(|way| way.keeps_anything()) && self.now() < deadline {
+            self.pause(LOOKED_AT_EVERY);
+        }
+        self.await_turns(deadline);
         // Answers that are to come over this theater, to asks that it has sent on.
         let asked: Vec<(Arc<Link>, u64)> =
-            self.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
+            self.directory.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
         while asked.iter().any(|(link, asked)| link.awaits_answers(*asked)) && self.now() < deadline {
-            self.pause(Duration::from_millis(1));
+            self.pause(LOOKED_AT_EVERY);
+        }
+        // They may wait at the places of those that have asked, and left.
+        self.await_turns(deadline);
+    }
+
+    /// Waits until the places that turn now have sent on what waits there, but not after `deadline`.
+    pub(crate) fn await_turns(&self, deadline: Duration) {
+        let turns = self.directory.turns_of_ways();
+        while self.directory.is_any_under_way(&turns) && self.now() < deadline {
+            self.pause(LOOKED_AT_EVERY);
+        }
+        let last = self.settling().last_number;
+        let any_settles = || self.settling().places.keys().next().is_some_and(|number| *number <= last);
+        while any_settles() && self.now() < deadline {
+            self.pause(LOOKED_AT_EVERY);
         }
     }
 

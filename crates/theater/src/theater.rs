@@ -37,7 +37,11 @@ use crate::transport::{Listener, Tcp, Transport};
 /// Links that have a stage of their own.
 const LINKS: usize = 64;
 
-/// An actor system that other ones reach, and that reaches others. Cheap to clone.
+/// An actor system that other ones reach, and that reaches others. Cheap to clone. When it is dropped, nothing ends: it works on until
+/// [`shutdown`](Theater::shutdown).
+///
+/// A message, an answer, and the state of an actor that is taken to another theater may take 16 MiB each, as they are written. A larger message is a
+/// dead letter, its ask fails with [`AskError::Unreachable`](playhouse_actor::AskError::Unreachable), and a larger actor stays where it is.
 #[derive(Clone)]
 pub struct Theater {
     pub(crate) house: Arc<House>,
@@ -580,12 +584,13 @@ impl Theater {
         Some(Group::of(name, groups.stage_of(name, || actor.id().address().stage())))
     }
 
-    /// Takes all mobile actors that live here to other theaters, by turns, and those that come or are started meanwhile; those
+    /// Takes all mobile actors that live here to other theaters, by turns, and those that are started meanwhile; those
     /// of a [group](Group) go together, and where some of the group have gone before.
+    /// From now on, this theater lets no actor in that another one sends: such an actor stays where it is, and is told so. Those that were let in
+    /// before come, and are taken on. One that is still on its way here after 10 seconds is among those that [`stayed`](Evacuation::stayed).
+    ///
     /// Blocks until none is left that could be taken away, and the other theaters send to them where they are, and have the answers that come over
-    /// this one (both for at most 10 seconds): after that, this one may end. An actor that another theater sends here after that is let in
-    /// until the shutdown begins, and lost with this theater: first have nobody send any. One that is still on its way here after 10 seconds is among
-    /// those that [`stayed`](Evacuation::stayed).
+    /// this one (both for at most 10 seconds): after that, this one may end. It waits for as long as handlers of these actors do not rest.
     ///
     /// # Panics
     /// Inside an actor, and without a theater to take them to.
@@ -597,6 +602,7 @@ impl Theater {
         let mut stay: HashSet<ActorId> = HashSet::new();
         let mut deadline = self.house.now() + LEAVE_MAX;
         let mut have_changed = false;
+        self.house.refuse_guests();
         loop {
             // First: who has come into its cell by then is seen there.
             let awaits = self.house.directory.awaits_anybody();
@@ -610,7 +616,8 @@ impl Theater {
             // In simulation, in an order that does not depend on where they lie in memory.
             self.house.directory.sort(&mut leaving);
             if leaving.is_empty() {
-                if awaits && self.house.now() < deadline {
+                let begins = self.house.directory.is_any_arriving() && self.house.now() < deadline + LEAVE_MAX;
+                if begins || awaits && self.house.now() < deadline {
                     // They begin soon, or do not come.
                     self.house.pause(Duration::from_millis(1));
                 } else if have_changed {
@@ -620,8 +627,10 @@ impl Theater {
                     evacuation.stayed.extend(coming.into_iter().map(|id| (id, why())));
                     return evacuation;
                 } else {
+                    let came = self.house.directory.migrations().0;
                     self.house.take_leave();
-                    have_changed = true;
+                    // Others may have heard of this theater anew from an actor that has come meanwhile, and gone on by itself.
+                    have_changed = self.house.directory.migrations().0 == came || self.house.now() >= deadline;
                 }
                 continue;
             }
@@ -666,7 +675,7 @@ impl Theater {
         /// Where `limit` is over, the others still hear the goodbye, and handlers still return: each for a tenth of it, or this time.
         const GRACE_MIN: Duration = Duration::from_millis(200);
         let grace = GRACE_MIN.max(limit / 10);
-        let deadline = self.house.now() + limit;
+        let deadline = self.house.now().saturating_add(limit);
         let settle = |links: &[Arc<Link>], deadline: Duration, is_settled: &dyn Fn(&Link) -> bool| {
             while !links.iter().all(|link| is_settled(link)) && self.house.now() < deadline {
                 for link in links {
@@ -677,6 +686,7 @@ impl Theater {
         };
         self.house.refuse_guests();
         self.house.system.core().drain(limit);
+        self.house.await_turns(deadline);
         settle(&self.house.all_links(), deadline, &Link::is_settled);
         let links = self.house.last_links();
         for link in &links {
@@ -685,7 +695,7 @@ impl Theater {
         for link in &links {
             link.say_goodbye();
         }
-        let heard_by = deadline.max(self.house.now() + grace);
+        let heard_by = deadline.max(self.house.now().saturating_add(grace));
         settle(&links, heard_by, &Link::has_taken_leave);
         self.house.close();
         let left = || deadline.saturating_sub(self.house.now());

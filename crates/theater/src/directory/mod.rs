@@ -145,6 +145,8 @@ pub(crate) struct Directory {
     pub(crate) drains: Drains,
     /// Who is in which group.
     groups: Mutex<Groups>,
+    /// How often others were told that actors have moved.
+    pub(crate) told_moved: AtomicU64,
     /// How often room was made on a link whose window was full.
     pub(crate) room_made: AtomicU64,
     /// What to do to an actor of which it is known that it lives, or not yet that it does not, while the way from its place leads
@@ -390,6 +392,7 @@ impl Directory {
             drains: Drains::default(),
             settling: Mutex::default(),
             groups: Mutex::default(),
+            told_moved: AtomicU64::new(0),
             room_made: AtomicU64::new(0),
             again: Mutex::default(),
             ends: Mutex::default(),
@@ -601,6 +604,19 @@ impl Directory {
         places
     }
 
+    /// The numbers of the turns of places whose actors live elsewhere.
+    pub(crate) fn turns_of_ways(&self) -> Vec<u64> {
+        let known = self.known();
+        let is_elsewhere = |(_, id): &(&u64, &ActorId)| known.at(**id).is_some();
+        known.turning.iter().filter(is_elsewhere).map(|(turn, _)| *turn).collect()
+    }
+
+    /// Whether one of these turns has not ended.
+    pub(crate) fn is_any_under_way(&self, turns: &[u64]) -> bool {
+        let known = self.known();
+        turns.iter().any(|turn| known.turning.contains_key(turn))
+    }
+
     /// Whether one of these places turns.
     pub(crate) fn is_any_turning(&self, ids: &[ActorId]) -> bool {
         let known = self.known();
@@ -609,8 +625,14 @@ impl Directory {
 
     /// Whether an actor has come that does not live in its cell yet.
     pub(crate) fn awaits_anybody(&self) -> bool {
-        // Guests first: an actor is counted as arriving before it stops being a guest. Acquire: one that is no longer counted is in its cell.
-        !self.guests().is_empty() || self.arriving.load(Ordering::Acquire) > 0
+        // Guests first: an actor is counted as arriving before it stops being a guest.
+        !self.guests().is_empty() || self.is_any_arriving()
+    }
+
+    /// Whether an actor has come, is no guest any more, and is not in its cell yet.
+    pub(crate) fn is_any_arriving(&self) -> bool {
+        // Acquire: one that is no longer counted is in its cell.
+        self.arriving.load(Ordering::Acquire) > 0
     }
 
     /// Actors that have come, and that have left.

@@ -1,5 +1,6 @@
 //! Tests: actors that come and leave, and what is drained for them, frame by frame.
 
+mod leaving;
 mod sought;
 
 use std::any::Any;

@@ -2,7 +2,14 @@
 //!
 //! When a theater T was evacuated, it asks all others not to send mail over it ([`Leaving`](Head::Leaving)). The other theater, H, looks
 //! for *all* places from where mail goes to T: also those of actors that it was only told of. It has them turn, and answers when their mail
-//! goes elsewhere.
+//! goes elsewhere. A place that turns already when H hears this may turn towards T: its marker may have been answered in T before the actor left. So
+//! H looks when the turns have ended that had begun by then. A marker that is sent later is not answered in T.
+//!
+//! # Names that are under way
+//!
+//! A message or the state of an actor may be on its way from H to a third theater, and may name an actor as one of T's. So H answers when all that it
+//! has sent by then has come there. The third theater may have answered before. So T asks at least twice, and again until no way has changed, and
+//! nothing was sent over T meanwhile: a way that was changed by [`Moved`](Head::Moved) may have been told to others before.
 //!
 //! # Why H finds the actor when the next theater ends, too
 //!
@@ -25,10 +32,11 @@
 //! [`Distant`]: crate::distant::Distant
 
 use std::collections::BTreeMap;
-use std::sync::mpsc;
+use std::sync::{Weak, mpsc};
 
 use super::*;
 use crate::directory::Far;
+use crate::drain::Rest;
 use crate::house::{Callee, House};
 use crate::moves::LEAVE_MAX;
 
@@ -69,6 +77,8 @@ struct Farewell {
 
 enum Step {
     Begin,
+    /// Turns of these numbers had begun before the other end was heard.
+    Settle(Vec<u64>),
     /// These places turn. There were links with these theaters when that began.
     Turn {
         places: Vec<ActorId>,
@@ -79,6 +89,8 @@ enum Step {
         theaters: Vec<u64>,
         calls: Arc<()>,
     },
+    /// What was sent from here until now is under way.
+    Drain(Weak<Rest>),
 }
 
 impl Farewell {
@@ -86,6 +98,14 @@ impl Farewell {
     fn go_on(&mut self) -> bool {
         match std::mem::replace(&mut self.step, Step::Begin) {
             Step::Begin => {
+                self.step = Step::Settle(self.house.directory.turns_of_ways());
+                false
+            }
+            Step::Settle(turns) => {
+                if !self.link.is_lost() && self.house.directory.is_any_under_way(&turns) {
+                    self.step = Step::Settle(turns);
+                    return false;
+                }
                 if self.house.now() >= self.deadline {
                     self.link.note_leaving(|leaving| leaving.is_late = true);
                 }
@@ -111,9 +131,19 @@ impl Farewell {
                 let theaters = self.link.note_leaving(|leaving| std::mem::take(&mut leaving.to_reach));
                 let has_time = self.house.now() < self.deadline;
                 if self.link.is_lost() || theaters.is_empty() && (self.unsure.is_empty() || !has_time) {
-                    return self.answer();
+                    let rest = Arc::default();
+                    self.house.drain_places_and_links(&rest);
+                    self.step = Step::Drain(Arc::downgrade(&rest));
+                    return false;
                 }
                 self.reach(theaters);
+                false
+            }
+            Step::Drain(rest) => {
+                if rest.strong_count() == 0 || self.link.is_lost() || self.house.now() >= self.deadline {
+                    return self.answer();
+                }
+                self.step = Step::Drain(rest);
                 false
             }
             Step::Reach { theaters, calls } => {

@@ -518,7 +518,7 @@ impl Link {
         let seats = {
             let mut awaited = self.directory.guests();
             if house.refuses_guests() {
-                return Err((0, WireError::new("it is closing")));
+                return Err((0, WireError::new("the theater lets no actors in: it is evacuated, or shuts down")));
             }
             let attempt = Attempt { from: self.incarnation, number: self.directory.next_number() };
             let seats = self.seats_for(&house, group, &guests, attempt);
@@ -584,7 +584,7 @@ impl Link {
             Some(group) => self.directory.groups().stage_of(group, || self.core.next_stage()),
             None => self.core.next_stage(),
         };
-        let (distant, way) = (Distant::new(&self.directory, guest.at), Arc::<Way>::default());
+        let (distant, way) = (Distant::first(&self.directory, guest.at), Arc::<Way>::default());
         let id = (guest.moves.place)(&self.core, stage, Arc::clone(&distant) as Arc<dyn Carrier>, Arc::clone(&way));
         self.directory.drains.note_stage(&self.core, stage);
         distant.is_at(id);
@@ -770,6 +770,8 @@ impl Link {
     /// Tells the other end that the actor that it calls `handle` is elsewhere.
     pub(super) fn tell_moved(&self, handle: Handle, id: ActorId) {
         if self.registry.moves(id).is_some() {
+            // Relaxed: it is counted only.
+            self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
             let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));
         }
     }

@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
 use playhouse_actor::*;
 use playhouse_theater::{Simulation, Theater};
@@ -124,7 +125,13 @@ fn an_actor_that_goes_to_a_theater_that_shuts_down_stays_under_every_seed() {
         sleeper.tell(Nap(Duration::ZERO));
         there.shutdown_within(Duration::from_secs(2)).unwrap();
         let stays = guest.ask(Stays).wait().unwrap();
-        assert_eq!(stays, ["the other theater does not take the actor: it is closing"], "seed {seed}");
+        assert_eq!(
+            stays,
+            [
+                "the other theater does not take the actor: the theater lets no actors in: it is evacuated, or shuts down"
+            ],
+            "seed {seed}"
+        );
     }
 }
 
@@ -205,5 +212,33 @@ fn a_migration_that_waits_while_its_theater_is_shut_down_ends_under_every_seed()
         here.shutdown_within(Duration::from_secs(1)).unwrap();
         let ended = migration.wait();
         assert!(ended.is_err(), "seed {seed}: {ended:?}");
+    }
+}
+
+/// Each may have closed its connections, and given its address back, before the others' goodbyes are acknowledged.
+#[test]
+fn theaters_that_shut_down_at_the_same_time_do_not_wait_for_each_other() {
+    for _ in 0..60 {
+        let theaters = [(); 3].map(|()| Theater::builder().listen("127.0.0.1:0").start().unwrap());
+        let addresses = theaters.each_ref().map(|theater| theater.address().unwrap());
+        for (theater, next) in theaters.iter().zip(addresses.iter().cycle().skip(1)) {
+            let peer = theater.connect(*next).unwrap();
+            for _ in 0..4 {
+                theater.migrate(theater.system().spawn(Sleeper), &peer).wait().unwrap();
+            }
+        }
+        let barrier = Barrier::new(theaters.len());
+        let took = std::thread::scope(|scope| {
+            let ends = theaters.map(|theater| {
+                scope.spawn(|| {
+                    barrier.wait();
+                    let begun = Instant::now();
+                    theater.shutdown().unwrap();
+                    begun.elapsed()
+                })
+            });
+            ends.map(|end| end.join().unwrap())
+        });
+        assert!(took.iter().all(|took| *took < Duration::from_secs(4)), "they took {took:?}");
     }
 }

@@ -51,13 +51,13 @@ fn an_actor_that_all_chains_lose_in_the_lost_theater_is_lost_at_once() {
 
 /// The other end names an actor of theater 10, which there is no link with yet: so its place has no way over one, and if that theater is lost it
 /// is not sought.
-fn named_by(link: &Link) -> ActorRef<Guest> {
+pub(super) fn named_by(link: &Link) -> ActorRef<Guest> {
     let address = "127.0.0.1:9".parse().unwrap();
     meet_by(link, RefName::Other { theater: 10, address, slot: 1, life: 1, seal: 7 })
 }
 
 /// The other end names an actor that was not known by this name.
-fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
+pub(super) fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
     let named = Cell::new(None);
     let place = |core: &SystemCore, berth: Berth, carrier: Arc<dyn Carrier>| {
         let guest = place::<Guest>(core, berth, carrier);

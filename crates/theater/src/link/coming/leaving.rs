@@ -1,0 +1,210 @@
+//! Tests: theaters that leave while places turn or keep mail, frame by frame.
+
+use super::sought::{meet_by, named_by};
+use super::*;
+use crate::moves::LEAVE_MAX;
+
+/// The numbers of the markers that the theater has sent.
+fn markers(said: &[(Head, Vec<u8>)]) -> Vec<u64> {
+    said.iter().filter_map(|(head, _)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None }).collect()
+}
+
+fn count_tells(said: &[(Head, Vec<u8>)]) -> usize {
+    said.iter().filter(|(head, _)| matches!(head, Head::Tell { .. })).count()
+}
+
+/// Has the other end answer the fences that it was sent. Returns how many there were.
+fn answer_fences(link: &Link) -> usize {
+    let said = link.says().into_iter();
+    let fences = said.filter_map(|(head, _)| if let Head::Fence { ask } = head { Some(ask) } else { None });
+    fences.map(|ask| link.hears(&Head::Answer { ask, codec: Wire::Positional }, &[])).count()
+}
+
+/// The other end says that the actor lives in this theater.
+fn lives_in(link: &Link, ask: u64, theater: u64) {
+    let seat = Seat { theater, address: None, slot: 5, life: 1, seal: 9 };
+    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&seat));
+}
+
+#[test]
+fn a_place_that_turns_when_a_theater_leaves_may_turn_towards_it_and_turns_again_before_the_answer() {
+    let (net, theater) = simulated();
+    let [leaves, other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let to = meet_by(&other, RefName::Mine { slot: 1, life: 1, seal: 7 });
+    theater.house.turn(to.id(), 11);
+    to.tell(Greet);
+    net.run_for(TICK);
+    let [marker] = markers(&other.says())[..] else { panic!("it does not turn") };
+    leaves.hears(&Head::Leaving { ask: 5 }, &[]);
+    net.run_for(TICK);
+    assert_eq!(leaves.says(), []);
+    // The actor was in the theater that leaves when the marker came there, and has gone back since.
+    lives_in(&other, marker, 10);
+    net.run_for(TICK);
+    let said = leaves.says();
+    let [marker] = markers(&said)[..] else { panic!("it does not turn again: {said:?}") };
+    assert_eq!(count_tells(&said), 1);
+    assert!(!said.iter().any(|(head, _)| matches!(head, Head::Answer { ask: 5, .. })), "{said:?}");
+    lives_in(&leaves, marker, 11);
+    net.run_for(TICK);
+    assert_eq!([&leaves, &other].map(|link| answer_fences(link)), [1, 1]);
+    net.run_for(TICK);
+    let said = leaves.says();
+    let answer = said.iter().find(|(head, _)| matches!(head, Head::Answer { ask: 5, .. }));
+    assert_eq!(answer.map(|(_, count)| &count[..]), Some(&bytes(&1_u64)[..]), "{said:?}");
+    to.tell(Greet);
+    net.run_for(TICK);
+    assert_eq!((count_tells(&leaves.says()), count_tells(&other.says())), (0, 1));
+}
+
+#[test]
+fn an_actor_that_comes_does_not_wait_for_calls_of_the_theater_that_its_first_name_leads_to() {
+    let (net, theater) = simulated();
+    let directory = &theater.house.directory;
+    let [teller, source] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let known = named_by(&teller);
+    known.tell(Greet);
+    net.run_for(TICK);
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest());
+    source.hears(&begin(born), &[]);
+    let before = net.now();
+    assert!(net.run_until(|| directory.at(known.id()).is_none() && directory.turning().is_empty()));
+    assert_eq!(known.ask(Greet).within(LIMIT).wait(), Ok(known));
+    assert!(net.now() - before < TICK, "it has waited for {:?}", net.now() - before);
+}
+
+/// Has the other end answer each marker after some time: it is lost. Returns how often a message was sent over the link until then and later.
+fn answers_markers_late(theater: &Theater, link: &Arc<Link>) -> mpsc::Receiver<usize> {
+    let (told, tells) = mpsc::channel();
+    let (house, link, until) = (Arc::clone(&theater.house), Arc::clone(link), theater.house.now() + LOST_AFTER);
+    let mut open: Vec<(Duration, u64)> = Vec::new();
+    let answer = move || {
+        let said = link.says();
+        let _ = told.send(count_tells(&said));
+        open.extend(markers(&said).into_iter().map(|marker| (house.now() + 5 * TICK, marker)));
+        for (_, ask) in open.extract_if(.., |(due, _)| *due <= house.now()) {
+            link.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
+        }
+        house.now() > until
+    };
+    theater.house.until_done("answers", Duration::from_millis(10), answer).unwrap();
+    tells
+}
+
+#[test]
+fn what_waits_at_a_place_that_turns_is_sent_on_before_a_theater_has_shut_down() {
+    let (net, theater) = simulated();
+    let other = stranger(&theater, 11);
+    let to = meet_by(&other, RefName::Mine { slot: 1, life: 1, seal: 7 });
+    let tells = answers_markers_late(&theater, &other);
+    theater.house.turn(to.id(), 11);
+    to.tell(Greet);
+    net.run_for(TICK);
+    assert_eq!(tells.try_iter().sum::<usize>(), 0);
+    theater.shutdown().unwrap();
+    assert_eq!(tells.try_iter().sum::<usize>() + count_tells(&other.says()), 1);
+}
+
+/// Has the other end answer that no way has changed, after `also` was done, each time that the theater says that it leaves. Returns how often that was.
+fn answers_leavings(theater: &Theater, link: &Arc<Link>, mut also: impl FnMut(u64) + Send + 'static) -> Arc<AtomicU64> {
+    let (house, link, until) = (Arc::clone(&theater.house), Arc::clone(link), theater.house.now() + 10 * LOST_AFTER);
+    let leavings = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&leavings);
+    let answer = move || {
+        for (head, _) in link.says() {
+            if let Head::Leaving { ask } = head {
+                also(counted.fetch_add(1, Ordering::Relaxed) + 1);
+                link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&0_u64));
+            }
+        }
+        house.now() > until
+    };
+    theater.house.until_done("answers", Duration::from_millis(10), answer).unwrap();
+    leavings
+}
+
+#[test]
+fn an_evacuation_takes_leave_again_if_an_actor_has_come_meanwhile_though_it_has_gone_on() {
+    let (_net, theater) = simulated();
+    let target = stranger(&theater, 10);
+    let directory = Arc::clone(&theater.house.directory);
+    let comes = move |nth| {
+        if nth == 1 {
+            directory.came.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let leavings = answers_leavings(&theater, &target, comes);
+    assert!(theater.evacuate(&[Peer { link: target }]).stayed.is_empty());
+    // Twice each time.
+    assert_eq!(leavings.load(Ordering::Relaxed), 4);
+}
+
+#[test]
+fn a_theater_that_leaves_says_so_again_while_mail_goes_over_it() {
+    let (_net, theater) = simulated();
+    let target = stranger(&theater, 10);
+    let directory = Arc::clone(&theater.house.directory);
+    let goes_over = move |nth| {
+        if nth <= 3 {
+            directory.told_moved.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let leavings = answers_leavings(&theater, &target, goes_over);
+    assert!(theater.evacuate(&[Peer { link: target }]).stayed.is_empty());
+    assert_eq!(leavings.load(Ordering::Relaxed), 4);
+}
+
+#[test]
+fn an_answer_to_a_theater_that_leaves_waits_until_what_was_sent_before_has_come() {
+    let (net, theater) = simulated();
+    let [leaves, third] = [10, 12].map(|incarnation| stranger(&theater, incarnation));
+    let is_answer = |(head, _): &(Head, Vec<u8>)| matches!(head, Head::Answer { ask: 5, .. });
+    // It could name an actor of the theater that leaves.
+    meet_by(&third, RefName::Mine { slot: 1, life: 1, seal: 7 }).tell(Greet);
+    leaves.hears(&Head::Leaving { ask: 5 }, &[]);
+    net.run_for(TICK);
+    assert!(!leaves.says().iter().any(is_answer));
+    assert_eq!(answer_fences(&third), 1);
+    net.run_for(TICK);
+    assert!(leaves.says().iter().any(is_answer));
+}
+
+#[test]
+fn an_evacuation_awaits_an_actor_that_has_come_and_is_not_in_its_cell_yet_for_longer_than_one_that_has_not() {
+    let (net, theater) = simulated();
+    let target = stranger(&theater, 10);
+    let arriving = Arc::clone(&theater.house.directory.arriving);
+    arriving.fetch_add(1, Ordering::Relaxed);
+    let system = theater.system().clone();
+    let (house, comes_at) = (Arc::clone(&theater.house), net.now() + LEAVE_MAX + TICK);
+    let (tell, told) = mpsc::channel();
+    let comes = move || {
+        let comes = house.now() >= comes_at;
+        if comes {
+            tell.send(system.spawn(Guest).id()).unwrap();
+            arriving.fetch_sub(1, Ordering::Release);
+        }
+        comes
+    };
+    theater.house.until_done("comes", Duration::from_millis(10), comes).unwrap();
+    answers(&theater, &target);
+    let evacuation = theater.evacuate(&[Peer { link: target }]);
+    // The other end never says that it has begun.
+    let [(id, why)] = &evacuation.stayed[..] else { panic!("{evacuation:?}") };
+    assert!(*id == told.recv().unwrap() && has_left_but_may_live(why), "{evacuation:?}");
+}
+
+#[test]
+fn a_theater_that_is_evacuated_lets_no_actor_in() {
+    let (_net, theater) = simulated();
+    let target = stranger(&theater, 10);
+    answers(&theater, &target);
+    assert!(theater.evacuate(&[Peer { link: Arc::clone(&target) }]).stayed.is_empty());
+    target.hears(&moves(&theater, far(10, 1, 7)), &guest());
+    let said = target.says();
+    let [(_, why)] = &said[..] else { panic!("{said:?}") };
+    let why: Result<Seat, String> = Codec::Positional.read(why).unwrap();
+    assert!(why.unwrap_err().contains("it is evacuated"));
+    assert_eq!(theater.house.directory.migrations(), (0, 0));
+}
