@@ -284,6 +284,11 @@ impl Distant {
         matches!(&*self.state(), State::Waiting { kept, is_ending, .. } if *is_ending || !kept.is_empty())
     }
 
+    /// Whether it keeps anything until a theater is called that an actor has gone on to.
+    pub(crate) fn keeps_for_another_way(&self) -> bool {
+        !self.is_first && self.far().is_some() && self.keeps_anything()
+    }
+
     /// Returns what was kept, if it still waited.
     fn end_waiting(&self, next: State) -> Vec<Kept> {
         let mut state = self.state();

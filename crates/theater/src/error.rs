@@ -131,7 +131,9 @@ impl std::error::Error for TheaterError {}
 impl TheaterError {
     /// Whether nobody listens at the address.
     pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self, TheaterError::Io { error, .. } if error.kind() == ErrorKind::ConnectionRefused)
+        // Of a socket of Unix, the file is gone.
+        let is_nobody = |kind| matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound);
+        matches!(self, TheaterError::Io { error, .. } if is_nobody(error.kind()))
     }
 
     /// Whether the other end has ended the connection without a word.

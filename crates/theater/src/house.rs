@@ -606,8 +606,10 @@ impl House {
             Ok((Reply::Busy, _)) => Outcome::Busy,
             // Relaxed: as in `lose_or_leave`.
             Err(error) if error.is_refusal() && self.leaving.load(Ordering::Relaxed) => {
-                // Nobody is there any more who could hear a goodbye.
-                link.note_left();
+                // Nobody is there any more who could hear a goodbye. Not at once: what is in the way may be gone soon.
+                if link.unchanged_for() >= 4 * TICK {
+                    link.note_left();
+                }
                 Outcome::Nothing
             }
             Err(_) => Outcome::Nothing,

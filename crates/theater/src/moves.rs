@@ -267,11 +267,8 @@ impl House {
                 break;
             }
         }
-        let ways = self.keeping();
-        while ways.iter().any(|way| way.keeps_anything()) && self.now() < deadline {
-            self.pause(LOOKED_AT_EVERY);
-        }
-        self.await_turns(deadline);
+        self.await_kept(deadline, Distant::keeps_anything);
+        self.await_ways(deadline);
         // Answers that are to come over this theater, to asks that it has sent on.
         let asked: Vec<(Arc<Link>, u64)> =
             self.directory.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
@@ -279,11 +276,25 @@ impl House {
             self.pause(LOOKED_AT_EVERY);
         }
         // They may wait at the places of those that have asked, and left.
+        self.await_ways(deadline);
+    }
+
+    /// Waits until what waits now for actors that have gone on is sent on, but not after `deadline`.
+    pub(crate) fn await_ways(&self, deadline: Duration) {
         self.await_turns(deadline);
+        // A place that has turned may have its new theater called.
+        self.await_kept(deadline, Distant::keeps_for_another_way);
+    }
+
+    fn await_kept(&self, deadline: Duration, keeps: impl Fn(&Distant) -> bool) {
+        let ways = self.keeping();
+        while ways.iter().any(|way| keeps(way)) && self.now() < deadline {
+            self.pause(LOOKED_AT_EVERY);
+        }
     }
 
     /// Waits until the places that turn now have sent on what waits there, but not after `deadline`.
-    pub(crate) fn await_turns(&self, deadline: Duration) {
+    fn await_turns(&self, deadline: Duration) {
         let turns = self.directory.turns_of_ways();
         while self.directory.is_any_under_way(&turns) && self.now() < deadline {
             self.pause(LOOKED_AT_EVERY);

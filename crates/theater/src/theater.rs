@@ -1,7 +1,7 @@
 //! Theaters: systems that other ones reach.
 
 use std::any::{TypeId, type_name};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -586,6 +586,7 @@ impl Theater {
 
     /// Takes all mobile actors that live here to other theaters, by turns, and those that are started meanwhile; those
     /// of a [group](Group) go together, and where some of the group have gone before.
+    /// One that a theater does not take is offered to the others, too.
     /// From now on, this theater lets no actor in that another one sends: such an actor stays where it is, and is told so. Those that were let in
     /// before come, and are taken on. One that is still on its way here after 10 seconds is among those that [`stayed`](Evacuation::stayed).
     ///
@@ -600,10 +601,13 @@ impl Theater {
         assert!(!to.is_empty(), "`evacuate` was given no theater to take the actors to");
         let mut evacuation = Evacuation::default();
         let mut stay: HashSet<ActorId> = HashSet::new();
+        // By the first of those that go together: the theaters that have not taken them. One that is evacuated itself takes nobody.
+        let mut refused: HashMap<ActorId, Vec<u64>> = HashMap::new();
         let mut deadline = self.house.now() + LEAVE_MAX;
         let mut have_changed = false;
         self.house.refuse_guests();
         loop {
+            let came = self.house.directory.migrations().0;
             // First: who has come into its cell by then is seen there.
             let awaits = self.house.directory.awaits_anybody();
             let mut leaving = Vec::new();
@@ -616,51 +620,67 @@ impl Theater {
             // In simulation, in an order that does not depend on where they lie in memory.
             self.house.directory.sort(&mut leaving);
             if leaving.is_empty() {
-                let begins = self.house.directory.is_any_arriving() && self.house.now() < deadline + LEAVE_MAX;
-                if begins || awaits && self.house.now() < deadline {
+                // With the lock held, a guest does not begin: it is one, or is arriving, or has come since the list was made.
+                let (mut coming, begins, has_come) = {
+                    let guests = self.house.directory.guests();
+                    let directory = &self.house.directory;
+                    (guests.places(), directory.is_any_arriving(), directory.migrations().0 != came)
+                };
+                let begins = begins && self.house.now() < deadline + LEAVE_MAX;
+                if has_come || begins || awaits && self.house.now() < deadline {
                     // They begin soon, or do not come.
                     self.house.pause(Duration::from_millis(1));
                 } else if have_changed {
-                    let mut coming = self.house.directory.guests().places();
                     self.house.directory.sort(&mut coming);
                     let why = || MigrateError::Unreachable("it is on its way here, and has not begun".to_owned());
                     evacuation.stayed.extend(coming.into_iter().map(|id| (id, why())));
                     return evacuation;
                 } else {
-                    let came = self.house.directory.migrations().0;
                     self.house.take_leave();
                     // Others may have heard of this theater anew from an actor that has come meanwhile, and gone on by itself.
                     have_changed = self.house.directory.migrations().0 == came || self.house.now() >= deadline;
                 }
                 continue;
             }
-            (have_changed, deadline) = (false, self.house.now() + LEAVE_MAX);
-            let mut under_way: VecDeque<(Vec<ActorId>, Migration)> = VecDeque::new();
-            let mut end = |(who, migration): (Vec<ActorId>, Migration)| match migration.wait() {
+            let mut under_way: VecDeque<(Vec<ActorId>, u64, Migration)> = VecDeque::new();
+            let mut end = |(who, peer, migration): (Vec<ActorId>, u64, Migration),
+                           refused: &mut HashMap<ActorId, Vec<u64>>| match migration.wait() {
                 Ok(()) => evacuation.moved += who.len(),
                 // They are gone either way.
                 Err(MigrateError::Stopped | MigrateError::Elsewhere) => {}
                 Err(why) => {
+                    use MigrateError::{Member, Refused, TheaterLost};
+                    let refused = refused.entry(who[0]).or_default();
+                    refused.push(peer);
+                    let is_left = to.iter().any(|peer| !refused.contains(&peer.link.incarnation));
+                    if is_left && matches!(why, Refused(_) | Member { .. } | TheaterLost) {
+                        // They are offered to another one, where they are still here.
+                        return;
+                    }
                     stay.extend(&who);
                     evacuation.stayed.extend(who.into_iter().map(|id| (id, why.clone())));
                 }
             };
             let parties = self.house.directory.groups().parties(leaving);
-            for ((group, mut who), peer) in parties.into_iter().zip(to.iter().cycle()) {
+            for ((group, mut who), nth) in parties.into_iter().zip(0..) {
                 let first = who[0];
                 // Their cells may not have heard yet that they have gone with others.
                 who.retain(|id| !self.house.directory.is_elsewhere(*id));
                 if under_way.len() >= UNDER_WAY_MAX {
-                    under_way.pop_front().map(&mut end);
+                    under_way.pop_front().map(|first| end(first, &mut refused));
                 }
                 let answer = Answer::new(&self.house);
                 let migration = Migration(Arc::clone(&answer));
                 let gone = group.map(|group| self.house.gone_to(group)).unwrap_or_default();
-                let peer = to.iter().find(|peer| gone.contains(&peer.link.incarnation)).unwrap_or(peer);
+                let is_open = |peer: &&Peer| !refused.get(&first).is_some_and(|by| by.contains(&peer.link.incarnation));
+                let open: Vec<&Peer> = to.iter().filter(is_open).collect();
+                let has_gone_to = |peer: &&&Peer| gone.contains(&peer.link.incarnation);
+                let peer = open.iter().find(has_gone_to).unwrap_or(&open[nth % open.len()]);
                 self.house.migrate(first, Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
-                under_way.push_back((who, migration));
+                under_way.push_back((who, peer.link.incarnation, migration));
             }
-            under_way.into_iter().for_each(end);
+            under_way.into_iter().for_each(|last| end(last, &mut refused));
+            (have_changed, deadline) = (false, self.house.now() + LEAVE_MAX);
         }
     }
 
@@ -686,7 +706,7 @@ impl Theater {
         };
         self.house.refuse_guests();
         self.house.system.core().drain(limit);
-        self.house.await_turns(deadline);
+        self.house.await_ways(deadline);
         settle(&self.house.all_links(), deadline, &Link::is_settled);
         let links = self.house.last_links();
         for link in &links {

@@ -77,8 +77,8 @@ struct Farewell {
 
 enum Step {
     Begin,
-    /// Turns of these numbers had begun before the other end was heard.
-    Settle(Vec<u64>),
+    /// Turns of these numbers had begun when the other end was heard, or begin then. They are not waited for after this time.
+    Settle(Vec<u64>, Duration),
     /// These places turn. There were links with these theaters when that began.
     Turn {
         places: Vec<ActorId>,
@@ -90,7 +90,7 @@ enum Step {
         calls: Arc<()>,
     },
     /// What was sent from here until now is under way.
-    Drain(Weak<Rest>),
+    Drain(Weak<Rest>, Duration),
 }
 
 impl Farewell {
@@ -98,27 +98,21 @@ impl Farewell {
     fn go_on(&mut self) -> bool {
         match std::mem::replace(&mut self.step, Step::Begin) {
             Step::Begin => {
-                self.step = Step::Settle(self.house.directory.turns_of_ways());
+                self.turn_all();
+                self.step = Step::Settle(self.house.directory.turns_of_ways(), self.half_time());
                 false
             }
-            Step::Settle(turns) => {
-                if !self.link.is_lost() && self.house.directory.is_any_under_way(&turns) {
-                    self.step = Step::Settle(turns);
+            Step::Settle(turns, until) => {
+                let waits = self.house.directory.is_any_under_way(&turns) && self.house.now() < until;
+                if waits && !self.link.is_lost() {
+                    self.step = Step::Settle(turns, until);
                     return false;
                 }
                 if self.house.now() >= self.deadline {
                     self.link.note_leaving(|leaving| leaving.is_late = true);
                 }
                 let linked = self.house.directory.linked().into_iter().collect();
-                let leaves = self.link.incarnation;
-                let is_mobile = |id| self.house.registry.moves(id).is_some();
-                let mut places = self.house.directory.ways_to(leaves, is_mobile);
-                places.append(&mut self.unsure);
-                for id in &places {
-                    if let Some(at) = self.house.directory.at(*id) {
-                        self.house.turn(*id, at.theater);
-                    }
-                }
+                let places = self.turn_all();
                 self.step = Step::Turn { places, linked };
                 false
             }
@@ -133,17 +127,17 @@ impl Farewell {
                 if self.link.is_lost() || theaters.is_empty() && (self.unsure.is_empty() || !has_time) {
                     let rest = Arc::default();
                     self.house.drain_places_and_links(&rest);
-                    self.step = Step::Drain(Arc::downgrade(&rest));
+                    self.step = Step::Drain(Arc::downgrade(&rest), self.half_time());
                     return false;
                 }
                 self.reach(theaters);
                 false
             }
-            Step::Drain(rest) => {
-                if rest.strong_count() == 0 || self.link.is_lost() || self.house.now() >= self.deadline {
+            Step::Drain(rest, until) => {
+                if rest.strong_count() == 0 || self.link.is_lost() || self.house.now() >= until {
                     return self.answer();
                 }
-                self.step = Step::Drain(rest);
+                self.step = Step::Drain(rest, until);
                 false
             }
             Step::Reach { theaters, calls } => {
@@ -158,6 +152,24 @@ impl Farewell {
                 false
             }
         }
+    }
+
+    /// Has all places turn from where mail goes to the other end, or may go there.
+    fn turn_all(&mut self) -> Vec<ActorId> {
+        let is_mobile = |id| self.house.registry.moves(id).is_some();
+        let mut places = self.house.directory.ways_to(self.link.incarnation, is_mobile);
+        places.append(&mut self.unsure);
+        for id in &places {
+            if let Some(at) = self.house.directory.at(*id) {
+                self.house.turn(*id, at.theater);
+            }
+        }
+        places
+    }
+
+    /// When one step is to have ended, so that time is left for the others.
+    fn half_time(&self) -> Duration {
+        self.deadline.min(self.house.now() + REACH_MAX / 2)
     }
 
     /// These places do not turn any more.

@@ -215,6 +215,14 @@ fn a_migration_that_waits_while_its_theater_is_shut_down_ends_under_every_seed()
     }
 }
 
+#[test]
+fn a_theater_may_be_shut_down_without_a_limit() {
+    let [one, other] = [(); 2].map(|()| Theater::builder().listen("127.0.0.1:0").start().unwrap());
+    one.connect(other.address().unwrap()).unwrap();
+    one.shutdown_within(Duration::MAX).unwrap();
+    other.shutdown_within(Duration::MAX).unwrap();
+}
+
 /// Each may have closed its connections, and given its address back, before the others' goodbyes are acknowledged.
 #[test]
 fn theaters_that_shut_down_at_the_same_time_do_not_wait_for_each_other() {

@@ -208,3 +208,45 @@ fn a_theater_that_is_evacuated_lets_no_actor_in() {
     assert!(why.unwrap_err().contains("it is evacuated"));
     assert_eq!(theater.house.directory.migrations(), (0, 0));
 }
+
+/// Has the other end take no actor.
+fn refuses_all(theater: &Theater, link: &Arc<Link>) {
+    let (house, link, until) = (Arc::clone(&theater.house), Arc::clone(link), theater.house.now() + 10 * LOST_AFTER);
+    let answer = move || {
+        for (head, _) in link.says() {
+            let (ask, answer) = match head {
+                Head::Move { ask, .. } => (ask, bytes(&Result::<Seat, String>::Err("it is evacuated".to_owned()))),
+                Head::Fence { ask } => (ask, Vec::new()),
+                Head::Leaving { ask } => (ask, bytes(&0_u64)),
+                _ => continue,
+            };
+            link.hears(&Head::Answer { ask, codec: Wire::Positional }, &answer);
+        }
+        house.now() > until
+    };
+    theater.house.until_done("answers", Duration::from_millis(10), answer).unwrap();
+}
+
+#[test]
+fn actors_that_one_theater_does_not_take_are_offered_to_the_others() {
+    let (_net, theater) = simulated();
+    let [closed, other, open] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    [&closed, &other].into_iter().for_each(|link| refuses_all(&theater, link));
+    answers(&theater, &open);
+    let own = [(); 4].map(|()| theater.system().spawn(Guest).id());
+    let evacuation = theater.evacuate(&[closed, other, open].map(|link| Peer { link }));
+    // The open one never says that they have begun.
+    assert!(evacuation.stayed.iter().all(|(_, why)| has_left_but_may_live(why)), "{evacuation:?}");
+    assert_eq!(evacuation.stayed.len(), own.len());
+}
+
+#[test]
+fn actors_that_no_theater_takes_stay() {
+    let (_net, theater) = simulated();
+    let closed = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    closed.iter().for_each(|link| refuses_all(&theater, link));
+    let own = theater.system().spawn(Guest);
+    let evacuation = theater.evacuate(&closed.map(|link| Peer { link }));
+    assert!(matches!(&evacuation.stayed[..], [(id, MigrateError::Refused(_))] if *id == own.id()), "{evacuation:?}");
+    assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
+}
