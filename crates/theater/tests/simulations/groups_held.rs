@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// Seeds of each test.
 fn seeds() -> u64 {
-    crate::seeds::or(250)
+    crate::seeds::or(500)
 }
 
 /// When a theater gives another up.
@@ -197,7 +197,7 @@ impl Choir {
 
 #[test]
 fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_seed() {
-    for seed in crate::seeds::range(250) {
+    for seed in crate::seeds::range(500) {
         let _seed = Seed(seed);
         CENSUS.take();
         let net = Simulation::new(seed);
@@ -227,7 +227,7 @@ fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_see
 #[test]
 fn a_group_that_goes_while_its_theaters_come_apart_lives_once_and_whole_or_not_at_all_under_every_seed() {
     let (mut stayed, mut lost, mut beyond, mut through) = (0, 0, 0, 0);
-    for seed in crate::seeds::range(250) {
+    for seed in crate::seeds::range(500) {
         let _seed = Seed(seed);
         CENSUS.take();
         let net = Simulation::new(seed);
