@@ -642,15 +642,15 @@ impl Theater {
                 }
                 continue;
             }
-            let mut under_way: VecDeque<(Vec<ActorId>, u64, Migration)> = VecDeque::new();
-            let mut end = |(who, peer, migration): (Vec<ActorId>, u64, Migration),
+            let mut under_way: VecDeque<(ActorId, Vec<ActorId>, u64, Migration)> = VecDeque::new();
+            let mut end = |(first, who, peer, migration): (ActorId, Vec<ActorId>, u64, Migration),
                            refused: &mut HashMap<ActorId, Vec<u64>>| match migration.wait() {
                 Ok(()) => evacuation.moved += who.len(),
                 // They are gone either way.
                 Err(MigrateError::Stopped | MigrateError::Elsewhere) => {}
                 Err(why) => {
                     use MigrateError::{Member, Refused, TheaterLost};
-                    let refused = refused.entry(who[0]).or_default();
+                    let refused = refused.entry(first).or_default();
                     refused.push(peer);
                     let is_left = to.iter().any(|peer| !refused.contains(&peer.link.incarnation));
                     if is_left && matches!(why, Refused(_) | Member { .. } | TheaterLost) {
@@ -667,17 +667,21 @@ impl Theater {
                 // Their cells may not have heard yet that they have gone with others.
                 who.retain(|id| !self.house.directory.is_elsewhere(*id));
                 if under_way.len() >= UNDER_WAY_MAX {
-                    under_way.pop_front().map(|first| end(first, &mut refused));
+                    let first = under_way.pop_front();
+                    first.into_iter().for_each(|first| end(first, &mut refused));
                 }
                 let answer = Answer::new(&self.house);
                 let migration = Migration(Arc::clone(&answer));
                 let gone = group.map(|group| self.house.gone_to(group)).unwrap_or_default();
                 let is_open = |peer: &&Peer| !refused.get(&first).is_some_and(|by| by.contains(&peer.link.incarnation));
-                let open: Vec<&Peer> = to.iter().filter(is_open).collect();
+                let mut open: Vec<&Peer> = to.iter().filter(is_open).collect();
+                if open.is_empty() {
+                    open.extend(to);
+                }
                 let has_gone_to = |peer: &&&Peer| gone.contains(&peer.link.incarnation);
                 let peer = open.iter().find(has_gone_to).unwrap_or(&open[nth % open.len()]);
                 self.house.migrate(first, Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
-                under_way.push_back((who, peer.link.incarnation, migration));
+                under_way.push_back((first, who, peer.link.incarnation, migration));
             }
             under_way.into_iter().for_each(|last| end(last, &mut refused));
             (have_changed, deadline) = (false, self.house.now() + LEAVE_MAX);
