@@ -630,7 +630,7 @@ fn dismiss<A: Actor>(cx: &mut ControlCx<Life<A>>) {
     }
 }
 
-/// What was decided about a child.
+/// A decision about a child, on its way there.
 struct Verdict<A> {
     about: About,
     decision: Decision<A>,

@@ -117,7 +117,7 @@ mod tests {
             ///
             /// # Examples
             /// ```
-            /// todo!()
+            /// counter.add(1)
             /// ```
             #[inline]
             #[cfg(unix)]

@@ -636,7 +636,7 @@ impl Carrier for Distant {
         if let Some(proxy) = there.or_else(|| self.go_back()) {
             return proxy.carry(parcel);
         }
-        // Nothing was sent from the place before: who has come need not wait until it is known what has become of where it was.
+        // Nothing was sent from the place before, so nothing is under way: the actor that has come does not wait for the call.
         if self.is_first && matches!(&parcel, Parcel::Marker(marker) if self.is_awaited(marker)) {
             self.is_not_needed();
         }

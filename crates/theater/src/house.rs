@@ -98,7 +98,7 @@ pub(crate) struct House {
     meter: Mutex<Meter>,
     pub(crate) cycles: Mutex<Cycles>,
     pub(crate) calls: Calls,
-    /// No actor that another theater sends is let in: this one shuts down.
+    /// No actor that another theater sends is let in: this one is evacuated, or shuts down.
     refuses_guests: AtomicBool,
     /// The others are told that it ends: no new sessions.
     leaving: AtomicBool,
@@ -606,7 +606,7 @@ impl House {
             Ok((Reply::Busy, _)) => Outcome::Busy,
             // Relaxed: as in `lose_or_leave`.
             Err(error) if error.is_refusal() && self.leaving.load(Ordering::Relaxed) => {
-                // Nobody is there any more who could hear a goodbye. Not at once: what is in the way may be gone soon.
+                // No theater is there that could hear a goodbye. A network that refuses calls for a moment is waited for.
                 if link.unchanged_for() >= 4 * TICK {
                     link.note_left();
                 }

@@ -601,7 +601,7 @@ impl Theater {
         assert!(!to.is_empty(), "`evacuate` was given no theater to take the actors to");
         let mut evacuation = Evacuation::default();
         let mut stay: HashSet<ActorId> = HashSet::new();
-        // By the first of those that go together: the theaters that have not taken them. One that is evacuated itself takes nobody.
+        // By the first member of a group, or the actor: the theaters that have not taken it. A theater that is evacuated itself takes no actor.
         let mut refused: HashMap<ActorId, Vec<u64>> = HashMap::new();
         let mut deadline = self.house.now() + LEAVE_MAX;
         let mut have_changed = false;

@@ -3,13 +3,15 @@
 //! When a theater T was evacuated, it asks all others not to send mail over it ([`Leaving`](Head::Leaving)). The other theater, H, looks
 //! for *all* places from where mail goes to T: also those of actors that it was only told of. It has them turn, and answers when their mail
 //! goes elsewhere. A place that turns already when H hears this may turn towards T: its marker may have been answered in T before the actor left. So
-//! H looks when the turns have ended that had begun by then. A marker that is sent later is not answered in T.
+//! H looks again when the turns have ended that had begun by then. A marker that is sent later is not answered in T.
 //!
 //! # Names that are under way
 //!
 //! A message or the state of an actor may be on its way from H to a third theater, and may name an actor as one of T's. So H answers when all that it
 //! has sent by then has come there. The third theater may have answered before. So T asks at least twice, and again until no way has changed, and
 //! nothing was sent over T meanwhile: a way that was changed by [`Moved`](Head::Moved) may have been told to others before.
+//!
+//! H waits for earlier turns, and for what it has sent, for half of [`REACH_MAX`] each. A name that is under way for longer leads to T when T has ended.
 //!
 //! # Why H finds the actor when the next theater ends, too
 //!
