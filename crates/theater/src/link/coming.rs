@@ -290,27 +290,36 @@ fn simulated() -> (Simulation, Theater) {
     (net, theater)
 }
 
-/// Has the other end take each actor that is sent to it, answer all that it is asked, and know of no actor that is sought. It never says that an
-/// actor has begun. After 10 times `lost_after` it says nothing any more, so that nothing waits for ever.
-fn answers(theater: &Theater, link: &Arc<Link>) {
+/// Has the other end answer what it is asked, as `reply` says. After 10 times `lost_after` it says nothing any more, so that nothing waits for ever.
+fn replies(
+    theater: &Theater,
+    link: &Arc<Link>,
+    mut reply: impl FnMut(Head) -> Option<(u64, Vec<u8>)> + Send + 'static,
+) {
     let (house, link, until) = (Arc::clone(&theater.house), Arc::clone(link), theater.house.now() + 10 * LOST_AFTER);
     let answer = move || {
-        for (head, _) in link.says() {
-            let (ask, answer) = match head {
-                Head::Move { ask, .. } => {
-                    let seat = Seat { theater: link.incarnation, address: None, slot: ask, life: 1, seal: 9 };
-                    (ask, bytes(&Result::<Seat, String>::Ok(seat)))
-                }
-                Head::Fence { ask } | Head::Departs { ask, .. } => (ask, Vec::new()),
-                Head::Leaving { ask } => (ask, bytes(&0_u64)),
-                Head::Seek { ask, actors, .. } => (ask, bytes(&Sightings(vec![None; actors.len()]))),
-                _ => continue,
-            };
+        for (ask, answer) in link.says().into_iter().filter_map(|(head, _)| reply(head)) {
             link.hears(&Head::Answer { ask, codec: Wire::Positional }, &answer);
         }
         house.now() > until
     };
     theater.house.until_done("answers", Duration::from_millis(10), answer).unwrap();
+}
+
+/// Has the other end take each actor that is sent to it, answer all that it is asked, and know of no actor that is sought. It never says that an
+/// actor has begun.
+fn answers(theater: &Theater, link: &Arc<Link>) {
+    let there = link.incarnation;
+    replies(theater, link, move |head| match head {
+        Head::Move { ask, .. } => {
+            let seat = Seat { theater: there, address: None, slot: ask, life: 1, seal: 9 };
+            Some((ask, bytes(&Result::<Seat, String>::Ok(seat))))
+        }
+        Head::Fence { ask } | Head::Departs { ask, .. } => Some((ask, Vec::new())),
+        Head::Leaving { ask } => Some((ask, bytes(&0_u64))),
+        Head::Seek { ask, actors, .. } => Some((ask, bytes(&Sightings(vec![None; actors.len()])))),
+        _ => None,
+    });
 }
 
 fn has_left_but_may_live(why: &MigrateError) -> bool {

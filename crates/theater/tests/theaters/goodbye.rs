@@ -215,6 +215,41 @@ fn a_migration_that_waits_while_its_theater_is_shut_down_ends_under_every_seed()
     }
 }
 
+/// So many bytes.
+#[derive(Serialize, Deserialize)]
+struct Bulk(Vec<u8>);
+remote_message!(Bulk -> u64);
+
+#[derive(Serialize, Deserialize)]
+struct Store(Vec<u8>);
+impl Actor for Store {}
+impl Handler<Bulk> for Store {
+    fn handle(&mut self, Bulk(bytes): Bulk, _: &mut Context<Self>) -> u64 {
+        bytes.len() as u64
+    }
+}
+remote!(mobile Store: Bulk);
+
+#[test]
+fn a_theater_that_is_dropped_works_on_and_takes_messages_and_actors_up_to_16_mib() {
+    const MIB: usize = 1024 * 1024;
+    let [here, there] = [(); 2].map(|()| Theater::builder().listen("127.0.0.1:0").start().unwrap());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    there.publish("store", there.system().spawn(Store(Vec::new())));
+    let store = here.find::<Store>(&format!("playhouse://{}/store", there.address().unwrap())).wait().unwrap();
+    drop(there);
+    let ask = |mib: usize| store.ask(Bulk(vec![1; mib * MIB])).within(Duration::from_secs(60)).wait();
+    assert_eq!(ask(15), Ok(15 * MIB as u64));
+    assert!(matches!(ask(17), Err(AskError::Unreachable(why)) if why.contains("bytes")));
+    store.tell(Bulk(vec![1; 17 * MIB]));
+    here.system().run_until_idle();
+    assert_eq!(here.system().stats().total.dead_letters, 1);
+    let large = here.system().spawn(Store(vec![1; 17 * MIB]));
+    assert!(matches!(here.migrate(large, &peer).wait(), Err(MigrateError::Unwritable(_))));
+    assert_eq!(large.ask(Bulk(vec![1; 3])).wait(), Ok(3));
+    here.migrate(here.system().spawn(Store(vec![1; 15 * MIB])), &peer).wait().unwrap();
+}
+
 #[test]
 fn a_theater_may_be_shut_down_without_a_limit() {
     let [one, other] = [(); 2].map(|()| Theater::builder().listen("127.0.0.1:0").start().unwrap());

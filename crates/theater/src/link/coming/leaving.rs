@@ -108,19 +108,13 @@ fn what_waits_at_a_place_that_turns_is_sent_on_before_a_theater_has_shut_down() 
 
 /// Has the other end answer that no way has changed, after `also` was done, each time that the theater says that it leaves. Returns how often that was.
 fn answers_leavings(theater: &Theater, link: &Arc<Link>, mut also: impl FnMut(u64) + Send + 'static) -> Arc<AtomicU64> {
-    let (house, link, until) = (Arc::clone(&theater.house), Arc::clone(link), theater.house.now() + 10 * LOST_AFTER);
     let leavings = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&leavings);
-    let answer = move || {
-        for (head, _) in link.says() {
-            if let Head::Leaving { ask } = head {
-                also(counted.fetch_add(1, Ordering::Relaxed) + 1);
-                link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&0_u64));
-            }
-        }
-        house.now() > until
-    };
-    theater.house.until_done("answers", Duration::from_millis(10), answer).unwrap();
+    replies(theater, link, move |head| {
+        let Head::Leaving { ask } = head else { return None };
+        also(counted.fetch_add(1, Ordering::Relaxed) + 1);
+        Some((ask, bytes(&0_u64)))
+    });
     leavings
 }
 
@@ -211,20 +205,12 @@ fn a_theater_that_is_evacuated_lets_no_actor_in() {
 
 /// Has the other end take no actor.
 fn refuses_all(theater: &Theater, link: &Arc<Link>) {
-    let (house, link, until) = (Arc::clone(&theater.house), Arc::clone(link), theater.house.now() + 10 * LOST_AFTER);
-    let answer = move || {
-        for (head, _) in link.says() {
-            let (ask, answer) = match head {
-                Head::Move { ask, .. } => (ask, bytes(&Result::<Seat, String>::Err("it is evacuated".to_owned()))),
-                Head::Fence { ask } => (ask, Vec::new()),
-                Head::Leaving { ask } => (ask, bytes(&0_u64)),
-                _ => continue,
-            };
-            link.hears(&Head::Answer { ask, codec: Wire::Positional }, &answer);
-        }
-        house.now() > until
-    };
-    theater.house.until_done("answers", Duration::from_millis(10), answer).unwrap();
+    replies(theater, link, |head| match head {
+        Head::Move { ask, .. } => Some((ask, bytes(&Result::<Seat, String>::Err("it is evacuated".to_owned())))),
+        Head::Fence { ask } => Some((ask, Vec::new())),
+        Head::Leaving { ask } => Some((ask, bytes(&0_u64))),
+        _ => None,
+    });
 }
 
 #[test]
