@@ -25,7 +25,7 @@
 //! # Who an actor is
 //!
 //! The name that it was born with: theater, place and life. Each theater has one place for it at most
-//! ([`Directory`](crate::directory::Directory)), whichever way its name comes; so references to it are equal, and local where
+//! ([`Directory`]), whichever way its name comes; so references to it are equal, and local where
 //! it is.
 //!
 //! # How the way of mail changes (per-pair order)
@@ -55,7 +55,7 @@
 //!
 //! What is to become of a place is found out by readers of links, by who hears that a link is lost, and by actors; they send
 //! requests to its cell, which do not come in the order in which they were sent by different threads. What is known here
-//! ([`Directory`](crate::directory::Directory)) changes under locks, and a place is sent what became of its turn before another
+//! ([`Directory`]) changes under locks, and a place is sent what became of its turn before another
 //! one can begin or an actor can be let in. What still comes too late or too early finds out at the cell (`ways.rs` of
 //! `playhouse-actor`).
 //!

@@ -41,7 +41,7 @@ const LINKS: usize = 64;
 /// [`shutdown`](Theater::shutdown).
 ///
 /// A message, an answer, and the state of an actor that is taken to another theater may take 16 MiB each, as they are written. A larger message is a
-/// dead letter, its ask fails with [`AskError::Unreachable`](playhouse_actor::AskError::Unreachable), and a larger actor stays where it is.
+/// dead letter, its ask fails with [`AskError::Unreachable`], and a larger actor stays where it is.
 #[derive(Clone)]
 pub struct Theater {
     pub(crate) house: Arc<House>,
