@@ -472,6 +472,24 @@ impl Ties {
     fn report(self, news: News) {
         self.supervisor.tell_urgent(ChildReport { key: self.key, news });
     }
+
+    /// The child could not be started: why.
+    pub fn not_started(&self, why: String) {
+        self.report(News::NotStarted(why));
+    }
+}
+
+/// Reads a child that is to be supervised from another theater: what it knows of its supervisor, what it is called, and its state. If that cannot be
+/// read, its supervisor is told.
+pub(crate) fn read_child<A: Portable>(bytes: &[u8], codec: Codec) -> Result<(Ties, String, A), WireError> {
+    let read = postcard::take_from_bytes::<(Ties, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
+    let ((ties, name), state) = read?;
+    let actor = catch_unwind(|| codec.read::<A>(state)).unwrap_or_else(|panic| {
+        let why = Crash::Panic(panic.into()).describe();
+        Err(WireError::new(format!("reading the actor's state panicked: {why}")))
+    });
+    let actor = actor.inspect_err(|error| ties.not_started(error.to_string()))?;
+    Ok((ties, name, actor))
 }
 
 /// Reads a child that is to be supervised from another theater, and starts it.
@@ -480,18 +498,11 @@ pub(crate) fn start_child<A: Portable>(
     bytes: &[u8],
     codec: Codec,
 ) -> Result<ActorId, WireError> {
-    let read = postcard::take_from_bytes::<(Ties, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
-    let ((ties, name), state) = read?;
-    let started = codec.read::<A>(state).and_then(|actor| {
-        let child = Child::of_elsewhere(ties);
-        let start = |name| StartChild { name, child };
-        let started = spawn_named(system, Placement::Near, None, name, actor, start);
-        started.map_err(|error| WireError::new(error.to_string()))
-    });
-    if let Err(error) = &started {
-        ties.report(News::NotStarted(error.to_string()));
-    }
-    started.map(ActorRef::id)
+    let (ties, name, actor) = read_child::<A>(bytes, codec)?;
+    let start = |name| StartChild { name, child: Child::of_elsewhere(ties) };
+    let started = spawn_named(system, Placement::Near, None, name, actor, start);
+    let started = started.map_err(|error| WireError::new(error.to_string()));
+    started.inspect_err(|error| ties.not_started(error.to_string())).map(ActorRef::id)
 }
 
 /// How often a child that is held says so.

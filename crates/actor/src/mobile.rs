@@ -14,7 +14,7 @@ use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, Mail
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::abroad::{Minded, Ties};
+use crate::abroad::{Minded, Ties, read_child};
 use crate::actor::{Actor, ActorId, Extra, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::any::AnyActor;
@@ -24,6 +24,7 @@ use crate::context::Context;
 use crate::gather::{Gather, Gathered, PackFrozen, Then};
 use crate::group::GroupName;
 use crate::idle::Idle;
+use crate::mail::Start;
 use crate::message::HandledBy;
 use crate::names::Name;
 use crate::spawn::{Placement, spawn_at, take_name};
@@ -195,6 +196,8 @@ pub struct Luggage {
     pub timers: Vec<ReadTimer>,
     /// Its receive timeout, if it has one.
     pub receive_timeout: Option<Duration>,
+    /// It has not lived anywhere before: it starts.
+    pub is_new: bool,
 }
 
 /// A timer, as it was read.
@@ -226,6 +229,14 @@ pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTim
 
 /// Takes an actor in that was read: to its place here, which [fits](Moves::fits).
 pub type Install = Box<dyn FnOnce(ActorId, Coming) + Send>;
+
+/// An actor that is to start.
+pub struct New {
+    /// Starts it.
+    pub install: Install,
+    /// What it knows of its supervisor, if it is a child.
+    pub ties: Option<Ties>,
+}
 
 /// How an actor comes to a place that it has here.
 pub struct Coming {
@@ -264,6 +275,8 @@ pub struct Moves {
     pub leave: fn(ActorId, Arc<dyn Carrier>, Arc<Way>),
     /// Reads one that comes, with what it has besides its state.
     pub read: fn(&[u8], Codec, Luggage) -> Result<Install, WireError>,
+    /// Reads one that starts; if it is a child, with what it knows of its supervisor. On an error, that supervisor was told.
+    pub read_new: fn(&[u8], Codec, bool) -> Result<New, WireError>,
     /// Makes a place in this stage for one that is elsewhere. Mail goes on from there by this carrier, as long as the way is not closed.
     pub place: fn(&SystemCore, u16, Arc<dyn Carrier>, Arc<Way>) -> ActorId,
     /// Whether the place is that of such an actor.
@@ -312,6 +325,15 @@ impl Moves {
                 }
             },
             read: read::<A>,
+            read_new: |bytes, codec, is_child| {
+                let is_new = Luggage { is_new: true, ..Luggage::default() };
+                if !is_child {
+                    return Ok(New { install: install::<A>(codec.read(bytes)?, is_new), ties: None });
+                }
+                let (ties, name, actor) = read_child::<A>(bytes, codec)?;
+                let luggage = Luggage { name: Some(name), ties: Some(ties), ..is_new };
+                Ok(New { install: install(actor, luggage), ties: Some(ties) })
+            },
             place: |system, stage, carrier, way| {
                 let address = system.spawn_away::<Life<A>>(stage, Extra::of(carrier), Some(way));
                 ActorId(address.raw())
@@ -515,13 +537,16 @@ impl<A: Mobile> Control<Life<A>> for Leave {
 }
 
 fn read<A: Mobile>(state: &[u8], codec: Codec, luggage: Luggage) -> Result<Install, WireError> {
-    let actor: A = codec.read(state)?;
-    Ok(Box::new(move |place, coming| {
+    Ok(install::<A>(codec.read(state)?, luggage))
+}
+
+fn install<A: Mobile>(actor: A, luggage: Luggage) -> Install {
+    Box::new(move |place, coming| {
         // Otherwise its place has just ended.
         if let Some(address) = to::<A>(place) {
             address.send_control_behind(Arrive { actor, luggage, coming });
         }
-    }))
+    })
 }
 
 fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, luggage: Luggage) -> Result<ActorRef<A>, WireError> {
@@ -635,7 +660,7 @@ pub(crate) struct Arrived(pub(crate) Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        let Luggage { name, ties, watching, last_timer, timers, receive_timeout } = self.0;
+        let Luggage { name, ties, watching, last_timer, timers, receive_timeout, is_new } = self.0;
         if let Some(name) = name {
             take_name(cx, Name::new(name));
         }
@@ -661,6 +686,9 @@ impl<A: Mobile> Envelope<Life<A>> for Arrived {
         watching.into_iter().for_each(|watched| ctx.watch_any(watched));
         if let Some(after) = receive_timeout {
             ctx.set_receive_timeout(after);
+        }
+        if is_new {
+            return Start.run(life, cx);
         }
         life.actor.arrived(ctx);
     }

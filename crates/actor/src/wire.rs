@@ -21,7 +21,7 @@ pub use crate::gather::{Freeze, Gathered};
 use crate::message::{HandledBy, Message};
 use crate::mobile;
 pub use crate::mobile::{
-    Agency, AnyTimer, ComesBy, Coming, Install, Luggage, Mobile, Moves, Offer, Pack, PackedTimer, ReadTimer,
+    Agency, AnyTimer, ComesBy, Coming, Install, Luggage, Mobile, Moves, New, Offer, Pack, PackedTimer, ReadTimer,
 };
 use crate::nesting::Nested;
 use crate::spawn::{SpawnOptions, spawn};

@@ -23,6 +23,8 @@ pub(crate) struct Guest {
     pub(crate) moves: Moves,
     pub(crate) entry: &'static Spawns,
     pub(crate) install: Install,
+    /// It was started for this theater, and has lived nowhere.
+    pub(crate) is_new: bool,
 }
 
 /// A guest, and its place here.

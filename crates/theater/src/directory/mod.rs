@@ -540,6 +540,26 @@ impl Directory {
         known.moved.insert(id, Moved::new(view, way));
     }
 
+    /// This is the birthplace of an actor that is started in another theater. Its place there is not known yet: nobody is told that it can be called
+    /// there, but by way of this one.
+    pub(crate) fn note_start(&self, id: ActorId, theater: u64) {
+        let at = Far { theater, address: None, slot: 0, life: 0, seal: 0 };
+        let view = View::new(self.incarnation, Life::Away { at, begun: false, turn: None });
+        let mut known = self.known();
+        known.listed.insert(id);
+        known.moved.insert(id, Moved::new(view, None));
+    }
+
+    /// The actor of this birthplace was started in another theater, and is there.
+    pub(crate) fn note_started(&self, id: ActorId, at: Far) {
+        let mut known = self.known();
+        if let Some(moved) = known.moved.get_mut(&id) {
+            moved.view.hear_place(at);
+        }
+        let begun = Event::Said { from: at.theater, word: Word::Begun };
+        known.step(self.incarnation, id, begun, &mut || self.next_number());
+    }
+
     /// The actor that was born with this name, and has left for `theater`, has begun there.
     pub(crate) fn note_begun(&self, born: Key, theater: u64) {
         let (here, slot, life, seal) = born;

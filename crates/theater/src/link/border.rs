@@ -99,11 +99,12 @@ impl Link {
     fn settle_there(&self, teller: u64, (born, far): (Far, Far), place: Place<'_>) -> Result<ActorId, WireError> {
         self.may_name_more()?;
         let id = self.name_next(
-            |handle, out| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal }.write(out),
+            |_| Ok(()),
             |core, stage, proxy| {
                 let id = place(core, Berth::Link(stage), Arc::new(proxy));
                 (id, id)
             },
+            |handle, _| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal },
         )?;
         self.directory.note(teller, id, born)?;
         Ok(id)
@@ -112,8 +113,9 @@ impl Link {
     /// From now on this link is the way to the actor, whose place there is already.
     pub(crate) fn adopt(&self, id: ActorId, far: &Far) -> Result<Proxy, WireError> {
         self.name_next(
-            |handle, out| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal }.write(out),
+            |_| Ok(()),
             |_, _, proxy| (id, proxy),
+            |handle, _| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal },
         )
     }
 }

@@ -535,7 +535,10 @@ fn a_state_whose_reading_panics_takes_its_number() {
     let own = name(&theater, theater.system().spawn(Guest).id());
     let link = stranger(&theater, 10);
     let state = bytes(&Counts(1, Some(Trap::set(|| panic!("as it is read")))));
-    link.hears(&Head::Spawn { handle: 0, kind: kind_of::<Counts>(&theater), codec: Wire::Positional }, &state);
+    link.hears(
+        &Head::Spawn { handle: 0, kind: kind_of::<Counts>(&theater), codec: Wire::Positional, born: (1, 1, 1) },
+        &state,
+    );
     link.named(1, own);
     assert_eq!(link.fault.get(), None);
     assert!(lock(&link.inn).targets.get(1).is_some());

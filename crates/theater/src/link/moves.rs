@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::TryLockError;
 
 use playhouse_actor::away::{Origin, Watched};
-use playhouse_actor::wire::{ComesBy, Coming, Luggage, Moves, Pack, ReadTimer, Settled, Spawns};
+use playhouse_actor::wire::{ComesBy, Coming, Luggage, Moves, New, Pack, ReadTimer, Settled, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
 use playhouse_executor::jitter::seam;
 use playhouse_executor::{Crash, Way};
@@ -489,11 +489,33 @@ impl Link {
         });
         let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
         let watching = watching.into_iter().filter_map(|watched| watched.0).collect();
-        let luggage = Luggage { name, ties, watching, last_timer, timers, receive_timeout };
+        let luggage = Luggage { name, ties, watching, last_timer, timers, receive_timeout, is_new: false };
         let install = (moves.read)(state, codec, luggage)?;
         let birth = if born.theater == self.incarnation { self.advertised } else { birth };
         let born = Far { address: birth, ..born };
-        Ok(Guest { born, at, epoch, moves, entry, install })
+        Ok(Guest { born, at, epoch, moves, entry, install, is_new: false })
+    }
+
+    /// Starts an actor that was born at this place of the other theater, which has started it here. Returns its place. It comes as one that moves,
+    /// because its name may have come before it.
+    pub(super) fn start_mobile(
+        &self,
+        (entry, moves): (&'static Spawns, Moves),
+        codec: Codec,
+        (born, is_child): (Far, bool),
+        bytes: &[u8],
+    ) -> Option<ActorId> {
+        let New { install, ties } = (moves.read_new)(bytes, codec, is_child).ok()?;
+        let guest = Guest { born, at: born, epoch: Epoch::default(), moves, entry, install, is_new: true };
+        let accepted = self.may_have(&born).map_err(|error| (0, error));
+        let place = accepted.and_then(|()| self.accept(None, vec![guest])).map(|_| {
+            self.take_begin(born.key());
+            self.place_of(&born)
+        });
+        place.unwrap_or_else(|(_, why)| {
+            ties.inspect(|ties| ties.not_started(why.to_string()));
+            None
+        })
     }
 
     /// The place here of the actor that was born as `born`.
@@ -517,7 +539,7 @@ impl Link {
         let house = self.house().ok_or_else(|| (0, WireError::new("it is closing")))?;
         let seats = {
             let mut awaited = self.directory.guests();
-            if house.refuses_guests() {
+            if house.refuses_guests() && guests.iter().any(|guest| !guest.is_new) {
                 return Err((0, WireError::new("the theater lets no actors in: it is evacuated, or shuts down")));
             }
             let attempt = Attempt { from: self.incarnation, number: self.directory.next_number() };
@@ -604,7 +626,7 @@ impl Link {
         let members = guests.leave(self.number, born);
         let (mut ended, mut settled) = (Vec::new(), Vec::new());
         for Awaited { guest, place, attempt, antechamber, mut watchers } in members {
-            let Far { theater, slot, life, seal, .. } = guest.born;
+            let (Far { theater, slot, life, seal, .. }, is_new) = (guest.born, guest.is_new);
             match house.begin_arrival((place, attempt), &guest.moves, antechamber) {
                 Ok((from_here, way)) => {
                     seam(4);
@@ -616,7 +638,7 @@ impl Link {
                     (guest.install)(place, Coming { watchers, way });
                     (guest.moves.then)(place, Box::new(move || drop(arriving)));
                     // Relaxed: it is counted only.
-                    self.directory.came.fetch_add(1, Ordering::Relaxed);
+                    self.directory.came.fetch_add(u64::from(!is_new), Ordering::Relaxed);
                     if let Some(antechamber) = antechamber.filter(|_| settles) {
                         self.close_antechamber(antechamber);
                         settled.push((place, guest.moves.settle, antechamber, house.note_settling(place, true)));
@@ -624,7 +646,9 @@ impl Link {
                 }
                 Err(_) => ended.push(Awaited { guest, place, attempt, antechamber, watchers }),
             }
-            let _ = self.send(Lane::Normal, |out| Head::Begun { theater, slot, life, seal }.write(out));
+            if !is_new {
+                let _ = self.send(Lane::Normal, |out| Head::Begun { theater, slot, life, seal }.write(out));
+            }
         }
         drop(guests);
         for (place, settle, antechamber, settles) in settled {

@@ -260,11 +260,11 @@ impl Link {
                     self.bind(handle, self.directory.met(self.incarnation, &name).ok().flatten());
                 }
             }
-            Head::Spawn { handle, kind, codec } => {
-                self.start(handle, kind, |entry| (entry.spawn)(&self.core, rest, codec.into()));
+            Head::Spawn { handle, kind, codec, born } => {
+                self.start(handle, (kind, codec.into()), (born, false), rest);
             }
-            Head::SpawnChild { handle, kind, codec } => {
-                self.start(handle, kind, |entry| (entry.spawn_child)(&self.core, rest, codec.into()));
+            Head::SpawnChild { handle, kind, codec, born } => {
+                self.start(handle, (kind, codec.into()), (born, true), rest);
             }
             Head::Verdict { to, kind, codec, about, verdict } => {
                 if let (Some(id), Some(entry)) = (target(to), self.registry.spawn(kind)) {
@@ -275,9 +275,10 @@ impl Link {
             Head::Named { handle, slot, life, seal } => {
                 let id = lock(&self.places).by_handle.get(handle as usize).copied();
                 if let Some(id) = id {
-                    let (theater, address) = (self.incarnation, self.advertised);
-                    let named = self.directory.note(theater, id, Far { theater, address, slot, life, seal });
-                    if let Err(why) = named {
+                    let at = self.its((slot, life, seal));
+                    if self.registry.moves(id).is_some() {
+                        self.directory.note_started(id, at);
+                    } else if let Err(why) = self.directory.note(self.incarnation, id, at) {
                         self.fault(Fault::Name(why));
                     }
                 }
@@ -434,17 +435,29 @@ impl Link {
         TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
     }
 
-    /// Starts an actor for the other end, which calls it `handle` from now on; its name is told.
-    fn start(&self, handle: Handle, kind: u32, spawn: impl FnOnce(&Spawns) -> Result<ActorId, WireError>) {
+    /// Starts an actor for the other end, which calls it `handle` from now on; its place is told.
+    fn start(
+        &self,
+        handle: Handle,
+        (kind, codec): (u32, Codec),
+        (born, is_child): (crate::frame::Place, bool),
+        bytes: &[u8],
+    ) {
         // First, since reading its state is the user's code, which may panic: the next handle comes in any case.
         if !self.reserve(handle) {
             return;
         }
-        let started = self.registry.spawn(kind).and_then(|entry| spawn(entry).ok());
+        let start = |entry: &'static Spawns| match entry.moves {
+            Some(moves) => self.start_mobile((entry, moves), codec, (self.its(born), is_child), bytes),
+            None if is_child => (entry.spawn_child)(&self.core, bytes, codec).ok(),
+            None => (entry.spawn)(&self.core, bytes, codec).ok(),
+        };
+        let started = self.registry.spawn(kind).and_then(|entry| contained(|| start(entry)).flatten());
         self.bind(handle, started);
         if let Some(Ok((slot, life, seal))) = started.map(|id| self.directory.sealed(id)) {
             let named = Head::Named { handle, slot, life, seal };
-            let _ = self.send(Lane::System, |out| named.write(out));
+            // Behind nothing: before the other end hears that the actor has gone on.
+            let _ = self.send(Lane::Normal, |out| named.write(out));
         }
     }
 

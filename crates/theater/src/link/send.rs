@@ -433,16 +433,23 @@ impl Link {
         self.may_name_more()?;
         self.await_room()?;
         let border = self.border();
-        let write = |handle, out: &mut Vec<u8>| {
-            let head = if child {
-                Head::SpawnChild { handle, kind, codec: codec.into() }
-            } else {
-                Head::Spawn { handle, kind, codec: codec.into() }
-            };
-            head.write(out)?;
-            at_border(&border, || write(codec, out))
+        let state = |out: &mut Vec<u8>| at_border(&border, || write(codec, out));
+        let place = |core: &SystemCore, stage, proxy| {
+            let (id, made) = place(core, stage, Arc::new(proxy));
+            if self.registry.moves(id).is_some() {
+                self.directory.note_start(id, self.incarnation);
+            }
+            (id, made)
         };
-        self.name_next(write, |core, stage, proxy| place(core, stage, Arc::new(proxy)))
+        let head = |handle, id| {
+            // The place of a system that has ended has no name, and the frame leads nowhere.
+            let (codec, born) = (codec.into(), self.directory.sealed(id).unwrap_or_default());
+            match child {
+                true => Head::SpawnChild { handle, kind, codec, born },
+                false => Head::Spawn { handle, kind, codec, born },
+            }
+        };
+        self.name_next(state, place, head)
     }
 
     /// Waits while the window is full, or on a worker has the stage of the message that it handles wait after that.
@@ -487,29 +494,47 @@ impl Link {
         Ok(())
     }
 
-    /// Sends a frame that gives the next handle its meaning, and makes the place of the actor that it means. The number is
-    /// taken only by a frame that goes out, so that the other end sees one after the other; and the frame goes out only
+    /// Sends a frame that gives the next handle its meaning, and makes the place of the actor that it means. `rest` writes what stands behind
+    /// the head. The number is taken only by a frame that goes out, so that the other end sees one after the other; and the frame goes out only
     /// when the place is there.
+    ///
+    /// # Errors
+    /// The link is lost, or the rest cannot be written. Then there is no place.
     pub(super) fn name_next<R>(
         &self,
-        write: impl FnOnce(Handle, &mut Vec<u8>) -> Written,
+        rest: impl FnOnce(&mut Vec<u8>) -> Written,
         place: impl FnOnce(&SystemCore, u16, Proxy) -> (ActorId, R),
+        head: impl FnOnce(Handle, ActorId) -> Head,
     ) -> Result<R, WireError> {
+        /// Most bytes of a head that gives a handle its meaning.
+        const HEAD_BYTES_MAX: usize = 64;
         let mut out = lock(&self.out);
         if self.is_lost() {
             return Err(self.lost_error());
         }
-        let handle = out.free_handles.last().copied().unwrap_or(out.next_handle);
-        let before = out.outbound.open_bytes(session::Lane::System);
-        let sent = out.outbound.frame(session::Lane::System, |buffer| write(handle, buffer));
-        sent.map_err(|error| match error {
-            FrameError::Write(error) => error,
-            error => WireError::new(error.to_string()),
-        })?;
-        if out.free_handles.pop().is_none() {
-            out.next_handle += 1;
+        // With the lock held: the numbers in it mean what they mean until it has gone out.
+        let mut behind = Vec::new();
+        rest(&mut behind)?;
+        let bytes = behind.len() + HEAD_BYTES_MAX;
+        if bytes > FRAME_BYTES_MAX as usize {
+            let error: FrameError<WireError> = FrameError::TooLarge { bytes, bytes_max: FRAME_BYTES_MAX };
+            return Err(WireError::new(error.to_string()));
         }
+        let handle = match out.free_handles.pop() {
+            Some(handle) => handle,
+            None => {
+                out.next_handle += 1;
+                out.next_handle - 1
+            }
+        };
         let (id, made) = place(&self.core, self.stage, Proxy::new(self.this(), handle));
+        let before = out.outbound.open_bytes(session::Lane::System);
+        let sent = out.outbound.frame(session::Lane::System, |buffer| {
+            head(handle, id).write(buffer)?;
+            buffer.extend_from_slice(&behind);
+            Ok::<(), WireError>(())
+        });
+        sent.expect("a head is written, and the frame is not too large");
         self.directory.drains.note_stage(&self.core, id.address().stage());
         {
             let mut places = lock(&self.places);

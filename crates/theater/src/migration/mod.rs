@@ -290,6 +290,15 @@ impl<S: Site> View<S> {
         matches!(self.life, Life::Arriving { .. })
     }
 
+    /// The actor was started in another theater, and has this place there. It is not told to others before [`Word::Begun`].
+    pub(crate) fn hear_place(&mut self, there: S) {
+        if let Life::Away { at, begun: false, .. } = &mut self.life
+            && at.theater() == there.theater()
+        {
+            *at = there;
+        }
+    }
+
     /// Returns whether other theaters may be told that the actor is where its mail goes from here.
     pub(crate) fn has_begun(&self) -> bool {
         !matches!(self.life, Life::Away { begun: false, .. })

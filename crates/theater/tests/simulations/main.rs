@@ -21,3 +21,4 @@ mod roaming_simulated;
 mod simulated;
 mod slow_readers;
 mod sought;
+mod started;
