@@ -1,7 +1,7 @@
 //! All interleavings of small programs that migrate, explored with `stateright`.
 //!
 //! The model holds what the machine leaves to others: links that keep order between three theaters, cells with their mail, and how a theater
-//! drains. Two actors are born in theater 0 and send numbered messages to each other. Any step may come next: a message is sent or handled,
+//! drains. Two actors are born in theater 0, or one of them is started from there in theater 1, and send numbered messages to each other. Any step may come next: a message is sent or handled,
 //! a cell does a request, a frame arrives, an actor migrates, an attempt is given up, a name is told to a theater that has none. One theater
 //! may die. Frames from it arrive until the others have lost it, which each does at a time of its own. Or two theaters lose each other in the same way
 //! though both live, and there is a new link between them later. What a place had of a lost actor has ended by then, so a name makes a new place.
@@ -43,6 +43,8 @@ struct Roaming {
     heals: bool,
     /// Whether the two are a group: they move together.
     together: bool,
+    /// Whether the first actor does not live yet: the theater that it is born in starts it in another one.
+    starts: bool,
     without: Option<Rule>,
 }
 

@@ -103,7 +103,7 @@ impl Model for Roaming {
                     steps.push(Step::GiveUp { at, actor });
                 }
                 if world.names > 0 && cell.mode != Mode::Vacant {
-                    let new = others.filter(|to| !is_dead(*to) && world.theaters[*to].is_unknown(actor));
+                    let new = others.filter(|to| !is_dead(*to) && world.makes_place(*to, actor));
                     steps.extend(new.map(|to| Step::Name { from: at, actor, to }));
                 }
             }
@@ -153,7 +153,7 @@ impl Model for Roaming {
             }
             Step::Name { from, actor, to } => {
                 world.names -= 1;
-                let way = world.name_for(from, actor, to as TheaterId, self);
+                let way = world.name_for(from, actor, self);
                 world.meet(to, actor, way, self);
             }
         }
@@ -186,6 +186,7 @@ const PLAIN: Roaming = Roaming {
     cuts: false,
     heals: false,
     together: false,
+    starts: false,
     without: None,
 };
 
@@ -203,6 +204,13 @@ fn an_order_holds_where_senders_and_receivers_move() {
     assert_eq!(explore(PLAIN), [""; 0]);
     assert_eq!(explore(Roaming { sends: [2, 1], ..PLAIN }), [""; 0]);
     assert_eq!(explore(Roaming { migrations: 3, ..PLAIN }), [""; 0]);
+}
+
+#[test]
+fn an_actor_that_is_started_in_another_theater_has_one_life_whoever_names_it_first() {
+    let starts = Roaming { starts: true, migrations: 1, ..PLAIN };
+    assert_eq!(explore(Roaming { sends: [1, 2], names: 1, ..starts }), [""; 0]);
+    assert_eq!(explore(Roaming { sends: [0, 1], names: 1, deaths: true, ..starts }), [""; 0]);
 }
 
 #[test]

@@ -33,9 +33,22 @@ impl World {
             later: Vec::new(),
             sent_on: Vec::new(),
         };
+        let mut theaters: Vec<Theater> = (0..THEATERS).map(theater).collect();
+        let mut links = vec![vec![VecDeque::new(); THEATERS]; THEATERS];
+        if program.starts {
+            // As if it had left the theater that it is born in, and had not begun in the other one.
+            let there = 1;
+            let birth = &mut theaters[BIRTH];
+            birth.views[0] = View::new(BIRTH as TheaterId, Life::Away { at: there, begun: false, turn: None });
+            birth.cells[0].go_by((there, 0), true);
+            birth.hosts[0] = 1 << there;
+            let word = Word::Move { attempt: 1 };
+            let state = Frame::Word { actor: 0, word, other_at: BIRTH as TheaterId };
+            links[BIRTH][there as usize].extend([state, Frame::Begin { actor: 0, attempt: 1 }]);
+        }
         World {
-            theaters: (0..THEATERS).map(theater).collect(),
-            links: vec![vec![VecDeque::new(); THEATERS]; THEATERS],
+            theaters,
+            links,
             sent: [0; ACTORS],
             handled: [0; ACTORS],
             migrations: program.migrations,
@@ -321,12 +334,12 @@ impl World {
                 Action::Accept { .. } | Action::Say(_, Word::Move { .. }) if program.together => {}
                 Action::Note { .. } | Action::Drain { .. } if program.together && actor > 0 => {}
                 Action::Accept { from, attempt } => {
-                    let other_at = self.name_for(at, other(actor), from, program);
+                    let other_at = self.name_for(at, other(actor), program);
                     let word = Word::Accepted { attempt, at: at as TheaterId };
                     self.say(at, from, Frame::Word { actor, word, other_at });
                 }
                 Action::Say(to, word) => {
-                    let other_at = self.name_for(at, other(actor), to, program);
+                    let other_at = self.name_for(at, other(actor), program);
                     self.say(at, to, Frame::Word { actor, word, other_at });
                 }
                 Action::Ask(request) => {
@@ -413,19 +426,25 @@ impl World {
         }
     }
 
-    /// Returns the theater that this one names to theater `to`.
-    pub(super) fn name_for(&self, at: usize, actor: usize, to: TheaterId, program: &Roaming) -> TheaterId {
+    /// Returns the theater that this one names to others.
+    pub(super) fn name_for(&self, at: usize, actor: usize, program: &Roaming) -> TheaterId {
         let view = &self.theaters[at].views[actor];
         match view.life() {
-            Life::Away { at, .. } if at != to && (view.has_begun() || program.without == Some(Rule::NameLate)) => at,
+            Life::Away { at, .. } if view.has_begun() || program.without == Some(Rule::NameLate) => at,
             _ => at as TheaterId,
         }
     }
 
-    /// A name of the actor is told: `way` knows the way to it.
+    /// Returns whether a name of the actor makes a place. Where the actor was born, its place is known by its name also when it has ended.
+    pub(super) fn makes_place(&self, at: usize, actor: usize) -> bool {
+        let theater = &self.theaters[at];
+        theater.is_unknown(actor) && !(at == BIRTH && theater.cells[actor].reports())
+    }
+
+    /// A name of the actor is told: `way` knows the way to it. If that is this theater, the actor has been lost since.
     pub(super) fn meet(&mut self, at: usize, actor: usize, way: TheaterId, program: &Roaming) {
         let link = self.link(at, way);
-        if self.theaters[at].is_unknown(actor) {
+        if self.theaters[at].is_unknown(actor) && way as usize != at {
             let theater = &mut self.theaters[at];
             theater.views[actor] = View::new(at as TheaterId, Life::Away { at: way, begun: true, turn: None });
             theater.cells[actor].go_by((way, link), false);
@@ -638,7 +657,9 @@ impl World {
             Frame::Begin { actor, attempt } => self.begin(from, at, (actor, attempt), program),
             Frame::Word { actor, word, other_at } => {
                 if matches!(word, Word::Move { .. }) {
-                    self.meet(at, other(actor), other_at, program);
+                    if self.makes_place(at, other(actor)) {
+                        self.meet(at, other(actor), other_at, program);
+                    }
                     self.meet(at, actor, sender, program);
                 }
                 self.step(at, actor, Event::Said { from: sender, word }, program);
