@@ -1,9 +1,10 @@
 //! Tests: a member that invents names, claims actors that it does not have, and fills what is kept for it.
 
+use std::any::type_name;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use playhouse_actor::away::{Berth, Origin, RefName, place};
-use playhouse_actor::wire::WireForm;
+use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::{Actor, ActorRef, Context, GroupName, Handler, Message, remote};
 use serde::{Deserialize, Serialize};
 
@@ -306,36 +307,83 @@ fn a_theater_that_contradicts_itself_is_lost() {
     assert_eq!(link.place_of_its(1, 7), id);
 }
 
+/// Does not move.
+#[derive(Serialize, Deserialize)]
+struct Fixed;
+impl Actor for Fixed {}
+remote!(spawn Fixed: );
+
+fn started<A: Remote + Serialize>(link: &Link, actor: &A) -> ActorId {
+    let place = |core: &SystemCore, stage, carrier| {
+        let id = place::<A>(core, Berth::Link(stage), carrier).id();
+        (id, id)
+    };
+    let write = |codec: Codec, out: &mut Vec<u8>| codec.write(actor, out);
+    link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, place).unwrap()
+}
+
 #[test]
 fn a_started_actor_is_named_once_and_no_other_one_is() {
     let [theater] = theaters();
     let directory = &theater.house.directory;
     let links = [10, 11].map(|incarnation| stranger(&theater, incarnation));
     let named = |slot, seal| Head::Named { handle: 0, slot, life: 1, seal };
-    let started = links[0].spawn(
-        (TypeId::of::<Guest>(), "Guest"),
-        false,
-        |codec, out| codec.write(&Guest, out),
-        |core, stage, carrier| {
-            let id = place::<Guest>(core, Berth::Link(stage), carrier).id();
-            (id, id)
-        },
-    );
-    let started = started.unwrap();
-    // An actor of this theater, which is elsewhere.
-    let own = theater.system().spawn(Guest).id();
+    let started = started(&links[0], &Fixed);
+    let known = links[1].place_of_its(1, 7);
+    for (link, seal) in links.iter().zip([7, 7]) {
+        link.hears(&named(1, seal), &[]);
+        assert_eq!(link.fault.get(), None);
+    }
+    links[0].hears(&named(2, 9), &[]);
+    assert_eq!(links[0].fault.get(), Some(&Fault::Name(BadName::Renamed((10, 2, 1)))));
+    assert_eq!(directory.identity(started).unwrap().key(), (10, 1, 1, 7));
+    links[1].hears(&named(2, 9), &[]);
+    assert_eq!(directory.identity(known).unwrap().key(), (11, 1, 1, 7));
+}
+
+#[test]
+fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_with() {
+    let [theater] = theaters();
+    let directory = &theater.house.directory;
+    let links = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let named = |slot, seal| Head::Named { handle: 0, slot, life: 1, seal };
+    // The second one has come from there, and lives there by now.
+    let (started, own) = (started(&links[0], &Guest), theater.system().spawn(Guest).id());
     let _way = links[1].adopt(own, &far(11, 1, 7)).unwrap();
     directory.note_place(own, far(11, 1, 7), None);
-    let identity = directory.identity(own).unwrap().key();
-    links[0].hears(&named(1, 7), &[]);
-    assert_eq!(links[0].fault.get(), None);
-    for link in &links {
-        link.hears(&named(2, 9), &[]);
-        let birth = (link.incarnation, 2, 1);
-        assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Renamed(birth))));
+    let names = [started, own].map(|id| directory.identity(id).unwrap().key());
+    assert!(!directory.view(started).has_begun());
+    for (slot, seal) in [(1, 7), (2, 9)] {
+        links.iter().for_each(|link| link.hears(&named(slot, seal), &[]));
+        assert!(directory.view(started).has_begun());
+        assert_eq!(directory.at(started).unwrap().key(), (10, 1, 1, 7));
+        assert_eq!(directory.at(own).unwrap().key(), (11, 1, 1, 7));
+        assert_eq!([started, own].map(|id| directory.identity(id).unwrap().key()), names);
     }
-    assert_eq!(directory.identity(started).unwrap().key(), (10, 1, 1, 7));
-    assert_eq!(directory.identity(own).unwrap().key(), identity);
+}
+
+/// It is refused, whether the actor of that name lives here, has gone on from here, or is one of this theater's.
+#[test]
+fn an_actor_is_not_started_by_a_name_that_another_one_has() {
+    let [theater] = theaters();
+    let [link, other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let kind = kind_of::<Guest>(&theater);
+    let start = |link: &Arc<Link>, handle, born| {
+        link.says();
+        link.hears(&Head::Spawn { handle, kind, codec: Wire::Positional, born }, &bytes(&Guest));
+        let said = link.says();
+        (lock(&link.inn).targets.get(handle).map(|target| target.id), said.len())
+    };
+    let (first, said) = start(&link, 0, (1, 1, 7));
+    assert!(first.is_some_and(|first| !first.address().is_stale()) && said == 1);
+    assert_eq!(start(&link, 1, (1, 1, 7)), (None, 0));
+    assert_eq!(link.fault.get(), None);
+    // Another seal is another life of a theater that tells what is not true.
+    assert_eq!(start(&link, 2, (1, 1, 8)).0, None);
+    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
+    // By the names of that theater, others start nobody.
+    let (second, _) = start(&other, 0, (1, 1, 7));
+    assert!(second.is_some() && second != first);
 }
 
 #[test]
