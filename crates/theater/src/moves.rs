@@ -24,7 +24,8 @@
 //!
 //! # Who an actor is
 //!
-//! The name that it was born with: theater, place and life. Each theater has one place for it at most
+//! The name that it was born with: theater, place and life. One that is started in another theater is born where it was started from, and comes there
+//! as one that has left ([`Spawn`](crate::frame::Head::Spawn)): its name may come there before it. Each theater has one place for it at most
 //! ([`Directory`]), whichever way its name comes; so references to it are equal, and local where
 //! it is.
 //!
