@@ -19,6 +19,8 @@ use crate::link::Link;
 const THREADS_MAX: usize = 32;
 /// The pause before a theater that is out of reach is called again.
 const CALL_EVERY: Duration = Duration::from_millis(100);
+/// A theater whose address refuses calls for so long has ended: another one at that address would be another theater.
+const REFUSED_MAX: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -93,10 +95,12 @@ impl House {
         let (told, again) = {
             let mut state = self.calls.state();
             let may_wait = !state.closed && matches!(link, Err(TheaterError::Io { .. }));
+            let is_refused = callee.theater.is_some() && link.as_ref().is_err_and(TheaterError::is_refusal);
+            let most = if is_refused { REFUSED_MAX } else { Duration::MAX };
             let waiters = state.waiters.remove(&callee).unwrap_or_default();
-            let waits = |waiter: &Waiter| may_wait && waiter.patience > took;
+            let waits = |waiter: &Waiter| may_wait && waiter.patience.min(most) > took;
             let (mut waiting, told): (Vec<_>, Vec<_>) = waiters.into_iter().partition(waits);
-            waiting.iter_mut().for_each(|waiter| waiter.patience -= took);
+            waiting.iter_mut().for_each(|waiter| waiter.patience = waiter.patience.min(most) - took);
             let again = !waiting.is_empty();
             if again {
                 state.waiters.insert(callee, waiting);

@@ -332,7 +332,7 @@ impl Distant {
             // Another one is there, or nobody.
             Ok(_) | Err(_) => this.miss(&here),
         };
-        // Again and again for as long as a theater that there was a link with would be.
+        // Again and again for as long as a theater that there was a link with would be; not so long if the calls are refused.
         let patience = house.settings.lost_after;
         house.reach_later(Callee { address, theater: Some(far.theater) }, patience, Box::new(called));
     }

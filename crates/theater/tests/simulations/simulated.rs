@@ -569,6 +569,29 @@ fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_fi
     assert!(ends > 2 * seeds() && cuts > seeds() / 10, "{ends} ends, {cuts} cuts");
 }
 
+/// The holder has never had a link with that theater. Nobody listens there any more.
+#[test]
+fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_call_that_for_long() {
+    for seed in 0..seeds() / 10 {
+        CENSUS.take();
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        let [holder, teller, last, next] = [(); 4].map(|()| start(&net, "127.0.0.1:0"));
+        last.publish("ledger", last.system().spawn(Ledger::new(0, Vec::new())));
+        let ledger = teller.find::<Ledger>(&format!("playhouse://{}/ledger", last.address().unwrap())).wait().unwrap();
+        teller.publish("knows", teller.system().spawn(Knows(ledger)));
+        let knows = holder.find::<Knows>(&format!("playhouse://{}/knows", teller.address().unwrap())).wait().unwrap();
+        let known = knows.ask(Whom).wait().unwrap();
+        let peer = last.connect(next.address().unwrap()).unwrap();
+        assert_eq!(last.evacuate(&[peer]).moved, 1);
+        last.shutdown().unwrap();
+        let begin = net.now();
+        known.ask(Read).wait().unwrap();
+        let took = net.now() - begin;
+        assert!(took < Duration::from_secs(2), "it took {took:?}");
+    }
+}
+
 /// The holder keeps the way to a theater that it cannot call for now, and nobody waits for that.
 #[test]
 fn a_theater_is_evacuated_in_time_to_one_that_the_others_cannot_call_for_now() {
@@ -610,6 +633,21 @@ fn the_same_seed_gives_the_same_run_to_the_last_byte_and_moment() {
     let different: BTreeSet<u64> = first.iter().map(|(trace, ..)| *trace).collect();
     assert_eq!(different.len(), first.len());
 }
+
+/// Knows a ledger.
+struct Knows(ActorRef<Ledger>);
+
+#[derive(Serialize, Deserialize)]
+struct Whom;
+remote_message!(Whom -> ActorRef<Ledger>);
+
+impl Actor for Knows {}
+impl Handler<Whom> for Knows {
+    fn handle(&mut self, _: Whom, _: &mut Context<Self>) -> ActorRef<Ledger> {
+        self.0
+    }
+}
+remote!(Knows: Whom);
 
 // -- supervised actors that roam --------------------------------------------------------------------------------------------
 

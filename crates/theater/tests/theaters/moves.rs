@@ -514,6 +514,66 @@ fn a_theater_is_evacuated_while_its_actors_work() {
     assert_eq!(ask(known, Sum), (1_002, vec![], 1));
 }
 
+/// Each refuses what the other one sends, and is sent it by the others no more.
+#[test]
+fn two_theaters_are_evacuated_at_the_same_time_while_their_actors_work() {
+    const LEDGERS: usize = 12;
+    let rounds = std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2);
+    for _ in 0..rounds {
+        let (mut theaters, mut peers) = theaters(4);
+        let (done, finished) = mpsc::channel();
+        let mut ledgers = Vec::new();
+        for leaves in [0, 1] {
+            for number in 0..LEDGERS {
+                let (name, ledger) = (number.to_string(), theaters[leaves].system().spawn(Ledger::default()));
+                theaters[leaves].publish(name.clone(), ledger);
+                let known =
+                    |at: usize| if at == leaves { ledger } else { known_in(&theaters[at], &theaters[leaves], &name) };
+                for at in 0..4 {
+                    let clerk = Clerk { to: known(at), number: at as u32, sent: 0, total: 300, done: done.clone() };
+                    theaters[at].system().spawn(clerk).tell(Write);
+                }
+                ledgers.push((known(2), known(3)));
+            }
+        }
+        let begin = std::time::Instant::now();
+        let moved: usize = std::thread::scope(|scope| {
+            let evacuations: Vec<_> = [0, 1]
+                .map(|leaves| {
+                    let to: Vec<Peer> = peers[leaves].iter().flatten().cloned().collect();
+                    let theater = theaters[leaves].clone();
+                    scope.spawn(move || theater.evacuate(&to))
+                })
+                .into();
+            evacuations
+                .into_iter()
+                .map(|evacuation| {
+                    let evacuation = evacuation.join().unwrap();
+                    assert_eq!(evacuation.stayed, vec![]);
+                    evacuation.moved
+                })
+                .sum()
+        });
+        assert!(moved >= 2 * LEDGERS && begin.elapsed() < LIMIT / 10, "{moved} in {:?}", begin.elapsed());
+        for _ in 0..8 * LEDGERS {
+            finished.recv_timeout(LIMIT).unwrap();
+        }
+        peers.drain(..2);
+        for leaves in theaters.drain(..2) {
+            leaves.shutdown().unwrap();
+        }
+        for (one, other) in ledgers {
+            for known in [one, other] {
+                let (taken, wrong, _) = ask(known, Sum);
+                assert_eq!((taken, wrong), (1_200, vec![]));
+            }
+        }
+        for theater in theaters {
+            theater.shutdown().unwrap();
+        }
+    }
+}
+
 /// Knows a ledger.
 #[derive(Serialize, Deserialize)]
 struct Holder(ActorRef<Ledger>);
