@@ -618,6 +618,10 @@ struct Begin {
 impl<A: Mobile> Control<Life<A>> for Begin {
     const PASSES: bool = true;
 
+    fn describe(&self) -> (MailKind, &'static str) {
+        if self.luggage.is_new { (MailKind::Start, "start") } else { (MailKind::Control, "arrived") }
+    }
+
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         if self.at_once {
             cx.run(Arrived(self.luggage));

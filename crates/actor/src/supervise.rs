@@ -462,7 +462,7 @@ impl<A: Actor> Supervised<A> {
     }
 
     /// Has the child live in another theater, a `Peer`, instead: it is started there with the state that the factory makes
-    /// here, as by `spawn_at`, and near the worker that reads the link ([`placement`](Self::placement) says nothing of it).
+    /// here, as by `spawn_at` ([`placement`](Self::placement) says nothing of it).
     ///
     /// When it crashes there, it is held with its mailbox until the verdict comes; a restart takes a new state there. Its
     /// supervisor learns the text of the panic or the error, and not the error itself: see [`Supervise::when`].

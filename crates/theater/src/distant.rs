@@ -478,7 +478,7 @@ impl Distant {
 
     fn proxy(&self, link: &Arc<Link>) -> Option<Arc<Proxy>> {
         let far = (*self.far())?;
-        link.adopt(*self.id.get()?, &far).ok().map(Arc::new)
+        link.adopt(*self.id.get()?, &far).ok()
     }
 
     fn keep(&self, parcel: Parcel<'_>) -> Result<(Kept, usize), WireError> {

@@ -46,12 +46,13 @@ pub(crate) enum Head {
     Failed { ask: u64 },
     /// `handle` means the receiver's actor with this name.
     Name { handle: Handle, slot: u64, life: u64, seal: u64 },
-    /// An actor is to be started, and `handle` means it; its state follows. One that is mobile was born at the sender, at this place.
-    Spawn { handle: Handle, kind: u32, codec: Wire, born: Place },
+    /// An actor is to be started, and `handle` means it; its state follows. One that is mobile was born at the sender, at this place, and has left from
+    /// there with this epoch.
+    Spawn { handle: Handle, kind: u32, codec: Wire, born: Place, epoch: Epoch },
     /// The actor that was started as the receiver's `handle` has this place.
     Named { handle: Handle, slot: u64, life: u64, seal: u64 },
     /// As `Spawn`, for a child of a supervisor of the sender's: who that is goes before the state.
-    SpawnChild { handle: Handle, kind: u32, codec: Wire, born: Place },
+    SpawnChild { handle: Handle, kind: u32, codec: Wire, born: Place, epoch: Epoch },
     /// What the supervisor of the actor has decided, about the how manyth crash (0: about none); a new state may follow. The kind is that of its start.
     Verdict { to: Handle, kind: u32, codec: Wire, about: About, verdict: Decision<()> },
     /// The actor is to stop.

@@ -429,7 +429,7 @@ impl House {
         // The old ways stay as they are if there is no new one.
         let handles: Vec<_> = links.iter().filter_map(|link| Some((link, link.handle_of(id)?))).collect();
         let carrier: Arc<dyn Carrier> = match link {
-            Some(link) => Arc::new(link.adopt(id, far).ok()?),
+            Some(link) => link.adopt(id, far).ok()?,
             None => {
                 let distant = Distant::new(&self.directory, *far);
                 distant.is_at(id);

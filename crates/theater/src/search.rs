@@ -477,6 +477,7 @@ impl Inquiry {
         if let Some(at) = own
             && at.theater != self.lost
             && !self.asked.contains(&at.theater)
+            && at.is_place()
         {
             return Some(Whereabouts::At(seat_of(at)));
         }

@@ -607,7 +607,7 @@ impl Theater {
         let mut have_changed = false;
         self.house.refuse_guests();
         loop {
-            let came = self.house.directory.migrations().0;
+            let came = self.house.directory.begun();
             // First: who has come into its cell by then is seen there.
             let awaits = self.house.directory.awaits_anybody();
             let mut leaving = Vec::new();
@@ -624,7 +624,7 @@ impl Theater {
                 let (mut coming, begins, has_come) = {
                     let guests = self.house.directory.guests();
                     let directory = &self.house.directory;
-                    (guests.places(), directory.is_any_arriving(), directory.migrations().0 != came)
+                    (guests.places(), directory.is_any_arriving(), directory.begun() != came)
                 };
                 let begins = begins && self.house.now() < deadline + LEAVE_MAX;
                 if has_come || begins || awaits && self.house.now() < deadline {
@@ -638,7 +638,7 @@ impl Theater {
                 } else {
                     self.house.take_leave();
                     // Others may have heard of this theater anew from an actor that has come meanwhile, and gone on by itself.
-                    have_changed = self.house.directory.migrations().0 == came || self.house.now() >= deadline;
+                    have_changed = self.house.directory.begun() == came || self.house.now() >= deadline;
                 }
                 continue;
             }

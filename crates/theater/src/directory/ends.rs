@@ -64,6 +64,11 @@ impl Directory {
         self.ends().note(id, StopReason::TheaterLost.into());
     }
 
+    /// Whether the actor of this place was lost with its theater, among the last that have ended.
+    pub(crate) fn was_lost(&self, id: ActorId) -> bool {
+        self.ends().by_actor.get(&id).is_some_and(|ended| ended.reason == StopReason::TheaterLost)
+    }
+
     fn ends(&self) -> MutexGuard<'_, Ends> {
         lock(&self.ends)
     }

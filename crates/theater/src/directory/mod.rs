@@ -116,6 +116,16 @@ impl Far {
     pub(crate) fn birth(&self) -> Birth {
         (self.theater, self.slot, self.life)
     }
+
+    /// A place in this theater that is not known yet.
+    fn somewhere_in(theater: u64) -> Far {
+        Far { theater, address: None, slot: 0, life: 0, seal: 0 }
+    }
+
+    /// Whether it names a place.
+    pub(crate) fn is_place(&self) -> bool {
+        (self.slot, self.life, self.seal) != (0, 0, 0)
+    }
 }
 
 /// What the links of a theater share.
@@ -156,8 +166,10 @@ pub(crate) struct Directory {
     ends: Mutex<Ends>,
     /// Actors that have come from other theaters, and are not in their cells yet.
     pub(crate) arriving: Arc<AtomicU64>,
-    /// Actors that have come from other theaters.
+    /// Actors that have come from other theaters, ...
     pub(crate) came: AtomicU64,
+    /// ... and mobile ones that others have started here.
+    pub(crate) started: AtomicU64,
     /// Actors that have left for other theaters.
     left: AtomicU64,
     /// In simulation: what actors are called instead of where they lie in memory, which is another place in each run.
@@ -398,6 +410,7 @@ impl Directory {
             ends: Mutex::default(),
             arriving: Arc::default(),
             came: AtomicU64::new(0),
+            started: AtomicU64::new(0),
             left: AtomicU64::new(0),
             numbers: simulated.then(Mutex::default),
         }
@@ -541,13 +554,15 @@ impl Directory {
     }
 
     /// This is the birthplace of an actor that is started in another theater. Its place there is not known yet: nobody is told that it can be called
-    /// there, but by way of this one.
-    pub(crate) fn note_start(&self, id: ActorId, theater: u64) {
-        let at = Far { theater, address: None, slot: 0, life: 0, seal: 0 };
+    /// there, but by way of this one. Returns the epoch with which it leaves.
+    pub(crate) fn note_start(&self, id: ActorId, theater: u64) -> Epoch {
+        let at = Far::somewhere_in(theater);
         let view = View::new(self.incarnation, Life::Away { at, begun: false, turn: None });
+        let epoch = self.next_epoch(id);
         let mut known = self.known();
         known.listed.insert(id);
-        known.moved.insert(id, Moved::new(view, None));
+        known.moved.insert(id, Moved { epoch, ..Moved::new(view, None) });
+        epoch
     }
 
     /// The actor of this birthplace was started in another theater, and is there.
@@ -658,6 +673,11 @@ impl Directory {
     /// Actors that have come, and that have left.
     pub(crate) fn migrations(&self) -> (u64, u64) {
         (self.came.load(Ordering::Relaxed), self.left.load(Ordering::Relaxed))
+    }
+
+    /// Mobile actors that have begun here, and that others had sent or started.
+    pub(crate) fn begun(&self) -> u64 {
+        self.came.load(Ordering::Relaxed) + self.started.load(Ordering::Relaxed)
     }
 
     /// Returns where the actor that was born with this name is, if it is known here. It is here until it has begun elsewhere.

@@ -27,14 +27,18 @@ impl Border for Link {
                 }
             }
             RefName::Moved { born, at } => {
-                let born = Far::from(born);
-                if let Some(id) = self.met(&born)? {
+                let (born, here) = (Far::from(born), self.directory.incarnation);
+                let known = self.met(&born)?;
+                // One of this theater that was lost lives after all: it has another place from now on.
+                let was_lost = born.theater == here && at.theater != here;
+                let was_lost = was_lost && known.is_some_and(|id| self.directory.was_lost(id));
+                if let Some(id) = known.filter(|_| !was_lost) {
                     return Ok(id);
                 }
-                if born.theater == self.directory.incarnation {
+                if born.theater == here && !was_lost {
                     return Ok(nobody());
                 }
-                if at.theater == self.directory.incarnation {
+                if at.theater == here {
                     return Ok(self.directory.own_or_ended(at.slot, at.life, at.seal).unwrap_or_else(nobody));
                 }
                 let id = if let Some(link) = self.directory.link(at.theater) {
@@ -101,7 +105,7 @@ impl Link {
         let id = self.name_next(
             |_| Ok(()),
             |core, stage, proxy| {
-                let id = place(core, Berth::Link(stage), Arc::new(proxy));
+                let id = place(core, Berth::Link(stage), proxy);
                 (id, id)
             },
             |handle, _| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal },
@@ -111,7 +115,7 @@ impl Link {
     }
 
     /// From now on this link is the way to the actor, whose place there is already.
-    pub(crate) fn adopt(&self, id: ActorId, far: &Far) -> Result<Proxy, WireError> {
+    pub(crate) fn adopt(&self, id: ActorId, far: &Far) -> Result<Arc<Proxy>, WireError> {
         self.name_next(
             |_| Ok(()),
             |_, _, proxy| (id, proxy),

@@ -12,7 +12,9 @@ use playhouse_actor::away::{Berth, RefName, place};
 use playhouse_actor::{Actor, ActorRef, Group, MigrateError, Placement, SpawnOptions, remote};
 use serde::{Deserialize, Serialize};
 
-use super::hostile::{LIMIT, bytes, far, guest, guest_with, kind_of, moves, name, state_of, stranger, theaters};
+use super::hostile::{
+    LIMIT, bytes, far, guest, guest_with, kind_of, moves, name, started, state_of, stranger, theaters,
+};
 use super::tests::{Counts, Greet, Guest, Trap, eventually};
 use super::*;
 use crate::authority::{Departing, Epoch, Host};
@@ -94,6 +96,49 @@ fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
     assert_eq!(theater.house.directory.migrations(), (0, 0));
     assert!(source.says().iter().any(|(head, _)| matches!(head, Head::Begun { slot: 1, .. })));
     assert_eq!(theater.system().stats().total.dead_letters, 1);
+}
+
+/// Its name has come from a third theater, and something was sent to it, before it is started.
+#[test]
+fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
+    let [theater] = theaters();
+    let source = stranger(&theater, 10);
+    let place = source.place_of_its(1, 7);
+    let early = ActorRef::<Guest>::of_id(place).unwrap();
+    early.tell(Greet);
+    says_until(&source, |head| matches!(head, Head::Tell { .. }));
+    let epoch = Epoch { departure: 5, hops: 0 };
+    let codec = Wire::Positional;
+    source.hears(
+        &Head::Spawn { handle: 0, kind: kind_of::<Guest>(&theater), codec, born: (1, 1, 7), epoch },
+        &bytes(&Guest),
+    );
+    let directory = &theater.house.directory;
+    assert!(directory.view(place).is_arriving() && directory.epoch_of(place) == epoch);
+    assert_eq!(lock(&source.inn).targets.get(0).map(|target| target.id), Some(place));
+    let said = says_until(&source, |head| matches!(head, Head::Marker { .. }));
+    let ask = said.iter().find_map(|head| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None });
+    let seat = bytes(&directory.seat(place, None).unwrap());
+    source.hears(&Head::Answer { ask: ask.unwrap(), codec }, &seat);
+    assert_eq!(early.ask(Greet).within(LIMIT).wait(), Ok(early));
+    assert_eq!(theater.house.directory.migrations(), (0, 0));
+}
+
+/// It ends in its hook, or cannot be read: nobody is called so, and that is said.
+#[test]
+fn an_actor_that_is_started_in_vain_is_reported() {
+    let [theater] = theaters();
+    let source = stranger(&theater, 10);
+    let start = |handle, state: &[u8]| {
+        let (kind, codec, epoch) = (kind_of::<Counts>(&theater), Wire::Positional, Epoch::default());
+        source.hears(&Head::Spawn { handle, kind, codec, born: (handle.into(), 1, 7), epoch }, state);
+        theater.system().stats().total.dead_letters
+    };
+    assert_eq!(start(0, &[0xff; 12]), 1);
+    assert_eq!(start(1, &bytes(&Counts(1, Some(Trap::set(|| panic!("as it is read")))))), 2);
+    assert_eq!(start(2, &bytes(&Counts(1, None))), 2);
+    source.tidy();
+    assert!(source.says().iter().any(|(head, _)| *head == Head::Ended { handles: vec![0, 1] }));
 }
 
 #[test]
@@ -508,6 +553,31 @@ fn a_note_that_comes_late_changes_nothing_and_is_answered() {
     note(&links[2], 10, seal, Epoch { departure: departure ^ 1, hops: 9 });
     note(&links[2], 10, seal + 1, Epoch { departure, hops: 9 });
     assert_eq!(hosts(), [11, 12, 10]);
+}
+
+/// Its birthplace believes only those that have had it.
+#[test]
+fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
+    let (_net, theater) = simulated();
+    let links = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let started = started(&links[0], &Guest);
+    let said = links[0].says();
+    let told = |(head, _): &(Head, Vec<u8>)| match head {
+        Head::Spawn { born, epoch, .. } => Some((*born, *epoch)),
+        _ => None,
+    };
+    let ((slot, life, seal), epoch) = said.iter().find_map(told).unwrap();
+    let directory = &theater.house.directory;
+    assert_eq!((directory.sealed(started).unwrap(), directory.epoch_of(started)), ((slot, life, seal), epoch));
+    let note = |from: &Link, departure| {
+        let (to, epoch) = (Host { theater: 12, address: None }, Epoch { departure, hops: epoch.hops + 1 });
+        from.hears(&Head::Departs { ask: 9, to, actors: vec![(slot, life, seal, epoch)] }, &[]);
+        directory.hosts(started).into_iter().map(|host| host.theater).collect::<Vec<_>>()
+    };
+    for guess in [0, 1, epoch.departure ^ 1] {
+        assert_eq!(note(&links[1], guess), [10]);
+    }
+    assert_eq!(note(&links[0], epoch.departure), [10, 12, 10]);
 }
 
 #[test]

@@ -313,7 +313,7 @@ struct Fixed;
 impl Actor for Fixed {}
 remote!(spawn Fixed: );
 
-fn started<A: Remote + Serialize>(link: &Link, actor: &A) -> ActorId {
+pub(super) fn started<A: Remote + Serialize>(link: &Link, actor: &A) -> ActorId {
     let place = |core: &SystemCore, stage, carrier| {
         let id = place::<A>(core, Berth::Link(stage), carrier).id();
         (id, id)
@@ -362,7 +362,7 @@ fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_wit
     }
 }
 
-/// It is refused, whether the actor of that name lives here, has gone on from here, or is one of this theater's.
+/// Not even by the theater that it was born in.
 #[test]
 fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     let [theater] = theaters();
@@ -370,7 +370,10 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     let kind = kind_of::<Guest>(&theater);
     let start = |link: &Arc<Link>, handle, born| {
         link.says();
-        link.hears(&Head::Spawn { handle, kind, codec: Wire::Positional, born }, &bytes(&Guest));
+        link.hears(
+            &Head::Spawn { handle, kind, codec: Wire::Positional, born, epoch: Epoch::default() },
+            &bytes(&Guest),
+        );
         let said = link.says();
         (lock(&link.inn).targets.get(handle).map(|target| target.id), said.len())
     };
@@ -381,7 +384,7 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     // Another seal is another life of a theater that tells what is not true.
     assert_eq!(start(&link, 2, (1, 1, 8)).0, None);
     assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
-    // By the names of that theater, others start nobody.
+    // The same numbers of another theater are another name.
     let (second, _) = start(&other, 0, (1, 1, 7));
     assert!(second.is_some() && second != first);
 }
@@ -584,7 +587,13 @@ fn a_state_whose_reading_panics_takes_its_number() {
     let link = stranger(&theater, 10);
     let state = bytes(&Counts(1, Some(Trap::set(|| panic!("as it is read")))));
     link.hears(
-        &Head::Spawn { handle: 0, kind: kind_of::<Counts>(&theater), codec: Wire::Positional, born: (1, 1, 1) },
+        &Head::Spawn {
+            handle: 0,
+            kind: kind_of::<Counts>(&theater),
+            codec: Wire::Positional,
+            born: (1, 1, 1),
+            epoch: Epoch::default(),
+        },
         &state,
     );
     link.named(1, own);

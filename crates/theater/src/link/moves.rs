@@ -297,7 +297,7 @@ impl Link {
         let way = |(member, far): (&Packed, &Far)| {
             // If that theater is lost, they go on from here.
             let proxy = self.adopt(member.id, far).map_err(|_| MigrateError::TheaterLost)?;
-            Ok((Arc::new(proxy) as Arc<dyn Carrier>, Arc::default()))
+            Ok((proxy as Arc<dyn Carrier>, Arc::default()))
         };
         let ways: Vec<(_, Arc<Way>)> = match members.iter().zip(seats).map(way).collect() {
             Ok(ways) => ways,
@@ -502,15 +502,16 @@ impl Link {
         &self,
         (entry, moves): (&'static Spawns, Moves),
         codec: Codec,
-        (born, is_child): (Far, bool),
+        (born, epoch, is_child): (Far, Epoch, bool),
         bytes: &[u8],
     ) -> Option<ActorId> {
         let New { install, ties } = (moves.read_new)(bytes, codec, is_child).ok()?;
-        let guest = Guest { born, at: born, epoch: Epoch::default(), moves, entry, install, is_new: true };
+        let guest = Guest { born, at: born, epoch, moves, entry, install, is_new: true };
         let accepted = self.may_have(&born).map_err(|error| (0, error));
         let place = accepted.and_then(|()| self.accept(None, vec![guest])).map(|_| {
             self.take_begin(born.key());
-            self.place_of(&born)
+            // It may have ended by now.
+            self.directory.known_as(born.key())
         });
         place.unwrap_or_else(|(_, why)| {
             ties.inspect(|ties| ties.not_started(why.to_string()));
@@ -637,8 +638,9 @@ impl Link {
                     let watchers = watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect();
                     (guest.install)(place, Coming { watchers, way });
                     (guest.moves.then)(place, Box::new(move || drop(arriving)));
+                    let count = if is_new { &self.directory.started } else { &self.directory.came };
                     // Relaxed: it is counted only.
-                    self.directory.came.fetch_add(u64::from(!is_new), Ordering::Relaxed);
+                    count.fetch_add(1, Ordering::Relaxed);
                     if let Some(antechamber) = antechamber.filter(|_| settles) {
                         self.close_antechamber(antechamber);
                         settled.push((place, guest.moves.settle, antechamber, house.note_settling(place, true)));

@@ -3,7 +3,7 @@
 use playhouse_actor::wire::Spawns;
 
 use super::*;
-use crate::authority::Host;
+use crate::authority::{Epoch, Host};
 use crate::cycles::{Said, Wait};
 use crate::directory::{Far, Key};
 use crate::frame::Sightings;
@@ -260,11 +260,11 @@ impl Link {
                     self.bind(handle, self.directory.met(self.incarnation, &name).ok().flatten());
                 }
             }
-            Head::Spawn { handle, kind, codec, born } => {
-                self.start(handle, (kind, codec.into()), (born, false), rest);
+            Head::Spawn { handle, kind, codec, born, epoch } => {
+                self.start(handle, (kind, codec.into()), (self.its(born), epoch, false), rest);
             }
-            Head::SpawnChild { handle, kind, codec, born } => {
-                self.start(handle, (kind, codec.into()), (born, true), rest);
+            Head::SpawnChild { handle, kind, codec, born, epoch } => {
+                self.start(handle, (kind, codec.into()), (self.its(born), epoch, true), rest);
             }
             Head::Verdict { to, kind, codec, about, verdict } => {
                 if let (Some(id), Some(entry)) = (target(to), self.registry.spawn(kind)) {
@@ -440,7 +440,7 @@ impl Link {
         &self,
         handle: Handle,
         (kind, codec): (u32, Codec),
-        (born, is_child): (crate::frame::Place, bool),
+        (born, epoch, is_child): (Far, Epoch, bool),
         bytes: &[u8],
     ) {
         // First, since reading its state is the user's code, which may panic: the next handle comes in any case.
@@ -448,16 +448,22 @@ impl Link {
             return;
         }
         let start = |entry: &'static Spawns| match entry.moves {
-            Some(moves) => self.start_mobile((entry, moves), codec, (self.its(born), is_child), bytes),
+            Some(moves) => self.start_mobile((entry, moves), codec, (born, epoch, is_child), bytes),
             None if is_child => (entry.spawn_child)(&self.core, bytes, codec).ok(),
             None => (entry.spawn)(&self.core, bytes, codec).ok(),
         };
-        let started = self.registry.spawn(kind).and_then(|entry| contained(|| start(entry)).flatten());
+        let started = self.registry.spawn(kind).and_then(|entry| {
+            let started = contained(|| start(entry)).flatten();
+            if started.is_none() {
+                self.core.dead_letter((entry.actor_name)(), "the actor itself", Undelivered::Unreachable);
+            }
+            started
+        });
         self.bind(handle, started);
         if let Some(Ok((slot, life, seal))) = started.map(|id| self.directory.sealed(id)) {
             let named = Head::Named { handle, slot, life, seal };
-            // Behind nothing: before the other end hears that the actor has gone on.
-            let _ = self.send(Lane::Normal, |out| named.write(out));
+            // Before what the actor says by its own name.
+            let _ = self.send(Lane::System, |out| named.write(out));
         }
     }
 

@@ -3,6 +3,7 @@
 use playhouse_actor::away::Decision;
 
 use super::*;
+use crate::authority::Epoch;
 use crate::cycles::Wait;
 use crate::directory::Key;
 
@@ -434,19 +435,20 @@ impl Link {
         self.await_room()?;
         let border = self.border();
         let state = |out: &mut Vec<u8>| at_border(&border, || write(codec, out));
-        let place = |core: &SystemCore, stage, proxy| {
-            let (id, made) = place(core, stage, Arc::new(proxy));
+        let epoch = Cell::new(Epoch::default());
+        let place = |core: &SystemCore, stage, proxy: Arc<Proxy>| {
+            let (id, made) = place(core, stage, proxy);
             if self.registry.moves(id).is_some() {
-                self.directory.note_start(id, self.incarnation);
+                epoch.set(self.directory.note_start(id, self.incarnation));
             }
             (id, made)
         };
         let head = |handle, id| {
-            // The place of a system that has ended has no name, and the frame leads nowhere.
-            let (codec, born) = (codec.into(), self.directory.sealed(id).unwrap_or_default());
+            // In a system that has ended, there is no place. The actor is for nobody then.
+            let (codec, born, epoch) = (codec.into(), self.directory.sealed(id).unwrap_or_default(), epoch.get());
             match child {
-                true => Head::SpawnChild { handle, kind, codec, born },
-                false => Head::Spawn { handle, kind, codec, born },
+                true => Head::SpawnChild { handle, kind, codec, born, epoch },
+                false => Head::Spawn { handle, kind, codec, born, epoch },
             }
         };
         self.name_next(state, place, head)
@@ -503,11 +505,11 @@ impl Link {
     pub(super) fn name_next<R>(
         &self,
         rest: impl FnOnce(&mut Vec<u8>) -> Written,
-        place: impl FnOnce(&SystemCore, u16, Proxy) -> (ActorId, R),
+        place: impl FnOnce(&SystemCore, u16, Arc<Proxy>) -> (ActorId, R),
         head: impl FnOnce(Handle, ActorId) -> Head,
     ) -> Result<R, WireError> {
         /// Most bytes of a head that gives a handle its meaning.
-        const HEAD_BYTES_MAX: usize = 64;
+        const HEAD_BYTES_MAX: usize = 128;
         let mut out = lock(&self.out);
         if self.is_lost() {
             return Err(self.lost_error());
@@ -527,7 +529,9 @@ impl Link {
                 out.next_handle - 1
             }
         };
-        let (id, made) = place(&self.core, self.stage, Proxy::new(self.this(), handle));
+        // Kept until the lock is free, which the end of a way takes: where the system has ended, the place drops it at once.
+        let proxy = Arc::new(Proxy::new(self.this(), handle));
+        let (id, made) = place(&self.core, self.stage, Arc::clone(&proxy));
         let before = out.outbound.open_bytes(session::Lane::System);
         let sent = out.outbound.frame(session::Lane::System, |buffer| {
             head(handle, id).write(buffer)?;
@@ -546,6 +550,7 @@ impl Link {
         }
         let worth_while = is_worth_while(before, out.outbound.open_bytes(session::Lane::System));
         drop(out);
+        drop(proxy);
         self.flush_later(worth_while);
         Ok(made)
     }

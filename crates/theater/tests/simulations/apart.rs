@@ -184,6 +184,32 @@ fn theaters_that_were_apart_for_too_long_reach_each_other_by_the_references_from
     }
 }
 
+/// The reference from before is dead, since nobody else knew the actor. Where it lives it is found again.
+#[test]
+fn an_actor_that_was_started_elsewhere_is_found_anew_when_its_theaters_were_apart_for_too_long_under_every_seed() {
+    for seed in seeds::range(20) {
+        let _seed = Seed(seed);
+        let three = Three::new(seed);
+        let [home, there, _] = &three.theaters[..] else { unreachable!() };
+        let peer = home.connect(there.address().unwrap()).unwrap();
+        let started = home.spawn_at(&peer, &Roamer(7)).unwrap();
+        home.publish("started", started);
+        let in_there: ActorRef<Roamer> =
+            there.find(&format!("playhouse://{}/started", home.address().unwrap())).wait().unwrap();
+        there.publish("started", in_there);
+        three.net.cut(home, there);
+        three.net.run_for(3 * LOST_AFTER);
+        let answer = started.ask(Number).wait();
+        assert!(matches!(answer, Err(AskError::Stopped | AskError::TheaterLost { .. })), "{answer:?}");
+        three.net.heal(home, there);
+        three.net.run_for(LOST_AFTER);
+        let anew: ActorRef<Roamer> =
+            home.find(&format!("playhouse://{}/started", there.address().unwrap())).wait().unwrap();
+        assert_eq!((anew.ask(Number).wait(), started.ask(Number).wait()), (Ok(7), Err(AskError::Stopped)));
+        assert_ne!(anew, started);
+    }
+}
+
 #[test]
 fn a_theater_that_stood_still_for_too_long_is_reached_by_the_references_from_before_under_every_seed() {
     for seed in seeds::range(40) {

@@ -572,7 +572,7 @@ fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_fi
 /// The holder has never had a link with that theater. Nobody listens there any more.
 #[test]
 fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_call_that_for_long() {
-    for seed in 0..seeds() / 10 {
+    for seed in 0..seeds().div_ceil(10) {
         CENSUS.take();
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
@@ -595,7 +595,7 @@ fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_
 /// The holder keeps the way to a theater that it cannot call for now, and nobody waits for that.
 #[test]
 fn a_theater_is_evacuated_in_time_to_one_that_the_others_cannot_call_for_now() {
-    for seed in 0..seeds() / 10 {
+    for seed in 0..seeds().div_ceil(10) {
         CENSUS.take();
         let _seed = Seed(seed);
         let net = Simulation::new(seed);

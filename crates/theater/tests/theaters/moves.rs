@@ -529,9 +529,9 @@ fn two_theaters_are_evacuated_at_the_same_time_while_their_actors_work() {
                 theaters[leaves].publish(name.clone(), ledger);
                 let known =
                     |at: usize| if at == leaves { ledger } else { known_in(&theaters[at], &theaters[leaves], &name) };
-                for at in 0..4 {
+                for (at, theater) in theaters.iter().enumerate() {
                     let clerk = Clerk { to: known(at), number: at as u32, sent: 0, total: 300, done: done.clone() };
-                    theaters[at].system().spawn(clerk).tell(Write);
+                    theater.system().spawn(clerk).tell(Write);
                 }
                 ledgers.push((known(2), known(3)));
             }

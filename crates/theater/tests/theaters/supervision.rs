@@ -394,6 +394,38 @@ fn a_child_whose_new_state_does_not_arrive_ends() {
     assert_eq!(living(&there), 0);
 }
 
+/// Cannot be read, or panics as it is.
+struct Odd {
+    panics: bool,
+}
+impl Serialize for Odd {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.panics.serialize(serializer)
+    }
+}
+impl<'de> Deserialize<'de> for Odd {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        assert!(!bool::deserialize(deserializer)?, "it panics");
+        Err(serde::de::Error::custom("it is unreadable"))
+    }
+}
+impl Actor for Odd {}
+remote!(mobile Odd: );
+
+#[test]
+fn a_mobile_child_that_cannot_be_read_is_a_crash_each_time() {
+    let (here, there, peer) = two();
+    let (watcher, ends) = ends(&here);
+    for (panics, text) in [(false, "it is unreadable"), (true, "it panics")] {
+        let supervisor = supervisor(&here, Supervise::one_for_one());
+        watcher.ask(Look(supervisor)).wait().unwrap();
+        supervisor.ask(Supervised::new("odd", move || Odd { panics }).at(&peer)).wait().unwrap().unwrap();
+        let reason = end_of(&ends);
+        assert!(matches!(&reason, StopReason::Failed(why) if why.contains(text)), "{reason:?}");
+        assert_eq!(living(&there), 0);
+    }
+}
+
 #[test]
 fn a_factory_that_panics_is_a_crash_of_its_child() {
     let (here, _there, peer) = two();
