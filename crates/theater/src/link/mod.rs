@@ -317,6 +317,13 @@ impl Targets {
         reached.into_iter().filter_map(target).collect()
     }
 
+    /// The other end was not told after all that the actor is elsewhere.
+    fn forget_told(&mut self, handle: Handle) {
+        if let Some(Some(target)) = self.all.get_mut(handle as usize) {
+            target.told = false;
+        }
+    }
+
     /// What is sent to this handle goes to the antechamber, if there is one.
     fn open_antechamber(&mut self, handle: Handle, antechamber: Option<ActorId>) {
         let Some(Some(target)) = self.all.get_mut(handle as usize) else { return };

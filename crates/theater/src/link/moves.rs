@@ -793,13 +793,18 @@ impl Link {
         }
     }
 
-    /// Tells the other end that the actor that it calls `handle` is elsewhere.
-    pub(super) fn tell_moved(&self, handle: Handle, id: ActorId) {
-        if self.registry.moves(id).is_some() {
-            // Relaxed: it is counted only.
-            self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
-            let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));
+    /// Tells the other end that the actor that it calls `handle` is elsewhere. Returns false if it has come, and its cell has not heard of that yet.
+    pub(super) fn tell_moved(&self, handle: Handle, id: ActorId) -> bool {
+        if self.registry.moves(id).is_none() {
+            return true;
         }
+        if !self.directory.is_elsewhere(id) {
+            return false;
+        }
+        // Relaxed: it is counted only.
+        self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
+        let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));
+        true
     }
 
     pub(super) fn take_moved(&self, handle: Handle) {

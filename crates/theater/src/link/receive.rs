@@ -486,8 +486,8 @@ impl Link {
             target.told = away;
             Some((*target, tell))
         })?;
-        if tell && target.antechamber.is_none() {
-            self.tell_moved(handle, target.id);
+        if tell && target.antechamber.is_none() && !self.tell_moved(handle, target.id) {
+            TARGETS.with_borrow_mut(|targets| targets.forget_told(handle));
         }
         Some(target.receiver())
     }
