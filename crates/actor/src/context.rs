@@ -281,7 +281,7 @@ impl<A: Actor> Context<A> {
     /// With it go all actors of its [group](crate::Group) that live here, once they are all between two messages.
     ///
     /// There, [`arrived`](Actor::arrived) is called. Where it cannot be taken there, [`stayed`](Actor::stayed) is called
-    /// here, and it goes on as if nothing had been.
+    /// here, and it goes on as if nothing had been. Where it is in that theater already, neither is called.
     pub fn migrate_to(&mut self, theater: std::net::SocketAddr)
     where
         A: Mobile,

@@ -513,6 +513,10 @@ impl Theater {
     ///
     /// If it cannot be started there after all, what is sent to it becomes dead letters there, and asks fail.
     ///
+    /// A mobile actor is born in this theater by that, as if it had left from here: this theater notes where it goes (see
+    /// [`evacuate`](Theater::evacuate) for how a theater ends without harm). One that does not move, and is told of to others at once, is reached by
+    /// them over this theater.
+    ///
     /// While the link's window is full, a thread outside of actors blocks here until there is room. In a handler this does not block: the
     /// actor's stage waits for room after the handler.
     ///

@@ -163,7 +163,7 @@ impl Simulation {
     }
 
     /// From now on each direction between two theaters has a latency of its own, which stays the same: 0.05 to 0.3 ms, and in one of
-    /// four directions 100 times that. Bytes keep their order.
+    /// four directions 100 times that. Bytes keep their order, and 4 MB/s get through, or more.
     pub fn vary_latencies(&self) {
         self.world.set_latencies();
     }

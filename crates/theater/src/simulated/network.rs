@@ -25,6 +25,9 @@ const LATENCY_NS: [usize; 2] = [50_000, 300_000];
 /// ... and in one of so many cases longer by this factor.
 const FAR: (u64, u64) = (4, 100);
 
+/// A direction with a latency takes so many bytes in a microsecond, at least.
+const BYTES_PER_US: usize = 4;
+
 /// Who can reach whom.
 #[derive(Default)]
 pub(super) struct Net {
@@ -60,6 +63,13 @@ impl World {
     pub(super) fn set_latencies(&self) {
         let seed = self.choose(Choices::next);
         self.latencies.store(seed | 1, Ordering::Relaxed);
+        let wires = lock(&self.net).wires.clone();
+        wires.iter().filter_map(Weak::upgrade).for_each(|wire| wire.widen(self));
+    }
+
+    /// Bytes that may be under way from one theater to another, at least: so many that the latency does not make a slow link of it.
+    pub(super) fn room_for(&self, from: usize, to: usize) -> usize {
+        self.latency(from, to).as_micros() as usize * BYTES_PER_US
     }
 
     /// How long a byte from one theater to another takes, at least.

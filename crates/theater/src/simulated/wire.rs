@@ -65,9 +65,11 @@ pub(crate) struct Sign {
 impl Wire {
     /// A connection from the first to the second of `between`.
     pub(super) fn lay(world: &Arc<World>, number: u64, between: [usize; 2]) -> (Arc<Wire>, End, End) {
-        let room = |world: &World| 1 << world.choose(|choices| 8 + choices.below(10));
-        let way = || Way { room: room(world), ..Way::default() };
-        let state = State { ways: [way(), way()], readers: [None, None], cut: false, broken: [false; 2] };
+        let room = |least: usize| least.max(1 << world.choose(|choices| 8 + choices.below(10)));
+        let way = |from: usize, to: usize| Way { room: room(world.room_for(from, to)), ..Way::default() };
+        let [one, other] = between;
+        let ways = [way(one, other), way(other, one)];
+        let state = State { ways, readers: [None, None], cut: false, broken: [false; 2] };
         let wire = Arc::new_cyclic(|this| Wire {
             this: this.clone(),
             world: Arc::downgrade(world),
@@ -81,6 +83,15 @@ impl Wire {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Latencies are longer from now on: more is under way at one time.
+    pub(super) fn widen(&self, world: &World) {
+        let [one, other] = self.between;
+        let mut state = self.state();
+        for (way, (from, to)) in state.ways.iter_mut().zip([(one, other), (other, one)]) {
+            way.room += world.room_for(from, to);
+        }
     }
 
     /// Whether something may still come over it.
