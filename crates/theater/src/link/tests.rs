@@ -393,16 +393,21 @@ fn who_sees_that_a_link_is_lost_finds_no_connection_to_acknowledge_on() {
 
 #[test]
 fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
-    let (_theaters, [peer, back]) = two();
-    let [there, here] = [&back, &peer].map(|peer| peer.link.house().unwrap());
-    let hello = Hello { knows: Vec::new(), ..here.hello(None) };
-    back.link.lost.store(true, Ordering::Release);
+    let theater = Theater::builder().start().unwrap();
+    let there = &theater.house;
+    // Of a theater that nobody runs: one that is run would call again by itself.
+    let hello = Hello { incarnation: 1, listens: None, knows: Vec::new(), link: Some(1), ..there.hello(None) };
+    let (reply, link) = there.receive_hello(&hello, None);
+    assert!(matches!(reply, Reply::Hello(_)));
+    let (link, ..) = link.expect("a first call makes a link");
+    link.lost.store(true, Ordering::Release);
     assert_eq!(there.receive_hello(&hello, None).0, Reply::Busy);
-    back.link.lost.store(false, Ordering::Release);
-    back.link.lose();
+    link.lost.store(false, Ordering::Release);
+    link.lose();
     // One that still has the link must not go on with it.
-    assert_eq!(there.receive_hello(&here.hello(None), None).0, Reply::GivenUp(there.incarnation));
-    assert!(matches!(there.receive_hello(&hello, None).0, Reply::Hello(_)));
+    let knows = Hello { knows: vec![there.incarnation], ..hello.clone() };
+    assert_eq!(there.receive_hello(&knows, None).0, Reply::GivenUp(there.incarnation));
+    assert!(matches!(there.receive_hello(&Hello { link: Some(2), ..hello }, None).0, Reply::Hello(_)));
 }
 
 #[test]
