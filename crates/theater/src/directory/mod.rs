@@ -10,11 +10,11 @@
 mod apart;
 mod departures;
 mod ends;
+mod known;
+mod names;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -28,105 +28,20 @@ use rustc_hash::FxHashMap;
 #[cfg(test)]
 pub(crate) use self::apart::APART_MAX;
 use self::ends::{Again, Ends};
+use self::known::{Known, Met, Moved};
+pub(crate) use self::names::{BadName, Birth, Far, Key, NAMES_MAX};
 use crate::authority::{Epoch, Host};
 use crate::drain::Drains;
 use crate::groups::Groups;
 use crate::guests::Guests;
 use crate::house::House;
 use crate::link::Link;
-use crate::migration::{Action, Attempt, Event, Life, Request, Site, View, Word};
+use crate::migration::{Action, Attempt, Event, Life, Request, View, Word};
 use crate::seal::Seal;
 use crate::search::Seen;
 
 /// The other end of a lost link gives it up at about the same time: until then, at the most, so many others are lost.
 const LOST_MAX: usize = 256;
-/// Most actors of other theaters that are known here because one theater has told their names: each takes about half a KiB.
-pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 1024 };
-
-/// The name of an actor of another theater.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Far {
-    pub(crate) theater: u64,
-    /// Where that can be called, if it can.
-    pub(crate) address: Option<SocketAddr>,
-    pub(crate) slot: u64,
-    pub(crate) life: u64,
-    pub(crate) seal: u64,
-}
-
-impl From<Seat> for Far {
-    fn from(Seat { theater, address, slot, life, seal }: Seat) -> Far {
-        Far { theater, address, slot, life, seal }
-    }
-}
-
-/// Theater, slot, life and seal of an actor's birth: an actor is known by all of them.
-pub(crate) type Key = (u64, u64, u64, u64);
-
-/// Theater, slot and life of an actor's birth: for what says nothing of its seal.
-pub(crate) type Birth = (u64, u64, u64);
-
-/// The reason for which a name from another theater is not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BadName {
-    /// Its seal is another than the known one.
-    Invented(Birth),
-    /// The actor has another name.
-    Renamed(Birth),
-    /// The theater has told as many as are kept.
-    TooMany,
-}
-
-impl fmt::Display for BadName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BadName::Invented((theater, slot, life)) => {
-                write!(
-                    f,
-                    "the name of actor {slot}.{life} of theater {theater} has another seal than that theater gave it"
-                )
-            }
-            BadName::Renamed((theater, slot, life)) => {
-                write!(f, "actor {slot}.{life} of theater {theater} is said to be an actor that has another name")
-            }
-            BadName::TooMany => {
-                write!(f, "one theater may tell the names of {NAMES_MAX} actors, and has told them")
-            }
-        }
-    }
-}
-
-impl From<BadName> for WireError {
-    fn from(why: BadName) -> WireError {
-        WireError::new(why.to_string())
-    }
-}
-
-impl Site for Far {
-    fn theater(&self) -> u64 {
-        self.theater
-    }
-}
-
-impl Far {
-    pub(crate) fn key(&self) -> Key {
-        (self.theater, self.slot, self.life, self.seal)
-    }
-
-    pub(crate) fn birth(&self) -> Birth {
-        (self.theater, self.slot, self.life)
-    }
-
-    /// A place in this theater that is not known yet.
-    fn somewhere_in(theater: u64) -> Far {
-        Far { theater, address: None, slot: 0, life: 0, seal: 0 }
-    }
-
-    /// Whether it names a place.
-    pub(crate) fn is_place(&self) -> bool {
-        (self.slot, self.life, self.seal) != (0, 0, 0)
-    }
-}
 
 /// What the links of a theater share.
 pub(crate) struct Directory {
@@ -208,177 +123,6 @@ pub(crate) struct Settling {
     pub(crate) last_number: u64,
     /// Answers that are due when an actor that has come begins, whether or not its turn has ended.
     pub(crate) answers: FxHashMap<ActorId, Vec<TakeAnswer>>,
-}
-
-#[derive(Default)]
-struct Known {
-    /// The places of actors of other theaters, by the names that they were born with.
-    met: FxHashMap<Key, Met>,
-    /// The seals of those whose own theater has named them here. No other name of one is believed.
-    sealed: FxHashMap<Birth, u64>,
-    /// How many of `met` each theater has told first.
-    told: FxHashMap<u64, usize>,
-    /// Who they are.
-    names: FxHashMap<ActorId, Far>,
-    /// Where those are who move or have moved: here, or elsewhere. (The others are where they were born.)
-    moved: FxHashMap<ActorId, Moved>,
-    /// Those of them that turn, by the numbers of their turns.
-    turning: BTreeMap<u64, ActorId>,
-    /// All that are in `names` or `moved`, and perhaps some that were: those that have ended are looked for among them.
-    listed: BTreeSet<ActorId>,
-    /// Where that search goes on.
-    looked_at: Option<ActorId>,
-}
-
-#[derive(Clone, Copy)]
-struct Met {
-    id: ActorId,
-    /// The theater that has told its name here first.
-    teller: u64,
-    /// Its own theater has told it.
-    is_sealed: bool,
-}
-
-impl Known {
-    /// Returns the place of the actor that `teller` calls so, if there is one. A seal that the actor's own theater tells is noted.
-    ///
-    /// # Errors
-    /// Its own theater has told another seal.
-    fn hear(&mut self, teller: u64, far: &Far) -> Result<Option<ActorId>, BadName> {
-        let met = self.met.get_mut(&far.key());
-        if let Some(met) = &met
-            && met.is_sealed
-        {
-            return Ok(Some(met.id));
-        }
-        if self.sealed.get(&far.birth()).is_some_and(|seal| *seal != far.seal) {
-            return Err(BadName::Invented(far.birth()));
-        }
-        let Some(met) = met else { return Ok(None) };
-        if teller == far.theater {
-            met.is_sealed = true;
-            self.sealed.insert(far.birth(), far.seal);
-        }
-        Ok(Some(met.id))
-    }
-
-    /// No actor is known by this name any more.
-    fn forget_name(&mut self, far: &Far) {
-        let Some(met) = self.met.remove(&far.key()) else { return };
-        count_down(&mut self.told, met.teller);
-        if met.is_sealed {
-            self.sealed.remove(&far.birth());
-        }
-    }
-
-    /// Nothing is known of the actor of this place any more.
-    fn forget(&mut self, id: ActorId) {
-        self.moved.remove(&id);
-        if let Some(name) = self.names.remove(&id)
-            && self.met.get(&name.key()).is_some_and(|met| met.id == id)
-        {
-            self.forget_name(&name);
-        }
-    }
-
-    /// The actor of this place has ended: it is forgotten, unless something that is under way still needs it.
-    fn forget_ended(&mut self, id: ActorId) {
-        let is_settled = |moved: &Moved| {
-            let Moved { view, antechamber, .. } = moved;
-            let is_waited_for = view.turn().is_some() || view.guest_from().is_some() || antechamber.is_some();
-            !is_waited_for && matches!(view.life(), Life::Here | Life::Away { .. } | Life::Unknown)
-        };
-        if self.moved.get(&id).is_none_or(is_settled) {
-            self.forget(id);
-            self.listed.remove(&id);
-        }
-    }
-
-    /// The next ones, at most `count`, of those that may have ended.
-    fn look(&mut self, count: usize) -> Vec<ActorId> {
-        let after = self.looked_at.map_or(Unbounded, Excluded);
-        let ids: Vec<ActorId> = self.listed.range((after, Unbounded)).take(count).copied().collect();
-        self.looked_at = if ids.len() < count { None } else { ids.last().copied() };
-        ids
-    }
-
-    /// Where the actor of this place is; nothing if it is here.
-    fn at(&self, id: ActorId) -> Option<Far> {
-        self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.view.way())
-    }
-
-    /// What is known of the actor of this place, in the theater `me`.
-    fn view(&self, me: u64, id: ActorId) -> View<Far> {
-        self.moved.get(&id).map_or_else(
-            || {
-                let elsewhere = |at: &Far| Life::Away { at: *at, begun: true, turn: None };
-                View::new(me, self.names.get(&id).map_or(Life::Here, elsewhere))
-            },
-            |moved| moved.view,
-        )
-    }
-
-    /// The actor's view takes an event.
-    fn step(
-        &mut self,
-        me: u64,
-        id: ActorId,
-        event: Event<Far>,
-        next_number: &mut dyn FnMut() -> u64,
-    ) -> Vec<Action<Far>> {
-        let mut view = self.view(me, id);
-        let before = view;
-        let actions = view.step(event, next_number);
-        let is_home = matches!(view.life(), Life::Here) && view.guest_from().is_none();
-        if is_home && !self.names.contains_key(&id) {
-            self.moved.remove(&id);
-        } else if let Some(moved) = self.moved.get_mut(&id) {
-            moved.view = view;
-            if view.way().is_none() {
-                moved.hosts = None;
-            }
-            if view.way().map(|at| at.theater) != before.way().map(|at| at.theater) {
-                // Along another one, something was sent.
-                moved.way = None;
-            }
-        } else if !actions.is_empty() {
-            self.listed.insert(id);
-            self.moved.insert(id, Moved::new(view, None));
-        }
-        if view.turn() != before.turn() {
-            before.turn().map(|number| self.turning.remove(&number));
-            view.turn().map(|number| self.turning.insert(number, id));
-        }
-        actions
-    }
-}
-
-fn count_down(told: &mut FxHashMap<u64, usize>, teller: u64) {
-    if let Some(count) = told.get_mut(&teller) {
-        *count -= 1;
-        if *count == 0 {
-            told.remove(&teller);
-        }
-    }
-}
-
-/// An actor that moves or has moved.
-struct Moved {
-    view: View<Far>,
-    /// What was sent on since it left here; where there is none, something was.
-    way: Option<Arc<Way>>,
-    /// Where it has come here and waits for what is under way: what was sent to it since it was left.
-    antechamber: Option<ActorId>,
-    /// The epoch of its last departure, as far as is known here.
-    epoch: Epoch,
-    /// The theaters that the actor may be in that was born here and is elsewhere, as was noted last.
-    hosts: Option<Box<[Host; 2]>>,
-}
-
-impl Moved {
-    fn new(view: View<Far>, way: Option<Arc<Way>>) -> Moved {
-        Moved { view, way, antechamber: None, epoch: Epoch::default(), hosts: None }
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

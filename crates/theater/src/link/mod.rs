@@ -63,12 +63,15 @@ mod border;
 mod coming;
 mod connection;
 mod fault;
+mod fences;
 #[cfg(test)]
 mod hostile;
 mod leaving;
 mod moves;
+mod patience;
 mod receive;
 mod send;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -104,6 +107,8 @@ pub(crate) use together::Packed;
 pub(crate) use connection::{Connection, Stream};
 pub(crate) use fault::Fault;
 use fault::{HANDLES_MAX, LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX, WATCHES_MAX};
+use patience::Patience;
+use targets::{Target, Targets};
 
 /// Bytes that may be under way before who sends more is slowed, where nothing else is asked for.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
@@ -139,28 +144,6 @@ struct Out {
     watches: FxHashMap<u64, (Handle, Tell)>,
     /// Watches by whom they watch, with who does.
     watching: FxHashMap<Handle, Vec<(Watcher, u64)>>,
-}
-
-/// What the other end's handle means.
-#[derive(Clone, Copy)]
-struct Target {
-    id: ActorId,
-    /// Where what is sent to it goes as long as there is one.
-    antechamber: Option<ActorId>,
-    /// Something was sent to it since the last fence.
-    is_reached: bool,
-    /// It was a guest that came over this link when it was last looked.
-    is_guest: bool,
-    /// The other end was told that the actor is elsewhere.
-    told: bool,
-    /// The other end was told that it has ended.
-    told_end: bool,
-}
-
-impl Target {
-    fn receiver(&self) -> ActorId {
-        self.antechamber.unwrap_or(self.id)
-    }
 }
 
 impl Out {
@@ -218,179 +201,6 @@ impl Fences {
         }
         let still_waits = self.waiting.iter().position(|fence| !fence.is_answered);
         self.waiting.drain(..still_waits.unwrap_or(self.waiting.len())).collect()
-    }
-}
-
-/// What the other end's handles mean.
-#[derive(Default)]
-struct Targets {
-    all: Vec<Option<Target>>,
-    /// Those whose mail goes to an antechamber, by that: few of many.
-    before: FxHashMap<ActorId, Vec<Handle>>,
-    /// Those that something was sent to since the last fence, not by way of an antechamber.
-    reached: FxHashSet<Handle>,
-    /// Handles that were given to who had ended already, and of which the other end was not told.
-    for_nobody: FxHashSet<Handle>,
-    /// Where the search for those that have ended goes on.
-    looked_at: usize,
-}
-
-impl Targets {
-    fn get(&self, handle: Handle) -> Option<Target> {
-        self.all.get(handle as usize).copied().flatten()
-    }
-
-    /// The other end gives a meaning to `handle`: for now, nobody. Handles come one after the other, and again when they were
-    /// released.
-    fn reserve(&mut self, handle: Handle) -> Result<(), Fault> {
-        let next = self.all.len();
-        match self.all.get(handle as usize) {
-            Some(None) => Ok(()),
-            None if handle as usize != next => Err(Fault::Handle { found: handle, next }),
-            None if next >= HANDLES_MAX => Err(Fault::Handles),
-            None => {
-                self.all.push(None);
-                Ok(())
-            }
-            Some(Some(_)) => Err(Fault::Handle { found: handle, next }),
-        }
-    }
-
-    /// A handle that was reserved means this, or nobody.
-    fn bind(&mut self, handle: Handle, target: Option<Target>) {
-        if let Some(free @ None) = self.all.get_mut(handle as usize) {
-            let has_ended = target.is_none_or(|target| target.id.address().is_stale());
-            *free = target.map(|target| Target { told_end: has_ended, ..target });
-            if has_ended {
-                self.for_nobody.insert(handle);
-            } else {
-                self.for_nobody.remove(&handle);
-            }
-            let Some(target) = target else { return };
-            if let Some(antechamber) = target.antechamber {
-                self.before.entry(antechamber).or_default().push(handle);
-            }
-        }
-    }
-
-    fn release(&mut self, handle: Handle) {
-        let released = self.all.get_mut(handle as usize).and_then(Option::take);
-        self.reached.remove(&handle);
-        self.for_nobody.remove(&handle);
-        if let Some(antechamber) = released.and_then(|target| target.antechamber)
-            && let Some(before) = self.before.get_mut(&antechamber)
-        {
-            before.retain(|known| *known != handle);
-        }
-    }
-
-    /// Some that have ended, and of which the other end was not told. All of them, if asked often.
-    fn ended(&mut self) -> Vec<Handle> {
-        /// So many are looked at by one call, ...
-        const LOOKED_AT: usize = 1_024;
-        /// ... or one in so many, so that all have their turn within seconds.
-        const ONE_IN: usize = 64;
-        let count = LOOKED_AT.max(self.all.len() / ONE_IN).min(self.all.len());
-        let mut ended: Vec<Handle> = self.for_nobody.drain().collect();
-        ended.sort_unstable();
-        for _ in 0..count {
-            self.looked_at = (self.looked_at + 1) % self.all.len();
-            if let Some(target) = &mut self.all[self.looked_at]
-                && !target.told_end
-                && target.id.address().is_stale()
-            {
-                target.told_end = true;
-                ended.push(self.looked_at as Handle);
-            }
-        }
-        ended
-    }
-
-    /// The actors that something was sent to since this was called last.
-    fn take_reached(&mut self) -> Vec<ActorId> {
-        let mut reached: Vec<Handle> = self.reached.drain().collect();
-        reached.sort_unstable();
-        let target = |handle: Handle| {
-            let target = self.all.get_mut(handle as usize)?.as_mut()?;
-            std::mem::take(&mut target.is_reached).then_some(target.id)
-        };
-        reached.into_iter().filter_map(target).collect()
-    }
-
-    /// The other end was not told after all that the actor is elsewhere.
-    fn forget_told(&mut self, handle: Handle) {
-        if let Some(Some(target)) = self.all.get_mut(handle as usize) {
-            target.told = false;
-        }
-    }
-
-    /// What is sent to this handle goes to the antechamber, if there is one.
-    fn open_antechamber(&mut self, handle: Handle, antechamber: Option<ActorId>) {
-        let Some(Some(target)) = self.all.get_mut(handle as usize) else { return };
-        target.is_guest = false;
-        if antechamber.is_some() {
-            target.antechamber = antechamber;
-        }
-        if let Some(antechamber) = antechamber {
-            self.before.entry(antechamber).or_default().push(handle);
-        }
-    }
-
-    fn close_antechamber(&mut self, antechamber: ActorId) {
-        for handle in self.before.remove(&antechamber).unwrap_or_default() {
-            if let Some(target) = &mut self.all[handle as usize] {
-                target.antechamber = None;
-            }
-        }
-    }
-}
-
-/// How long overload keeps what was received from being acknowledged in a theater that sleeps.
-struct Patience {
-    /// Something is not acknowledged since somebody is overloaded.
-    tried: bool,
-    /// Turns in which nothing moved here.
-    still_turns: u32,
-    still_turns_max: u32,
-    /// How often room had been made when that was seen last.
-    room_made: u64,
-}
-
-impl Patience {
-    /// A turn takes about a millisecond.
-    const TURNS_MIN: u32 = 8;
-
-    fn new() -> Patience {
-        Patience { tried: false, still_turns: 0, still_turns_max: Patience::TURNS_MIN, room_made: 0 }
-    }
-
-    /// Whether something has waited.
-    fn is_tried(&self) -> bool {
-        self.tried
-    }
-
-    /// Whether what was received is to be acknowledged: after one more turn, in which somebody was overloaded
-    /// (`strained`), and in which nothing moved here (`still`): everybody slept, or only those who were overloaded did.
-    /// `room_made` is how often room was made on links, if that may be what they wait for.
-    fn is_over(&mut self, strained: bool, still: bool, room_made: Option<u64>) -> bool {
-        self.tried = strained;
-        if !strained {
-            self.still_turns = 0;
-            self.still_turns_max = Patience::TURNS_MIN;
-            return true;
-        }
-        if let Some(room_made) = room_made.filter(|room_made| *room_made != self.room_made) {
-            self.room_made = room_made;
-            self.still_turns_max = (self.still_turns_max / 2).max(Patience::TURNS_MIN);
-        }
-        self.still_turns = if still { self.still_turns + 1 } else { 0 };
-        if self.still_turns < self.still_turns_max {
-            return false;
-        }
-        self.still_turns = 0;
-        self.still_turns_max = self.still_turns_max.saturating_mul(2);
-        self.tried = false;
-        true
     }
 }
 

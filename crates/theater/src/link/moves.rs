@@ -3,20 +3,19 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::TryLockError;
 
-use playhouse_actor::away::{Origin, Watched};
+use playhouse_actor::away::Watched;
 use playhouse_actor::wire::{ComesBy, Coming, Luggage, Moves, New, Pack, ReadTimer, Settled, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
 use playhouse_executor::jitter::seam;
 use playhouse_executor::{Crash, Way};
 
-use super::receive::Unanswered;
 use super::together::Packed;
 use super::*;
 use crate::authority::{Departing, Epoch, Host};
 use crate::directory::{BadName, Far, Key};
 use crate::distant::Distant;
-use crate::drain::{Late, Rest};
-use crate::frame::{HOPS_MAX, PackedTimer, Place, Trunk};
+use crate::drain::Late;
+use crate::frame::{PackedTimer, Place, Trunk};
 use crate::guests::{Awaited, Guest};
 use crate::house::House;
 use crate::migration::{Action, Attempt, Event, Word};
@@ -152,19 +151,6 @@ impl Arriving {
 impl Drop for Arriving {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
-    }
-}
-
-/// Answers a fence when the last reference is dropped.
-struct Fenced {
-    link: Arc<Link>,
-    ask: u64,
-}
-
-impl Drop for Fenced {
-    fn drop(&mut self) {
-        let head = Head::Answer { ask: self.ask, codec: Codec::Positional.into() };
-        let _ = self.link.send(Lane::Normal, |out| head.write(out));
     }
 }
 
@@ -711,111 +697,6 @@ impl Link {
             return None;
         }
         self.directory.guests().at(self.number, target.id).map(f)
-    }
-
-    // -- fences -------------------------------------------------------------------------------------------------------
-
-    /// `rest` is dropped when all that was sent over this link is in mailboxes, or is lost.
-    pub(crate) fn fence(self: &Arc<Self>, rest: Arc<Rest>) {
-        {
-            let mut fences = lock(&self.fences);
-            if !self.is_unfenced.load(Ordering::Acquire) {
-                if let Some(last) = fences.waiting.back_mut() {
-                    last.waits.push(rest);
-                }
-                return;
-            }
-        }
-        let link = Arc::clone(self);
-        // They wait in the order in which they are written, because this runs under the lock of `out`.
-        let answer = |number| -> TakeAnswer {
-            let mut fences = lock(&self.fences);
-            self.is_unfenced.store(false, Ordering::Release);
-            fences.waiting.push_back(FenceSent { number, is_answered: false, waits: vec![rest] });
-            Box::new(move |_| {
-                let ended = lock(&link.fences).answered(number);
-                drop(ended);
-            })
-        };
-        // On an error the answer says it.
-        let _ = self.ask_numbered(answer, Lane::Normal, |ask, out| Head::Fence { ask }.write(out));
-    }
-
-    pub(super) fn take_fence(&self, ask: u64) {
-        let fenced = Arc::new(Fenced { link: self.this(), ask });
-        let Some(house) = self.house() else { return };
-        for id in TARGETS.with_borrow_mut(Targets::take_reached) {
-            if let Some((moves, _)) = self.registry.moves(id) {
-                (moves.pass)(id, house.fence_marker(id, Arc::clone(&fenced)));
-            }
-        }
-    }
-
-    // -- changing ways --------------------------------------------------------------------------------------------------
-
-    pub(super) fn take_marker(&self, to: Handle, ask: u64, origin: Origin, hops: u16) {
-        let link = self.this();
-        // It may be kept for long: a peer that sends more meanwhile is read no further.
-        let unanswered = Unanswered::new(self.this(), size_of::<Marker>());
-        let answer: TakeAnswer = Box::new(move |answer| match answer {
-            Ok((codec, bytes)) => {
-                let _unanswered = unanswered;
-                let _ = link.send(Lane::Normal, |out| {
-                    Head::Answer { ask, codec: codec.into() }.write(out)?;
-                    out.extend_from_slice(bytes);
-                    Ok(())
-                });
-            }
-            Err(error) => link.fail(ask, &error),
-        });
-        let Some(house) = self.house() else { return answer(Err(AskError::Shutdown)) };
-        let hops = hops.saturating_add(1);
-        if hops > HOPS_MAX {
-            return answer(Err(AskError::Unreachable(format!("a marker has come over more than {HOPS_MAX} links"))));
-        }
-        let is_own = origin.theater == self.directory.incarnation;
-        if is_own && origin.seal != self.directory.seal_of_turn(origin.slot, origin.life, origin.turn) {
-            return answer(Err(AskError::Unreachable("a marker that this theater has not sent".to_owned())));
-        }
-        if is_own && let Some(id) = house.turning_at(&origin) {
-            // It has come round to the place that sent it, where the actor is by now. All that was before it is in the
-            // antechamber.
-            house.say_here(id, answer);
-            return house.turned(id, origin.turn, house.seat(id).map(Far::from));
-        }
-        let target = self.meaning(to);
-        let moves = target.and_then(|target| Some((target, self.registry.moves(target.id)?.0)));
-        match moves {
-            None => answer(Err(AskError::Stopped)),
-            // What was before it comes before all that waits for the actor.
-            Some((target, _)) if target.antechamber.is_some() => house.say_here(target.id, answer),
-            Some((target, moves)) => (moves.pass)(target.id, house.marker_with((origin, hops), answer)),
-        }
-    }
-
-    /// Tells the other end that the actor that it calls `handle` is elsewhere. Returns false if it has come, and its cell has not heard of that yet.
-    pub(super) fn tell_moved(&self, handle: Handle, id: ActorId) -> bool {
-        if self.registry.moves(id).is_none() {
-            return true;
-        }
-        if !self.directory.is_elsewhere(id) {
-            return false;
-        }
-        // Relaxed: it is counted only.
-        self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
-        let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));
-        true
-    }
-
-    pub(super) fn take_moved(&self, handle: Handle) {
-        let id = {
-            let places = lock(&self.places);
-            let id = places.by_handle.get(handle as usize).copied();
-            id.filter(|id| places.handles.get(id) == Some(&handle))
-        };
-        if let (Some(id), Some(house)) = (id, self.house()) {
-            house.turn(id, self.incarnation);
-        }
     }
 
     // -- what is read ---------------------------------------------------------------------------------------------------

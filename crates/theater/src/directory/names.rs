@@ -1,0 +1,97 @@
+//! Names of actors of other theaters.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use playhouse_actor::away::Seat;
+use playhouse_actor::wire::WireError;
+
+use crate::migration::Site;
+
+/// Most actors of other theaters that are known here because one theater has told their names: each takes about half a KiB.
+pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 1024 };
+
+/// The name of an actor of another theater.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Far {
+    pub(crate) theater: u64,
+    /// Where that can be called, if it can.
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) slot: u64,
+    pub(crate) life: u64,
+    pub(crate) seal: u64,
+}
+
+impl From<Seat> for Far {
+    fn from(Seat { theater, address, slot, life, seal }: Seat) -> Far {
+        Far { theater, address, slot, life, seal }
+    }
+}
+
+/// Theater, slot, life and seal of an actor's birth: an actor is known by all of them.
+pub(crate) type Key = (u64, u64, u64, u64);
+
+/// Theater, slot and life of an actor's birth: for what says nothing of its seal.
+pub(crate) type Birth = (u64, u64, u64);
+
+/// The reason for which a name from another theater is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadName {
+    /// Its seal is another than the known one.
+    Invented(Birth),
+    /// The actor has another name.
+    Renamed(Birth),
+    /// The theater has told as many as are kept.
+    TooMany,
+}
+
+impl fmt::Display for BadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadName::Invented((theater, slot, life)) => {
+                write!(
+                    f,
+                    "the name of actor {slot}.{life} of theater {theater} has another seal than that theater gave it"
+                )
+            }
+            BadName::Renamed((theater, slot, life)) => {
+                write!(f, "actor {slot}.{life} of theater {theater} is said to be an actor that has another name")
+            }
+            BadName::TooMany => {
+                write!(f, "one theater may tell the names of {NAMES_MAX} actors, and has told them")
+            }
+        }
+    }
+}
+
+impl From<BadName> for WireError {
+    fn from(why: BadName) -> WireError {
+        WireError::new(why.to_string())
+    }
+}
+
+impl Site for Far {
+    fn theater(&self) -> u64 {
+        self.theater
+    }
+}
+
+impl Far {
+    pub(crate) fn key(&self) -> Key {
+        (self.theater, self.slot, self.life, self.seal)
+    }
+
+    pub(crate) fn birth(&self) -> Birth {
+        (self.theater, self.slot, self.life)
+    }
+
+    /// A place in this theater that is not known yet.
+    pub(super) fn somewhere_in(theater: u64) -> Far {
+        Far { theater, address: None, slot: 0, life: 0, seal: 0 }
+    }
+
+    /// Whether it names a place.
+    pub(crate) fn is_place(&self) -> bool {
+        (self.slot, self.life, self.seal) != (0, 0, 0)
+    }
+}

@@ -1,0 +1,153 @@
+//! What the handles of the other end of a link mean.
+
+use playhouse_actor::ActorId;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::fault::{Fault, HANDLES_MAX};
+use crate::frame::Handle;
+
+/// What the other end's handle means.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    pub(super) id: ActorId,
+    /// Where what is sent to it goes as long as there is one.
+    pub(super) antechamber: Option<ActorId>,
+    /// Something was sent to it since the last fence.
+    pub(super) is_reached: bool,
+    /// It was a guest that came over this link when it was last looked.
+    pub(super) is_guest: bool,
+    /// The other end was told that the actor is elsewhere.
+    pub(super) told: bool,
+    /// The other end was told that it has ended.
+    pub(super) told_end: bool,
+}
+
+impl Target {
+    pub(super) fn receiver(&self) -> ActorId {
+        self.antechamber.unwrap_or(self.id)
+    }
+}
+
+/// What the other end's handles mean.
+#[derive(Default)]
+pub(super) struct Targets {
+    pub(super) all: Vec<Option<Target>>,
+    /// Those whose mail goes to an antechamber, by that: few of many.
+    pub(super) before: FxHashMap<ActorId, Vec<Handle>>,
+    /// Those that something was sent to since the last fence, not by way of an antechamber.
+    pub(super) reached: FxHashSet<Handle>,
+    /// Handles that were given to who had ended already, and of which the other end was not told.
+    pub(super) for_nobody: FxHashSet<Handle>,
+    /// Where the search for those that have ended goes on.
+    pub(super) looked_at: usize,
+}
+
+impl Targets {
+    pub(super) fn get(&self, handle: Handle) -> Option<Target> {
+        self.all.get(handle as usize).copied().flatten()
+    }
+
+    /// The other end gives a meaning to `handle`: for now, nobody. Handles come one after the other, and again when they were
+    /// released.
+    pub(super) fn reserve(&mut self, handle: Handle) -> Result<(), Fault> {
+        let next = self.all.len();
+        match self.all.get(handle as usize) {
+            Some(None) => Ok(()),
+            None if handle as usize != next => Err(Fault::Handle { found: handle, next }),
+            None if next >= HANDLES_MAX => Err(Fault::Handles),
+            None => {
+                self.all.push(None);
+                Ok(())
+            }
+            Some(Some(_)) => Err(Fault::Handle { found: handle, next }),
+        }
+    }
+
+    /// A handle that was reserved means this, or nobody.
+    pub(super) fn bind(&mut self, handle: Handle, target: Option<Target>) {
+        if let Some(free @ None) = self.all.get_mut(handle as usize) {
+            let has_ended = target.is_none_or(|target| target.id.address().is_stale());
+            *free = target.map(|target| Target { told_end: has_ended, ..target });
+            if has_ended {
+                self.for_nobody.insert(handle);
+            } else {
+                self.for_nobody.remove(&handle);
+            }
+            let Some(target) = target else { return };
+            if let Some(antechamber) = target.antechamber {
+                self.before.entry(antechamber).or_default().push(handle);
+            }
+        }
+    }
+
+    pub(super) fn release(&mut self, handle: Handle) {
+        let released = self.all.get_mut(handle as usize).and_then(Option::take);
+        self.reached.remove(&handle);
+        self.for_nobody.remove(&handle);
+        if let Some(antechamber) = released.and_then(|target| target.antechamber)
+            && let Some(before) = self.before.get_mut(&antechamber)
+        {
+            before.retain(|known| *known != handle);
+        }
+    }
+
+    /// Some that have ended, and of which the other end was not told. All of them, if asked often.
+    pub(super) fn ended(&mut self) -> Vec<Handle> {
+        /// So many are looked at by one call, ...
+        const LOOKED_AT: usize = 1_024;
+        /// ... or one in so many, so that all have their turn within seconds.
+        const ONE_IN: usize = 64;
+        let count = LOOKED_AT.max(self.all.len() / ONE_IN).min(self.all.len());
+        let mut ended: Vec<Handle> = self.for_nobody.drain().collect();
+        ended.sort_unstable();
+        for _ in 0..count {
+            self.looked_at = (self.looked_at + 1) % self.all.len();
+            if let Some(target) = &mut self.all[self.looked_at]
+                && !target.told_end
+                && target.id.address().is_stale()
+            {
+                target.told_end = true;
+                ended.push(self.looked_at as Handle);
+            }
+        }
+        ended
+    }
+
+    /// The actors that something was sent to since this was called last.
+    pub(super) fn take_reached(&mut self) -> Vec<ActorId> {
+        let mut reached: Vec<Handle> = self.reached.drain().collect();
+        reached.sort_unstable();
+        let target = |handle: Handle| {
+            let target = self.all.get_mut(handle as usize)?.as_mut()?;
+            std::mem::take(&mut target.is_reached).then_some(target.id)
+        };
+        reached.into_iter().filter_map(target).collect()
+    }
+
+    /// The other end was not told after all that the actor is elsewhere.
+    pub(super) fn forget_told(&mut self, handle: Handle) {
+        if let Some(Some(target)) = self.all.get_mut(handle as usize) {
+            target.told = false;
+        }
+    }
+
+    /// What is sent to this handle goes to the antechamber, if there is one.
+    pub(super) fn open_antechamber(&mut self, handle: Handle, antechamber: Option<ActorId>) {
+        let Some(Some(target)) = self.all.get_mut(handle as usize) else { return };
+        target.is_guest = false;
+        if antechamber.is_some() {
+            target.antechamber = antechamber;
+        }
+        if let Some(antechamber) = antechamber {
+            self.before.entry(antechamber).or_default().push(handle);
+        }
+    }
+
+    pub(super) fn close_antechamber(&mut self, antechamber: ActorId) {
+        for handle in self.before.remove(&antechamber).unwrap_or_default() {
+            if let Some(target) = &mut self.all[handle as usize] {
+                target.antechamber = None;
+            }
+        }
+    }
+}
