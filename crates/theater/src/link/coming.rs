@@ -121,7 +121,7 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
     let seat = bytes(&directory.seat(place, None).unwrap());
     source.hears(&Head::Answer { ask: ask.unwrap(), codec }, &seat);
     assert_eq!(early.ask(Greet).within(LIMIT).wait(), Ok(early));
-    assert_eq!(theater.house.directory.migrations(), (0, 0));
+    assert_eq!((directory.migrations(), directory.begun()), ((0, 0), 1));
 }
 
 /// It ends in its hook, or cannot be read: nobody is called so, and that is said.

@@ -119,19 +119,22 @@ fn answers_leavings(theater: &Theater, link: &Arc<Link>, mut also: impl FnMut(u6
 }
 
 #[test]
-fn an_evacuation_takes_leave_again_if_an_actor_has_come_meanwhile_though_it_has_gone_on() {
-    let (_net, theater) = simulated();
-    let target = stranger(&theater, 10);
-    let directory = Arc::clone(&theater.house.directory);
-    let comes = move |nth| {
-        if nth == 1 {
-            directory.came.fetch_add(1, Ordering::Relaxed);
-        }
-    };
-    let leavings = answers_leavings(&theater, &target, comes);
-    assert!(theater.evacuate(&[Peer { link: target }]).stayed.is_empty());
-    // Twice each time.
-    assert_eq!(leavings.load(Ordering::Relaxed), 4);
+fn an_evacuation_takes_leave_again_if_an_actor_has_come_or_was_started_meanwhile_though_it_has_gone_on() {
+    for is_new in [false, true] {
+        let (_net, theater) = simulated();
+        let target = stranger(&theater, 10);
+        let directory = Arc::clone(&theater.house.directory);
+        let comes = move |nth| {
+            if nth == 1 {
+                let count = if is_new { &directory.started } else { &directory.came };
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let leavings = answers_leavings(&theater, &target, comes);
+        assert!(theater.evacuate(&[Peer { link: target }]).stayed.is_empty());
+        // Twice each time.
+        assert_eq!(leavings.load(Ordering::Relaxed), 4);
+    }
 }
 
 #[test]
