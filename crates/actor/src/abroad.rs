@@ -60,6 +60,9 @@ pub trait Host: Send + Sync + 'static {
     /// Whether it is lost.
     fn is_lost(&self) -> bool;
 
+    /// Whether this actor, which was started there, may have gone on to another theater.
+    fn may_have_left(&self, id: ActorId) -> bool;
+
     /// Calls the theater at the same address again, without blocking; `then` is given what is there now, or why there is
     /// nothing.
     fn reach(&self, then: Found);

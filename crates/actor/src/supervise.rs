@@ -160,6 +160,8 @@ pub struct Supervisor {
     crashes: VecDeque<Duration>,
     /// The number of keys given to children.
     keys: u64,
+    /// Theaters that are lost, and whose loss was counted as a crash: those that children here are started in.
+    lost: Vec<u64>,
 }
 
 struct Kept {
@@ -177,6 +179,11 @@ enum Ward {
 }
 
 impl Ward {
+    /// Whether it is a child that is started in that theater.
+    fn is_of(&self, theater: u64) -> bool {
+        matches!(self, Ward::There(child) if child.theater() == Some(theater))
+    }
+
     /// If it is a child of that theater, and this is what is known of it.
     fn is_at(&self, theater: u64, whereabouts: Whereabouts) -> bool {
         matches!(self, Ward::There(child) if child.whereabouts == whereabouts && child.theater() == Some(theater))
@@ -228,7 +235,7 @@ impl<A: Actor> Supervisable for ActorRef<A> {
 impl Supervisor {
     /// A supervisor without children.
     pub fn new(policy: Supervise) -> Supervisor {
-        Supervisor { policy, children: Vec::new(), crashes: VecDeque::new(), keys: 0 }
+        Supervisor { policy, children: Vec::new(), crashes: VecDeque::new(), keys: 0, lost: Vec::new() }
     }
 
     fn position(&self, key: u64) -> Option<usize> {
@@ -249,16 +256,16 @@ impl Supervisor {
             first.saturating_mul(1 << doublings).min(most)
         });
         match delay.filter(|delay| !delay.is_zero()) {
-            None => self.restart_now(key, ctx),
+            None => self.restart_now(key, self.policy.strategy, ctx),
             Some(delay) => {
                 ctx.send_after(delay, RestartNow { key });
             }
         }
     }
 
-    fn restart_now(&mut self, key: u64, ctx: &mut Context<Self>) {
+    fn restart_now(&mut self, key: u64, strategy: Strategy, ctx: &mut Context<Self>) {
         let Some(at) = self.position(key) else { return };
-        let affected = match self.policy.strategy {
+        let affected = match strategy {
             Strategy::OneForOne => at..at + 1,
             Strategy::OneForAll => 0..self.children.len(),
             Strategy::RestForOne => at..self.children.len(),
@@ -354,7 +361,7 @@ impl Supervisor {
         match directive {
             // It had gone there by itself, and starts again here: nothing that could go wrong again and again.
             Directive::Restart | Directive::Resume if lost && theater.is_none() && TheaterLost::is_first(&crash) => {
-                self.restart_now(key, ctx);
+                self.restart_now(key, self.policy.strategy, ctx);
             }
             Directive::Restart => self.restart(key, crash, ctx),
             // There is nothing to resume.
@@ -369,7 +376,8 @@ impl Supervisor {
         }
     }
 
-    /// A child in another theater is no more. Where that theater is lost, it is one crash, of all children there.
+    /// A child in another theater is no more. Where that theater is lost, it is one crash, of all children there. Each of them tells: one that has gone
+    /// on from there lives.
     pub(crate) fn child_is_no_more(&mut self, ChildIsNoMore { key, id, end }: ChildIsNoMore, ctx: &mut Context<Self>) {
         let Some(child) = self.abroad(key) else { return };
         if child.id() != Some(id) || child.whereabouts != Whereabouts::There {
@@ -382,18 +390,46 @@ impl Supervisor {
             End::Other => return self.forget(key),
         }
         child.whereabouts = Whereabouts::Lost;
-        if let Some(host) = child.host.clone()
-            && host.is_lost()
-        {
+        let crash = Crash::Error(TheaterLost { why: None }.into());
+        let lost = child.host.as_ref().filter(|host| host.is_lost()).map(|host| host.theater());
+        if let Some(host) = child.host.clone().filter(|host| host.is_lost()) {
+            // These tell of it later. They start again, or stop, with this one.
             for kept in &mut self.children {
-                if kept.child.is_at(host.theater(), Whereabouts::There)
-                    && let Ward::There(child) = &mut kept.child
+                let is_there = kept.child.is_at(host.theater(), Whereabouts::There);
+                if let Ward::There(other) = &mut kept.child
+                    && is_there
+                    && other.id().is_some_and(|id| !host.may_have_left(id))
                 {
-                    child.whereabouts = Whereabouts::Lost;
+                    other.whereabouts = Whereabouts::Lost;
                 }
             }
         }
-        self.child_crashed(key, Crash::Error(TheaterLost { why: None }.into()), ctx);
+        let starts_again = matches!(self.policy.decide(&crash), Directive::Restart | Directive::Resume);
+        match lost {
+            Some(theater) if starts_again && self.lost.contains(&theater) => self.restart_with(theater, key, ctx),
+            lost => {
+                let has_children = |theater: &u64| self.children.iter().any(|kept| kept.child.is_of(*theater));
+                self.lost.retain(has_children);
+                self.lost.extend(lost);
+                self.child_crashed(key, crash, ctx);
+            }
+        }
+    }
+
+    /// A child is lost with a theater whose loss was counted already: it starts again with the other children that were there.
+    fn restart_with(&mut self, theater: u64, key: u64, ctx: &mut Context<Self>) {
+        let is_other_at =
+            |whereabouts| self.children.iter().any(|kept| kept.key != key && kept.child.is_at(theater, whereabouts));
+        match (is_other_at(Whereabouts::Called), is_other_at(Whereabouts::Lost)) {
+            (true, _) => {
+                if let Some(child) = self.abroad(key) {
+                    child.whereabouts = Whereabouts::Called;
+                }
+            }
+            // They start when the backoff is over.
+            (false, true) => {}
+            (false, false) => self.restart_now(key, Strategy::OneForOne, ctx),
+        }
     }
 
     pub(crate) fn reached(&mut self, Reached { theater, found }: Reached, ctx: &mut Context<Self>) {
@@ -740,7 +776,7 @@ impl Message for RestartNow {
 
 impl Handler<RestartNow> for Supervisor {
     fn handle(&mut self, restart: RestartNow, ctx: &mut Context<Self>) {
-        self.restart_now(restart.key, ctx);
+        self.restart_now(restart.key, self.policy.strategy, ctx);
     }
 }
 

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::jitter::seam;
 use crate::system::SystemCore;
 use crate::user_code::{self, contained};
 use crate::worker::{Worker, current};
@@ -74,6 +75,15 @@ impl SystemCore {
     }
 }
 
+impl SystemCore {
+    /// Whether a worker has the role of the poller. If not, all that was dispatched before this call is in the mail of the workers that run the
+    /// receivers.
+    pub fn is_polling(&self) -> bool {
+        // Acquire: pairs with the Release in `end_to_poll`.
+        self.polling.load(Ordering::Acquire)
+    }
+}
+
 impl Worker {
     /// Takes the role of the poller, if there is a reactor and nobody has it.
     pub(crate) fn begin_to_poll(&self) -> Option<&dyn Reactor> {
@@ -101,6 +111,7 @@ impl Worker {
         let before = self.backlog_bytes();
         // It reads messages, which is user code.
         self.call_user(|| reactor.dispatch());
+        seam(4);
         // What comes from outside counts as sent by others, though this worker has put it before itself.
         self.note_mail(self.backlog_bytes() - before);
         self.weigh();

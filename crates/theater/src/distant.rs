@@ -191,7 +191,20 @@ impl Distant {
 
     /// The actor has come to the place that this was the way from, or that place has another way now. The kept parcels go to the actor, before those
     /// that wait for it at its place, or behind those that have gone the other way since.
-    pub(crate) fn is_not_needed(&self) {
+    pub(crate) fn is_not_needed(self: &Arc<Self>) {
+        let Some((id, house)) = self.mobile() else { return self.give_to_actor() };
+        let Some(controls) = house.registry.controls(id) else { return self.give_to_actor() };
+        let this = Arc::clone(self);
+        // The worker that runs the place's stage sends them, since that closes the antechamber as well: no parcel comes there too late.
+        let give = move |_: Present<'_>| {
+            this.give_to_actor();
+            Vec::new()
+        };
+        (controls.reroute)(id, Box::new(give));
+    }
+
+    /// As [`Distant::is_not_needed`], in the place's stage.
+    fn give_to_actor(&self) {
         // Another thread may do this already.
         let mut begins = true;
         loop {
@@ -421,7 +434,7 @@ impl Distant {
                 Present::Way(way) if this.is(&**way) => this.open(&link),
                 // The actor has come, and waits for what is kept here: that goes to where the actor was, and follows it.
                 Present::Here if this.keeps_anything() => this.open(&link),
-                Present::Way(_) | Present::Here | Present::Nobody => this.is_not_needed(),
+                Present::Way(_) | Present::Here | Present::Nobody => this.give_to_actor(),
             }
             watchers
         };
@@ -638,7 +651,7 @@ impl Carrier for Distant {
         }
         // Nothing was sent from the place before, so nothing is under way: the actor that has come does not wait for the call.
         if self.is_first && matches!(&parcel, Parcel::Marker(marker) if self.is_awaited(marker)) {
-            self.is_not_needed();
+            self.give_to_actor();
         }
         // The messages of a place come one after the other, so none passes this one.
         let (parcel, size) = self.keep(parcel)?;

@@ -91,7 +91,7 @@ use crate::directory::{Directory, Far, Settling};
 use crate::distant::Distant;
 use crate::error::TheaterError;
 use crate::house::House;
-use crate::link::Link;
+use crate::link::{Link, is_reading};
 use crate::migration::{Action, Attempt, Event, Request, View};
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
@@ -402,7 +402,8 @@ impl House {
                 antechamber.inspect(|antechamber| link.close_antechamber(*antechamber));
             }
             watched.extend(links.iter().flat_map(|link| link.release(id)));
-            (moves.settle)(id, Settled::Begins { antechamber }, settles);
+            let (settle, begins) = (moves.settle, Settled::Begins { antechamber });
+            self.behind_what_was_read(Box::new(move || settle(id, begins, settles)));
         } else {
             (moves.settle)(id, Settled::Turned { number: Some(turn), carrier }, settles);
             drop(guests);
@@ -412,6 +413,15 @@ impl House {
                 (controls.watch)(id, watcher, Notify::Call(self.directory.telling_end(id, tell)));
             }
         }
+    }
+
+    /// Calls `act`, which sends something that must come behind all that was read from links before. What the poller has read last may be on its way to
+    /// the mail of other workers still, while this thread is another one.
+    fn behind_what_was_read(&self, act: Box<dyn FnOnce() + Send>) {
+        if is_reading() || !self.system.core().is_polling() {
+            return act();
+        }
+        self.poller.demand_act(act);
     }
 
     /// A new way from the place `id` to where the actor is; who watched it over an old one is added to `watched`.

@@ -43,6 +43,8 @@ pub(crate) struct Poller {
     demanded: AtomicBool,
     /// Links whose beats that turn writes.
     beats: Mutex<Vec<Arc<Link>>>,
+    /// What that turn does.
+    later: Mutex<Later>,
     /// Since the last demand, whether or not a turn was taken.
     since_demand: RunTime,
     /// Used by the worker that polls.
@@ -66,6 +68,16 @@ pub(crate) enum Rest {
 
 /// A connection and whose it is.
 type Present = (Arc<Link>, Arc<Connection>);
+
+/// What is done behind all that was read before.
+type Act = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct Later {
+    acts: Vec<Act>,
+    /// The workers have ended: nobody polls any more.
+    is_closed: bool,
+}
 
 struct Turn {
     /// None: simulated.
@@ -131,6 +143,7 @@ impl Poller {
             connections: Mutex::default(),
             demanded: AtomicBool::new(false),
             beats: Mutex::default(),
+            later: Mutex::default(),
             since_demand: RunTime::default(),
             turn: Mutex::new(Turn {
                 poll,
@@ -208,6 +221,29 @@ impl Poller {
         self.demand();
     }
 
+    /// Demands a turn, which calls `act`. What the poller has sent before that turn comes before what `act` sends.
+    pub(crate) fn demand_act(&self, act: Act) {
+        {
+            let mut later = lock(&self.later);
+            if later.is_closed {
+                drop(later);
+                return act();
+            }
+            later.acts.push(act);
+        }
+        self.demand();
+    }
+
+    /// The workers have ended. What was demanded of them is done now.
+    pub(crate) fn close(&self) {
+        let acts = {
+            let mut later = lock(&self.later);
+            later.is_closed = true;
+            std::mem::take(&mut later.acts)
+        };
+        acts.into_iter().for_each(|act| contained(act).unwrap_or(()));
+    }
+
     fn demand(&self) {
         // Release: pairs with the Acquire in `take_demand`; that turn sees the beats.
         if !self.demanded.swap(true, Ordering::Release) {
@@ -234,9 +270,11 @@ impl Poller {
         self.demanded.load(Ordering::Relaxed) && self.since_demand.passed() > DEAF_AFTER
     }
 
-    /// Writes the beats that are due.
+    /// Writes the beats that are due, and does what was demanded.
     fn take_demand(&self) {
         if self.demanded.swap(false, Ordering::Acquire) {
+            let acts = std::mem::take(&mut lock(&self.later).acts);
+            acts.into_iter().for_each(|act| contained(act).unwrap_or(()));
             let due = std::mem::take(&mut *lock(&self.beats));
             due.iter().for_each(|link| link.beat());
         }

@@ -380,6 +380,10 @@ impl Host for Peer {
         self.link.is_lost()
     }
 
+    fn may_have_left(&self, id: ActorId) -> bool {
+        self.link.house().is_some_and(|house| house.registry.moves(id).is_some())
+    }
+
     fn reach(&self, then: Found) {
         if !self.is_lost() {
             return then(Ok(Arc::new(self.clone())));

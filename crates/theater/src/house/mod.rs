@@ -334,6 +334,7 @@ impl House {
     /// Ends the workers, at most within `limit`, and gives all links up. No actor handles that: the others are not lost.
     pub(crate) fn lose_links(&self, limit: Duration) {
         self.system.core().end_workers(limit);
+        self.poller.close();
         for link in self.all_links() {
             link.lose();
         }

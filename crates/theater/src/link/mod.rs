@@ -358,6 +358,11 @@ fn with_targets<R>(link: u64, targets: &mut Targets, f: impl FnOnce() -> R) -> R
     f()
 }
 
+/// Whether this thread reads a link.
+pub(crate) fn is_reading() -> bool {
+    READS.get().is_some()
+}
+
 /// Writes out what this thread has left to be written.
 pub(crate) fn flush_all() {
     begin_drains();

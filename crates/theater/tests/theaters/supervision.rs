@@ -568,3 +568,74 @@ fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors(
     let child = eventually(|| found().filter(|found| *found != child));
     assert_eq!(add(child, 1), Ok((4, 1)));
 }
+
+/// Its place leads over the lost theater until the actor is sought, or it has been told of already.
+#[test]
+fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {
+    for (is_told, is_known) in [(false, false), (true, false), (false, true)] {
+        let (here, there, third) = (theater(), theater(), theater());
+        let address = there.address().unwrap().to_string();
+        let peer = here.connect(&address).unwrap();
+        let _met = is_known.then(|| here.connect(third.address().unwrap()).unwrap());
+        let policy = Supervise::one_for_one()
+            .max_restarts(1_000, Duration::from_secs(60))
+            .backoff(Duration::from_millis(5), Duration::from_millis(20));
+        let supervisor = supervisor(&here, policy);
+        let [goes, stays, with_it] =
+            ["goes", "stays", "with it"].map(|name| start(supervisor, counter(name).at(&peer)));
+        for (child, name) in [(goes, "goes"), (stays, "stays"), (with_it, "with it")] {
+            assert_eq!(add(child, 7), Ok((1, 7)));
+            here.publish(name, child);
+        }
+        let seen = there.find::<Counter>(&format!("playhouse://{}/goes", here.address().unwrap())).wait().unwrap();
+        there.migrate(seen, &there.connect(third.address().unwrap()).unwrap()).wait().unwrap();
+        if is_told {
+            assert_eq!(add(goes, 0), Ok((1, 7)));
+        }
+        there.shutdown().unwrap();
+        // Somebody else may have taken the port; then nobody is started again.
+        let again = builder().listen(&*address).start().ok();
+        let found = |name| supervisor.ask(FindChild::<Counter>::new(name)).within(LIMIT).wait().unwrap();
+        if again.is_some() {
+            for (name, former) in [("stays", stays), ("with it", with_it)] {
+                let child = eventually(|| found(name).filter(|child| *child != former));
+                assert_eq!(add(child, 1), Ok((2, 1)));
+            }
+            assert_eq!((living(&third), again.as_ref().map(living)), (1, Some(2)));
+        }
+        assert_eq!((found("goes"), add(goes, 1)), (Some(goes), Ok((1, 8))));
+        // It is supervised as before.
+        crash(goes, panic("on purpose"));
+        assert_eq!(add(goes, 1), Ok((2, 1)));
+        supervisor.stop();
+        eventually(|| (living(&third) == 0).then_some(()));
+        [here, third].into_iter().chain(again).for_each(|theater| drop(theater.shutdown().unwrap()));
+    }
+}
+
+/// Where a child was started, it is started again, wherever it was lost; that counts.
+#[test]
+fn a_child_that_is_lost_where_it_has_gone_is_started_again_in_the_theater_that_was_given() {
+    let (here, there, third) = (theater(), theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(1, Duration::from_secs(60)));
+    let (watcher, ends) = ends(&here);
+    watcher.ask(Look(supervisor)).wait().unwrap();
+    let go = |child: ActorRef<Counter>, name: &str, to: &Theater| {
+        here.publish(name, child);
+        let seen = there.find::<Counter>(&format!("playhouse://{}/{name}", here.address().unwrap())).wait().unwrap();
+        there.migrate(seen, &there.connect(to.address().unwrap()).unwrap()).wait().unwrap();
+    };
+    let first = start(supervisor, counter("child").at(&peer));
+    go(first, "first", &third);
+    third.shutdown().unwrap();
+    let found = || supervisor.ask(FindChild::<Counter>::new("child")).within(LIMIT).wait().unwrap();
+    let second = eventually(|| found().filter(|child| *child != first));
+    assert_eq!((add(second, 1), living(&there)), (Ok((2, 1)), 1));
+    let last = theater();
+    go(second, "second", &last);
+    last.shutdown().unwrap();
+    // This one was one too many.
+    assert!(matches!(end_of(&ends), StopReason::Failed(_)));
+    [here, there].into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
+}
