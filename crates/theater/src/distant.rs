@@ -9,6 +9,7 @@
 use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use playhouse_actor::away::{
     About, Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
@@ -107,6 +108,7 @@ impl Distant {
         let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Carrier>);
         directory.drains.note_stage(core, id.address().stage());
         distant.is_at(id);
+        directory.note_unlinked(distant.this.clone());
         directory.note(teller, id, born).map(|()| id)
     }
 
@@ -348,6 +350,24 @@ impl Distant {
         // Again and again for as long as a theater that there was a link with would be; not so long if the calls are refused.
         let patience = house.settings.lost_after;
         house.reach_later(Callee { address, theater: Some(far.theater) }, patience, Box::new(called));
+    }
+
+    /// Has the theater called before anything is sent there: it tells who has ended. If it cannot be reached, nothing changes.
+    pub(crate) fn call_ahead(self: &Arc<Self>) {
+        if !matches!(&*self.state(), State::Waiting { called: false, .. }) {
+            return;
+        }
+        let (far, Some(house)) = (*self.far(), self.directory.house()) else { return };
+        let Some((theater, address)) = far.and_then(|far| Some((far.theater, far.address?))) else { return };
+        if let Some(link) = self.directory.link(theater) {
+            return self.reached(link);
+        }
+        let this = Arc::clone(self);
+        let called = move |link: Result<Arc<Link>, TheaterError>| match link {
+            Ok(link) if link.incarnation == theater => this.reached(link),
+            Ok(_) | Err(_) => {}
+        };
+        house.reach_later(Callee { address, theater: Some(theater) }, Duration::ZERO, Box::new(called));
     }
 
     /// It is the way from the place `id`.

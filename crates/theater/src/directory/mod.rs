@@ -31,6 +31,7 @@ use self::ends::{Again, Ends};
 use self::known::{Known, Met, Moved};
 pub(crate) use self::names::{BadName, Birth, Far, Key, NAMES_MAX};
 use crate::authority::{Epoch, Host};
+use crate::distant::Distant;
 use crate::drain::Drains;
 use crate::groups::Groups;
 use crate::guests::Guests;
@@ -56,6 +57,8 @@ pub(crate) struct Directory {
     lost: Mutex<apart::LostTheaters>,
     /// Theaters that could not be called for what they know of actors, the latest first, and until when they are not called again.
     unreached: Mutex<VecDeque<(Host, Duration)>>,
+    /// Ways to actors of theaters that there was no link with, in the order in which they were made. Nothing may have been sent there.
+    unlinked: Mutex<VecDeque<Weak<Distant>>>,
     /// Lost theaters that were called since something was sent to their actors, and until when they are not called again.
     called: Mutex<Vec<(Host, Duration)>>,
     /// The last number that was given to an attempt to move or to a turn.
@@ -141,6 +144,7 @@ impl Directory {
             links: Mutex::default(),
             lost: Mutex::default(),
             unreached: Mutex::default(),
+            unlinked: Mutex::default(),
             called: Mutex::default(),
             last_number: AtomicU64::new(0),
             talk: crate::balance::Talk::default(),
@@ -539,6 +543,20 @@ impl Directory {
             ("members", members),
             ("groups", groups),
         ]
+    }
+
+    /// A way was made to an actor of a theater that there is no link with.
+    pub(crate) fn note_unlinked(&self, way: Weak<Distant>) {
+        lock(&self.unlinked).push_back(way);
+    }
+
+    /// The oldest ways of those, but for the youngest ones.
+    pub(crate) fn take_unlinked(&self) -> Vec<Arc<Distant>> {
+        /// Where no theater tells that an actor has ended, its place stays. So many of them are little; with more, it is worth a link.
+        const UNLINKED_MAX: usize = 1_024;
+        let mut unlinked = lock(&self.unlinked);
+        let too_many = unlinked.len().saturating_sub(UNLINKED_MAX);
+        unlinked.drain(..too_many).filter_map(|way| way.upgrade()).collect()
     }
 
     /// The place here of the actor that the theater `teller` calls so, if there is one.

@@ -23,6 +23,7 @@ use crate::calling::{self, Answer, Asks, Calling, Claim, Due, Outcome, Sight, Wi
 use crate::calls::Calls;
 use crate::cycles::Cycles;
 use crate::directory::{Directory, Identity};
+use crate::distant::Distant;
 use crate::door::Callers;
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume, THEATERS_MAX};
@@ -657,6 +658,7 @@ impl House {
         }
         contained(|| self.end_late());
         self.directory.forget_ended();
+        contained(|| self.directory.take_unlinked().iter().for_each(Distant::call_ahead));
         contained(|| self.look_for_cycles());
         contained(|| self.do_what_is_due());
         self.poller.tidy();

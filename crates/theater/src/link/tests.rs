@@ -103,6 +103,35 @@ fn who_comes_and_goes_leaves_nothing_behind() {
     }
 }
 
+/// Theaters tell that actors have ended where they have links. Where names of very many come from third theaters, a link is worth it.
+#[test]
+fn actors_of_a_theater_without_a_link_are_forgotten_when_they_have_ended_but_for_some() {
+    const FEW: usize = 1_000;
+    let ([here, there], _peers) = two();
+    let third = Theater::builder().listen("127.0.0.1:0").start().unwrap();
+    let [of_here, of_there] =
+        [&here, &there].map(|theater| format!("playhouse://{}/guest", theater.address().unwrap()));
+    let tell = |count: usize| -> Vec<ActorRef<Guest>> {
+        let guests = (0..count).map(|_| {
+            let guest = here.system().spawn(Guest);
+            here.publish("guest", guest);
+            there.publish("guest", there.find::<Guest>(&of_here).wait().unwrap());
+            third.find::<Guest>(&of_there).wait().unwrap();
+            guest
+        });
+        guests.collect()
+    };
+    let names = || third.house.directory.kept().into_iter().find(|(what, _)| *what == "names").unwrap().1;
+    let has_link = || third.peers().iter().any(|peer| peer.link.incarnation == here.house.incarnation);
+    let few = tell(FEW);
+    third.house.tick();
+    assert_eq!((names(), has_link()), (FEW, false));
+    let more = tell(FEW);
+    few.iter().chain(&more).for_each(|guest| guest.stop());
+    eventually(|| has_link() && names() <= 1_024);
+    [here, there, third].into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
+}
+
 /// Nothing is kept of actors in the theaters, nor on these links between them.
 fn is_forgotten<const N: usize>(theaters: [&Theater; N], peers: &[&Peer]) -> bool {
     let is_kept = |theater: &&Theater| theater.house.directory.kept().into_iter().any(|(_, count)| count > 0);
