@@ -60,6 +60,9 @@
 //! one can begin or an actor can be let in. What still comes too late or too early finds out at the cell (`ways.rs` of
 //! `playhouse-actor`).
 //!
+//! What the poller reads is on its way to other workers until the poller flushes it, after it has given the links back. So the request that
+//! ends an antechamber is sent by the poller, whoever has found out that the actor may begin: no mail comes to that antechamber later.
+//!
 //! Where a theater on the way is lost, see [`search`](crate::search).
 //!
 //! # Why nothing waits for ever
@@ -417,7 +420,7 @@ impl House {
 
     /// Calls `act`, which sends something that must come behind all that was read from links before. What the poller has read last may be on its way to
     /// the mail of other workers still, while this thread is another one.
-    fn behind_what_was_read(&self, act: Box<dyn FnOnce() + Send>) {
+    pub(crate) fn behind_what_was_read(&self, act: Box<dyn FnOnce() + Send>) {
         if is_reading() || !self.system.core().is_polling() {
             return act();
         }

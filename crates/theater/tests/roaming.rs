@@ -6,13 +6,17 @@ mod messages;
 mod roamers;
 mod support;
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use playhouse_actor::*;
 use playhouse_executor::Choices;
-use playhouse_theater::Theater;
+use playhouse_theater::{Peer, Theater};
 use roamers::{Play, Size};
+use serde::{Deserialize, Serialize};
 use support::LIMIT;
 
 /// Programs at one time.
@@ -60,6 +64,193 @@ fn run(number: u64) -> u64 {
     theaters.into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
     moves
 }
+
+// -- first contact --------------------------------------------------------------------------------------------------------
+
+/// Numbers what it tells each of the others, and sends a reference to any of them along: so theaters hear of actors whose theaters they have no link
+/// with, and that they never send anything to.
+#[derive(Clone, Serialize, Deserialize)]
+struct Gossip {
+    id: u32,
+    others: Vec<ActorRef<Gossip>>,
+    theaters: Vec<SocketAddr>,
+    dice: u64,
+    sent: BTreeMap<u32, u64>,
+    heard: BTreeMap<u32, u64>,
+    asked: u64,
+    answered: u64,
+    wrong: Vec<String>,
+    is_quiet: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Meet(Vec<ActorRef<Gossip>>, Vec<SocketAddr>);
+remote_message!(Meet -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Say {
+    from: u32,
+    number: u64,
+    of: u32,
+    whom: ActorRef<Gossip>,
+}
+remote_message!(Say -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Question(u32);
+remote_message!(Question -> u32);
+
+#[derive(Serialize, Deserialize)]
+struct Answered(u32, Result<u32, AskError>);
+remote_message!(Answered -> ());
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Speak;
+remote_message!(Speak -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Hush;
+remote_message!(Hush -> ());
+
+/// Answered with the actor as it is.
+#[derive(Serialize, Deserialize)]
+struct Look;
+remote_message!(Look -> Gossip);
+
+impl Gossip {
+    fn new(id: u32, run: u64) -> Gossip {
+        Gossip {
+            id,
+            others: Vec::new(),
+            theaters: Vec::new(),
+            dice: run << 32 | u64::from(id),
+            sent: BTreeMap::new(),
+            heard: BTreeMap::new(),
+            asked: 0,
+            answered: 0,
+            wrong: Vec::new(),
+            is_quiet: false,
+        }
+    }
+
+    fn roll(&mut self, sides: usize) -> usize {
+        self.dice = Choices::new(self.dice).next();
+        (self.dice % sides as u64) as usize
+    }
+
+    fn is_settled(all: &[Gossip]) -> bool {
+        let sent: u64 = all.iter().flat_map(|one| one.sent.values()).sum();
+        let heard: u64 = all.iter().flat_map(|one| one.heard.values()).sum();
+        sent == heard && all.iter().all(|one| one.asked == one.answered)
+    }
+}
+impl Actor for Gossip {}
+impl Handler<Meet> for Gossip {
+    fn handle(&mut self, Meet(others, theaters): Meet, ctx: &mut Context<Self>) {
+        (self.others, self.theaters) = (others, theaters);
+        ctx.send_every(Duration::from_millis(5), Speak);
+    }
+}
+impl Handler<Speak> for Gossip {
+    fn handle(&mut self, _: Speak, ctx: &mut Context<Self>) {
+        if self.is_quiet {
+            return;
+        }
+        for _ in 0..2 {
+            let [to, of] = [(); 2].map(|()| self.roll(self.others.len()));
+            let number = self.sent.entry(to as u32).or_default();
+            *number += 1;
+            self.others[to].tell(Say { from: self.id, number: *number, of: of as u32, whom: self.others[of] });
+        }
+        if self.roll(3) == 0 {
+            let to = self.roll(self.others.len());
+            self.asked += 1;
+            ctx.ask(self.others[to], Question(to as u32)).pipe_to_self(move |answer| Answered(to as u32, answer));
+        }
+        if self.roll(10) == 0 {
+            let to = self.roll(self.theaters.len());
+            ctx.migrate_to(self.theaters[to]);
+        }
+    }
+}
+impl Handler<Say> for Gossip {
+    fn handle(&mut self, Say { from, number, of, whom }: Say, _: &mut Context<Self>) {
+        let last = self.heard.insert(from, number).unwrap_or(0);
+        if number != last + 1 {
+            self.wrong.push(format!("{number} of {from} came behind {last}"));
+        }
+        if self.others.get(of as usize).is_some_and(|known| *known != whom) {
+            self.wrong.push(format!("{from} knows another {of}"));
+        }
+    }
+}
+impl Handler<Question> for Gossip {
+    fn handle(&mut self, Question(whom): Question, _: &mut Context<Self>) -> u32 {
+        assert_eq!(whom, self.id);
+        whom
+    }
+}
+impl Handler<Answered> for Gossip {
+    fn handle(&mut self, Answered(by, answer): Answered, _: &mut Context<Self>) {
+        self.answered += 1;
+        if answer != Ok(by) {
+            self.wrong.push(format!("{by} answered {answer:?}"));
+        }
+    }
+}
+impl Handler<Hush> for Gossip {
+    fn handle(&mut self, _: Hush, _: &mut Context<Self>) {
+        self.is_quiet = true;
+    }
+}
+impl Handler<Look> for Gossip {
+    fn handle(&mut self, _: Look, _: &mut Context<Self>) -> Gossip {
+        self.clone()
+    }
+}
+remote!(mobile Gossip: Meet, Say, Question, Answered, Speak, Hush, Look);
+
+/// Actors begin to roam and to gossip in theaters that do not know each other.
+fn first_contact(run: u64) {
+    const THEATERS: usize = 4;
+    const ACTORS: u32 = 120;
+    let theaters: Vec<Theater> = (0..THEATERS).map(|_| support::theater()).collect();
+    let home = support::theater();
+    let peers: Vec<Peer> = theaters.iter().map(|to| home.connect(to.address().unwrap()).unwrap()).collect();
+    let start = |id: u32| home.spawn_at(&peers[id as usize % THEATERS], &Gossip::new(id, run)).unwrap();
+    let actors: Vec<ActorRef<Gossip>> = (0..ACTORS).map(start).collect();
+    let addresses: Vec<SocketAddr> = theaters.iter().filter_map(Theater::address).collect();
+    for actor in &actors {
+        actor.tell(Meet(actors.clone(), addresses.clone()));
+    }
+    let look = || -> Vec<Gossip> { actors.iter().map(|actor| actor.ask(Look).within(LIMIT).wait().unwrap()).collect() };
+    // Until they have said something to most of the others, for the first time.
+    let until = Instant::now() + LIMIT;
+    while look().iter().any(|one| one.sent.len() < ACTORS as usize / 4) && Instant::now() < until {
+        thread::yield_now();
+    }
+    actors.iter().for_each(|actor| actor.tell(Hush));
+    let until = Instant::now() + LIMIT;
+    let mut all = look();
+    while !Gossip::is_settled(&all) && Instant::now() < until {
+        all = look();
+    }
+    let dead: u64 = theaters.iter().chain([&home]).map(|theater| theater.system().stats().total.dead_letters).sum();
+    for one in &all {
+        assert_eq!((&one.wrong[..], one.asked), (&[] as &[String], one.answered), "{} of run {run}", one.id);
+    }
+    assert!(Gossip::is_settled(&all) && dead == 0, "messages are missing in run {run}; {dead} dead letters");
+    theaters.into_iter().chain([home]).for_each(|theater| drop(theater.shutdown().unwrap()));
+}
+
+#[test]
+fn theaters_that_meet_by_references_that_are_passed_on_lose_repeat_and_reorder_nothing() {
+    let usual = if playhouse_executor::jitter::is_on() { 2 } else { 10 };
+    let runs = std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(usual);
+    (0..runs).for_each(first_contact);
+}
+
+// -- many messages --------------------------------------------------------------------------------------------------------
 
 #[test]
 fn actors_that_roam_on_few_cores_live_once_and_lose_repeat_and_reorder_nothing() {

@@ -98,6 +98,23 @@ fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
     assert_eq!(theater.system().stats().total.dead_letters, 1);
 }
 
+/// Otherwise what was read before could come to the antechamber when that is no more.
+#[test]
+fn what_must_come_behind_what_was_read_is_sent_by_who_polls() {
+    let [theater] = theaters();
+    let house = Arc::clone(&theater.house);
+    let this = std::thread::current().id();
+    let called_by = || {
+        let (tell, told) = mpsc::channel();
+        house.behind_what_was_read(Box::new(move || tell.send(std::thread::current().id()).unwrap()));
+        told.recv_timeout(LIMIT).unwrap()
+    };
+    // A worker without work waits for what comes, but for the moments in which it begins or ends to.
+    eventually(|| called_by() != this);
+    theater.shutdown().unwrap();
+    assert_eq!(called_by(), this);
+}
+
 /// Its name has come from a third theater, and something was sent to it, before it is started.
 #[test]
 fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
