@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse_executor::{Address, Port, Sends, with_current_system, wrap_cx};
+use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
@@ -25,8 +26,9 @@ wrap_cx! {
     pub struct Context<A: Actor>(Life<A>);
 }
 
-/// Names a timer of an actor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Names a timer of an actor. An actor that moves takes its timers along, so it can keep the key in its state. To another actor the key means
+/// nothing, or one of that actor's own timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TimerKey(u64);
 
 impl<A: Actor> Context<A> {
