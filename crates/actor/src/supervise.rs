@@ -160,8 +160,8 @@ pub struct Supervisor {
     crashes: VecDeque<Duration>,
     /// The number of keys given to children.
     keys: u64,
-    /// Theaters that are lost, and whose loss was counted as a crash: those that children here are started in.
-    lost: Vec<u64>,
+    /// Theaters that children are started in, whose loss was counted as a crash, and when that was.
+    lost: Vec<(u64, Duration)>,
 }
 
 struct Kept {
@@ -179,11 +179,6 @@ enum Ward {
 }
 
 impl Ward {
-    /// Whether it is a child that is started in that theater.
-    fn is_of(&self, theater: u64) -> bool {
-        matches!(self, Ward::There(child) if child.theater() == Some(theater))
-    }
-
     /// If it is a child of that theater, and this is what is known of it.
     fn is_at(&self, theater: u64, whereabouts: Whereabouts) -> bool {
         matches!(self, Ward::There(child) if child.whereabouts == whereabouts && child.theater() == Some(theater))
@@ -258,7 +253,8 @@ impl Supervisor {
         match delay.filter(|delay| !delay.is_zero()) {
             None => self.restart_now(key, self.policy.strategy, ctx),
             Some(delay) => {
-                ctx.send_after(delay, RestartNow { key });
+                let theater = self.abroad(key).and_then(|child| child.theater());
+                ctx.send_after(delay, RestartNow { key, theater });
             }
         }
     }
@@ -391,29 +387,30 @@ impl Supervisor {
         }
         child.whereabouts = Whereabouts::Lost;
         let crash = Crash::Error(TheaterLost { why: None }.into());
-        let lost = child.host.as_ref().filter(|host| host.is_lost()).map(|host| host.theater());
-        if let Some(host) = child.host.clone().filter(|host| host.is_lost()) {
-            // These tell of it later. They start again, or stop, with this one.
-            for kept in &mut self.children {
-                let is_there = kept.child.is_at(host.theater(), Whereabouts::There);
-                if let Ward::There(other) = &mut kept.child
-                    && is_there
-                    && other.id().is_some_and(|id| !host.may_have_left(id))
-                {
-                    other.whereabouts = Whereabouts::Lost;
-                }
-            }
-        }
+        let Some(host) = child.host.clone().filter(|host| host.is_lost()) else {
+            return self.child_crashed(key, crash, ctx);
+        };
+        let (theater, now) = (host.theater(), ctx.now());
+        // A loss of which the first children have told longer ago is another one: it would count on its own.
+        self.lost.retain(|(_, since)| now - *since <= self.policy.within);
         let starts_again = matches!(self.policy.decide(&crash), Directive::Restart | Directive::Resume);
-        match lost {
-            Some(theater) if starts_again && self.lost.contains(&theater) => self.restart_with(theater, key, ctx),
-            lost => {
-                let has_children = |theater: &u64| self.children.iter().any(|kept| kept.child.is_of(*theater));
-                self.lost.retain(has_children);
-                self.lost.extend(lost);
-                self.child_crashed(key, crash, ctx);
+        if starts_again && self.lost.iter().any(|(lost, _)| *lost == theater) {
+            return self.restart_with(theater, key, ctx);
+        }
+        // These tell of it later. They start again, or stop, with this one.
+        for kept in &mut self.children {
+            let is_there = kept.child.is_at(theater, Whereabouts::There);
+            if let Ward::There(other) = &mut kept.child
+                && is_there
+                && other.id().is_some_and(|id| !host.may_have_left(id))
+            {
+                other.whereabouts = Whereabouts::Lost;
             }
         }
+        if starts_again {
+            self.lost.push((theater, now));
+        }
+        self.child_crashed(key, crash, ctx);
     }
 
     /// A child is lost with a theater whose loss was counted already: it starts again with the other children that were there.
@@ -426,13 +423,17 @@ impl Supervisor {
                     child.whereabouts = Whereabouts::Called;
                 }
             }
-            // They start when the backoff is over.
+            // They start when the backoff is over, and this one with them.
             (false, true) => {}
             (false, false) => self.restart_now(key, Strategy::OneForOne, ctx),
         }
     }
 
     pub(crate) fn reached(&mut self, Reached { theater, found }: Reached, ctx: &mut Context<Self>) {
+        if found.as_ref().is_ok_and(|host| host.theater() == theater) {
+            // It had lived on: that it is lost once more is another crash.
+            self.lost.retain(|(lost, _)| *lost != theater);
+        }
         let mut failed = None;
         for kept in &mut self.children {
             if !kept.child.is_at(theater, Whereabouts::Called) {
@@ -768,6 +769,8 @@ impl Envelope<Life<Supervisor>> for ChildEnded {
 #[derive(Clone, Copy)]
 struct RestartNow {
     key: u64,
+    /// The theater that the child is started in, if it is another one.
+    theater: Option<u64>,
 }
 
 impl Message for RestartNow {
@@ -775,8 +778,15 @@ impl Message for RestartNow {
 }
 
 impl Handler<RestartNow> for Supervisor {
-    fn handle(&mut self, restart: RestartNow, ctx: &mut Context<Self>) {
-        self.restart_now(restart.key, self.policy.strategy, ctx);
+    fn handle(&mut self, RestartNow { key, theater }: RestartNow, ctx: &mut Context<Self>) {
+        if self.position(key).is_some() {
+            return self.restart_now(key, self.policy.strategy, ctx);
+        }
+        // It has ended elsewhere, as is known by now. Others that were lost with it wait for this.
+        let is_lost = |kept: &&Kept| theater.is_some_and(|theater| kept.child.is_at(theater, Whereabouts::Lost));
+        if let Some(other) = self.children.iter().find(is_lost).map(|kept| kept.key) {
+            self.restart_now(other, Strategy::OneForOne, ctx);
+        }
     }
 }
 

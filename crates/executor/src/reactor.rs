@@ -75,15 +75,6 @@ impl SystemCore {
     }
 }
 
-impl SystemCore {
-    /// Whether a worker has the role of the poller. If not, all that was dispatched before this call is in the mail of the workers that run the
-    /// receivers.
-    pub fn is_polling(&self) -> bool {
-        // Acquire: pairs with the Release in `end_to_poll`.
-        self.polling.load(Ordering::Acquire)
-    }
-}
-
 impl Worker {
     /// Takes the role of the poller, if there is a reactor and nobody has it.
     pub(crate) fn begin_to_poll(&self) -> Option<&dyn Reactor> {

@@ -9,7 +9,6 @@
 use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
 
 use playhouse_actor::away::{
     About, Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
@@ -108,8 +107,9 @@ impl Distant {
         let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Carrier>);
         directory.drains.note_stage(core, id.address().stage());
         distant.is_at(id);
+        directory.note(teller, id, born)?;
         directory.note_unlinked(distant.this.clone());
-        directory.note(teller, id, born).map(|()| id)
+        Ok(id)
     }
 
     /// The first way from a place.
@@ -360,14 +360,31 @@ impl Distant {
         let (far, Some(house)) = (*self.far(), self.directory.house()) else { return };
         let Some((theater, address)) = far.and_then(|far| Some((far.theater, far.address?))) else { return };
         if let Some(link) = self.directory.link(theater) {
-            return self.reached(link);
+            return self.open_ahead(link);
         }
         let this = Arc::clone(self);
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
-            Ok(link) if link.incarnation == theater => this.reached(link),
+            Ok(link) if link.incarnation == theater => this.open_ahead(link),
             Ok(_) | Err(_) => {}
         };
-        house.reach_later(Callee { address, theater: Some(theater) }, Duration::ZERO, Box::new(called));
+        let callee = Callee { address, theater: Some(theater) };
+        house.reach_later(callee, house.call_limit(), Box::new(called));
+    }
+
+    /// If this is the way from the place still, it goes over `link` from now on, unless that is lost already.
+    fn open_ahead(self: &Arc<Self>, link: Arc<Link>) {
+        let this = Arc::clone(self);
+        let open = move || _ = this.goes_over(&link);
+        let Some((id, house)) = self.mobile() else { return open() };
+        let Some(controls) = house.registry.controls(id) else { return };
+        let this = Arc::clone(self);
+        let look = move |present: Present<'_>| {
+            if matches!(present, Present::Way(way) if this.is(&**way)) {
+                open();
+            }
+            Vec::new()
+        };
+        (controls.reroute)(id, Box::new(look));
     }
 
     /// It is the way from the place `id`.
@@ -479,15 +496,21 @@ impl Distant {
 
     /// This is the way from the place, and goes over `link`.
     fn open(self: &Arc<Self>, link: &Arc<Link>) {
-        let Some(proxy) = self.proxy(link) else {
-            // It is lost by now.
-            return match self.directory.house() {
-                Some(house) => self.miss(&house),
-                None => self.give_up(),
-            };
-        };
+        if self.goes_over(link) {
+            return;
+        }
+        // It is lost by now.
+        match self.directory.house() {
+            Some(house) => self.miss(&house),
+            None => self.give_up(),
+        }
+    }
+
+    /// The way goes over `link` from now on, if it still waits for one. Returns false if that link is lost.
+    fn goes_over(&self, link: &Arc<Link>) -> bool {
+        let Some(proxy) = self.proxy(link) else { return false };
         let mut state = self.state();
-        let State::Waiting { kept, .. } = &mut *state else { return };
+        let State::Waiting { kept, .. } = &mut *state else { return true };
         let kept = std::mem::take(kept);
         self.note_open(link.incarnation);
         *state = State::There(Arc::clone(&proxy));
@@ -496,6 +519,7 @@ impl Distant {
             // On an error who waits for an answer was told; a message is lost with its theater.
             drop(parcel.send(&proxy));
         }
+        true
     }
 
     /// Notes that the way opens to this theater. If the theater was lost and linked again before the first message, the view still says that the actor

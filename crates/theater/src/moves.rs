@@ -401,6 +401,8 @@ impl House {
         if view.is_arriving() {
             drop(guests);
             seam(4);
+            // Those as well that were made since: names that came over them lead to the antechamber.
+            let links = self.directory.all_links();
             for link in &links {
                 antechamber.inspect(|antechamber| link.close_antechamber(*antechamber));
             }
@@ -419,9 +421,9 @@ impl House {
     }
 
     /// Calls `act`, which sends something that must come behind all that was read from links before. What the poller has read last may be on its way to
-    /// the mail of other workers still, while this thread is another one.
+    /// the mail of other workers still, or in that of this one, before which comes what this one sends itself.
     pub(crate) fn behind_what_was_read(&self, act: Box<dyn FnOnce() + Send>) {
-        if is_reading() || !self.system.core().is_polling() {
+        if is_reading() {
             return act();
         }
         self.poller.demand_act(act);

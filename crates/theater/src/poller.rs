@@ -245,10 +245,12 @@ impl Poller {
     }
 
     fn demand(&self) {
-        // Release: pairs with the Acquire in `take_demand`; that turn sees the beats.
-        if !self.demanded.swap(true, Ordering::Release) {
+        // First: a demand that has just been made was not made long ago.
+        if !self.demanded.load(Ordering::Relaxed) {
             self.since_demand.reset();
         }
+        // Release: pairs with the Acquire in `take_demand`; that turn sees the beats.
+        self.demanded.store(true, Ordering::Release);
         match &self.source {
             Source::System { .. } => self.wake(),
             Source::Simulated(outside) => outside.demand(),
@@ -258,7 +260,7 @@ impl Poller {
     /// Demands a turn now and then. Called by the housekeeper at each tick.
     pub(crate) fn tick(&self, passed: Duration) {
         let since_demand = self.since_demand.add(passed);
-        // Relaxed: by the housekeeper only, which alone demands turns.
+        // Relaxed: if another thread demands a turn now, that is as good.
         let idle = || self.demanded.load(Ordering::Relaxed) || lock(&self.connections).is_empty();
         if since_demand >= DEMAND_EVERY && !idle() {
             self.demand();

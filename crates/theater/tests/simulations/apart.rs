@@ -210,6 +210,57 @@ fn an_actor_that_was_started_elsewhere_is_found_anew_when_its_theaters_were_apar
     }
 }
 
+/// A child that does not move.
+#[derive(Serialize, Deserialize)]
+struct Child(u64);
+impl Actor for Child {}
+impl Handler<Number> for Child {
+    fn handle(&mut self, _: Number, _: &mut Context<Self>) -> u64 {
+        self.0
+    }
+}
+remote!(spawn Child: Number);
+
+/// It is the same theater each time, and each loss is a crash of all that are there.
+#[test]
+fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_under_every_seed() {
+    for seed in seeds::range(10) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        let start = || net.theater(Theater::builder().listen("127.0.0.1:0").lost_after(LOST_AFTER)).unwrap();
+        let (home, there) = (start(), start());
+        let peer = home.connect(there.address().unwrap()).unwrap();
+        let policy = Supervise::one_for_one()
+            .max_restarts(1_000, Duration::from_secs(1_000))
+            .backoff(Duration::from_millis(100), Duration::from_secs(1));
+        let supervisor = home.system().spawn(Supervisor::new(policy));
+        for number in 0..2 {
+            let child = Supervised::new(format!("still {number}"), move || Child(number)).at(&peer);
+            supervisor.ask(child).wait().unwrap().unwrap();
+            let roamer = Supervised::new(format!("roamer {number}"), move || Roamer(number)).at(&peer);
+            supervisor.ask(roamer).wait().unwrap().unwrap();
+        }
+        let find = || {
+            let still = |number| supervisor.ask(FindChild::<Child>::new(format!("still {number}"))).wait().unwrap();
+            let roamer = |number| supervisor.ask(FindChild::<Roamer>::new(format!("roamer {number}"))).wait().unwrap();
+            ([0, 1].map(|number| still(number).unwrap()), [0, 1].map(|number| roamer(number).unwrap()))
+        };
+        for _ in 0..3 {
+            let former = find();
+            net.cut(&home, &there);
+            net.run_for(3 * LOST_AFTER);
+            net.heal(&home, &there);
+            net.run_for(3 * LOST_AFTER);
+            let (still, roamers) = find();
+            for number in 0..2 {
+                assert_ne!((still[number], roamers[number]), (former.0[number], former.1[number]));
+                assert_eq!(still[number].ask(Number).wait(), Ok(number as u64));
+                assert_eq!(roamers[number].ask(Number).wait(), Ok(number as u64));
+            }
+        }
+    }
+}
+
 #[test]
 fn a_theater_that_stood_still_for_too_long_is_reached_by_the_references_from_before_under_every_seed() {
     for seed in seeds::range(40) {
