@@ -233,7 +233,8 @@ fn ends_with_its_supervisor(start: impl Fn(ActorRef<Supervisor>, &Theater, &Peer
         watcher.ask(Look(child)).wait().unwrap();
         assert_eq!(add(child, 1), Ok((1, 1)));
         how(supervisor);
-        assert_eq!(end_of(&ends), StopReason::Stopped);
+        let end = end_of(&ends);
+        assert_eq!(end, StopReason::Stopped, "{:?} {:?}", peer.is_lost(), peer.protocol_error());
     }
     eventually(|| (living(&there) == 0).then_some(()));
 }
