@@ -31,6 +31,7 @@ mod links;
 mod moves;
 mod names;
 mod supervision;
+mod timers;
 mod tls;
 mod watched;
 mod wires;
