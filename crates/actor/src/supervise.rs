@@ -290,6 +290,8 @@ impl Supervisor {
                     (Whereabouts::There, _) => {
                         crashed.extend(child.decide(Decision::Restart(()), now).err().map(|crash| (kept.key, crash)));
                     }
+                    // It is about to start again by itself: its theater is called when its own backoff is over.
+                    (Whereabouts::Lost, Some(_)) if !goes_along => {}
                     (Whereabouts::Lost, Some(host)) => {
                         if !to_call.iter().any(|known| known.theater() == host.theater()) {
                             to_call.push(Arc::clone(host));

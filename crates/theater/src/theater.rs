@@ -291,6 +291,34 @@ impl TheaterBuilder {
     }
 }
 
+/// What another theater has answered to a look-up.
+type LookedUp<A> = Result<Result<ActorRef<A>, FindError>, AskError>;
+
+/// Asks the theater at the other end of `link` who is published as `name`.
+fn look_up_over<A: Remote>(link: &Link, name: &str, take: impl FnOnce(LookedUp<A>) + Send + 'static) {
+    let unreadable = |error: WireError| Err(FindError::Unreachable(error.to_string()));
+    let read = move |(codec, bytes): (Codec, &[u8])| codec.read(bytes).unwrap_or_else(unreadable);
+    link.find(name, A::wire_name(), Box::new(move |found| take(found.map(read))));
+}
+
+fn read_found<A: Remote>(found: LookedUp<A>) -> Result<ActorRef<A>, FindError> {
+    found.unwrap_or_else(|error| Err(FindError::Unreachable(error.to_string())))
+}
+
+/// Asks the theater at `address` who is published as `name`, over a link that is not lost.
+fn look_up_anew<A: Remote>(
+    house: &Arc<House>,
+    address: SocketAddr,
+    name: String,
+    answer: Arc<Answer<Result<ActorRef<A>, FindError>>>,
+) {
+    let over = move |link: Result<Arc<Link>, TheaterError>| match link {
+        Ok(link) => look_up_over(&link, &name, move |found| answer.give(read_found(found))),
+        Err(error) => answer.give(Err(FindError::Unreachable(error.to_string()))),
+    };
+    house.reach_later(address, Duration::ZERO, Box::new(over));
+}
+
 fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     let io_error = |error| TheaterError::Io { address: address.to_owned(), error };
     let mut found = address.to_socket_addrs().map_err(|error| {
@@ -484,25 +512,18 @@ impl Theater {
                 let found = house.registry.find(&actor, A::wire_name(), Ok);
                 return answer.give(found.and_then(|id| ActorRef::of_id(id).ok_or(FindError::Unknown(actor))));
             }
-            let found = move |link: Result<Arc<Link>, TheaterError>| match link {
-                Err(error) => answer.give(Err(FindError::Unreachable(error.to_string()))),
-                Ok(link) => {
-                    let take = Box::new(move |found: Result<(Codec, &[u8]), AskError>| {
-                        let unreachable = |error: &dyn fmt::Display| FindError::Unreachable(error.to_string());
-                        answer.give(match found {
-                            Ok((codec, bytes)) => codec
-                                .read::<Result<ActorRef<A>, FindError>>(bytes)
-                                .unwrap_or_else(|error| Err(unreachable(&error))),
-                            Err(error) => Err(unreachable(&error)),
-                        });
-                    });
-                    link.find(&actor, A::wire_name(), take);
-                }
-            };
             match address.map(|address| (address, house.known_link(address))) {
-                Ok((_, Some(link))) => found(Ok(link)),
-                Ok((address, None)) => house.reach_later(address, Duration::ZERO, Box::new(found)),
-                Err(error) => found(Err(error)),
+                Ok((address, None)) => look_up_anew(&house, address, actor, answer),
+                Ok((address, Some(link))) => {
+                    let name = actor.clone();
+                    let take = move |found| match found {
+                        // It was the link with a theater that is no more. There may be a successor at that address, and to look up changes nothing.
+                        Err(AskError::TheaterLost { .. }) => look_up_anew(&house, address, name, answer),
+                        found => answer.give(read_found(found)),
+                    };
+                    look_up_over::<A>(&link, &actor, take);
+                }
+                Err(error) => answer.give(Err(FindError::Unreachable(error.to_string()))),
             }
         };
         match host.parse() {

@@ -261,6 +261,42 @@ fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_unde
     }
 }
 
+/// One of the children that are lost had gone there by itself, and starts again at once, all others that live with it. The others that are
+/// lost wait for their backoff: the theater is called then, and not before, and its loss stays one crash.
+#[test]
+fn a_lost_theater_is_one_crash_also_where_a_child_had_gone_there_by_itself_under_every_seed() {
+    let backoff = 10 * LOST_AFTER;
+    let strategies = [Supervise::one_for_one, Supervise::one_for_all, Supervise::rest_for_one];
+    for (seed, strategy) in seeds::range(20).flat_map(|seed| strategies.map(|strategy| (seed, strategy))) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        let start = |at: String| net.theater(Theater::builder().listen(at).lost_after(LOST_AFTER)).unwrap();
+        let (home, there) = (start("127.0.0.1:0".to_owned()), start("127.0.0.1:0".to_owned()));
+        let address = there.address().unwrap();
+        let peer = home.connect(address).unwrap();
+        let policy = strategy().max_restarts(1, 100 * backoff).backoff(backoff, backoff);
+        let supervisor = home.system().spawn(Supervisor::new(policy));
+        let gone = supervisor.ask(Supervised::new("gone", || Roamer(1))).wait().unwrap().unwrap();
+        for number in 2..4 {
+            let child = Supervised::new(format!("still {number}"), move || Child(number)).at(&peer);
+            supervisor.ask(child).wait().unwrap().unwrap();
+        }
+        home.migrate(gone, &peer).wait().unwrap();
+        net.kill(&there);
+        let _successor = start(address.to_string());
+        let still = |number| {
+            let found = supervisor.ask(FindChild::<Child>::new(format!("still {number}"))).wait().unwrap();
+            found.and_then(|child| child.ask(Number).wait().ok())
+        };
+        net.run_for(backoff / 2);
+        let gone = supervisor.ask(FindChild::<Roamer>::new("gone")).wait().unwrap().unwrap();
+        assert_eq!(gone.ask(Number).wait(), Ok(1));
+        assert_eq!([2, 3].map(still), [None, None]);
+        net.run_for(backoff);
+        assert_eq!([2, 3].map(still), [Some(2), Some(3)]);
+    }
+}
+
 #[test]
 fn a_theater_that_stood_still_for_too_long_is_reached_by_the_references_from_before_under_every_seed() {
     for seed in seeds::range(40) {

@@ -184,3 +184,24 @@ fn a_successor_at_the_same_address_is_found_while_the_link_with_its_predecessor_
         assert!(net.now() - begun < Duration::from_secs(1), "seed {seed}: it took {:?}", net.now() - begun);
     }
 }
+
+#[test]
+fn a_successor_is_found_though_the_look_up_was_sent_to_its_predecessor() {
+    for seed in 0..40 {
+        let net = Simulation::new(seed);
+        let here = net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap();
+        let mut there = net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap();
+        let address = there.address().unwrap();
+        let former = here.connect(address).unwrap();
+        for life in 0..4 {
+            net.kill(&there);
+            there = net.theater(Theater::builder().listen(address.to_string())).unwrap();
+            there.publish("holder", there.system().spawn(Holder(Vec::new())));
+            let begun = net.now();
+            let found = here.find::<Holder>(&format!("playhouse://{address}/holder")).wait();
+            assert!(found.is_ok_and(|holder| holder.ask(Give).wait().is_ok()), "seed {seed}, life {life}");
+            assert!(net.now() - begun < Duration::from_secs(6), "seed {seed}: it took {:?}", net.now() - begun);
+        }
+        assert!(former.is_lost());
+    }
+}
