@@ -278,12 +278,14 @@ impl<A: Actor> Context<A> {
         }
     }
 
-    /// Has this actor taken to the theater at `theater` once this message is handled: what was sent to it follows.
+    /// Asks for this actor to be taken to the theater at `theater`. It leaves between two messages, soon after this one: until then it handles here what
+    /// it is sent, and what comes later follows it, in order. A request that it has made before it leaves by another one, and whose turn has not come by then,
+    /// is forgotten.
     ///
     /// With it go all actors of its [group](crate::Group) that live here, once they are all between two messages.
     ///
     /// There, [`arrived`](Actor::arrived) is called. Where it cannot be taken there, [`stayed`](Actor::stayed) is called
-    /// here, and it goes on as if nothing had been. Where it is in that theater already, neither is called.
+    /// here, and it goes on as if nothing had been. Where it is in that theater already, and where the request is forgotten, neither is called.
     pub fn migrate_to(&mut self, theater: std::net::SocketAddr)
     where
         A: Mobile,

@@ -58,12 +58,14 @@ impl Balance {
 
     /// Evens load: actors go from a theater that is busy to the least busy one that it has a link with.
     ///
-    /// Load is the share of time for which the workers had always something to do, from 0 to 1.
+    /// Load is the share of time for which the workers had always something to do, from 0 to 1. Which actors take the time is sampled; nobody moves before
+    /// there are 16 samples.
     pub fn load() -> Balance {
         Balance::new(Goal::Load, 0.2)
     }
 
-    /// Brings together who talks: an actor goes to the theater that most of its messages come from.
+    /// Brings together who talks: an actor goes to the theater that most of its messages come from. One that was sent fewer than 32
+    /// messages from there since the last look stays.
     pub fn talk() -> Balance {
         Balance::new(Goal::Talk, 0.5)
     }

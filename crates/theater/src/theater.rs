@@ -427,7 +427,7 @@ impl Host for Peer {
     }
 }
 
-/// How [`Theater::evacuate`] went.
+/// How [`Theater::evacuate`] went. Actors that have ended, or that are lost with a theater that had taken them, are in neither number.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Evacuation {
