@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use playhouse_executor::{
-    AwayCx, Control, ControlCx, Crash, Cx, Decided, Ending, Lane, MailKind, Port, RawAddress, Resident, SystemCore,
-    Undelivered, contained,
+    Address, AwayCx, Control, ControlCx, Crash, Cx, Decided, Ending, Lane, MailKind, Port, RawAddress, Resident,
+    SystemCore, Undelivered, contained,
 };
 use serde::{Deserialize, Serialize};
 
@@ -158,6 +158,8 @@ pub struct Life<A> {
 pub struct Extra<A: Actor> {
     pub(crate) name: Option<Arc<Name>>,
     pub(crate) watchers: Vec<(Watcher, Notify)>,
+    /// The number of [watches that go behind](Behind) something else: later ones go behind them.
+    pub(crate) watches_behind: usize,
     /// Those that it watches. Of an actor that can be taken to other theaters, where it watches them anew.
     pub(crate) watching: Vec<AnyActor>,
     pub(crate) timers: Timers,
@@ -180,6 +182,7 @@ impl<A: Actor> Default for Extra<A> {
         Extra {
             name: None,
             watchers: Vec::new(),
+            watches_behind: 0,
             watching: Vec::new(),
             timers: Timers::new(),
             next_timer: 0,
@@ -195,6 +198,10 @@ impl<A: Actor> Default for Extra<A> {
 
 impl<A: Actor> Extra<A> {
     /// These are told of its end as well.
+    fn one_less_behind(&mut self) {
+        self.watches_behind = self.watches_behind.saturating_sub(1);
+    }
+
     pub(crate) fn watched_by(&mut self, watchers: Vec<(Watcher, Notify)>) {
         for (watcher, notify) in watchers {
             if !self.watchers.iter().any(|(known, _)| *known == watcher) {
@@ -387,6 +394,11 @@ pub(crate) enum Watch {
 impl Watch {
     /// Tells a watcher of the end of `who`.
     pub(crate) fn telling(who: ActorId, notify: Notify) -> Tell {
+        // One that was carried before is not wrapped again: it would grow with each move.
+        let notify = match notify {
+            Notify::Call(tell) => return tell,
+            port @ Notify::Port(_) => port,
+        };
         Box::new(move |Ended { name, reason }| notify.tell(Down { who, name, reason }))
     }
 
@@ -399,6 +411,15 @@ impl Watch {
                 }
             }
             Watch::End { watcher } => watchers.retain(|(known, _)| *known != watcher),
+        }
+    }
+
+    /// The watcher, if this is an end that may overtake its beginning. Somebody in another theater begins and ends once under one number, so its
+    /// end may come later; who begins again under the same name must not wait for its end.
+    fn may_be_early(&self) -> Option<Watcher> {
+        match self {
+            Watch::End { watcher: watcher @ Watcher::There(link, _) } if *link != u64::MAX => Some(*watcher),
+            Watch::End { .. } | Watch::Begin { .. } => None,
         }
     }
 
@@ -420,6 +441,16 @@ impl Watch {
 
 impl<A: Actor> Control<Life<A>> for Watch {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if cx.extra().watches_behind > 0 {
+            let to = cx.address();
+            return Behind::put(self, cx.extra(), to);
+        }
+        if let Some(watcher) = self.may_be_early()
+            && !cx.extra().watchers.iter().any(|(known, _)| *known == watcher)
+        {
+            // Its beginning waits here still, with what was sent to the actor while it was frozen.
+            return cx.address().send_control_in_order(LateEnd(watcher));
+        }
         self.note(&mut cx.extra().watchers);
     }
 
@@ -432,8 +463,62 @@ impl<A: Actor> Control<Life<A>> for Watch {
     }
 
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if cx.is_closed() || cx.extra().watches_behind > 0 {
+            let to = cx.address();
+            return Behind::put(self, cx.extra(), to);
+        }
+        if let Some(watcher) = self.may_be_early() {
+            return cx.address().send_control_in_order(LateEnd(watcher));
+        }
         // Where it cannot be carried, the watcher is told by the carrier.
         let _ = away::carry(self.parcel(), cx);
+    }
+}
+
+/// A watch that goes behind an actor which is about to be here, and brings its watchers along; and behind the watches that do so.
+struct Behind(Watch);
+
+impl Behind {
+    fn put<A: Actor>(watch: Watch, extra: &mut Extra<A>, to: Address<Life<A>>) {
+        extra.watches_behind += 1;
+        to.send_control_behind(Behind(watch));
+    }
+}
+
+impl<A: Actor> Control<Life<A>> for Behind {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        cx.extra().one_less_behind();
+        self.0.note(&mut cx.extra().watchers);
+    }
+
+    fn bounce(self, _: Undelivered) {
+        self.0.refuse();
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if cx.is_closed() {
+            return cx.address().send_control_behind(self);
+        }
+        cx.extra().one_less_behind();
+        let _ = away::carry(self.0.parcel(), cx);
+    }
+}
+
+/// A [`Watch::End`] behind all that was sent to the actor before, also what is deferred.
+struct LateEnd(Watcher);
+
+impl<A: Actor> Control<Life<A>> for LateEnd {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        Watch::End { watcher: self.0 }.note(&mut cx.extra().watchers);
+    }
+
+    fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if cx.is_closed() {
+            return cx.address().send_control_behind(self);
+        }
+        let _ = away::carry(Watch::End { watcher: self.0 }.parcel(), cx);
     }
 }
 

@@ -166,7 +166,7 @@ impl<A: Actor> Context<A> {
         self.forget_watched(who.id());
     }
 
-    /// Takes a watch back. A notice that is under way may still arrive.
+    /// Takes a watch back. A notice that is under way may still arrive, and so may one of a mobile actor that was just about to move.
     pub fn unwatch<B: Actor>(&mut self, who: ActorRef<B>) {
         who.address.send_control(Watch::End { watcher: Watcher::Here(self.id()) });
         self.forget_watched(who.id());

@@ -31,7 +31,14 @@ pub enum Settled {
 }
 
 /// Is dropped when the mail of a place goes on.
-pub type Settling = Box<dyn Send>;
+pub type Settling = Box<dyn Settle>;
+
+/// Who waits until the mail of a place goes on.
+pub trait Settle: Send {
+    /// Those that have watched the actor over the old way. They watch it over the new one, or here, before what has waited goes on: that
+    /// may be the end of such a watch. Those that are not taken are told that there is nobody.
+    fn take_watchers(&mut self) -> Vec<(Watcher, Notify)>;
+}
 
 /// What there is at a place.
 pub enum Present<'a> {
@@ -92,12 +99,14 @@ pub(crate) struct Turned {
 impl<A: Mobile> Control<Life<A>> for Turned {
     const PASSES: bool = true;
 
-    fn run(self, _: &mut ControlCx<Life<A>>) {
+    fn run(mut self, cx: &mut ControlCx<Life<A>>) {
         // The actor has come in the meantime, and another turn sees to what waits.
+        cx.extra().watched_by(self.settling.take_watchers());
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(mut self, cx: &mut AwayCx<Life<A>>) {
         let present = cx.extra().turn;
+        cx.extra().watched_by(self.settling.take_watchers());
         if self.number.is_some() && cx.is_closed() {
             // The actor is about to be here, and what waits waits for it.
             cx.extra().turn = None;
@@ -113,7 +122,10 @@ impl<A: Mobile> Control<Life<A>> for Turned {
         }
         if let Some(carrier) = &extra.away {
             carrier.is_way_from(who);
-            for (watcher, notify) in std::mem::take(&mut extra.watchers) {
+            // If another turn has begun, they wait for its end, as the mail does.
+            let another_turn = self.number.is_some() && present.is_some() && self.number != present;
+            let watchers = if another_turn { Vec::new() } else { std::mem::take(&mut extra.watchers) };
+            for (watcher, notify) in watchers {
                 let _ = carrier.carry(Parcel::Watch { watcher, notify: Watch::telling(who, notify) });
             }
         }
@@ -147,12 +159,12 @@ pub(crate) struct Begins<A: Actor> {
     antechamber: Option<Address<Life<A>>>,
     /// How often it has let others go first.
     deferred: u8,
-    _settling: Settling,
+    settling: Settling,
 }
 
 impl<A: Actor> Begins<A> {
     pub(crate) fn new(antechamber: Option<Address<Life<A>>>, settling: Settling) -> Begins<A> {
-        Begins { antechamber, deferred: 0, _settling: settling }
+        Begins { antechamber, deferred: 0, settling }
     }
 
     /// What has come there is for nobody.
@@ -166,9 +178,10 @@ impl<A: Actor> Begins<A> {
 impl<A: Mobile> Control<Life<A>> for Begins<A> {
     const PASSES: bool = true;
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+    fn run(mut self, cx: &mut ControlCx<Life<A>>) {
         if !cx.is_frozen() {
             // Something at its cell has panicked, and it was given another state.
+            cx.extra().watched_by(self.settling.take_watchers());
             self.forget_antechamber();
         } else {
             if let Some(antechamber) = self.antechamber {
@@ -184,6 +197,7 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
                 }
             }
             let extra = cx.extra();
+            extra.watched_by(self.settling.take_watchers());
             extra.away = None;
             match extra.decided.take() {
                 Some(decided) => cx.carry_out(decided),

@@ -26,7 +26,7 @@ pub use crate::mobile::{
 use crate::nesting::Nested;
 use crate::spawn::{SpawnOptions, spawn};
 use crate::ways::Rerouted;
-pub use crate::ways::{Present, Reroute, Settled, Settling};
+pub use crate::ways::{Present, Reroute, Settle, Settled, Settling};
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

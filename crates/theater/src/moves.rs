@@ -86,8 +86,8 @@ use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
 use playhouse_actor::away::{Carrier, Marker, Origin, Seat, TakeAnswer};
-use playhouse_actor::wire::{Agency, Codec, ComesBy, Moves, Settled, WireError};
-use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, Tell, Watcher};
+use playhouse_actor::wire::{Agency, Codec, ComesBy, Moves, Settle, Settled, WireError};
+use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 
 use crate::directory::{Directory, Far, Settling};
@@ -113,11 +113,22 @@ pub(crate) struct Settles {
     id: ActorId,
     /// An actor has come there.
     begins: bool,
+    /// Those that have watched it over the old way.
+    watchers: Vec<(Watcher, Tell)>,
+}
+
+impl Settle for Settles {
+    fn take_watchers(&mut self) -> Vec<(Watcher, Notify)> {
+        self.watchers.drain(..).map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect()
+    }
 }
 
 impl Drop for Settles {
     fn drop(&mut self) {
         self.house.settling().places.remove(&self.number);
+        for (_, tell) in self.watchers.drain(..) {
+            self.house.directory.telling_end(self.id, tell)(StopReason::NotAlive.into());
+        }
         if self.begins {
             self.house.say_turned(self.id);
         }
@@ -187,7 +198,7 @@ impl House {
         if begins {
             settling.answers.entry(id).or_default();
         }
-        Box::new(Settles { house: Arc::clone(self), number, id, begins })
+        Box::new(Settles { house: Arc::clone(self), number, id, begins, watchers: Vec::new() })
     }
 
     /// A marker behind what was sent to the place `id`. `waits` is dropped when it was answered, or is lost.
@@ -392,7 +403,7 @@ impl House {
             return;
         }
         // First: a drain that finds no turn any more finds that, and so does a marker.
-        let settles = self.note_settling(id, view.is_arriving());
+        let mut settles = self.note_settling(id, view.is_arriving());
         let antechamber = self.directory.take_antechamber(id);
         if let [Action::Settle { search }] = self.directory.step(id, event)[..] {
             // The others are not asked: what had passed the lost theater may come late.
@@ -407,16 +418,13 @@ impl House {
                 antechamber.inspect(|antechamber| link.close_antechamber(*antechamber));
             }
             watched.extend(links.iter().flat_map(|link| link.release(id)));
+            settles.watchers = watched;
             let (settle, begins) = (moves.settle, Settled::Begins { antechamber });
             self.behind_what_was_read(Box::new(move || settle(id, begins, settles)));
         } else {
+            settles.watchers = watched;
             (moves.settle)(id, Settled::Turned { number: Some(turn), carrier }, settles);
             drop(guests);
-        }
-        if let Some(controls) = self.registry.controls(id) {
-            for (watcher, tell) in watched {
-                (controls.watch)(id, watcher, Notify::Call(self.directory.telling_end(id, tell)));
-            }
         }
     }
 

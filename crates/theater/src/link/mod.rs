@@ -75,6 +75,8 @@ mod targets;
 #[cfg(test)]
 mod tests;
 mod together;
+#[cfg(test)]
+mod watching;
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
