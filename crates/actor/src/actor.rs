@@ -414,8 +414,8 @@ impl Watch {
         }
     }
 
-    /// The watcher, if this is an end that may overtake its beginning. Somebody in another theater begins and ends once under one number, so its
-    /// end may come later; who begins again under the same name must not wait for its end.
+    /// Returns the watcher, if this is an end that may overtake its beginning. A watcher in another theater has a number for each watch, so its end may
+    /// be handled later. A local watcher may begin again under the same key, so its end may not.
     fn may_be_early(&self) -> Option<Watcher> {
         match self {
             Watch::End { watcher: watcher @ Watcher::There(link, _) } if *link != u64::MAX => Some(*watcher),

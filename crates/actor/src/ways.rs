@@ -33,10 +33,10 @@ pub enum Settled {
 /// Is dropped when the mail of a place goes on.
 pub type Settling = Box<dyn Settle>;
 
-/// Who waits until the mail of a place goes on.
+/// Is dropped when the mail of a place goes on, and holds the watchers until then.
 pub trait Settle: Send {
-    /// Those that have watched the actor over the old way. They watch it over the new one, or here, before what has waited goes on: that
-    /// may be the end of such a watch. Those that are not taken are told that there is nobody.
+    /// Returns the watchers that the old way had. The caller notes them on the new way before the mail goes on, because an `unwatch` may be in that mail.
+    /// Watchers that are not taken are told that the actor is not alive.
     fn take_watchers(&mut self) -> Vec<(Watcher, Notify)>;
 }
 
@@ -122,7 +122,7 @@ impl<A: Mobile> Control<Life<A>> for Turned {
         }
         if let Some(carrier) = &extra.away {
             carrier.is_way_from(who);
-            // If another turn has begun, they wait for its end, as the mail does.
+            // If another turn has begun, the watchers wait for its end, as the mail does.
             let another_turn = self.number.is_some() && present.is_some() && self.number != present;
             let watchers = if another_turn { Vec::new() } else { std::mem::take(&mut extra.watchers) };
             for (watcher, notify) in watchers {

@@ -64,8 +64,8 @@ impl Balance {
         Balance::new(Goal::Load, 0.2)
     }
 
-    /// Brings together who talks: an actor goes to the theater that most of its messages come from. One that was sent fewer than 32
-    /// messages from there since the last look stays.
+    /// Brings actors together that talk to each other: an actor goes to the theater that most of its messages come from. An actor with fewer
+    /// than 32 messages from that theater since the last look stays.
     pub fn talk() -> Balance {
         Balance::new(Goal::Talk, 0.5)
     }

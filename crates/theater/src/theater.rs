@@ -291,7 +291,7 @@ impl TheaterBuilder {
     }
 }
 
-/// What another theater has answered to a look-up.
+/// The answer of another theater to a look-up.
 type LookedUp<A> = Result<Result<ActorRef<A>, FindError>, AskError>;
 
 /// Asks the theater at the other end of `link` who is published as `name`.

@@ -1,4 +1,4 @@
-//! Tests: who watches actors that move, and does not any more.
+//! Tests: watches of actors that move.
 
 use std::sync::mpsc;
 
@@ -75,7 +75,7 @@ fn watches(theater: &Theater) -> (usize, usize) {
 #[test]
 fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
     const ROVERS: usize = 6;
-    /// Each changes its mind about each this much later: two changes in the instant that the watched actor leaves in are not told apart.
+    /// The time between two changes of one watch: two changes while the watched actor leaves may be handled in the other order.
     const SETTLED: Duration = Duration::from_millis(20);
     for seed in 0..40 {
         let net = Simulation::new(seed);
@@ -120,7 +120,8 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
         net.run_for(Duration::from_secs(5));
         let all = theaters.each_ref().map(watches);
         let sum = all.iter().fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
-        // Where a theater passes a watch on, its end may meet it between two ways, and is lost. That is rare, and tells nobody anything.
+        // A theater that forwards an `unwatch` may not find the watch, which is between two routes at that moment. Then the watch stays until the actor
+        // ends. No actor is notified because of it, as the counts below show.
         assert!(sum.0 == sum.1 && (watched..=watched + 3).contains(&sum.0), "seed {seed}: {all:?}, {watched}");
         assert_eq!(downs.try_iter().count(), 0, "seed {seed}: somebody was told of an end that was none");
 
@@ -137,7 +138,7 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
     }
 }
 
-/// What is kept for a watcher does not grow with the moves of the actor that it watches, and its end is told without a long chain of calls.
+/// The state of a watch does not grow with the moves of the watched actor. A notice that had been wrapped at each move would overflow the stack.
 #[test]
 fn an_actor_that_is_watched_and_moves_thousands_of_times_ends_like_any_other() {
     let net = Simulation::new(1);
