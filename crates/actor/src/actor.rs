@@ -163,7 +163,8 @@ pub struct Extra<A: Actor> {
     /// Those that it watches. Of an actor that can be taken to other theaters, where it watches them anew.
     pub(crate) watching: Vec<AnyActor>,
     pub(crate) timers: Timers,
-    pub(crate) next_timer: u64,
+    /// The last number that was given to a timer or a watch.
+    pub(crate) last_number: u64,
     /// Another one with each state that it was given here.
     pub(crate) life: u64,
     /// Its receive timeout.
@@ -185,7 +186,7 @@ impl<A: Actor> Default for Extra<A> {
             watches_behind: 0,
             watching: Vec::new(),
             timers: Timers::new(),
-            next_timer: 0,
+            last_number: 0,
             life: 0,
             idle: None,
             child: None,
@@ -204,9 +205,7 @@ impl<A: Actor> Extra<A> {
 
     pub(crate) fn watched_by(&mut self, watchers: Vec<(Watcher, Notify)>) {
         for (watcher, notify) in watchers {
-            if !self.watchers.iter().any(|(known, _)| *known == watcher) {
-                self.watchers.push((watcher, notify));
-            }
+            watcher.begin(&mut self.watchers, notify);
         }
     }
 
@@ -341,12 +340,41 @@ impl<A: Actor> Control<Life<A>> for Request {
 /// Who wants to know of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Watcher {
-    /// An actor of this system.
-    Here(ActorId),
+    /// An actor of this system. Its later watches have higher numbers.
+    Here(ActorId, u64),
     /// Somebody in the theater behind the link with this number, under a number of its own.
     There(u64, u64),
     /// The theater that the actor is in. This watch does not move along with the actor.
     Theater,
+}
+
+impl Watcher {
+    /// Adds a watch, with what is known of it. A watcher that watches already does so under the later number. Returns whether the watch is new.
+    pub fn begin<T>(self, watchers: &mut Vec<(Watcher, T)>, value: T) -> bool {
+        let known = watchers.iter_mut().map(|(known, _)| known).find(|known| self.is_of(known));
+        let is_new = known.is_none();
+        match (self, known) {
+            (_, None) => watchers.push((self, value)),
+            (Watcher::Here(_, later), Some(Watcher::Here(_, number))) => *number = later.max(*number),
+            (_, Some(_)) => {}
+        }
+        is_new
+    }
+
+    /// Whether the end of this watch is the end of `known`. It is not that of a watch that its watcher has begun later.
+    pub fn ends(&self, known: &Watcher) -> bool {
+        match (self, known) {
+            (Watcher::Here(_, last), Watcher::Here(_, number)) => self.is_of(known) && number <= last,
+            _ => self == known,
+        }
+    }
+
+    fn is_of(&self, known: &Watcher) -> bool {
+        match (self, known) {
+            (Watcher::Here(watcher, _), Watcher::Here(other, _)) => watcher == other,
+            _ => self == known,
+        }
+    }
 }
 
 /// How it is told.
@@ -405,20 +433,17 @@ impl Watch {
     #[inline(never)]
     fn note(self, watchers: &mut Vec<(Watcher, Notify)>) {
         match self {
-            Watch::Begin { watcher, notify, .. } => {
-                if !watchers.iter().any(|(known, _)| *known == watcher) {
-                    watchers.push((watcher, notify));
-                }
-            }
-            Watch::End { watcher } => watchers.retain(|(known, _)| *known != watcher),
+            Watch::Begin { watcher, notify, .. } => drop(watcher.begin(watchers, notify)),
+            Watch::End { watcher } => watchers.retain(|(known, _)| !watcher.ends(known)),
         }
     }
 
-    /// Returns the watcher, if this is an end that may overtake its beginning. A watcher in another theater has a number for each watch, so its end may
-    /// be handled later. A local watcher may begin again under the same key, so its end may not.
+    /// Returns the watcher, if this is an end that may have overtaken its beginning, which waits with what was sent to the actor while it was frozen.
+    /// Watches are numbered, so this end may be handled once more later. A supervisor may watch again under the same key, so the end of its watch may
+    /// not.
     fn may_be_early(&self) -> Option<Watcher> {
         match self {
-            Watch::End { watcher: watcher @ Watcher::There(link, _) } if *link != u64::MAX => Some(*watcher),
+            Watch::End { watcher } if !matches!(watcher, Watcher::There(u64::MAX, _)) => Some(*watcher),
             Watch::End { .. } | Watch::Begin { .. } => None,
         }
     }
@@ -446,10 +471,10 @@ impl<A: Actor> Control<Life<A>> for Watch {
             return Behind::put(self, cx.extra(), to);
         }
         if let Some(watcher) = self.may_be_early()
-            && !cx.extra().watchers.iter().any(|(known, _)| *known == watcher)
+            // A local watcher may watch the actor since an earlier beginning.
+            && (matches!(watcher, Watcher::Here(..)) || !cx.extra().watchers.iter().any(|(known, _)| *known == watcher))
         {
-            // Its beginning waits here still, with what was sent to the actor while it was frozen.
-            return cx.address().send_control_in_order(LateEnd(watcher));
+            cx.address().send_control_in_order(LateEnd(watcher));
         }
         self.note(&mut cx.extra().watchers);
     }

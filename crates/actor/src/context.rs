@@ -131,7 +131,7 @@ impl<A: Actor> Context<A> {
     }
 
     /// `moves_along`: the notice is for one of those that the actor is known to watch.
-    fn watcher(&self, moves_along: bool) -> (Watcher, Notify) {
+    fn watcher(&mut self, moves_along: bool) -> (Watcher, Notify) {
         struct ByDown<const MOVES_ALONG: bool>;
         impl<A: Actor, const MOVES_ALONG: bool> Sends<Life<A>, Down> for ByDown<MOVES_ALONG> {
             fn send(to: Address<Life<A>>, down: Down) {
@@ -143,7 +143,17 @@ impl<A: Actor> Context<A> {
         } else {
             self.cx.address().port::<Down, ByDown<false>, ()>()
         };
-        (Watcher::Here(self.id()), Notify::Port(notify))
+        let number = self.cx.with_extra(|extra| {
+            extra.last_number += 1;
+            extra.last_number
+        });
+        (Watcher::Here(self.id(), number), Notify::Port(notify))
+    }
+
+    /// All watches of this actor so far.
+    fn last_watch(&mut self) -> Watcher {
+        let last_number = self.cx.with_extra_if_any(|extra| extra.last_number);
+        Watcher::Here(self.id(), last_number.unwrap_or_default())
     }
 
     /// As [`Context::watch`], for an actor of any type.
@@ -162,13 +172,13 @@ impl<A: Actor> Context<A> {
 
     /// Takes such a watch back, as [`Context::unwatch`].
     pub fn unwatch_any(&mut self, who: AnyActor) {
-        who.unwatch(Watcher::Here(self.id()));
+        who.unwatch(self.last_watch());
         self.forget_watched(who.id());
     }
 
-    /// Takes a watch back. A notice that is under way may still arrive, and so may one of a mobile actor that was just about to move.
+    /// Takes a watch back. A notice that is under way may still arrive.
     pub fn unwatch<B: Actor>(&mut self, who: ActorRef<B>) {
-        who.address.send_control(Watch::End { watcher: Watcher::Here(self.id()) });
+        who.address.send_control(Watch::End { watcher: self.last_watch() });
         self.forget_watched(who.id());
     }
 
@@ -245,8 +255,8 @@ impl<A: Actor> Context<A> {
         let address = self.cx.address();
         self.cx.note_handled(true);
         self.cx.with_extra(|extra| {
-            extra.next_timer += 1;
-            extra.idle = Some(Idle::begin(address, extra.next_timer, after));
+            extra.last_number += 1;
+            extra.idle = Some(Idle::begin(address, extra.last_number, after));
         });
     }
 
@@ -264,8 +274,8 @@ impl<A: Actor> Context<A> {
     {
         let address = self.cx.address();
         self.cx.with_extra(|extra| {
-            extra.next_timer += 1;
-            let id = extra.next_timer;
+            extra.last_number += 1;
+            let id = extra.last_number;
             extra.timers.insert(id, Timer::start::<A, M, Mode>(address, id, times, message, copy));
             TimerKey(id)
         })

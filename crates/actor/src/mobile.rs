@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::abroad::{Minded, Ties, read_child};
-use crate::actor::{Actor, ActorId, Extra, Life, Notify, Watch, Watcher};
+use crate::actor::{Actor, ActorId, Extra, Life, Watch, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::any::AnyActor;
 use crate::ask::AskError;
@@ -152,8 +152,8 @@ pub struct Pack<'a> {
     pub ties: Option<Ties>,
     /// Those that it watches.
     pub watching: &'a [AnyActor],
-    /// The number of its last timer.
-    pub last_timer: u64,
+    /// The number of its last timer or watch.
+    pub last_number: u64,
     /// Its timers.
     pub timers: &'a [PackedTimer<'a>],
     /// Its receive timeout, if it has one.
@@ -190,8 +190,8 @@ pub struct Luggage {
     pub ties: Option<Ties>,
     /// Those that it watches.
     pub watching: Vec<AnyActor>,
-    /// The number of its last timer.
-    pub last_timer: u64,
+    /// The number of its last timer or watch.
+    pub last_number: u64,
     /// Its timers.
     pub timers: Vec<ReadTimer>,
     /// Its receive timeout, if it has one.
@@ -240,8 +240,8 @@ pub struct New {
 
 /// How an actor comes to a place that it has here.
 pub struct Coming {
-    /// The actor's watchers. They are told of its end also where it ends in its hook `arrived`.
-    pub watchers: Vec<(Watcher, Notify)>,
+    /// Holds the actor's watchers until its cell notes them. They are told of its end also where it ends in its hook `arrived`.
+    pub settling: Settling,
     /// The mail that comes before the actor begins.
     pub way: ComesBy,
 }
@@ -445,7 +445,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     let now = playhouse_executor::with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
     let name = cx.extra().name.clone();
     let watching = cx.extra().watching.clone();
-    let last_timer = cx.extra().next_timer;
+    let last_number = cx.extra().last_number;
     let mut clocks = Vec::new();
     for (id, timer) in &mut cx.extra().timers {
         let times = timer.clock.times();
@@ -470,7 +470,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
     let state = crate::away::guarded(|codec, out| codec.write(actor, out));
     let name = name.as_ref().map(|name| &**name.text());
-    offer(Ok(Pack { state: &state, name, ties, watching: &watching, last_timer, timers: &timers, receive_timeout }))
+    offer(Ok(Pack { state: &state, name, ties, watching: &watching, last_number, timers: &timers, receive_timeout }))
 }
 
 fn forget_leave(timers: &mut Timers) {
@@ -508,7 +508,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         extra.away = Some(Arc::clone(&self.0));
         extra.turn = None;
         let watchers = std::mem::take(&mut extra.watchers);
-        let watching = std::mem::take(&mut extra.watching);
+        let (watching, last_number) = (std::mem::take(&mut extra.watching), extra.last_number);
         if let Some(child) = extra.child.take() {
             // Over there it watches its supervisor already.
             Minded::unwatch(child.ties());
@@ -519,7 +519,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         extra.idle.take().into_iter().for_each(Idle::cancel);
         let who = ActorId(cx.address().raw());
         // It watches them from there.
-        watching.into_iter().for_each(|watched| watched.unwatch(Watcher::Here(who)));
+        watching.into_iter().for_each(|watched| watched.unwatch(Watcher::Here(who, last_number)));
         cx.depart(self.1);
         self.0.is_way_from(who);
         for (watcher, notify) in watchers {
@@ -571,11 +571,11 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
         debug_assert!(false, "{:?} has come twice", cx.address().raw());
     }
 
-    fn bounce(self, _: Undelivered) {
+    fn bounce(mut self, _: Undelivered) {
         // Its place was given up in the meantime, with the way that its mail had taken.
         playhouse_executor::with_current_system(|system| {
             let started = system.and_then(|system| start(system, self.actor, self.luggage).ok());
-            for (watcher, notify) in self.coming.watchers {
+            for (watcher, notify) in self.coming.settling.take_watchers() {
                 let who = started.map_or_else(ActorId::nobody, ActorRef::id);
                 let watch = Watch::Begin { watcher, notify, who };
                 match started {
@@ -589,11 +589,11 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     fn send_on(self, cx: &mut AwayCx<Life<A>>) {
         cx.extra().turn = None;
         cx.arrive(Life { actor: self.actor });
-        let Coming { watchers, way } = self.coming;
+        let Coming { mut settling, way } = self.coming;
         let at_once = matches!(way, ComesBy::Freely { is_settled: false });
         cx.address().send_control_behind(Begin { luggage: self.luggage, at_once });
         let extra = cx.extra();
-        extra.watched_by(watchers);
+        extra.watched_by(settling.take_watchers());
         match way {
             ComesBy::Behind(marker) => {
                 if let Some(marker) = marker {
@@ -664,7 +664,7 @@ pub(crate) struct Arrived(pub(crate) Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        let Luggage { name, ties, watching, last_timer, timers, receive_timeout, is_new } = self.0;
+        let Luggage { name, ties, watching, last_number, timers, receive_timeout, is_new } = self.0;
         if let Some(name) = name {
             take_name(cx, Name::new(name));
         }
@@ -676,7 +676,7 @@ impl<A: Mobile> Envelope<Life<A>> for Arrived {
             }
             // The place has no other timers: an actor that was here before has taken its own along.
             cancel_all(std::mem::take(&mut extra.timers));
-            extra.next_timer = last_timer;
+            extra.last_number = last_number;
             extra.life += 1;
             for ReadTimer { id, left, pace, kept, start } in timers {
                 if let Ok(start) = start.downcast::<StartTimer<A>>() {

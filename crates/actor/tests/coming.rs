@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use playhouse_actor::away::{Carrier, Parcel};
-use playhouse_actor::wire::{self, Codec, ComesBy, Coming, Luggage, Moves, WireForm, Written};
+use playhouse_actor::wire::{self, Codec, ComesBy, Coming, Luggage, Moves, Settle, WireForm, Written};
 use playhouse_actor::*;
 use playhouse_executor::Way;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,14 @@ impl Carrier for Exit {
     }
 }
 
+struct NoWatchers;
+
+impl Settle for NoWatchers {
+    fn take_watchers(&mut self) -> Vec<(Watcher, Notify)> {
+        Vec::new()
+    }
+}
+
 struct Scene {
     system: System,
     counter: ActorRef<Counter>,
@@ -72,7 +80,10 @@ impl Scene {
         let mut state = Vec::new();
         Codec::Positional.write(&Counter { heard: 10 }, &mut state).unwrap();
         let install = (self.moves.read)(&state, Codec::Positional, Luggage::default()).unwrap();
-        install(self.counter.id(), Coming { watchers: Vec::new(), way: ComesBy::Freely { is_settled: false } });
+        install(
+            self.counter.id(),
+            Coming { settling: Box::new(NoWatchers), way: ComesBy::Freely { is_settled: false } },
+        );
     }
 
     fn carried(&self) -> u32 {

@@ -666,10 +666,10 @@ impl Carrier for Distant {
                             // It is watched anew, whatever was before.
                             others
                                 .retain(|kept| !matches!(kept, Kept::Unwatch { watcher: known } if *known == watcher));
-                            watchers.push((watcher, Notify::Call(notify)));
+                            watcher.begin(&mut watchers, Notify::Call(notify));
                         }
                         Kept::Unwatch { watcher } => {
-                            watchers.retain(|(known, _)| *known != watcher);
+                            watchers.retain(|(known, _)| !watcher.ends(known));
                             // It may have been watched before.
                             others.push(Kept::Unwatch { watcher });
                         }

@@ -39,6 +39,12 @@
 //! kept. (Not what had passed the lost theater before, and is on its way from there over a third one: that comes late.) A
 //! place turns once at a time, so a sender's messages take one way after the other, and each way keeps order.
 //!
+//! Where a place turns, and the actor is back by then where it was, the way stays as it is, and the actor may leave again before anything comes. So
+//! the sender is told more than once: at the first, second, fourth, eighth message that takes the detour, and so on. (There may be no other way.)
+//!
+//! Who watches the actor over the old way watches it over the new one. Between the two, the watches are with the request to the place
+//! (`SettlingPlace`), where an end of a watch finds them that the old way does not know any more.
+//!
 //! When an actor comes to a theater that has a place for it already, that place turns in the same way; but the new way is the
 //! place itself. What waits there (from actors here, and from theaters that send over here) is later than what is still
 //! under way on the old one. So what comes by names given after the actor's arrival goes to an *antechamber*
@@ -90,9 +96,10 @@ use playhouse_actor::wire::{Agency, Codec, ComesBy, Moves, Settle, Settled, Wire
 use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 
-use crate::directory::{Directory, Far, Settling};
+use crate::directory::{Directory, Far, Settling, SettlingPlace};
 use crate::distant::Distant;
 use crate::error::TheaterError;
+use crate::frame::Handle;
 use crate::house::House;
 use crate::link::{Link, is_reading};
 use crate::migration::{Action, Attempt, Event, Request, View};
@@ -113,20 +120,48 @@ pub(crate) struct Settles {
     id: ActorId,
     /// An actor has come there.
     begins: bool,
-    /// Those that have watched it over the old way.
-    watchers: Vec<(Watcher, Tell)>,
+}
+
+impl Settles {
+    /// These watch the actor, and its cell is to note them.
+    pub(crate) fn watched_by(&self, watchers: impl IntoIterator<Item = (Watcher, Tell)>) {
+        if let Some(place) = self.house.settling().places.get_mut(&self.number) {
+            place.watchers.extend(watchers);
+        }
+    }
+
+    /// Takes who watches the actor over `links`, which are not its way any more: `release` takes them from one.
+    fn release(&self, links: &[Arc<Link>], release: impl Fn(&Link) -> Option<(Handle, Vec<(Watcher, u64, Tell)>)>) {
+        let mut unwatched = Vec::new();
+        {
+            // Under the lock: who does not watch the actor any more is found at its old way, or here.
+            let mut settling = self.house.settling();
+            let Some(place) = settling.places.get_mut(&self.number) else { return };
+            for link in links {
+                if let Some((handle, watched)) = release(link) {
+                    for (watcher, watch, tell) in watched {
+                        place.watchers.push((watcher, tell));
+                        unwatched.push((link, handle, watch));
+                    }
+                }
+            }
+        }
+        unwatched.into_iter().for_each(|(link, handle, watch)| link.unwatch(handle, watch));
+    }
 }
 
 impl Settle for Settles {
     fn take_watchers(&mut self) -> Vec<(Watcher, Notify)> {
-        self.watchers.drain(..).map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect()
+        let mut settling = self.house.settling();
+        let watchers = settling.places.get_mut(&self.number).map(|place| std::mem::take(&mut place.watchers));
+        watchers.into_iter().flatten().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect()
     }
 }
 
 impl Drop for Settles {
     fn drop(&mut self) {
-        self.house.settling().places.remove(&self.number);
-        for (_, tell) in self.watchers.drain(..) {
+        let place = self.house.settling().places.remove(&self.number);
+        for (_, tell) in place.into_iter().flat_map(|place| place.watchers) {
             self.house.directory.telling_end(self.id, tell)(StopReason::NotAlive.into());
         }
         if self.begins {
@@ -194,11 +229,11 @@ impl House {
         let mut settling = self.settling();
         settling.last_number += 1;
         let number = settling.last_number;
-        settling.places.insert(number, id);
+        settling.places.insert(number, SettlingPlace { id, watchers: Vec::new() });
         if begins {
             settling.answers.entry(id).or_default();
         }
-        Box::new(Settles { house: Arc::clone(self), number, id, begins, watchers: Vec::new() })
+        Box::new(Settles { house: Arc::clone(self), number, id, begins })
     }
 
     /// A marker behind what was sent to the place `id`. `waits` is dropped when it was answered, or is lost.
@@ -214,7 +249,7 @@ impl House {
     pub(crate) fn turning_places(&self) -> Vec<ActorId> {
         // Those that settle later: a place settles before it has turned.
         let turning = self.directory.turning();
-        self.settling().places.values().copied().chain(turning).collect()
+        self.settling().places.values().map(|place| place.id).chain(turning).collect()
     }
 
     /// A marker that came from elsewhere over so many links, and goes on.
@@ -321,20 +356,20 @@ impl House {
         }
     }
 
-    /// A guest comes to its place `id`. Returns who has watched it from here, and what is before it.
+    /// A guest comes to its place `id`. Returns who has watched it from here, which its cell is to note, and what is before it.
     pub(crate) fn begin_arrival(
         self: &Arc<Self>,
         (id, attempt): (ActorId, Attempt),
         moves: &Moves,
         antechamber: Option<ActorId>,
-    ) -> Result<(Vec<(Watcher, Tell)>, ComesBy), WireError> {
+    ) -> Result<(Box<Settles>, ComesBy), WireError> {
         if !(moves.fits)(id) {
             return Err(WireError::new("its place has ended"));
         }
         if self.directory.begin_freely(id, attempt) {
-            let links = self.directory.all_links();
-            let watchers = links.iter().flat_map(|link| link.release(id)).collect();
-            return Ok((watchers, ComesBy::Freely { is_settled: antechamber.is_some() }));
+            let settling = self.note_settling(id, false);
+            settling.release(&self.directory.all_links(), |link| link.release(id));
+            return Ok((settling, ComesBy::Freely { is_settled: antechamber.is_some() }));
         }
         let antechamber = antechamber.or_else(|| (moves.antechamber)(&self.directory.core, id));
         let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
@@ -344,7 +379,7 @@ impl House {
         };
         // Where it turned already, the marker of that is on its way, and is as good. Where the place was sought, the marker goes behind the mail
         // that is kept, and is that for which the actor waits, instead of answers of others.
-        Ok((Vec::new(), ComesBy::Behind(is_new.then(|| self.marker(id, turn)))))
+        Ok((self.note_settling(id, false), ComesBy::Behind(is_new.then(|| self.marker(id, turn)))))
     }
 
     /// What has come there is for nobody.
@@ -375,8 +410,7 @@ impl House {
             }
             return self.say_turned(id);
         };
-        let mut watched = Vec::new();
-        let mut carrier = None;
+        let (mut carrier, mut settles) = (None, None);
         let event = match at {
             None => Event::MarkerLost { turn },
             Some(at) if at.theater == self.incarnation => Event::CameRound { turn },
@@ -388,7 +422,8 @@ impl House {
                 Event::MarkerLost { turn }
             }
             Some(at) => {
-                carrier = self.way_to(id, &at, &links, &mut watched);
+                let settles = settles.insert(self.note_settling(id, false));
+                carrier = self.way_to(id, &at, &links, settles);
                 seam(4);
                 // If there is none, the old one is kept.
                 if carrier.is_some() { Event::Answered { turn, at } } else { Event::MarkerLost { turn } }
@@ -403,7 +438,7 @@ impl House {
             return;
         }
         // First: a drain that finds no turn any more finds that, and so does a marker.
-        let mut settles = self.note_settling(id, view.is_arriving());
+        let settles = settles.unwrap_or_else(|| self.note_settling(id, view.is_arriving()));
         let antechamber = self.directory.take_antechamber(id);
         if let [Action::Settle { search }] = self.directory.step(id, event)[..] {
             // The others are not asked: what had passed the lost theater may come late.
@@ -417,12 +452,10 @@ impl House {
             for link in &links {
                 antechamber.inspect(|antechamber| link.close_antechamber(*antechamber));
             }
-            watched.extend(links.iter().flat_map(|link| link.release(id)));
-            settles.watchers = watched;
+            settles.release(&links, |link| link.release(id));
             let (settle, begins) = (moves.settle, Settled::Begins { antechamber });
             self.behind_what_was_read(Box::new(move || settle(id, begins, settles)));
         } else {
-            settles.watchers = watched;
             (moves.settle)(id, Settled::Turned { number: Some(turn), carrier }, settles);
             drop(guests);
         }
@@ -437,20 +470,14 @@ impl House {
         self.poller.demand_act(act);
     }
 
-    /// A new way from the place `id` to where the actor is; who watched it over an old one is added to `watched`.
-    pub(crate) fn way_to(
-        &self,
-        id: ActorId,
-        far: &Far,
-        links: &[Arc<Link>],
-        watched: &mut Vec<(Watcher, Tell)>,
-    ) -> Option<Arc<dyn Carrier>> {
+    /// A new way from the place `id` to where the actor is; `settles` takes who watched it over an old one.
+    fn way_to(&self, id: ActorId, far: &Far, links: &[Arc<Link>], settles: &Settles) -> Option<Arc<dyn Carrier>> {
         let link = self.directory.link(far.theater);
         if link.is_none() && far.address.is_none() {
             return None;
         }
         // The old ways stay as they are if there is no new one.
-        let handles: Vec<_> = links.iter().filter_map(|link| Some((link, link.handle_of(id)?))).collect();
+        let old: Vec<_> = links.iter().filter_map(|link| Some((link.number(), link.handle_of(id)?))).collect();
         let carrier: Arc<dyn Carrier> = match link {
             Some(link) => link.adopt(id, far).ok()?,
             None => {
@@ -459,7 +486,10 @@ impl House {
                 distant
             }
         };
-        watched.extend(handles.into_iter().flat_map(|(link, handle)| link.release_handle(id, handle)));
+        settles.release(links, |link| {
+            let (_, handle) = old.iter().find(|(number, _)| *number == link.number())?;
+            Some((*handle, link.release_handle(id, *handle)))
+        });
         Some(carrier)
     }
 }

@@ -8,7 +8,7 @@ use playhouse_actor::wire::Controls;
 use playhouse_actor::{ActorId, Ended, Notify, StopReason, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
-use super::{Directory, lock};
+use super::{Directory, SettlingPlace, lock};
 
 /// How the latest actors have ended that had come from other theaters, or were lost with those: as many as [`ENDS_MAX`].
 #[derive(Default)]
@@ -80,6 +80,18 @@ impl Directory {
             Some(controls) => (controls.watch)(id, watcher, Notify::Call(notify)),
             None => notify(StopReason::TheaterLost.into()),
         });
+    }
+
+    /// The watcher does not watch the actor any more. Returns whether it did, and is not noted on the new way of the actor's mail yet.
+    pub(crate) fn forget_settling(&self, id: ActorId, watcher: Watcher) -> bool {
+        let mut settling = lock(&self.settling);
+        let places = settling.places.values_mut().filter(|place| place.id == id);
+        let forgets =
+            |place: &mut SettlingPlace| place.watchers.extract_if(.., |(known, _)| watcher.ends(known)).collect();
+        let forgotten: Vec<Vec<(Watcher, Tell)>> = places.map(forgets).collect();
+        drop(settling);
+        // What is dropped tells nobody.
+        forgotten.into_iter().flatten().count() > 0
     }
 
     /// Has the actor watched no more some milliseconds later, whatever the way from its place is then.

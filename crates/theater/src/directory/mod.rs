@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use playhouse_actor::away::{RefName, Seat, TakeAnswer};
 use playhouse_actor::wire::WireError;
-use playhouse_actor::{ActorId, MigrateError, ShortType};
+use playhouse_actor::{ActorId, MigrateError, ShortType, Tell, Watcher};
 use playhouse_executor::{SystemCore, Way};
 use rustc_hash::FxHashMap;
 
@@ -122,10 +122,17 @@ impl Identity {
 #[derive(Default)]
 pub(crate) struct Settling {
     /// In the order in which they ended.
-    pub(crate) places: BTreeMap<u64, ActorId>,
+    pub(crate) places: BTreeMap<u64, SettlingPlace>,
     pub(crate) last_number: u64,
     /// Answers that are due when an actor that has come begins, whether or not its turn has ended.
     pub(crate) answers: FxHashMap<ActorId, Vec<TakeAnswer>>,
+}
+
+/// A place whose cell is about to hear how its mail goes on.
+pub(crate) struct SettlingPlace {
+    pub(crate) id: ActorId,
+    /// Those that watched the actor over the old way. The cell notes them on the new one.
+    pub(crate) watchers: Vec<(Watcher, Tell)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

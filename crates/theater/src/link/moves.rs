@@ -366,19 +366,18 @@ impl Link {
             Ok(PackedTimer { id, left, pace, kept, kind, codec: codec.into(), message })
         });
         let timers = timers.collect::<Result<_, WireError>>()?;
-        let (last_timer, receive_timeout) = (pack.last_timer, pack.receive_timeout);
+        let (last_number, receive_timeout) = (pack.last_number, pack.receive_timeout);
         let watching = pack.watching.iter().map(|watched| Watched(Some(*watched))).collect();
         let (name, ties) = (pack.name.map(str::to_owned), pack.ties);
-        Ok(Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch })
+        Ok(Trunk { name, ties, watching, last_number, timers, receive_timeout, birth, epoch })
     }
 
-    /// This link is not the way to the actor any more. Returns who watched it over that way.
-    pub(crate) fn release(&self, id: ActorId) -> Vec<(Watcher, Tell)> {
+    /// This link is not the way to the actor any more. Returns what the actor was called, and who watched it over that way: the other end
+    /// does not [know](Link::unwatch) yet that they do not any more.
+    pub(crate) fn release(&self, id: ActorId) -> Option<(Handle, Vec<(Watcher, u64, Tell)>)> {
         let mut out = lock(&self.out);
-        let Some(handle) = lock(&self.places).handles.remove(&id) else { return Vec::new() };
-        let watched = out.take_watching(handle);
-        drop(out);
-        self.unwatch(handle, watched)
+        let handle = lock(&self.places).handles.remove(&id)?;
+        Some((handle, out.take_watching(handle)))
     }
 
     /// What the actor is called, if this link is the way to it.
@@ -387,7 +386,7 @@ impl Link {
     }
 
     /// As [`Link::release`], where it may be called something else by now.
-    pub(crate) fn release_handle(&self, id: ActorId, handle: Handle) -> Vec<(Watcher, Tell)> {
+    pub(crate) fn release_handle(&self, id: ActorId, handle: Handle) -> Vec<(Watcher, u64, Tell)> {
         let mut out = lock(&self.out);
         {
             let handles = &mut lock(&self.places).handles;
@@ -395,26 +394,23 @@ impl Link {
                 handles.remove(&id);
             }
         }
-        let watched = out.take_watching(handle);
-        drop(out);
-        self.unwatch(handle, watched)
+        out.take_watching(handle)
     }
 
     /// Nobody watches the actor that is called so over this link any more. Returns who did.
     pub(crate) fn take_watches(&self, handle: Handle) -> Vec<(Watcher, Tell)> {
         let watched = lock(&self.out).take_watching(handle);
-        self.unwatch(handle, watched)
+        let unwatched = |(watcher, watch, tell)| {
+            self.unwatch(handle, watch);
+            (watcher, tell)
+        };
+        watched.into_iter().map(unwatched).collect()
     }
 
-    fn unwatch(&self, handle: Handle, watched: Vec<(Watcher, u64, Tell)>) -> Vec<(Watcher, Tell)> {
-        watched
-            .into_iter()
-            .map(|(watcher, watch, tell)| {
-                // It does not matter if it cannot be said: then nobody is left to hear it.
-                let _ = self.send(Lane::System, |out| Head::Unwatch { to: handle, watch }.write(out));
-                (watcher, tell)
-            })
-            .collect()
+    /// Tells the other end of a watch that was taken here.
+    pub(crate) fn unwatch(&self, handle: Handle, watch: u64) {
+        // It does not matter if it cannot be said: then nobody is left to hear it.
+        let _ = self.send(Lane::System, |out| Head::Unwatch { to: handle, watch }.write(out));
     }
 
     // -- coming ---------------------------------------------------------------------------------------------------------
@@ -466,7 +462,7 @@ impl Link {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
         let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);
-        let (Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch }, state) =
+        let (Trunk { name, ties, watching, last_number, timers, receive_timeout, birth, epoch }, state) =
             trunk.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
             let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
@@ -475,7 +471,7 @@ impl Link {
         });
         let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
         let watching = watching.into_iter().filter_map(|watched| watched.0).collect();
-        let luggage = Luggage { name, ties, watching, last_timer, timers, receive_timeout, is_new: false };
+        let luggage = Luggage { name, ties, watching, last_number, timers, receive_timeout, is_new: false };
         let install = (moves.read)(state, codec, luggage)?;
         let birth = if born.theater == self.incarnation { self.advertised } else { birth };
         let born = Far { address: birth, ..born };
@@ -615,14 +611,13 @@ impl Link {
         for Awaited { guest, place, attempt, antechamber, mut watchers } in members {
             let (Far { theater, slot, life, seal, .. }, is_new) = (guest.born, guest.is_new);
             match house.begin_arrival((place, attempt), &guest.moves, antechamber) {
-                Ok((from_here, way)) => {
+                Ok((settling, way)) => {
                     seam(4);
                     let settles = matches!(way, ComesBy::Freely { is_settled: true });
                     let arriving = Arriving::new(&self.directory.arriving);
-                    watchers.extend(from_here);
                     watchers.push((Watcher::Theater, self.directory.note_end_of(place)));
-                    let watchers = watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect();
-                    (guest.install)(place, Coming { watchers, way });
+                    settling.watched_by(watchers);
+                    (guest.install)(place, Coming { settling, way });
                     (guest.moves.then)(place, Box::new(move || drop(arriving)));
                     let count = if is_new { &self.directory.started } else { &self.directory.came };
                     // Relaxed: it is counted only.

@@ -428,7 +428,7 @@ impl Link {
                 is_guest,
                 antechamber: self.directory.antechamber_of(id),
                 is_reached: false,
-                told: false,
+                told: 0,
                 told_end: false,
             }
         });
@@ -481,9 +481,10 @@ impl Link {
                 target.is_reached = true;
                 targets.reached.insert(handle);
             }
-            let away = target.id.address().is_away();
-            let tell = away && !target.told;
-            target.told = away;
+            target.told = if target.id.address().is_away() { target.told.saturating_add(1) } else { 0 };
+            // Not only once: the actor may have come, which ends the turn of the place over there, and may have left again. Ever more rarely,
+            // since there may be no other way.
+            let tell = target.told.is_power_of_two();
             Some((*target, tell))
         })?;
         if tell && target.antechamber.is_none() && !self.tell_moved(handle, target.id) {

@@ -227,7 +227,7 @@ impl Link {
             Parcel::Unwatch { watcher } => {
                 let watch = {
                     let mut out = lock(&self.out);
-                    let known = out.watching.get(&to).and_then(|of| of.iter().find(|(known, _)| *known == watcher));
+                    let known = out.watching.get(&to).and_then(|of| of.iter().find(|(known, _)| watcher.ends(known)));
                     let watch = known.map(|(_, watch)| *watch);
                     watch.inspect(|watch| drop(out.forget_watch(*watch)))
                 };
@@ -235,8 +235,9 @@ impl Link {
                     Some(watch) => self.send_or_pause(Lane::System, |out| Head::Unwatch { to, watch }.write(out)),
                     None => {
                         // It may watch it by the way that the place is about to have.
-                        if self.is_lost()
-                            && let Some(id) = self.mover(to)
+                        if let Some(id) = self.mover(to)
+                            && !self.directory.forget_settling(id, watcher)
+                            && self.is_lost()
                         {
                             self.directory.unwatch_again(id, watcher);
                         }
@@ -336,10 +337,9 @@ impl Link {
         let prepare = |out: &mut Out| {
             let watch = out.next_number;
             let of = out.watching.entry(to).or_default();
-            if of.iter().any(|(known, _)| *known == watcher) {
+            if !watcher.begin(of, watch) {
                 return None;
             }
-            of.push((watcher, watch));
             out.next_number += 1;
             out.watches.insert(watch, (to, notify));
             Some(watch)

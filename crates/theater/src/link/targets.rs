@@ -16,8 +16,8 @@ pub(super) struct Target {
     pub(super) is_reached: bool,
     /// It was a guest that came over this link when it was last looked.
     pub(super) is_guest: bool,
-    /// The other end was told that the actor is elsewhere.
-    pub(super) told: bool,
+    /// So much was sent to it since the actor is elsewhere. The other end was told so.
+    pub(super) told: u32,
     /// The other end was told that it has ended.
     pub(super) told_end: bool,
 }
@@ -127,7 +127,7 @@ impl Targets {
     /// The other end was not told after all that the actor is elsewhere.
     pub(super) fn forget_told(&mut self, handle: Handle) {
         if let Some(Some(target)) = self.all.get_mut(handle as usize) {
-            target.told = false;
+            target.told = 0;
         }
     }
 

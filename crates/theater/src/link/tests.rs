@@ -400,7 +400,7 @@ fn who_watches_no_more_before_a_place_has_heard_of_a_loss_is_not_told() {
     here.system().run_until_idle();
     is_found_again(&peer);
     // The first one's is on its way for a moment, too, and then no more.
-    let watches = |(watcher, _): &(Watcher, u64)| *watcher == Watcher::Here(other.id());
+    let watches = |(watcher, _): &(Watcher, u64)| matches!(watcher, Watcher::Here(id, _) if *id == other.id());
     eventually(|| lock(&peer.link.out).watching.values().flatten().any(watches));
     guest.stop();
     assert_eq!(others.recv_timeout(Duration::from_secs(60)), Ok(StopReason::Stopped));
