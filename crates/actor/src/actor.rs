@@ -3,6 +3,7 @@
 use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use playhouse_executor::{
     Address, AwayCx, Control, ControlCx, Crash, Cx, Decided, Ending, Lane, MailKind, Port, RawAddress, Resident,
@@ -11,11 +12,11 @@ use playhouse_executor::{
 use serde::{Deserialize, Serialize};
 
 use crate::actor_ref::ActorRef;
-use crate::any::AnyActor;
+use crate::any::{AnyActor, Known};
 use crate::away::{self, Carrier, Parcel};
 use crate::context::Context;
 use crate::idle::Idle;
-use crate::mobile::MigrateError;
+use crate::mobile::{self, MigrateError};
 use crate::names::Name;
 use crate::supervise::Child;
 use crate::timers::{Timers, cancel_all, renew_all};
@@ -163,8 +164,7 @@ pub struct Extra<A: Actor> {
     /// Those that it watches. Of an actor that can be taken to other theaters, where it watches them anew.
     pub(crate) watching: Vec<AnyActor>,
     pub(crate) timers: Timers,
-    /// The last number that was given to a timer or a watch.
-    pub(crate) last_number: u64,
+    pub(crate) next_timer: u64,
     /// Another one with each state that it was given here.
     pub(crate) life: u64,
     /// Its receive timeout.
@@ -186,7 +186,7 @@ impl<A: Actor> Default for Extra<A> {
             watches_behind: 0,
             watching: Vec::new(),
             timers: Timers::new(),
-            last_number: 0,
+            next_timer: 0,
             life: 0,
             idle: None,
             child: None,
@@ -348,7 +348,21 @@ pub enum Watcher {
     Theater,
 }
 
+/// The last number that was given to a watch of a local actor.
+static LAST_WATCH: AtomicU64 = AtomicU64::new(0);
+
 impl Watcher {
+    /// Returns the next watch of the local actor `watcher`.
+    pub(crate) fn next(watcher: ActorId) -> Watcher {
+        // Relaxed: the handlers of an actor run one after the other, so it sees all numbers that it was given before.
+        Watcher::Here(watcher, LAST_WATCH.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// All watches of the local actor `watcher` so far.
+    pub(crate) fn last(watcher: ActorId) -> Watcher {
+        Watcher::Here(watcher, LAST_WATCH.load(Ordering::Relaxed))
+    }
+
     /// Adds a watch, with what is known of it. A watcher that watches already does so under the later number. Returns whether the watch is new.
     pub fn begin<T>(self, watchers: &mut Vec<(Watcher, T)>, value: T) -> bool {
         let known = watchers.iter_mut().map(|(known, _)| known).find(|known| self.is_of(known));
@@ -431,19 +445,24 @@ impl Watch {
     }
 
     #[inline(never)]
-    fn note(self, watchers: &mut Vec<(Watcher, Notify)>) {
+    fn note<A: Actor>(self, who: ActorId, extra: &mut Extra<A>) {
         match self {
-            Watch::Begin { watcher, notify, .. } => drop(watcher.begin(watchers, notify)),
-            Watch::End { watcher } => watchers.retain(|(known, _)| !watcher.ends(known)),
+            Watch::Begin { watcher, notify, .. } => drop(watcher.begin(&mut extra.watchers, notify)),
+            Watch::End { watcher } => {
+                // What is dropped tells nobody.
+                let ended = extra.watchers.extract_if(.., |(known, _)| watcher.ends(known)).count();
+                if ended == 0 && Known::moves::<A>() {
+                    mobile::forget_watch(who, watcher);
+                }
+            }
         }
     }
 
-    /// Returns the watcher, if this is an end that may have overtaken its beginning, which waits with what was sent to the actor while it was frozen.
-    /// Watches are numbered, so this end may be handled once more later. A supervisor may watch again under the same key, so the end of its watch may
-    /// not.
-    fn may_be_early(&self) -> Option<Watcher> {
+    /// Returns the watcher, if this is an end that may have overtaken its beginning, which is `deferred` with other mail of the actor. Watches are
+    /// numbered, so this end may be handled once more later. A supervisor may watch again under the same key, so the end of its watch may not.
+    fn is_early(&self, deferred: bool) -> Option<Watcher> {
         match self {
-            Watch::End { watcher } if !matches!(watcher, Watcher::There(u64::MAX, _)) => Some(*watcher),
+            Watch::End { watcher } if deferred && !matches!(watcher, Watcher::There(u64::MAX, _)) => Some(*watcher),
             Watch::End { .. } | Watch::Begin { .. } => None,
         }
     }
@@ -470,13 +489,10 @@ impl<A: Actor> Control<Life<A>> for Watch {
             let to = cx.address();
             return Behind::put(self, cx.extra(), to);
         }
-        if let Some(watcher) = self.may_be_early()
-            // A local watcher may watch the actor since an earlier beginning.
-            && (matches!(watcher, Watcher::Here(..)) || !cx.extra().watchers.iter().any(|(known, _)| *known == watcher))
-        {
+        if let Some(watcher) = self.is_early(cx.has_deferred()) {
             cx.address().send_control_in_order(LateEnd(watcher));
         }
-        self.note(&mut cx.extra().watchers);
+        self.note(ActorId(cx.address().raw()), cx.extra());
     }
 
     fn bounce(self, _: Undelivered) {
@@ -492,8 +508,8 @@ impl<A: Actor> Control<Life<A>> for Watch {
             let to = cx.address();
             return Behind::put(self, cx.extra(), to);
         }
-        if let Some(watcher) = self.may_be_early() {
-            return cx.address().send_control_in_order(LateEnd(watcher));
+        if let Some(watcher) = self.is_early(cx.has_deferred()) {
+            cx.address().send_control_in_order(LateEnd(watcher));
         }
         // Where it cannot be carried, the watcher is told by the carrier.
         let _ = away::carry(self.parcel(), cx);
@@ -513,7 +529,7 @@ impl Behind {
 impl<A: Actor> Control<Life<A>> for Behind {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         cx.extra().one_less_behind();
-        self.0.note(&mut cx.extra().watchers);
+        self.0.note(ActorId(cx.address().raw()), cx.extra());
     }
 
     fn bounce(self, _: Undelivered) {
@@ -534,7 +550,7 @@ struct LateEnd(Watcher);
 
 impl<A: Actor> Control<Life<A>> for LateEnd {
     fn run(self, cx: &mut ControlCx<Life<A>>) {
-        Watch::End { watcher: self.0 }.note(&mut cx.extra().watchers);
+        Watch::End { watcher: self.0 }.note(ActorId(cx.address().raw()), cx.extra());
     }
 
     fn bounce(self, _: Undelivered) {}

@@ -131,7 +131,7 @@ impl<A: Actor> Context<A> {
     }
 
     /// `moves_along`: the notice is for one of those that the actor is known to watch.
-    fn watcher(&mut self, moves_along: bool) -> (Watcher, Notify) {
+    fn watcher(&self, moves_along: bool) -> (Watcher, Notify) {
         struct ByDown<const MOVES_ALONG: bool>;
         impl<A: Actor, const MOVES_ALONG: bool> Sends<Life<A>, Down> for ByDown<MOVES_ALONG> {
             fn send(to: Address<Life<A>>, down: Down) {
@@ -143,17 +143,7 @@ impl<A: Actor> Context<A> {
         } else {
             self.cx.address().port::<Down, ByDown<false>, ()>()
         };
-        let number = self.cx.with_extra(|extra| {
-            extra.last_number += 1;
-            extra.last_number
-        });
-        (Watcher::Here(self.id(), number), Notify::Port(notify))
-    }
-
-    /// All watches of this actor so far.
-    fn last_watch(&mut self) -> Watcher {
-        let last_number = self.cx.with_extra_if_any(|extra| extra.last_number);
-        Watcher::Here(self.id(), last_number.unwrap_or_default())
+        (Watcher::next(self.id()), Notify::Port(notify))
     }
 
     /// As [`Context::watch`], for an actor of any type.
@@ -172,13 +162,13 @@ impl<A: Actor> Context<A> {
 
     /// Takes such a watch back, as [`Context::unwatch`].
     pub fn unwatch_any(&mut self, who: AnyActor) {
-        who.unwatch(self.last_watch());
+        who.unwatch(Watcher::last(self.id()));
         self.forget_watched(who.id());
     }
 
     /// Takes a watch back. A notice that is under way may still arrive.
     pub fn unwatch<B: Actor>(&mut self, who: ActorRef<B>) {
-        who.address.send_control(Watch::End { watcher: self.last_watch() });
+        who.address.send_control(Watch::End { watcher: Watcher::last(self.id()) });
         self.forget_watched(who.id());
     }
 
@@ -255,8 +245,8 @@ impl<A: Actor> Context<A> {
         let address = self.cx.address();
         self.cx.note_handled(true);
         self.cx.with_extra(|extra| {
-            extra.last_number += 1;
-            extra.idle = Some(Idle::begin(address, extra.last_number, after));
+            extra.next_timer += 1;
+            extra.idle = Some(Idle::begin(address, extra.next_timer, after));
         });
     }
 
@@ -274,8 +264,8 @@ impl<A: Actor> Context<A> {
     {
         let address = self.cx.address();
         self.cx.with_extra(|extra| {
-            extra.last_number += 1;
-            let id = extra.last_number;
+            extra.next_timer += 1;
+            let id = extra.next_timer;
             extra.timers.insert(id, Timer::start::<A, M, Mode>(address, id, times, message, copy));
             TimerKey(id)
         })

@@ -125,16 +125,28 @@ pub trait Agency: Send + Sync + 'static {
     fn group_of(&self, actor: ActorId) -> Option<GroupName>;
     /// Has `actor` taken to the theater at `to`; where that fails early, `failed` is told.
     fn migrate(&self, actor: ActorId, to: SocketAddr, failed: Box<dyn FnOnce(MigrateError) + Send>);
+    /// The watcher does not watch `actor` any more, whose place does not know that it does.
+    fn forget_watch(&self, actor: ActorId, watcher: Watcher);
+}
+
+fn agency() -> Option<Arc<dyn Agency>> {
+    playhouse_executor::with_current_system(|system| {
+        let above = system.expect("a handler runs on a worker").above::<Arc<dyn Agency>>();
+        above.cloned()
+    })
+}
+
+/// The watcher does not watch this actor any more. Perhaps its place was about to be told that it does.
+pub(crate) fn forget_watch(actor: ActorId, watcher: Watcher) {
+    if let Some(agency) = agency() {
+        agency.forget_watch(actor, watcher);
+    }
 }
 
 /// What the actor that is told to be taken away calls.
 pub(crate) fn migrate<A: Mobile>(address: Address<Life<A>>, to: SocketAddr) {
     let failed = Box::new(move |why| address.send(Stayed(why)));
-    let agency = playhouse_executor::with_current_system(|system| {
-        let above = system.expect("a handler runs on a worker").above::<Arc<dyn Agency>>();
-        above.cloned()
-    });
-    match agency {
+    match agency() {
         Some(agency) => agency.migrate(ActorId(address.raw()), to, failed),
         None => failed(MigrateError::Unreachable("this system is not that of a theater".to_owned())),
     }
@@ -152,8 +164,8 @@ pub struct Pack<'a> {
     pub ties: Option<Ties>,
     /// Those that it watches.
     pub watching: &'a [AnyActor],
-    /// The number of its last timer or watch.
-    pub last_number: u64,
+    /// The number of its last timer.
+    pub last_timer: u64,
     /// Its timers.
     pub timers: &'a [PackedTimer<'a>],
     /// Its receive timeout, if it has one.
@@ -190,8 +202,8 @@ pub struct Luggage {
     pub ties: Option<Ties>,
     /// Those that it watches.
     pub watching: Vec<AnyActor>,
-    /// The number of its last timer or watch.
-    pub last_number: u64,
+    /// The number of its last timer.
+    pub last_timer: u64,
     /// Its timers.
     pub timers: Vec<ReadTimer>,
     /// Its receive timeout, if it has one.
@@ -227,8 +239,8 @@ pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTim
     Box::new(start)
 }
 
-/// Takes an actor in that was read: to its place here, which [fits](Moves::fits).
-pub type Install = Box<dyn FnOnce(ActorId, Coming) + Send>;
+/// Takes an actor in that was read: to its place here, which [fits](Moves::fits). If its place has just ended, returns what was not taken.
+pub type Install = Box<dyn FnOnce(ActorId, Coming) -> Option<Coming> + Send>;
 
 /// An actor that is to start.
 pub struct New {
@@ -445,7 +457,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     let now = playhouse_executor::with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
     let name = cx.extra().name.clone();
     let watching = cx.extra().watching.clone();
-    let last_number = cx.extra().last_number;
+    let last_timer = cx.extra().next_timer;
     let mut clocks = Vec::new();
     for (id, timer) in &mut cx.extra().timers {
         let times = timer.clock.times();
@@ -470,7 +482,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
     let state = crate::away::guarded(|codec, out| codec.write(actor, out));
     let name = name.as_ref().map(|name| &**name.text());
-    offer(Ok(Pack { state: &state, name, ties, watching: &watching, last_number, timers: &timers, receive_timeout }))
+    offer(Ok(Pack { state: &state, name, ties, watching: &watching, last_timer, timers: &timers, receive_timeout }))
 }
 
 fn forget_leave(timers: &mut Timers) {
@@ -508,7 +520,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         extra.away = Some(Arc::clone(&self.0));
         extra.turn = None;
         let watchers = std::mem::take(&mut extra.watchers);
-        let (watching, last_number) = (std::mem::take(&mut extra.watching), extra.last_number);
+        let watching = std::mem::take(&mut extra.watching);
         if let Some(child) = extra.child.take() {
             // Over there it watches its supervisor already.
             Minded::unwatch(child.ties());
@@ -519,7 +531,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         extra.idle.take().into_iter().for_each(Idle::cancel);
         let who = ActorId(cx.address().raw());
         // It watches them from there.
-        watching.into_iter().for_each(|watched| watched.unwatch(Watcher::Here(who, last_number)));
+        watching.into_iter().for_each(|watched| watched.unwatch(Watcher::last(who)));
         cx.depart(self.1);
         self.0.is_way_from(who);
         for (watcher, notify) in watchers {
@@ -542,10 +554,11 @@ fn read<A: Mobile>(state: &[u8], codec: Codec, luggage: Luggage) -> Result<Insta
 
 fn install<A: Mobile>(actor: A, luggage: Luggage) -> Install {
     Box::new(move |place, coming| {
-        // Otherwise its place has just ended.
-        if let Some(address) = to::<A>(place) {
-            address.send_control_behind(Arrive { actor, luggage, coming });
+        match to::<A>(place) {
+            Some(address) => address.send_control_behind(Arrive { actor, luggage, coming }),
+            None => return Some(coming),
         }
+        None
     })
 }
 
@@ -664,7 +677,7 @@ pub(crate) struct Arrived(pub(crate) Luggage);
 
 impl<A: Mobile> Envelope<Life<A>> for Arrived {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        let Luggage { name, ties, watching, last_number, timers, receive_timeout, is_new } = self.0;
+        let Luggage { name, ties, watching, last_timer, timers, receive_timeout, is_new } = self.0;
         if let Some(name) = name {
             take_name(cx, Name::new(name));
         }
@@ -676,7 +689,7 @@ impl<A: Mobile> Envelope<Life<A>> for Arrived {
             }
             // The place has no other timers: an actor that was here before has taken its own along.
             cancel_all(std::mem::take(&mut extra.timers));
-            extra.last_number = last_number;
+            extra.next_timer = last_timer;
             extra.life += 1;
             for ReadTimer { id, left, pace, kept, start } in timers {
                 if let Ok(start) = start.downcast::<StartTimer<A>>() {

@@ -35,6 +35,15 @@ pub(crate) unsafe fn freeze(cell: NonNull<Cell>) {
     }
 }
 
+/// Whether messages wait on the cell's deferred list, other than those that guards have refused.
+///
+/// # Safety
+/// This thread runs the stage of the cell.
+unsafe fn has_deferred(cell: NonNull<Cell>) -> bool {
+    // SAFETY: by the contract; the list is used by the thread that runs the stage.
+    unsafe { Cell::cold(cell).as_ref() }.is_some_and(|cold| cold.deferred.has_later())
+}
+
 /// True: it was frozen.
 ///
 /// # Safety
@@ -74,6 +83,12 @@ impl<S: Resident> ControlCx<S> {
     pub fn is_calm(&self) -> bool {
         // SAFETY: the cell is alive while the control runs.
         unsafe { self.cell().as_ref() }.is_ready()
+    }
+
+    /// Whether messages to the actor are deferred that came before. (Those are not meant that its guards have refused.)
+    pub fn has_deferred(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { has_deferred(self.cell()) }
     }
 
     /// Whether the cell is frozen.
@@ -161,6 +176,12 @@ impl<S: Resident> ControlCx<S> {
 }
 
 impl<S: Resident> AwayCx<S> {
+    /// As [`ControlCx::has_deferred`].
+    pub fn has_deferred(&self) -> bool {
+        // SAFETY: something is sent on, so this thread runs the stage.
+        unsafe { has_deferred(self.cell()) }
+    }
+
     /// Whether the place is frozen.
     pub fn is_frozen(&self) -> bool {
         // SAFETY: the cell is alive while something is sent on from it.

@@ -697,6 +697,12 @@ impl Carrier for Distant {
         if self.is_first && matches!(&parcel, Parcel::Marker(marker) if self.is_awaited(marker)) {
             self.give_to_actor();
         }
+        if let Parcel::Unwatch { watcher } = parcel
+            && let Some(id) = self.place()
+        {
+            // The watch may be kept elsewhere, until the place is told of it.
+            self.directory.forget_watch(id, watcher);
+        }
         // The messages of a place come one after the other, so none passes this one.
         let (parcel, size) = self.keep(parcel)?;
         let mut state = self.state();

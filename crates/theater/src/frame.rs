@@ -178,7 +178,7 @@ pub(crate) struct Trunk {
     /// What it knows of its supervisor.
     pub(crate) ties: Option<Ties>,
     pub(crate) watching: Vec<Watched>,
-    pub(crate) last_number: u64,
+    pub(crate) last_timer: u64,
     pub(crate) timers: Vec<PackedTimer>,
     pub(crate) receive_timeout: Option<Duration>,
     /// The address of the theater that it was born in, if that is known.

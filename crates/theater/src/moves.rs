@@ -88,7 +88,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
 use playhouse_actor::away::{Carrier, Marker, Origin, Seat, TakeAnswer};
@@ -120,14 +120,18 @@ pub(crate) struct Settles {
     id: ActorId,
     /// An actor has come there.
     begins: bool,
+    /// Those that watched it over the old way.
+    watchers: Arc<Mutex<Vec<(Watcher, Tell)>>>,
 }
 
 impl Settles {
     /// These watch the actor, and its cell is to note them.
     pub(crate) fn watched_by(&self, watchers: impl IntoIterator<Item = (Watcher, Tell)>) {
-        if let Some(place) = self.house.settling().places.get_mut(&self.number) {
-            place.watchers.extend(watchers);
-        }
+        self.watchers().extend(watchers);
+    }
+
+    fn watchers(&self) -> MutexGuard<'_, Vec<(Watcher, Tell)>> {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes who watches the actor over `links`, which are not its way any more: `release` takes them from one.
@@ -135,12 +139,11 @@ impl Settles {
         let mut unwatched = Vec::new();
         {
             // Under the lock: who does not watch the actor any more is found at its old way, or here.
-            let mut settling = self.house.settling();
-            let Some(place) = settling.places.get_mut(&self.number) else { return };
+            let mut watchers = self.watchers();
             for link in links {
                 if let Some((handle, watched)) = release(link) {
                     for (watcher, watch, tell) in watched {
-                        place.watchers.push((watcher, tell));
+                        watchers.push((watcher, tell));
                         unwatched.push((link, handle, watch));
                     }
                 }
@@ -152,16 +155,16 @@ impl Settles {
 
 impl Settle for Settles {
     fn take_watchers(&mut self) -> Vec<(Watcher, Notify)> {
-        let mut settling = self.house.settling();
-        let watchers = settling.places.get_mut(&self.number).map(|place| std::mem::take(&mut place.watchers));
-        watchers.into_iter().flatten().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect()
+        let watchers = std::mem::take(&mut *self.watchers());
+        watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect()
     }
 }
 
 impl Drop for Settles {
     fn drop(&mut self) {
-        let place = self.house.settling().places.remove(&self.number);
-        for (_, tell) in place.into_iter().flat_map(|place| place.watchers) {
+        self.house.settling().places.remove(&self.number);
+        let watchers = std::mem::take(&mut *self.watchers());
+        for (_, tell) in watchers {
             self.house.directory.telling_end(self.id, tell)(StopReason::NotAlive.into());
         }
         if self.begins {
@@ -229,11 +232,12 @@ impl House {
         let mut settling = self.settling();
         settling.last_number += 1;
         let number = settling.last_number;
-        settling.places.insert(number, SettlingPlace { id, watchers: Vec::new() });
+        let watchers = Arc::default();
+        settling.places.insert(number, SettlingPlace { id, watchers: Arc::clone(&watchers) });
         if begins {
             settling.answers.entry(id).or_default();
         }
-        Box::new(Settles { house: Arc::clone(self), number, id, begins })
+        Box::new(Settles { house: Arc::clone(self), number, id, begins, watchers })
     }
 
     /// A marker behind what was sent to the place `id`. `waits` is dropped when it was answered, or is lost.
@@ -518,6 +522,12 @@ impl Agency for Office {
 
     fn group_of(&self, actor: ActorId) -> Option<GroupName> {
         self.0.upgrade()?.directory.groups().of(actor)
+    }
+
+    fn forget_watch(&self, actor: ActorId, watcher: Watcher) {
+        if let Some(house) = self.0.upgrade() {
+            house.directory.forget_watch(actor, watcher);
+        }
     }
 
     fn migrate(&self, actor: ActorId, to: SocketAddr, failed: Box<dyn FnOnce(MigrateError) + Send>) {

@@ -158,6 +158,32 @@ fn what_waits_for_its_guard_is_looked_at_again_and_does_not_count_before() {
 }
 
 #[test]
+fn who_begins_to_watch_the_actor_and_ends_it_does_not_count() {
+    for (seed, waits_for_its_guard) in (0..20).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let system = simulated(seed);
+        let (actor, told) = sleeper(10 * MS, 2);
+        let actor = system.spawn(actor);
+        if waits_for_its_guard {
+            actor.tell(Say::Later);
+        }
+        system.spawn(Puppet).tell(Do::this(move |ctx| {
+            for at in [4, 8, 12, 16] {
+                let watches = move |ctx: &mut Context<Puppet>| {
+                    ctx.watch(actor);
+                    ctx.unwatch(actor);
+                };
+                ctx.send_after(at * MS, Do::this(watches));
+            }
+        }));
+        system.run_until_idle();
+        let expected = [("silence", 10), ("later", 10), ("silence", 20)]
+            .into_iter()
+            .filter(|told| waits_for_its_guard || told.0 == "silence");
+        assert_eq!(told.take(), expected.collect::<Vec<_>>(), "seed {seed}");
+    }
+}
+
+#[test]
 fn a_restart_ends_it_and_begins_it_where_the_actor_does() {
     quiet_panics();
     for seed in 0..20 {

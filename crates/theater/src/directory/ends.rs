@@ -8,7 +8,7 @@ use playhouse_actor::wire::Controls;
 use playhouse_actor::{ActorId, Ended, Notify, StopReason, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
-use super::{Directory, SettlingPlace, lock};
+use super::{Directory, lock};
 
 /// How the latest actors have ended that had come from other theaters, or were lost with those: as many as [`ENDS_MAX`].
 #[derive(Default)]
@@ -34,7 +34,26 @@ impl Ends {
 }
 
 /// An actor, and what is done to it.
-pub(crate) type Again = (ActorId, Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>);
+pub(crate) type Again = (ActorId, Act);
+
+/// What is done to an actor, if it has a place.
+pub(crate) enum Act {
+    /// It is watched.
+    Watch(Watcher, Tell),
+    /// Something else.
+    Other(Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>),
+}
+
+impl Act {
+    /// Does it.
+    pub(crate) fn run(self, id: ActorId, controls: Option<&Controls>) {
+        match (self, controls) {
+            (Act::Watch(watcher, tell), Some(controls)) => (controls.watch)(id, watcher, Notify::Call(tell)),
+            (Act::Watch(_, tell), None) => tell(StopReason::TheaterLost.into()),
+            (Act::Other(act), controls) => act(id, controls),
+        }
+    }
+}
 
 impl Directory {
     /// Returns who is told when an actor that has come to this place ends there.
@@ -76,22 +95,25 @@ impl Directory {
     /// Has the actor watched some milliseconds later, whatever the way from its place is then. If there is none any more, it was
     /// lost with its theater.
     pub(crate) fn watch_again(&self, id: ActorId, watcher: Watcher, notify: Tell) {
-        self.again(id, move |id, controls| match controls {
-            Some(controls) => (controls.watch)(id, watcher, Notify::Call(notify)),
-            None => notify(StopReason::TheaterLost.into()),
-        });
+        lock(&self.again).push((id, Act::Watch(watcher, notify)));
     }
 
-    /// The watcher does not watch the actor any more. Returns whether it did, and is not noted on the new way of the actor's mail yet.
-    pub(crate) fn forget_settling(&self, id: ActorId, watcher: Watcher) -> bool {
-        let mut settling = lock(&self.settling);
-        let places = settling.places.values_mut().filter(|place| place.id == id);
-        let forgets =
-            |place: &mut SettlingPlace| place.watchers.extract_if(.., |(known, _)| watcher.ends(known)).collect();
-        let forgotten: Vec<Vec<(Watcher, Tell)>> = places.map(forgets).collect();
-        drop(settling);
-        // What is dropped tells nobody.
-        forgotten.into_iter().flatten().count() > 0
+    /// The watcher does not watch the actor any more. Returns whether it did, and the place was not told so yet: it is about to be, by the request that
+    /// tells it of the new way of the actor's mail, or some milliseconds later.
+    pub(crate) fn forget_watch(&self, id: ActorId, watcher: Watcher) -> bool {
+        let places: Vec<_> = {
+            let settling = lock(&self.settling);
+            let places = settling.places.values().filter(|place| place.id == id);
+            places.map(|place| Arc::clone(&place.watchers)).collect()
+        };
+        let mut forgotten = Vec::new();
+        for place in places {
+            forgotten.extend(lock(&place).extract_if(.., |(known, _)| watcher.ends(known)).map(|(_, tell)| tell));
+        }
+        let is_meant = |(of, act): &mut Again| *of == id && matches!(act, Act::Watch(known, _) if watcher.ends(known));
+        let again: Vec<Again> = lock(&self.again).extract_if(.., is_meant).collect();
+        // What is dropped tells nobody. Without the locks: it is of others.
+        !forgotten.is_empty() || !again.is_empty()
     }
 
     /// Has the actor watched no more some milliseconds later, whatever the way from its place is then.
@@ -105,7 +127,7 @@ impl Directory {
 
     /// Does this to the actor some milliseconds later, if it has a place then.
     pub(crate) fn again(&self, id: ActorId, act: impl FnOnce(ActorId, Option<&Controls>) + Send + 'static) {
-        lock(&self.again).push((id, Box::new(act)));
+        lock(&self.again).push((id, Act::Other(Box::new(act))));
     }
 
     /// What is to be done again.

@@ -132,7 +132,7 @@ pub(crate) struct Settling {
 pub(crate) struct SettlingPlace {
     pub(crate) id: ActorId,
     /// Those that watched the actor over the old way. The cell notes them on the new one.
-    pub(crate) watchers: Vec<(Watcher, Tell)>,
+    pub(crate) watchers: Arc<Mutex<Vec<(Watcher, Tell)>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -654,7 +654,7 @@ impl House {
     pub(crate) fn tick(self: &Arc<Self>) {
         self.look_after_links();
         for (id, act) in self.directory.take_again() {
-            contained(|| act(id, self.registry.controls(id)));
+            contained(|| act.run(id, self.registry.controls(id)));
         }
         contained(|| self.end_late());
         self.directory.forget_ended();

@@ -9,7 +9,9 @@ use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{self, Sender};
 
 use playhouse_actor::away::{Berth, RefName, place};
-use playhouse_actor::{Actor, ActorRef, Group, MigrateError, Placement, SpawnOptions, remote};
+use playhouse_actor::{
+    Actor, ActorRef, Context, Down, Group, Handler, Message, MigrateError, Placement, SpawnOptions, remote,
+};
 use serde::{Deserialize, Serialize};
 
 use super::hostile::{

@@ -4,6 +4,7 @@
 use playhouse_actor::away::Origin;
 
 use super::receive::Unanswered;
+use super::targets::Target;
 use super::*;
 use crate::directory::Far;
 use crate::frame::HOPS_MAX;
@@ -99,15 +100,17 @@ impl Link {
     }
 
     /// Tells the other end that the actor that it calls `handle` is elsewhere. Returns false if it has come, and its cell has not heard of that yet.
-    pub(super) fn tell_moved(&self, handle: Handle, id: ActorId) -> bool {
-        if self.registry.moves(id).is_none() {
+    pub(super) fn tell_moved(&self, handle: Handle, target: &Target) -> bool {
+        if self.registry.moves(target.id).is_none() {
             return true;
         }
-        if !self.directory.is_elsewhere(id) {
+        if !self.directory.is_elsewhere(target.id) {
             return false;
         }
-        // Relaxed: it is counted only.
-        self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
+        if target.told == 1 {
+            // Relaxed: it is counted only.
+            self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
+        }
         let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));
         true
     }

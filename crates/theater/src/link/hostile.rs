@@ -283,7 +283,7 @@ fn written(actor: &impl Serialize, epoch: Epoch) -> Vec<u8> {
         name: None,
         ties: None,
         watching,
-        last_number: 0,
+        last_timer: 0,
         timers: Vec::new(),
         receive_timeout: None,
         birth: None,

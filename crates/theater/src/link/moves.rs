@@ -366,15 +366,17 @@ impl Link {
             Ok(PackedTimer { id, left, pace, kept, kind, codec: codec.into(), message })
         });
         let timers = timers.collect::<Result<_, WireError>>()?;
-        let (last_number, receive_timeout) = (pack.last_number, pack.receive_timeout);
+        let (last_timer, receive_timeout) = (pack.last_timer, pack.receive_timeout);
         let watching = pack.watching.iter().map(|watched| Watched(Some(*watched))).collect();
         let (name, ties) = (pack.name.map(str::to_owned), pack.ties);
-        Ok(Trunk { name, ties, watching, last_number, timers, receive_timeout, birth, epoch })
+        Ok(Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch })
     }
 
     /// This link is not the way to the actor any more. Returns what the actor was called, and who watched it over that way: the other end
     /// does not [know](Link::unwatch) yet that they do not any more.
     pub(crate) fn release(&self, id: ActorId) -> Option<(Handle, Vec<(Watcher, u64, Tell)>)> {
+        // Most links are no way to it. Whoever writes to them is not waited for.
+        self.handle_of(id)?;
         let mut out = lock(&self.out);
         let handle = lock(&self.places).handles.remove(&id)?;
         Some((handle, out.take_watching(handle)))
@@ -462,7 +464,7 @@ impl Link {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
         let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
         let trunk = postcard::take_from_bytes::<Trunk>(bytes);
-        let (Trunk { name, ties, watching, last_number, timers, receive_timeout, birth, epoch }, state) =
+        let (Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch }, state) =
             trunk.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
             let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
@@ -471,7 +473,7 @@ impl Link {
         });
         let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
         let watching = watching.into_iter().filter_map(|watched| watched.0).collect();
-        let luggage = Luggage { name, ties, watching, last_number, timers, receive_timeout, is_new: false };
+        let luggage = Luggage { name, ties, watching, last_timer, timers, receive_timeout, is_new: false };
         let install = (moves.read)(state, codec, luggage)?;
         let birth = if born.theater == self.incarnation { self.advertised } else { birth };
         let born = Far { address: birth, ..born };
@@ -607,7 +609,7 @@ impl Link {
         // Whoever asks which actors of a group are here hears of all or of none.
         let mut guests = self.directory.guests();
         let members = guests.leave(self.number, born);
-        let (mut ended, mut settled) = (Vec::new(), Vec::new());
+        let (mut ended, mut settled, mut not_taken) = (Vec::new(), Vec::new(), Vec::new());
         for Awaited { guest, place, attempt, antechamber, mut watchers } in members {
             let (Far { theater, slot, life, seal, .. }, is_new) = (guest.born, guest.is_new);
             match house.begin_arrival((place, attempt), &guest.moves, antechamber) {
@@ -617,7 +619,7 @@ impl Link {
                     let arriving = Arriving::new(&self.directory.arriving);
                     watchers.push((Watcher::Theater, self.directory.note_end_of(place)));
                     settling.watched_by(watchers);
-                    (guest.install)(place, Coming { settling, way });
+                    not_taken.extend((guest.install)(place, Coming { settling, way }));
                     (guest.moves.then)(place, Box::new(move || drop(arriving)));
                     let count = if is_new { &self.directory.started } else { &self.directory.came };
                     // Relaxed: it is counted only.
@@ -634,6 +636,8 @@ impl Link {
             }
         }
         drop(guests);
+        // Who watches those is told.
+        drop(not_taken);
         for (place, settle, antechamber, settles) in settled {
             settle(place, Settled::Begins { antechamber: Some(antechamber) }, settles);
         }

@@ -487,7 +487,7 @@ impl Link {
             let tell = target.told.is_power_of_two();
             Some((*target, tell))
         })?;
-        if tell && target.antechamber.is_none() && !self.tell_moved(handle, target.id) {
+        if tell && target.antechamber.is_none() && !self.tell_moved(handle, &target) {
             TARGETS.with_borrow_mut(|targets| targets.forget_told(handle));
         }
         Some(target.receiver())

@@ -236,7 +236,7 @@ impl Link {
                     None => {
                         // It may watch it by the way that the place is about to have.
                         if let Some(id) = self.mover(to)
-                            && !self.directory.forget_settling(id, watcher)
+                            && !self.directory.forget_watch(id, watcher)
                             && self.is_lost()
                         {
                             self.directory.unwatch_again(id, watcher);

@@ -16,7 +16,7 @@ pub(super) struct Target {
     pub(super) is_reached: bool,
     /// It was a guest that came over this link when it was last looked.
     pub(super) is_guest: bool,
-    /// So much was sent to it since the actor is elsewhere. The other end was told so.
+    /// The number of messages and requests to it since the actor is elsewhere. The other end was told so at the first one.
     pub(super) told: u32,
     /// The other end was told that it has ended.
     pub(super) told_end: bool,

@@ -71,7 +71,7 @@ fn watches(theater: &Theater) -> (usize, usize) {
     (kept, links.iter().map(|link| lock(&link.out).watches.len()).sum())
 }
 
-/// Watches begin and end as the actors that are watched leave, come and pass: none is lost or told twice, and next to none is left over.
+/// Watches begin and end as the actors that are watched leave, come and pass: none is lost or told twice, and none is left over.
 #[test]
 fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
     const ROVERS: usize = 6;

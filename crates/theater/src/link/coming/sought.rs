@@ -398,3 +398,68 @@ fn a_place_whose_theater_is_linked_again_before_its_first_message_is_free_when_t
     is_used_after_a_loss(named_by, 10, true);
     is_used_after_a_loss(named_elsewhere_by, 11, true);
 }
+
+/// Looks at one guest, and tells of its end.
+struct Looker(ActorRef<Guest>, mpsc::Sender<StopReason>);
+impl Actor for Looker {
+    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+        self.1.send(down.reason).unwrap();
+    }
+}
+
+struct Look(bool);
+impl Message for Look {
+    type Reply = ();
+}
+impl Handler<Look> for Looker {
+    fn handle(&mut self, Look(looks): Look, ctx: &mut Context<Self>) {
+        if looks { ctx.watch(self.0) } else { ctx.unwatch(self.0) }
+    }
+}
+
+#[test]
+fn a_watch_that_is_kept_until_its_actor_has_come_is_taken_back_meanwhile() {
+    let (net, theater) = simulated();
+    let step = || net.run_for(Duration::from_millis(1));
+    let known = named_by(&stranger(&theater, 12));
+    let (told, downs) = mpsc::channel();
+    let looker = theater.system().spawn(Looker(known, told));
+    looker.tell(Look(true));
+    step();
+    let source = stranger(&theater, 11);
+    let born = far(10, 1, 7);
+    source.hears(&moves(&theater, born), &guest());
+    source.hears(&begin(born), &[]);
+    step();
+    assert!(!theater.house.directory.is_elsewhere(known.id()));
+    looker.tell(Look(false));
+    net.run_for(4 * TICK);
+    known.stop();
+    net.run_for(4 * TICK);
+    assert_eq!(downs.try_iter().collect::<Vec<_>>(), []);
+}
+
+#[test]
+fn a_watch_of_an_actor_whose_link_is_just_lost_is_taken_back_meanwhile() {
+    let (net, theater) = simulated();
+    let step = || net.run_for(Duration::from_millis(1));
+    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let place = via.place_of_its(1, 7);
+    let (told, downs) = mpsc::channel();
+    let looker = theater.system().spawn(Looker(ActorRef::of_id(place).unwrap(), told));
+    step();
+    // As while it is being lost.
+    via.lost.store(true, Ordering::Release);
+    looker.tell(Look(true));
+    theater.system().run_until_idle();
+    via.lost.store(false, Ordering::Release);
+    via.lose();
+    step();
+    looker.tell(Look(false));
+    net.run_for(4 * TICK);
+    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    sighted(&other, seek(&other).unwrap(), Some(Whereabouts::At(seat)));
+    net.run_for(4 * TICK);
+    assert_eq!(lock(&other.out).watches.len(), 0);
+    assert_eq!(downs.try_iter().collect::<Vec<_>>(), []);
+}
