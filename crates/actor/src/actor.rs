@@ -15,6 +15,7 @@ use crate::actor_ref::ActorRef;
 use crate::any::{AnyActor, Known};
 use crate::away::{self, Carrier, Parcel};
 use crate::context::Context;
+use crate::crashes::{self, AfterCrash};
 use crate::idle::Idle;
 use crate::mobile::{self, MigrateError};
 use crate::names::Name;
@@ -228,6 +229,10 @@ impl<A: Actor> Resident for Life<A> {
         let id = ActorId(cx.address().raw());
         crate::waiting::forget_asks(id);
         let crashed = extra.as_ref().and_then(|extra| extra.child.as_ref()).is_some_and(|child| child.crashed);
+        if let (Ending::Crashed(crash), false) = (&ending, crashed) {
+            let name = extra.as_ref().and_then(|extra| extra.name.as_ref());
+            crashes::report(type_name::<A>(), id, name.map(|name| name.text().to_string()), crash, AfterCrash::Ends);
+        }
         let calm = matches!(ending, Ending::Stopped | Ending::Shutdown) && !crashed;
         let reason = match ending {
             Ending::Stopped => StopReason::Stopped,
@@ -250,8 +255,11 @@ impl<A: Actor> Resident for Life<A> {
 
     fn crashed(crash: Crash, cx: &mut ControlCx<Self>) {
         let this = ActorRef::new(cx.address());
-        match &mut cx.extra().child {
+        let extra = cx.extra();
+        let name = extra.name.as_ref().map(|name| name.text().to_string());
+        match &mut extra.child {
             Some(child) => {
+                crashes::report(type_name::<A>(), this.id(), name, &crash, AfterCrash::SupervisorDecides);
                 child.crashed = true;
                 let report = child.report(crash, this);
                 cx.hold();

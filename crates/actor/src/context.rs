@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_executor::{Address, Port, Sends, with_current_system, wrap_cx};
+use playhouse_executor::{Address, Failure, Port, Sends, with_current_system, wrap_cx};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
@@ -100,8 +100,9 @@ impl<A: Actor> Context<A> {
     /// Ends this message as a crash: the supervisor is told `error`, as it would be told a panic.
     ///
     /// The handler still runs to its end. What it returns is dropped, and who asked gets [`AskError::Panicked`].
+    #[track_caller]
     pub fn fail(&mut self, error: impl Error + Send + 'static) {
-        self.cx.fail(error.into());
+        self.cx.fail(Failure::from(error));
     }
 
     /// Sends `message` to `to`; the answer is handled by the function given to `then`, or as what `pipe_to_self` makes of it, as a message of its own.

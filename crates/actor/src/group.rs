@@ -95,8 +95,8 @@ impl<A: Actor, E: Envelope<Life<A>>> Envelope<Life<A>> for Joined<E> {
         self.1.run(life, cx)
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
-        self.1.describe()
+    fn describe() -> (MailKind, &'static str) {
+        E::describe()
     }
 
     fn bounce(self, why: Undelivered) {

@@ -94,5 +94,9 @@ impl<A: Actor> Envelope<Life<A>> for TimedOut {
         life.actor.receive_timeout(Context::of(cx));
     }
 
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Timer, "receive timeout")
+    }
+
     fn bounce(self, _: Undelivered) {}
 }

@@ -14,6 +14,7 @@ pub mod away;
 #[doc(hidden)]
 pub mod clones;
 mod context;
+mod crashes;
 mod deadline;
 mod gather;
 mod group;
@@ -47,6 +48,7 @@ pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
 pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, AskFuture, Phase};
 pub use context::{Context, ContextAsk, TimerKey};
+pub use crashes::{AfterCrash, CrashReport, CrashedIn};
 pub use group::Group;
 #[doc(hidden)]
 pub use group::GroupName;

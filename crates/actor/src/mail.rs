@@ -28,7 +28,7 @@ impl<A: Actor> Envelope<Life<A>> for Start {
         life.actor.started(Context::of(cx));
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Start, "start")
     }
 
@@ -50,7 +50,7 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
         life.actor.guard(&self.0).of_tell()
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Message, type_name::<M>())
     }
 
@@ -84,7 +84,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
         life.actor.guard(&self.0).of_tell()
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Message, type_name::<M>())
     }
 
@@ -163,7 +163,7 @@ impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for AskMail<M, 
         life.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Request, type_name::<M>())
     }
 
@@ -204,7 +204,7 @@ impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<Life<A>> for A
         life.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Request, type_name::<M>())
     }
 
@@ -265,7 +265,7 @@ where
         then(&mut life.actor, self.answer, ctx);
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Answer, type_name::<R>())
     }
 
@@ -313,7 +313,7 @@ where
         (self.pipe.tell)(self.answer);
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Answer, type_name::<R>())
     }
 
@@ -403,7 +403,7 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
         self.admission(cx, |message| life.actor.guard(message))
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Timer, type_name::<M>())
     }
 
@@ -438,7 +438,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
         self.0.admission(cx, |message| life.actor.guard(message))
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Timer, type_name::<M>())
     }
 
@@ -462,7 +462,7 @@ impl<A: Actor, const MOVES_ALONG: bool> Envelope<Life<A>> for DownMail<MOVES_ALO
         }
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Control, "terminated")
     }
 
@@ -475,7 +475,7 @@ pub(crate) struct Mark<T>(pub(crate) T);
 impl<A: Actor, T: Send + 'static> Envelope<Life<A>> for Mark<T> {
     fn run(self, _: &mut Life<A>, _: &mut Cx<Life<A>>) {}
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Control, "mark")
     }
 

@@ -656,6 +656,10 @@ impl<A: Actor> Envelope<Life<A>> for Departing {
         life.actor.departing(Context::of(cx));
     }
 
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Control, "departing")
+    }
+
     fn bounce(self, _: Undelivered) {}
 }
 
@@ -666,7 +670,7 @@ impl<A: Actor> Envelope<Life<A>> for Stayed {
         life.actor.stayed(self.0, Context::of(cx));
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Control, "stayed")
     }
 
@@ -708,6 +712,10 @@ impl<A: Mobile> Envelope<Life<A>> for Arrived {
             return Start.run(life, cx);
         }
         life.actor.arrived(ctx);
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Control, "arrived")
     }
 
     fn bounce(self, _: Undelivered) {}

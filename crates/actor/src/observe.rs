@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use playhouse_executor::{Came, Handling, MailKind, Observer, RawAddress, SystemC
 use rustc_hash::FxHashMap;
 
 use crate::actor::ActorId;
+use crate::crashes::CrashReport;
 use crate::histogram::Histogram;
 use crate::names::{Label, ShortType};
 use crate::system::System;
@@ -32,6 +33,9 @@ pub(crate) struct Observing {
     /// Handlers that take longer are reported; `u64::MAX`: none is.
     slow_ns: AtomicU64,
     slow_hooks: Mutex<Vec<Arc<SlowHook>>>,
+    crash_hooks: Mutex<Vec<Arc<CrashHook>>>,
+    /// Crashes are printed on stderr.
+    prints_crashes: AtomicBool,
     /// By worker, so that they do not wait for each other.
     shards: Box<[Mutex<Shard>]>,
     /// Async handlers that wait: the message, and how long its handler has run so far.
@@ -41,6 +45,7 @@ pub(crate) struct Observing {
 }
 
 type SlowHook = dyn Fn(&SlowHandler) + Send + Sync;
+type CrashHook = dyn Fn(&CrashReport) + Send + Sync;
 
 #[derive(Default)]
 struct Shard {
@@ -74,6 +79,8 @@ impl Observing {
             actors_wanted: AtomicUsize::new(0),
             slow_ns: AtomicU64::new(u64::MAX),
             slow_hooks: Mutex::default(),
+            crash_hooks: Mutex::default(),
+            prints_crashes: AtomicBool::new(true),
             shards: (0..workers).map(|_| Mutex::default()).collect(),
             waiting: Mutex::default(),
             #[cfg(feature = "tracing")]
@@ -81,7 +88,7 @@ impl Observing {
         }
     }
 
-    fn of(core: &SystemCore) -> &Observing {
+    pub(crate) fn of(core: &SystemCore) -> &Observing {
         core.observer().expect("a system has an observer from its start on")
     }
 
@@ -109,6 +116,24 @@ impl Observing {
         for hook in hooks {
             // It is the user's code, on a thread of the runtime.
             contained(|| hook(&slow));
+        }
+    }
+
+    pub(crate) fn add_crash_hook(&self, hook: impl Fn(&CrashReport) + Send + Sync + 'static) {
+        lock(&self.crash_hooks).push(Arc::new(hook));
+    }
+
+    pub(crate) fn crashed(&self, report: &CrashReport) {
+        if self.prints_crashes.load(Ordering::Relaxed) {
+            crate::crashes::print(report);
+        }
+        #[cfg(feature = "tracing")]
+        contained(|| crate::spans::tell_of_crash(report));
+        // No hook is called under a lock.
+        let hooks = lock(&self.crash_hooks).clone();
+        for hook in hooks {
+            // It is the user's code, on a thread of the runtime.
+            contained(|| hook(report));
         }
     }
 
@@ -312,12 +337,25 @@ impl Drop for Look {
 }
 
 /// What is looked at from the start on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed {
     pub(crate) times: bool,
+    pub(crate) prints_crashes: bool,
     pub(crate) slow: Option<Duration>,
     #[cfg(feature = "tracing")]
     pub(crate) spans: bool,
+}
+
+impl Default for Observed {
+    fn default() -> Observed {
+        Observed {
+            times: false,
+            prints_crashes: true,
+            slow: None,
+            #[cfg(feature = "tracing")]
+            spans: false,
+        }
+    }
 }
 
 impl Observed {
@@ -325,6 +363,7 @@ impl Observed {
     pub(crate) fn begin(self, core: &Arc<SystemCore>) {
         core.set_observer(Arc::new(Observing::new(core.config().workers)));
         Observing::change(core, |observing| {
+            observing.prints_crashes.store(self.prints_crashes, Ordering::Relaxed);
             observing.times_wanted.store(usize::from(self.times), Ordering::Relaxed);
             let slow_ns = self.slow.map_or(u64::MAX, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
             observing.slow_ns.store(slow_ns, Ordering::Relaxed);

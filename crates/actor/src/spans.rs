@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use tracing::Span;
 
 use crate::actor::ActorId;
+use crate::crashes::CrashReport;
 use crate::names::{Label, ShortType};
 use crate::observe::SlowHandler;
 
@@ -68,6 +69,18 @@ thread_local! {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A crash is an event on the level ERROR, whether or not handlers have spans: in the span of the handler, if it has one.
+pub(crate) fn tell_of_crash(crash: &CrashReport) {
+    let (who, during) = (Label::of_type(crash.actor, crash.who), crash.during.map(|during| during.to_string()));
+    tracing::error!(
+        target: "playhouse",
+        actor = %who,
+        message = during,
+        place = crash.place,
+        "{crash}"
+    );
 }
 
 // No span is closed under a lock: that calls the subscriber.

@@ -106,7 +106,7 @@ impl<A: Actor> Envelope<Life<A>> for Named {
         Start.run(life, cx)
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Start, "start")
     }
 

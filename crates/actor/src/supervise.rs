@@ -549,7 +549,7 @@ impl<A: Actor> Envelope<Life<A>> for StartChild<A> {
         Start.run(life, cx)
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Start, "start")
     }
 
@@ -584,7 +584,7 @@ impl Envelope<Life<Supervisor>> for ChildCrashed {
         }
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Control, "crashed")
     }
 
@@ -626,7 +626,7 @@ impl Envelope<Life<Supervisor>> for ChildEnded {
         life.actor.forget(self.key);
     }
 
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Control, "ended")
     }
 

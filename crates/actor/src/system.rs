@@ -111,6 +111,13 @@ impl SystemBuilder {
         self
     }
 
+    /// Whether each crash of an actor is printed on stderr, as one line: which actor, what it was running, the cause and the place, and what
+    /// becomes of the actor. Default: yes. For the reports themselves see [`System::on_crash`].
+    pub fn print_crashes(mut self, print: bool) -> Self {
+        self.observed.prints_crashes = print;
+        self
+    }
+
     /// Handlers that run for longer than `limit` are told to [`System::on_slow_handler`]. What an async handler waits for does
     /// not count, and each of its parts counts by itself. Costs each message about a tenth of a microsecond. Default: none
     /// is, which costs nothing.

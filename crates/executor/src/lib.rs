@@ -92,7 +92,7 @@ pub use stats::Counters;
 pub use suspend::Sleeper;
 pub use system::SystemCore;
 pub use timers::{TimerKey, TimerTask};
-pub use user_code::{Failure, Payload, contained, discard};
+pub use user_code::{Failure, Origin, Payload, contained, discard};
 
 /// The system whose actor this thread is running, if it is.
 pub fn current_system() -> Option<std::sync::Arc<SystemCore>> {

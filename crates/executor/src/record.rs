@@ -18,7 +18,7 @@ use crate::resident::{
 };
 use crate::starts::Late;
 use crate::suspend;
-use crate::user_code::contained;
+use crate::user_code::{contained, during};
 
 /// What a thunk is asked to do with its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -373,11 +373,15 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
         }
         let cell = record.as_ref().cell;
         let (state, mut cx) = (Cell::state::<S>(cell), Cx::new(cell));
-        if let Some(outcome) = turn_away(record, |e: &mut E| e.admission(state, &mut cx), E::bounce) {
-            return outcome;
-        }
-        unwrap::<E>(record).run(state, &mut cx);
-        cx.outcome()
+        let turned_away = during(E::describe, || {
+            let turned_away = turn_away(record, |e: &mut E| e.admission(state, &mut cx), E::bounce);
+            if turned_away.is_none() {
+                unwrap::<E>(record).run(state, &mut cx);
+            }
+            turned_away
+        });
+        cx.note_failure(E::describe);
+        turned_away.unwrap_or(cx.outcome())
     }
 }
 
@@ -439,10 +443,8 @@ unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, 
     // SAFETY: by the contract.
     unsafe {
         match op {
-            Op::Describe => Described::note::<S>(peek::<E>(record).describe(), false, 0),
-            Op::Weigh => {
-                Described::note::<S>(peek::<E>(record).describe(), false, or_lose(record, |e: &mut E| e.bytes()))
-            }
+            Op::Describe => Described::note::<S>(E::describe(), false, 0),
+            Op::Weigh => Described::note::<S>(E::describe(), false, or_lose(record, |e: &mut E| e.bytes())),
             Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
             Op::Bounce(why) => {
                 unwrap::<E>(record).bounce(why);
@@ -497,7 +499,7 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
     // SAFETY: by the contract.
     unsafe {
         if matches!(op, Op::Describe | Op::Weigh) {
-            return Described::note::<S>((MailKind::Start, peek::<E>(record).describe().1), false, 0);
+            return Described::note::<S>((MailKind::Start, E::describe().1), false, 0);
         }
         if op != Op::Run {
             return run_sync::<S, E>(record, op);
@@ -535,7 +537,7 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
             Op::Run => {
                 let cell = record.as_ref().cell;
                 let admission = |e: &mut E| e.admission(Cell::state::<S>(cell), &mut Cx::new(cell));
-                match turn_away(record, admission, E::bounce) {
+                match during(E::describe, || turn_away(record, admission, E::bounce)) {
                     Some(outcome) => outcome,
                     None => suspend::start::<S, E>(cell, unwrap::<E>(record)),
                 }
@@ -549,10 +551,8 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
                 unwrap::<E>(record).send_on(&mut cx);
                 cx.outcome()
             }
-            Op::Describe => Described::note::<S>(peek::<E>(record).describe(), true, 0),
-            Op::Weigh => {
-                Described::note::<S>(peek::<E>(record).describe(), true, or_lose(record, |e: &mut E| e.bytes()))
-            }
+            Op::Describe => Described::note::<S>(E::describe(), true, 0),
+            Op::Weigh => Described::note::<S>(E::describe(), true, or_lose(record, |e: &mut E| e.bytes())),
             Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
         }
     }
@@ -590,7 +590,8 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
             }
             _ => {
                 let mut cx = ControlCx::<S>::new(record.as_ref().cell);
-                control.run(&mut cx);
+                let about = control.describe();
+                during(|| about, || control.run(&mut cx));
                 cx.outcome()
             }
         }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::address::Address;
 use crate::away::AwayCx;
-use crate::cell::{Cell, status};
+use crate::cell::{Cell, Cold, status};
 use crate::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP, drop_suspended};
-use crate::user_code::{Failure, Payload};
+use crate::user_code::{Failure, Origin, Payload, during};
 
 /// Why an envelope was not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,14 @@ impl std::fmt::Debug for Crash {
 }
 
 impl Crash {
+    /// Where it has come from.
+    pub fn origin(&self) -> &Origin {
+        match self {
+            Crash::Panic(payload) => payload.origin(),
+            Crash::Error(error) => error.origin(),
+        }
+    }
+
     /// The message of the panic or the error.
     pub fn describe(&self) -> String {
         match self {
@@ -147,7 +155,7 @@ pub trait Envelope<S: Resident>: Send + Sized + 'static {
     /// The message could not be delivered.
     fn bounce(self, why: Undelivered);
     /// What it is, and what its message is called in reports.
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Message, std::any::type_name::<Self>())
     }
     /// What it takes of a mailbox that is bounded by bytes.
@@ -173,7 +181,7 @@ pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
     /// The message could not be delivered.
     fn bounce(self, why: Undelivered);
     /// What it is, and what its message is called in reports.
-    fn describe(&self) -> (MailKind, &'static str) {
+    fn describe() -> (MailKind, &'static str) {
         (MailKind::Message, std::any::type_name::<Self>())
     }
     /// What it takes of a mailbox that is bounded by bytes.
@@ -215,6 +223,14 @@ pub struct Cx<S> {
 // handler that owns one moves with its stage to another worker.
 unsafe impl<S> Send for Cx<S> {}
 
+#[cold]
+#[inline(never)]
+fn note_failure(cold: &mut Cold, about: (MailKind, &'static str)) {
+    if let Some(Crash::Error(error)) = &mut cold.failure {
+        error.note(about);
+    }
+}
+
 impl<S: Resident> Cx<S> {
     #[inline(always)]
     pub(crate) fn new(cell: NonNull<Cell>) -> Self {
@@ -245,6 +261,15 @@ impl<S: Resident> Cx<S> {
         let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(Crash::Error(error));
         self.outcome = FAIL;
         drop(former);
+    }
+
+    /// The actor was running this, if it has failed.
+    #[inline(always)]
+    pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
+        if self.outcome == FAIL {
+            // SAFETY: this thread runs the cell's stage; a short borrow.
+            note_failure(unsafe { Cell::cold_mut(self.cell) }, about());
+        }
     }
 
     /// Whether [`Cx::fail`] was called for this message.
@@ -491,7 +516,8 @@ impl<S: Resident> ControlCx<S> {
     pub fn run<E: Envelope<S>>(&mut self, envelope: E) {
         let mut cx = Cx::new(self.cell);
         let state = self.state().expect("an actor that is suspended or away runs nothing else");
-        envelope.run(state, &mut cx);
+        during(E::describe, || envelope.run(state, &mut cx));
+        cx.note_failure(E::describe);
         if cx.outcome() != CONTINUE {
             self.outcome = cx.outcome();
         }
@@ -505,7 +531,9 @@ impl<S: Resident> ControlCx<S> {
     pub fn run_ahead<E: Envelope<S>>(&mut self, envelope: E) -> Option<Decided> {
         let mut cx = Cx::new(self.cell);
         let state = self.state().expect("an actor that is suspended or away runs nothing else");
-        let panic = catch_unwind(AssertUnwindSafe(|| envelope.run(state, &mut cx))).err();
+        let run = || during(E::describe, || envelope.run(state, &mut cx));
+        let panic = catch_unwind(AssertUnwindSafe(run)).err();
+        cx.note_failure(E::describe);
         // SAFETY: this thread runs the cell's stage; a short borrow.
         let failure = unsafe { Cell::cold(self.cell) }.as_mut().and_then(|cold| cold.failure.take());
         match panic {

@@ -19,7 +19,7 @@ use crate::address::RawAddress;
 use crate::cell::{Cell, status};
 use crate::record::{CONTINUE, Outcome, RESUME, STOP};
 use crate::resident::{AsyncEnvelope, Cx, Poll, Resident};
-use crate::user_code::contained;
+use crate::user_code::{During, contained};
 use crate::worker;
 
 /// The least alignment of a block: a cache line, because the actors of two blocks may be on different workers. Blocks with a larger one are
@@ -158,7 +158,10 @@ pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>
     let state = unsafe { Cell::state::<S>(cell) };
     let mut cx = Cx::<S>::new(cell);
     let make = || async move {
+        let during = During(E::describe);
         envelope.run(state, &mut cx).await;
+        std::mem::forget(during);
+        cx.note_failure(E::describe);
         cx.outcome()
     };
     // SAFETY: as above.

@@ -221,6 +221,7 @@ impl SystemCore {
         if !wrong.is_empty() {
             return Err(wrong);
         }
+        user_code::note_places();
         let dedicated = if config.simulated.is_some() { 0 } else { limits::DEDICATED_MAX };
         let workers = config.workers + dedicated;
         let shared = config.stages + config.links;

@@ -18,12 +18,15 @@
 //! A worker has claimed nothing while it calls user code from RUNTIME, so the monitor never takes it over meanwhile.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::error::Error;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::Once;
 
+use crate::resident::MailKind;
 use crate::worker::{Worker, current};
 
 /// The number of panics in a row that [`discard`] ends, each in the drop of the payload of the one before.
@@ -34,9 +37,75 @@ pub fn contained<R>(f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Some(result),
         Err(payload) => {
+            let _nobody_asks = ORIGIN.try_with(RefCell::take);
             discard(payload);
             None
         }
+    }
+}
+
+/// Where a crash has come from.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The kind and the name of what the actor was running.
+    pub during: Option<(MailKind, &'static str)>,
+    /// The file, line and column of the panic, or of the call of `fail`. Unknown for a panic if the program has replaced the panic hook since the
+    /// system was started.
+    pub place: Option<String>,
+}
+
+thread_local! {
+    /// The origin of the panic that is unwinding, as far as it has come.
+    static ORIGIN: RefCell<Origin> = const { RefCell::new(Origin { during: None, place: None }) };
+}
+
+/// From now on, panics on workers are noted with their places. What the panic hook did, it still does.
+pub(crate) fn note_places() {
+    static ONCE: Once = Once::new();
+    if std::thread::panicking() {
+        // The hook cannot be changed now. The next system will do it.
+        return;
+    }
+    ONCE.call_once(|| {
+        let former = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if current().is_some() {
+                let place = info.location().map(Location::to_string);
+                let _none = ORIGIN.try_with(|origin| {
+                    if let Ok(mut origin) = origin.try_borrow_mut() {
+                        *origin = Origin { during: None, place };
+                    }
+                });
+            }
+            former(info);
+        }));
+    });
+}
+
+/// Runs `run`, which is said to be `about` if it panics.
+#[inline(always)]
+pub(crate) fn during<R>(about: impl Fn() -> (MailKind, &'static str), run: impl FnOnce() -> R) -> R {
+    let during = During(about);
+    let result = run();
+    std::mem::forget(during);
+    result
+}
+
+/// Notes what has panicked, when it is dropped while that unwinds.
+pub(crate) struct During<F: Fn() -> (MailKind, &'static str)>(pub(crate) F);
+
+impl<F: Fn() -> (MailKind, &'static str)> Drop for During<F> {
+    #[inline(never)]
+    #[cold]
+    fn drop(&mut self) {
+        note_unwinding((self.0)());
+    }
+}
+
+fn note_unwinding(about: (MailKind, &'static str)) {
+    if std::thread::panicking() {
+        // The innermost one is kept.
+        let _none = ORIGIN.try_with(|origin| origin.borrow_mut().during.get_or_insert(about).0);
     }
 }
 
@@ -62,9 +131,13 @@ pub(crate) fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
 }
 
 /// The payload of a panic. Its drop never panics.
-pub struct Payload(ManuallyDrop<Box<dyn Any + Send>>);
+pub struct Payload(ManuallyDrop<Box<dyn Any + Send>>, Origin);
 
 impl Payload {
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.1
+    }
+
     /// A payload that holds `value`, as that of a panic with it.
     pub fn new(value: impl Any + Send) -> Payload {
         Payload::from(Box::new(value) as Box<dyn Any + Send>)
@@ -79,9 +152,10 @@ impl Deref for Payload {
     }
 }
 
+/// Of a panic that this thread has just caught: it has the origin that was noted last.
 impl From<Box<dyn Any + Send>> for Payload {
     fn from(payload: Box<dyn Any + Send>) -> Payload {
-        Payload(ManuallyDrop::new(payload))
+        Payload(ManuallyDrop::new(payload), ORIGIN.try_with(RefCell::take).unwrap_or_default())
     }
 }
 
@@ -99,9 +173,18 @@ impl Drop for Payload {
 }
 
 /// An error of a program. Its drop never panics, and neither does its text.
-pub struct Failure(ManuallyDrop<Box<dyn Error + Send>>);
+pub struct Failure(ManuallyDrop<Box<dyn Error + Send>>, Origin);
 
 impl Failure {
+    /// The actor was running this when it failed.
+    pub(crate) fn note(&mut self, about: (MailKind, &'static str)) {
+        self.1.during = Some(about);
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.1
+    }
+
     /// Returns the text of the error.
     pub(crate) fn text(&self) -> String {
         contained(|| self.0.to_string()).unwrap_or_else(|| "an error whose `Display` panicked".to_owned())
@@ -109,8 +192,10 @@ impl Failure {
 }
 
 impl<E: Error + Send + 'static> From<E> for Failure {
+    #[track_caller]
     fn from(error: E) -> Failure {
-        Failure(ManuallyDrop::new(Box::new(error)))
+        let place = Some(Location::caller().to_string());
+        Failure(ManuallyDrop::new(Box::new(error)), Origin { during: None, place })
     }
 }
 

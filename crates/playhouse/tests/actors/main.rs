@@ -6,6 +6,7 @@ mod support;
 mod asks;
 mod async_handlers;
 mod basics;
+mod crashes;
 mod cycles;
 mod features;
 mod guards;

@@ -1,0 +1,155 @@
+//! Crashes, as they are reported: to the hooks of a system, as events of the `tracing` crate, and on stderr.
+
+use std::fmt;
+use std::io::Write;
+
+use playhouse_executor::{Crash, MailKind, Origin};
+
+use crate::actor::{ActorId, StopReason};
+use crate::names::{Label, ShortType};
+use crate::observe::Observing;
+use crate::system::System;
+
+/// The report of a crash: a handler or hook of an actor has panicked, or has called [`Context::fail`](crate::Context::fail). See
+/// [`System::on_crash`].
+///
+/// For people it is shown as ``Till "two" crashed in Sell: it panicked: no such item (src/till.rs:31:13). It ends.``
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CrashReport {
+    /// The type of the actor, with its path.
+    pub actor: &'static str,
+    /// The actor.
+    pub who: ActorId,
+    /// The name of the actor, if it has one.
+    pub name: Option<String>,
+    /// What the actor was running, if that is known.
+    pub during: Option<CrashedIn>,
+    /// What has happened: [`StopReason::Panicked`] or [`StopReason::Failed`], with the text.
+    pub reason: StopReason,
+    /// The file, line and column of the panic, or of the call of `fail`. A panic has none if the program has called
+    /// [`std::panic::set_hook`] after the system was started.
+    pub place: Option<String>,
+    /// What becomes of the actor.
+    pub then: AfterCrash,
+}
+
+/// What an actor was running when it crashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CrashedIn {
+    /// The handler of a message. The name of the message's type, with its path.
+    Message(&'static str),
+    /// The function that takes the answer to an ask. The name of the answer's type, with its path.
+    Answer(&'static str),
+    /// A method of [`Actor`](crate::Actor): `started`, `terminated` and so on; or `factory`: that of its supervisor, for a new state.
+    Hook(&'static str),
+}
+
+/// What becomes of an actor that has crashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AfterCrash {
+    /// It ends.
+    Ends,
+    /// Its supervisor decides. A supervisor that gives up crashes itself, and there is a report of that.
+    SupervisorDecides,
+}
+
+impl CrashedIn {
+    fn of((kind, name): (MailKind, &'static str)) -> Option<CrashedIn> {
+        match (kind, name) {
+            (MailKind::Message | MailKind::Request, message) => Some(CrashedIn::Message(message)),
+            (MailKind::Answer, answer) => Some(CrashedIn::Answer(answer)),
+            (MailKind::Start, _) => Some(CrashedIn::Hook("started")),
+            (MailKind::Timer, "receive timeout") => Some(CrashedIn::Hook("receive_timeout")),
+            (MailKind::Timer, message) => Some(CrashedIn::Message(message)),
+            (MailKind::Control, "restart") => Some(CrashedIn::Hook("factory")),
+            (MailKind::Control, hook @ ("terminated" | "departing" | "arrived" | "stayed")) => {
+                Some(CrashedIn::Hook(hook))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for CrashedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CrashedIn::Message(message) => write!(f, "{}", ShortType(message)),
+            CrashedIn::Answer(answer) => write!(f, "the answer {}", ShortType(answer)),
+            CrashedIn::Hook(hook) => write!(f, "`{hook}`"),
+        }
+    }
+}
+
+impl fmt::Display for CrashReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} crashed", Label::of_type(self.actor, self.who))?;
+        if let Some(during) = &self.during {
+            write!(f, " in {during}")?;
+        }
+        write!(f, ": {}", self.reason)?;
+        if let Some(place) = &self.place {
+            write!(f, " ({place})")?;
+        }
+        f.write_str(match self.then {
+            AfterCrash::Ends => ". It ends.",
+            AfterCrash::SupervisorDecides => ". Its supervisor decides.",
+        })
+    }
+}
+
+/// Reports a crash of this actor.
+#[inline(never)]
+#[cold]
+pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, crash: &Crash, then: AfterCrash) {
+    let Some(system) = playhouse_executor::with_current_system(|system| system.cloned()) else { return };
+    let reason = match crash {
+        Crash::Panic(_) => StopReason::Panicked(crash.describe()),
+        Crash::Error(_) => StopReason::Failed(crash.describe()),
+    };
+    let Origin { during, place } = crash.origin().clone();
+    let during = during.and_then(CrashedIn::of);
+    Observing::of(&system).crashed(&CrashReport { actor, who, name, during, reason, place, then });
+}
+
+/// Prints the report as one line. What cannot be printed is lost: stderr may be closed.
+pub(crate) fn print(report: &CrashReport) {
+    let line = format!("playhouse: {report}\n");
+    // One call, so that lines of several threads do not mix.
+    let _lost = std::io::stderr().write_all(line.as_bytes());
+}
+
+impl System {
+    /// Calls `hook` for each crash of an actor in this system, before a supervisor is told. Hooks that were given before are called first; none is
+    /// ever taken away.
+    ///
+    /// The hook is called on the thread that runs the actor, and must not block. If it panics, that is reported by the panic hook and nothing else.
+    /// Reports are printed on stderr and are events of `tracing` as well: see [`SystemBuilder::print_crashes`](crate::SystemBuilder::print_crashes).
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    /// use std::sync::mpsc;
+    ///
+    /// struct Till;
+    /// impl Actor for Till {
+    ///     fn started(&mut self, _: &mut Context<Self>) {
+    ///         panic!("no drawer");
+    ///     }
+    /// }
+    ///
+    /// let system = System::builder().print_crashes(false).start()?;
+    /// let (tell, told) = mpsc::channel();
+    /// system.on_crash(move |crash| tell.send(crash.clone()).unwrap());
+    /// system.spawn(Till);
+    /// let crash = told.recv()?;
+    /// assert_eq!(crash.during, Some(CrashedIn::Hook("started")));
+    /// assert_eq!(crash.reason, StopReason::Panicked("no drawer".to_owned()));
+    /// assert_eq!(crash.then, AfterCrash::Ends);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_crash(&self, hook: impl Fn(&CrashReport) + Send + Sync + 'static) {
+        Observing::of(self.core()).add_crash_hook(hook);
+    }
+}
