@@ -243,7 +243,8 @@ fn a_crash_is_printed_with_its_place_unless_that_is_turned_off() {
     let arguments = ["--exact", "crashes::crashes_in_a_process_of_their_own", "--nocapture"];
     let output = Command::new(this).args(arguments).env("CRASHES", "1").output().unwrap();
     let printed = String::from_utf8(output.stderr).unwrap();
-    let lines: Vec<&str> = printed.lines().filter(|line| line.starts_with("playhouse: ")).collect();
+    let mut lines: Vec<&str> = printed.lines().filter(|line| line.starts_with("playhouse: ")).collect();
+    lines.sort_unstable();
     let file = file!();
     let is_of = |line: &str, start: &str, end: &str| {
         let place = line.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
