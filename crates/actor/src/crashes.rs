@@ -1,13 +1,14 @@
 //! Crashes, as they are reported: to the hooks of a system, as events of the `tracing` crate, and on stderr.
 
 use std::fmt;
-use std::io::Write;
+use std::time::Duration;
 
 use playhouse_executor::{Crash, MailKind, Origin};
 
 use crate::actor::{ActorId, StopReason};
 use crate::names::{Label, ShortType};
 use crate::observe::Observing;
+use crate::supervise::Directive;
 use crate::system::System;
 
 /// The report of a crash: a handler or hook of an actor has panicked, or has called [`Context::fail`](crate::Context::fail). See
@@ -52,7 +53,7 @@ pub enum CrashedIn {
 pub enum AfterCrash {
     /// It ends.
     Ends,
-    /// Its supervisor decides. A supervisor that gives up crashes itself, and there is a report of that.
+    /// Its supervisor decides: see [`System::on_decision`]. A supervisor that gives up crashes itself, and there is a report of that crash.
     SupervisorDecides,
 }
 
@@ -114,11 +115,53 @@ pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, cr
     Observing::of(&system).crashed(&CrashReport { actor, who, name, during, reason, place, then });
 }
 
-/// Prints the report as one line. What cannot be printed is lost: stderr may be closed.
-pub(crate) fn print(report: &CrashReport) {
-    let line = format!("playhouse: {report}\n");
-    // One call, so that lines of several threads do not mix.
-    let _lost = std::io::stderr().write_all(line.as_bytes());
+/// What a supervisor has decided about a child that has crashed, or is lost with its theater. See [`System::on_decision`].
+///
+/// For people it is shown as `The supervisor "tills" restarts its child "two" in 100ms: no such item`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DecisionReport {
+    /// The supervisor.
+    pub supervisor: ActorId,
+    /// The name of the supervisor, if it has one.
+    pub name: Option<String>,
+    /// The name of the child.
+    pub child: String,
+    /// The text of the panic or the error.
+    pub cause: String,
+    /// What is done. Never [`Directive::Escalate`]: that is a crash of the supervisor, and reported as such.
+    pub directive: Directive,
+    /// When it is restarted: the time that the [backoff](crate::Supervise::backoff) waits. Zero for what is done at once.
+    pub after: Duration,
+}
+
+impl fmt::Display for DecisionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "The supervisor {name:?}")?,
+            None => write!(f, "Supervisor{}", self.supervisor)?,
+        }
+        let does = match self.directive {
+            Directive::Restart => "restarts",
+            Directive::Resume => "resumes",
+            Directive::Stop => "stops",
+            Directive::Escalate => "gives up on",
+        };
+        write!(f, " {does} its child {:?}", self.child)?;
+        if !self.after.is_zero() {
+            write!(f, " in {:?}", self.after)?;
+        }
+        write!(f, ": {}", self.cause)
+    }
+}
+
+/// Reports what a supervisor has decided.
+#[cold]
+pub(crate) fn decided(report: &DecisionReport) {
+    let system = playhouse_executor::with_current_system(|system| system.cloned());
+    if let Some(system) = system {
+        Observing::of(&system).decided(report);
+    }
 }
 
 impl System {
@@ -150,6 +193,16 @@ impl System {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_crash(&self, hook: impl Fn(&CrashReport) + Send + Sync + 'static) {
-        Observing::of(self.core()).add_crash_hook(hook);
+        Observing::of(self.core()).on_crash(hook);
+    }
+
+    /// Calls `hook` when a supervisor in this system has decided about a child that has crashed, or is lost with its theater; before the child is told.
+    /// Hooks that were given before are called first; none is ever taken away. A supervisor that gives up crashes itself: that is told to
+    /// [`on_crash`](System::on_crash).
+    ///
+    /// The hook is called on the thread that runs the supervisor, and must not block. If it panics, that is reported by the panic hook and nothing
+    /// else. These reports are printed and are events of `tracing`, as those of crashes are.
+    pub fn on_decision(&self, hook: impl Fn(&DecisionReport) + Send + Sync + 'static) {
+        Observing::of(self.core()).on_decision(hook);
     }
 }

@@ -48,7 +48,7 @@ pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
 pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, AskFuture, Phase};
 pub use context::{Context, ContextAsk, TimerKey};
-pub use crashes::{AfterCrash, CrashReport, CrashedIn};
+pub use crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
 pub use group::Group;
 #[doc(hidden)]
 pub use group::GroupName;

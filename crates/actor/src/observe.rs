@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Write;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use playhouse_executor::{Came, Handling, MailKind, Observer, RawAddress, SystemC
 use rustc_hash::FxHashMap;
 
 use crate::actor::ActorId;
-use crate::crashes::CrashReport;
+use crate::crashes::{CrashReport, DecisionReport};
 use crate::histogram::Histogram;
 use crate::names::{Label, ShortType};
 use crate::system::System;
@@ -32,9 +33,10 @@ pub(crate) struct Observing {
     actors_wanted: AtomicUsize,
     /// Handlers that take longer are reported; `u64::MAX`: none is.
     slow_ns: AtomicU64,
-    slow_hooks: Mutex<Vec<Arc<SlowHook>>>,
-    crash_hooks: Mutex<Vec<Arc<CrashHook>>>,
-    /// Crashes are printed on stderr.
+    slow: Hooks<SlowHandler>,
+    crashes: Hooks<CrashReport>,
+    decisions: Hooks<DecisionReport>,
+    /// Crashes, and what supervisors decide, are printed on stderr.
     prints_crashes: AtomicBool,
     /// By worker, so that they do not wait for each other.
     shards: Box<[Mutex<Shard>]>,
@@ -44,8 +46,29 @@ pub(crate) struct Observing {
     pub(crate) spans: crate::spans::Spans,
 }
 
-type SlowHook = dyn Fn(&SlowHandler) + Send + Sync;
-type CrashHook = dyn Fn(&CrashReport) + Send + Sync;
+type Hook<T> = Arc<dyn Fn(&T) + Send + Sync>;
+
+/// Functions of the user that are called with each report.
+struct Hooks<T>(Mutex<Vec<Hook<T>>>);
+
+impl<T> Hooks<T> {
+    const fn new() -> Hooks<T> {
+        Hooks(Mutex::new(Vec::new()))
+    }
+
+    fn add(&self, hook: impl Fn(&T) + Send + Sync + 'static) {
+        lock(&self.0).push(Arc::new(hook));
+    }
+
+    fn call(&self, report: &T) {
+        // No hook is called under a lock.
+        let hooks = lock(&self.0).clone();
+        for hook in hooks {
+            // It is the user's code, on a thread of the runtime.
+            contained(|| hook(report));
+        }
+    }
+}
 
 #[derive(Default)]
 struct Shard {
@@ -78,8 +101,9 @@ impl Observing {
             times_wanted: AtomicUsize::new(0),
             actors_wanted: AtomicUsize::new(0),
             slow_ns: AtomicU64::new(u64::MAX),
-            slow_hooks: Mutex::default(),
-            crash_hooks: Mutex::default(),
+            slow: Hooks::new(),
+            crashes: Hooks::new(),
+            decisions: Hooks::new(),
             prints_crashes: AtomicBool::new(true),
             shards: (0..workers).map(|_| Mutex::default()).collect(),
             waiting: Mutex::default(),
@@ -111,29 +135,37 @@ impl Observing {
             SlowHandler { actor: handling.actor, who: ActorId(handling.to), message: handling.message, took, running };
         #[cfg(feature = "tracing")]
         contained(|| self.spans.tell_of_slow(&slow));
-        // No hook is called under a lock.
-        let hooks = lock(&self.slow_hooks).clone();
-        for hook in hooks {
-            // It is the user's code, on a thread of the runtime.
-            contained(|| hook(&slow));
-        }
+        self.slow.call(&slow);
     }
 
-    pub(crate) fn add_crash_hook(&self, hook: impl Fn(&CrashReport) + Send + Sync + 'static) {
-        lock(&self.crash_hooks).push(Arc::new(hook));
+    pub(crate) fn on_crash(&self, hook: impl Fn(&CrashReport) + Send + Sync + 'static) {
+        self.crashes.add(hook);
+    }
+
+    pub(crate) fn on_decision(&self, hook: impl Fn(&DecisionReport) + Send + Sync + 'static) {
+        self.decisions.add(hook);
     }
 
     pub(crate) fn crashed(&self, report: &CrashReport) {
-        if self.prints_crashes.load(Ordering::Relaxed) {
-            crate::crashes::print(report);
-        }
+        self.print(report);
         #[cfg(feature = "tracing")]
         contained(|| crate::spans::tell_of_crash(report));
-        // No hook is called under a lock.
-        let hooks = lock(&self.crash_hooks).clone();
-        for hook in hooks {
-            // It is the user's code, on a thread of the runtime.
-            contained(|| hook(report));
+        self.crashes.call(report);
+    }
+
+    pub(crate) fn decided(&self, report: &DecisionReport) {
+        self.print(report);
+        #[cfg(feature = "tracing")]
+        contained(|| crate::spans::tell_of_decision(report));
+        self.decisions.call(report);
+    }
+
+    /// Prints the report as one line. What cannot be printed is lost: stderr may be closed.
+    fn print(&self, report: &impl fmt::Display) {
+        if self.prints_crashes.load(Ordering::Relaxed) {
+            let line = format!("playhouse: {report}\n");
+            // One call, so that lines of several threads do not mix.
+            let _lost = std::io::stderr().write_all(line.as_bytes());
         }
     }
 
@@ -414,7 +446,7 @@ impl System {
     /// The hook is called on a thread of the system, and must not block: on the thread that looks after stuck handlers, for a handler that
     /// still runs. What it sends is sent at once, however much waits for the receiver; a full mailbox refuses it.
     pub fn on_slow_handler(&self, hook: impl Fn(&SlowHandler) + Send + Sync + 'static) {
-        lock(&Observing::of(self.core()).slow_hooks).push(Arc::new(hook));
+        Observing::of(self.core()).slow.add(hook);
     }
 
     /// Counts what each actor does.

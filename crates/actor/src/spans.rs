@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use tracing::Span;
 
 use crate::actor::ActorId;
-use crate::crashes::CrashReport;
+use crate::crashes::{CrashReport, DecisionReport};
 use crate::names::{Label, ShortType};
 use crate::observe::SlowHandler;
 
@@ -80,6 +80,16 @@ pub(crate) fn tell_of_crash(crash: &CrashReport) {
         message = during,
         place = crash.place,
         "{crash}"
+    );
+}
+
+/// What a supervisor has decided is an event on the level WARN.
+pub(crate) fn tell_of_decision(decision: &DecisionReport) {
+    tracing::warn!(
+        target: "playhouse",
+        supervisor = decision.name,
+        child = decision.child,
+        "{decision}"
     );
 }
 

@@ -27,6 +27,7 @@ use crate::abroad::{
 use crate::actor::{Actor, ActorId, Life, Notify, Request, Watcher};
 use crate::actor_ref::ActorRef;
 use crate::context::Context;
+use crate::crashes::{self, DecisionReport};
 use crate::mail::Start;
 use crate::message::{Handler, Message};
 use crate::names::Name;
@@ -252,6 +253,7 @@ impl Supervisor {
             let doublings = u32::try_from(count - 1).unwrap_or(u32::MAX).min(31);
             first.saturating_mul(1 << doublings).min(most)
         });
+        self.decided(at, &crash, (Directive::Restart, delay.unwrap_or_default()), ctx);
         match delay.filter(|delay| !delay.is_zero()) {
             None => self.restart_now(key, self.policy.strategy, ctx),
             Some(delay) => {
@@ -314,6 +316,13 @@ impl Supervisor {
         for (key, crash) in crashed {
             self.child_crashed(key, crash, ctx);
         }
+    }
+
+    /// Reports what is done about the crash of this child, and when.
+    fn decided(&self, at: usize, crash: &Crash, (directive, after): (Directive, Duration), ctx: &mut Context<Self>) {
+        let (supervisor, name) = (ctx.this().id(), ctx.name().map(|name| name.to_string()));
+        let (child, cause) = (self.children[at].name.clone(), crash.describe());
+        crashes::decided(&DecisionReport { supervisor, name, child, cause, directive, after });
     }
 
     fn give_up(&mut self, at: usize, crash: Crash, ctx: &mut Context<Self>) {
@@ -577,8 +586,14 @@ impl Envelope<Life<Supervisor>> for ChildCrashed {
             None => self.child.verdict(Verdict::GiveUp(self.crash)),
             Some(at) => match supervisor.policy.decide(&self.crash) {
                 Directive::Restart => supervisor.restart(self.key, self.crash, ctx),
-                Directive::Resume => self.child.verdict(Verdict::Resume),
-                Directive::Stop => self.child.verdict(Verdict::GiveUp(self.crash)),
+                Directive::Resume => {
+                    supervisor.decided(at, &self.crash, (Directive::Resume, Duration::ZERO), ctx);
+                    self.child.verdict(Verdict::Resume);
+                }
+                Directive::Stop => {
+                    supervisor.decided(at, &self.crash, (Directive::Stop, Duration::ZERO), ctx);
+                    self.child.verdict(Verdict::GiveUp(self.crash));
+                }
                 Directive::Escalate => supervisor.give_up(at, self.crash, ctx),
             },
         }

@@ -36,18 +36,29 @@ impl Supervisor {
         match directive {
             // It had gone there by itself, and starts again here: nothing that could go wrong again and again.
             Directive::Restart | Directive::Resume if lost && theater.is_none() && TheaterLost::is_first(&crash) => {
+                self.decided(at, &crash, (Directive::Restart, Duration::ZERO), ctx);
                 self.restart_now(key, self.policy.strategy, ctx);
             }
             Directive::Restart => self.restart(key, crash, ctx),
             // There is nothing to resume.
             Directive::Resume if lost => self.restart(key, crash, ctx),
             Directive::Stop if lost => {
+                self.decided(at, &crash, (Directive::Stop, Duration::ZERO), ctx);
                 let with_it = |kept: &Kept| theater.is_some_and(|at| kept.child.is_at(at, Whereabouts::Lost));
                 self.children.retain(|kept| kept.key != key && !with_it(kept));
             }
-            Directive::Resume => drop(child.decide(Decision::Resume, ctx.now())),
-            Directive::Stop => drop(child.decide(Decision::GiveUp, ctx.now())),
+            Directive::Resume => self.tell(at, &crash, (directive, Decision::Resume), ctx),
+            Directive::Stop => self.tell(at, &crash, (directive, Decision::GiveUp), ctx),
             Directive::Escalate => self.give_up(at, crash, ctx),
+        }
+    }
+
+    /// Tells a child in another theater what is decided about its crash; a new state is not needed for it.
+    fn tell(&mut self, at: usize, crash: &Crash, (directive, decision): (Directive, Decision<()>), ctx: &mut Context<Self>) {
+        self.decided(at, crash, (directive, Duration::ZERO), ctx);
+        if let Ward::There(child) = &mut self.children[at].child {
+            // Only a factory could fail.
+            let _ = child.decide(decision, ctx.now());
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::{finishes, quiet_panics};
 use playhouse::prelude::*;
-use playhouse::{AfterCrash, CrashReport, CrashedIn, StopReason};
+use playhouse::{AfterCrash, CrashReport, CrashedIn, DecisionReport, Directive, StopReason};
 
 #[derive(Debug)]
 struct Broken;
@@ -184,6 +184,47 @@ fn a_crash_of_a_child_says_that_its_supervisor_decides() {
         assert_eq!(gave_up.reason, StopReason::Failed(why.to_string()));
         system.shutdown().unwrap();
         assert_eq!(told.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
+    });
+}
+
+/// What a supervisor decides, and when it is done; what it is no more than a crash of its own for is not told twice.
+#[test]
+fn what_a_supervisor_decides_is_reported() {
+    finishes(|| {
+        let (system, told) = watched();
+        let (tell, decided) = mpsc::channel();
+        system.on_decision(move |report| drop(tell.send(report.clone())));
+        let delay = Duration::from_millis(1);
+        let policy = || Supervise::one_for_one().max_restarts(2, LIMIT).backoff(delay, LIMIT);
+        let child_of = |policy| {
+            let supervisor = system.spawn_with(SpawnOptions::new().name("boss"), Supervisor::new(policy));
+            (supervisor, supervisor.ask(Supervised::new("child", || Fragile(At::Nowhere))).wait().unwrap().unwrap())
+        };
+        let expect = |supervisor: ActorRef<Supervisor>, directive, after| {
+            let report: DecisionReport = decided.recv_timeout(LIMIT).unwrap();
+            assert_eq!((report.supervisor, report.name.as_deref()), (supervisor.id(), Some("boss")));
+            assert_eq!((report.directive, report.after), (directive, after));
+            assert_eq!((report.child.as_str(), report.cause.as_str()), ("child", "it burns"));
+            report.to_string()
+        };
+        let (supervisor, child) = child_of(policy());
+        for nth in 1..=2 {
+            child.tell(Burn);
+            let shown = expect(supervisor, Directive::Restart, delay * nth);
+            assert_eq!(shown, format!("The supervisor \"boss\" restarts its child \"child\" in {nth}ms: it burns"));
+        }
+        child.tell(Burn);
+        let crashes: Vec<CrashReport> = (0..4).map(|_| told.recv_timeout(LIMIT).unwrap()).collect();
+        assert_eq!((crashes[3].who, crashes[3].then), (supervisor.id(), AfterCrash::Ends));
+        for (directive, does) in [(Directive::Resume, "resumes"), (Directive::Stop, "stops")] {
+            let (supervisor, child) = child_of(policy().when(|_| true, directive));
+            child.tell(Burn);
+            let shown = expect(supervisor, directive, Duration::ZERO);
+            assert_eq!(shown, format!("The supervisor \"boss\" {does} its child \"child\": it burns"));
+            supervisor.stop();
+        }
+        system.shutdown().unwrap();
+        assert_eq!(decided.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
     });
 }
 
