@@ -437,6 +437,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
     /// Inside an actor: it would hold the worker. Use `.await` in an async handler, or [`Context::ask`] in a sync one.
     ///
     /// [`Context::ask`]: crate::Context::ask
+    #[track_caller]
     pub fn wait(self) -> Result<M::Reply, AskError> {
         assert!(
             playhouse_executor::with_current_system(|system| system.is_none()),

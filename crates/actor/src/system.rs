@@ -218,6 +218,7 @@ impl System {
     ///
     /// # Panics
     /// Inside an actor of this system.
+    #[track_caller]
     pub fn run_until_idle(&self) {
         self.core.run_until_idle();
     }
@@ -302,7 +303,10 @@ impl System {
         let stats = self.stats();
         let deferred = std::mem::take(&mut *deferred.lock().unwrap_or_else(PoisonError::into_inner));
         if stuck > 0 {
-            return Err(ShutdownError { stuck });
+            let at_work = self.core.actors_at_work();
+            let actors =
+                at_work.into_iter().map(|(who, actor)| Label::of_type(actor, ActorId(who)).to_string()).collect();
+            return Err(ShutdownError { stuck, actors });
         }
         Ok(ShutdownReport {
             actors_stopped,
@@ -408,15 +412,25 @@ impl fmt::Display for DeferredMessages {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShutdownError {
     stuck: usize,
+    actors: Vec<String>,
+}
+
+impl ShutdownError {
+    /// The actors whose handlers, hooks or drops ran when the time was over, each as `Till "two"` or, if it has no name, by its id.
+    pub fn actors(&self) -> &[String] {
+        &self.actors
+    }
 }
 
 impl fmt::Display for ShutdownError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} thread(s) of the actor system are stuck in handlers, hooks or drops that did not return in time",
-            self.stuck
-        )
+        let threads = if self.stuck == 1 { "thread" } else { "threads" };
+        write!(f, "{} {threads} of the actor system did not end in time: ", self.stuck)?;
+        match &self.actors[..] {
+            [] => f.write_str("a handler, a hook or a drop has not returned"),
+            [actor] => write!(f, "a handler, a hook or a drop of {actor} has not returned"),
+            actors => write!(f, "handlers, hooks or drops of these have not returned: {}", actors.join(", ")),
+        }
     }
 }
 

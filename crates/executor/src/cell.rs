@@ -50,6 +50,8 @@ pub(crate) struct Kind {
     pub(crate) class: u16,
     /// Which type it belongs to.
     pub(crate) type_id: fn() -> std::any::TypeId,
+    /// The name of the type, for people.
+    pub(crate) name: fn() -> &'static str,
     pub(crate) stop: unsafe fn(NonNull<Cell>, Ending),
     pub(crate) crash: unsafe fn(NonNull<Cell>, Crash) -> Outcome,
     /// Sends a [`GoOn`](crate::resident::GoOn).
@@ -163,6 +165,13 @@ impl Cell {
         debug_assert!(!kind.is_null());
         // SAFETY: an occupied cell's kind points to a static.
         unsafe { &*kind }
+    }
+
+    /// The kind of who lives here, or did last.
+    pub(crate) fn kind_if_any(&self) -> Option<&'static Kind> {
+        let kind = self.kind.load(Ordering::Relaxed);
+        // SAFETY: a kind is a static.
+        unsafe { kind.cast_const().as_ref() }
     }
 
     /// Where the state lies.

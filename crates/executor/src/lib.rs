@@ -59,6 +59,7 @@ mod simulated;
 mod slab;
 mod starts;
 mod stats;
+mod stuck;
 mod suspend;
 mod sync;
 mod system;

@@ -116,6 +116,13 @@ pub(crate) struct Lease {
 // SAFETY: the pointers are only compared, or used under the rules of the protocol above.
 unsafe impl Send for Lease {}
 
+impl Lease {
+    /// The record that the thread was left with, if it has not run it to the end; `Err`: the thread has the worker.
+    pub(crate) fn left_to_it(&self) -> Result<Option<NonNull<Record>>, ()> {
+        if self.detached { Ok(self.left.filter(|_| !self.stages.is_empty())) } else { Err(()) }
+    }
+}
+
 impl Worker {
     /// REVOKED was seen: whether this thread still has the worker. Waits for a monitor that is deciding.
     #[cold]
@@ -407,6 +414,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     };
     *seen = Watched::new(claimed, beat);
     stuck.push(Arc::clone(worker));
+    system.stuck.note(worker);
     system.detached.fetch_add(1, Ordering::Relaxed);
     system.offices[worker.id as usize].ledgers.note(|counters| counters.takeovers += 1);
     let signal = Arc::<Signal>::default();

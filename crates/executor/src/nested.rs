@@ -40,7 +40,7 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
         || worker.should_offer_calls()
         // SAFETY: the claimed record stays readable until the next one is claimed.
         || unsafe { claimed.as_ref() }.cell == to.cell
-        || worker.nest[..depth].iter().any(|cell| cell.get() == to.cell.as_ptr())
+        || worker.nest[..depth].iter().any(|cell| cell.load(Ordering::Relaxed) == to.cell.as_ptr())
         // SAFETY: as above; by the thread itself.
         || !worker.nothing_waits_for(unsafe { worker.position_behind(claimed) }, to.cell)
     {
@@ -176,7 +176,7 @@ impl<'a> Nest<'a> {
     /// Claims `stage`, which is the stage of `cell`. The caller looks at the signal before it runs the handler.
     #[inline]
     pub(crate) fn enter(worker: &'a Worker, depth: usize, cell: NonNull<Cell>, stage: u16) -> Nest<'a> {
-        worker.nest[depth].set(cell.as_ptr());
+        worker.nest[depth].store(cell.as_ptr(), Ordering::Relaxed);
         worker.nest_stages[depth].store(u32::from(stage) + 1, Ordering::Relaxed);
         worker.nested.set(depth + 1);
         worker.light_fence();

@@ -117,6 +117,7 @@ impl SystemCore {
     ///
     /// # Panics
     /// On a worker of this system: it would wait for itself.
+    #[track_caller]
     pub fn run_until_idle(self: &Arc<Self>) {
         if let Some(simulation) = &self.simulation {
             return simulation.run(self, &mut || false);
@@ -370,6 +371,7 @@ impl SystemCore {
                         left += u64::from(!cell.as_ref().has_status(status::AWAY));
                         guarded(cell, waited);
                     }
+                    let _ending = self.stuck.while_ending(cell);
                     first.call_user(|| first.end(cell, ending()));
                 });
             });

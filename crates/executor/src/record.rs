@@ -716,6 +716,7 @@ impl<S: Resident> KindOf<S> {
     pub(crate) const KIND: &'static Kind = &Kind {
         class: crate::slab::class_of::<S>(),
         type_id: std::any::TypeId::of::<S>,
+        name: S::name,
         stop: stop::<S>,
         crash: crash::<S>,
         go_on: |to| to.typed::<S>().send_control_behind(GoOn),

@@ -30,6 +30,7 @@ use crate::scheduler::idle::IdleWorkers;
 use crate::simulated::Simulation;
 use crate::slab::Nursery;
 use crate::stats::Counters;
+use crate::stuck::Stuck;
 use crate::timers::{TimerKey, TimerOp, TimerTask};
 use crate::user_code;
 use crate::worker::{self, Worker};
@@ -88,6 +89,7 @@ pub struct SystemCore {
     pub(crate) ending_rest: Mutex<()>,
     pub(crate) outsiders: Outsiders,
     pub(crate) detached: AtomicUsize,
+    pub(crate) stuck: Stuck,
     pub(crate) handled_detached: AtomicU64,
     pub(crate) outside: Outside,
     pub(crate) posts: Box<[Mutex<Option<Arc<Worker>>>]>,
@@ -275,6 +277,7 @@ impl SystemCore {
             ending_rest: Mutex::new(()),
             outsiders: Outsiders::default(),
             detached: AtomicUsize::new(0),
+            stuck: Stuck::default(),
             handled_detached: AtomicU64::new(0),
             outside: Outside {
                 nurseries: (0..workers).map(|_| Mutex::default()).collect(),

@@ -16,7 +16,7 @@
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::address::RawAddress;
@@ -116,8 +116,8 @@ pub(crate) struct Worker {
     /// How often it was asked what waits for it when it said so.
     pub(crate) census_given: StdCell<u64>,
     pub(crate) nested: StdCell<usize>,
-    /// The first `nested` entries are the cells whose handlers run nested on this stack, after the claimed record's.
-    pub(crate) nest: [StdCell<*mut Cell>; NEST_MAX],
+    /// The first `nested` entries are the cells whose handlers run nested on this stack, after the claimed record's. Written by the owner.
+    pub(crate) nest: [AtomicPtr<Cell>; NEST_MAX],
     /// The time of the first look at the clock for nested calls in this gulp (nanoseconds of the system's clock), or 0 before that look.
     pub(crate) nested_since_ns: StdCell<u64>,
     pub(crate) newborns: Newborns,
@@ -225,7 +225,7 @@ impl Worker {
             record_bytes: StdCell::new(crate::boundary::RECORD_BYTES),
             census_given: StdCell::new(0),
             nested: StdCell::new(0),
-            nest: [const { StdCell::new(ptr::null_mut()) }; NEST_MAX],
+            nest: [const { AtomicPtr::new(ptr::null_mut()) }; NEST_MAX],
             nested_since_ns: StdCell::new(0),
             newborns: Newborns::default(),
             handed_over: StdCell::new(0),

@@ -225,6 +225,52 @@ fn a_shutdown_keeps_its_limit_whatever_stopped_and_hooks_and_drops_do() {
 }
 
 #[test]
+fn a_shutdown_that_is_late_names_who_has_not_returned() {
+    fn named(name: &str) -> SpawnOptions {
+        SpawnOptions::new().name(name)
+    }
+    /// One actor is in a handler that a gate holds. Returns how the shutdown fails.
+    fn fails(system: System, holds: impl FnOnce(&System, Turnstile)) -> ShutdownError {
+        let (gate, turnstile) = Gate::new();
+        holds(&system, turnstile);
+        gate.wait_entered();
+        let error = ends_in_time(&system).unwrap_err();
+        gate.open();
+        system.shutdown().unwrap();
+        error
+    }
+    finishes(|| {
+        for placement in [Placement::Near, Placement::Dedicated] {
+            let error = fails(threads(2), |system, turnstile| {
+                system.spawn_with(named("other"), Puppet).tell(Do::this(|_| ()));
+                let held = system.spawn_with(named("held").placement(placement), Puppet);
+                held.tell(Do::this(move |_| turnstile.pass()));
+            });
+            assert_eq!(error.actors(), ["Puppet \"held\""]);
+            let said = "1 thread of the actor system did not end in time: a handler, a hook or a drop of Puppet \"held\" has not returned";
+            assert_eq!(error.to_string(), said);
+        }
+
+        // The first of two is at a message that it was sent by a handler which has returned, both on one stack or not.
+        let error = fails(threads(1), |system, turnstile| {
+            let inner = system.spawn_with(named("inner"), Puppet);
+            let outer = system.spawn_with(named("outer"), Puppet);
+            outer.tell(Do::this(move |ctx| ctx.ask(inner, Do::this(move |_| turnstile.pass())).then(|_, _, _| ())));
+        });
+        assert_eq!(error.actors(), ["Puppet \"inner\""]);
+
+        // `stopped`, when all threads have ended.
+        let system = threads(1);
+        let (gate, turnstile) = Gate::new();
+        system.spawn_with(named("slow"), SlowToStop(Some(turnstile)));
+        let error = ends_in_time(&system).unwrap_err();
+        assert_eq!(error.actors(), ["SlowToStop \"slow\""]);
+        gate.open();
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
 fn who_waits_for_an_idle_system_goes_on_when_it_was_shut_down() {
     #[derive(Message, Clone)]
     struct Tick;

@@ -474,6 +474,7 @@ impl Theater {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
+    #[track_caller]
     pub fn connect(&self, address: impl ToString) -> Result<Peer, TheaterError> {
         assert!(
             playhouse_executor::with_current_system(|system| system.is_none()),

@@ -54,7 +54,13 @@ impl Supervisor {
     }
 
     /// Tells a child in another theater what is decided about its crash; a new state is not needed for it.
-    fn tell(&mut self, at: usize, crash: &Crash, (directive, decision): (Directive, Decision<()>), ctx: &mut Context<Self>) {
+    fn tell(
+        &mut self,
+        at: usize,
+        crash: &Crash,
+        (directive, decision): (Directive, Decision<()>),
+        ctx: &mut Context<Self>,
+    ) {
         self.decided(at, crash, (directive, Duration::ZERO), ctx);
         if let Ward::There(child) = &mut self.children[at].child {
             // Only a factory could fail.
