@@ -17,6 +17,7 @@ use crate::actor_ref::ActorRef;
 use crate::deadline::{Due, cap};
 use crate::message::Message;
 use crate::names::Label;
+use crate::outside::assert_outside;
 use crate::waiting::{Attempt, Awaited, Waiting, polled};
 
 /// How far a request had come when its deadline passed.
@@ -439,10 +440,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
     /// [`Context::ask`]: crate::Context::ask
     #[track_caller]
     pub fn wait(self) -> Result<M::Reply, AskError> {
-        assert!(
-            playhouse_executor::with_current_system(|system| system.is_none()),
-            "`.wait()` was called inside an actor, whose worker it would hold: `.await` the ask in an async handler, or use `ctx.ask(..).then(..)`"
-        );
+        assert_outside("`.wait()`", "`.await` the ask in an async handler, or use `ctx.ask(..).then(..)`");
         let Some(system) = SystemCore::by_id(self.to.address.raw().system()) else { return Err(AskError::Shutdown) };
         let slot = Slot::new();
         {

@@ -28,6 +28,7 @@ mod mobile;
 mod names;
 mod nesting;
 mod observe;
+mod outside;
 mod shape;
 #[cfg(feature = "tracing")]
 mod spans;
@@ -59,6 +60,8 @@ pub use names::{ShortType, name_of};
 #[doc(hidden)]
 pub use observe::{Doings, Look};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
+#[doc(hidden)]
+pub use outside::assert_outside;
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
 pub use spawn::{Placement, SpawnError, SpawnOptions};
 pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};

@@ -11,6 +11,7 @@ use crate::actor::{Actor, ActorId};
 use crate::actor_ref::{ActorRef, Owned};
 use crate::names::{Label, ShortType};
 use crate::observe::Observed;
+use crate::outside::assert_outside_of;
 use crate::spawn::{SpawnError, SpawnOptions};
 
 /// A handle to an actor system: workers, stages, and the actors on them. Cheap to clone.
@@ -220,6 +221,7 @@ impl System {
     /// Inside an actor of this system.
     #[track_caller]
     pub fn run_until_idle(&self) {
+        assert_outside_of(&self.core, "`run_until_idle`", "call it in the main thread or a test");
         self.core.run_until_idle();
     }
 
@@ -275,6 +277,7 @@ impl System {
     ///
     /// # Panics
     /// Inside an actor of this system.
+    #[track_caller]
     pub fn shutdown(self) -> Result<ShutdownReport, ShutdownError> {
         self.shutdown_within(Duration::from_secs(5))
     }
@@ -287,7 +290,13 @@ impl System {
     ///
     /// # Panics
     /// Inside an actor of this system.
+    #[track_caller]
     pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
+        assert_outside_of(
+            &self.core,
+            "`shutdown`",
+            "call it in the main thread, which an actor can tell that it is time",
+        );
         let start = Instant::now();
         self.core.drain(limit);
         let before = self.stats().total.dead_letters;

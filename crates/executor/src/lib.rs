@@ -90,6 +90,7 @@ pub use sampling::Sampler;
 pub use simulated::{Choices, Driver, Steps};
 pub use slab::STATE_BYTES_MAX;
 pub use stats::Counters;
+pub use stuck::actor_at_work;
 pub use suspend::Sleeper;
 pub use system::SystemCore;
 pub use timers::{TimerKey, TimerTask};

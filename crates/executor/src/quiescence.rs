@@ -105,6 +105,11 @@ impl SystemCore {
             && self.open.load(Ordering::Acquire) == outside
     }
 
+    /// A thread that waits for its own system would wait for itself.
+    fn is_outside(&self) {
+        assert!(worker::current().is_none_or(|w| w.system_id != self.id), "an actor waits for its own system");
+    }
+
     fn tell_quiet(&self) {
         if self.is_quiet() {
             drop(lock(&self.quiet));
@@ -117,15 +122,11 @@ impl SystemCore {
     ///
     /// # Panics
     /// On a worker of this system: it would wait for itself.
-    #[track_caller]
     pub fn run_until_idle(self: &Arc<Self>) {
         if let Some(simulation) = &self.simulation {
             return simulation.run(self, &mut || false);
         }
-        assert!(
-            worker::current().is_none_or(|w| w.system_id != self.id),
-            "run_until_idle was called inside an actor of the same system: it would wait for itself"
-        );
+        self.is_outside();
         let mut quiet = lock(&self.quiet);
         while !self.is_quiet() && !self.has_ended() {
             // The time-out only covers a handler that leaves a detached thread.
@@ -175,10 +176,7 @@ impl SystemCore {
             });
             return;
         }
-        assert!(
-            worker::current().is_none_or(|w| w.system_id != self.id),
-            "a system was shut down by one of its own actors: it would wait for itself"
-        );
+        self.is_outside();
         let deadline = after(limit);
         let mut quiet = lock(&self.quiet);
         loop {

@@ -1,4 +1,4 @@
-//! Which actors the threads of a system are at. Asked when they do not end in time.
+//! Which actors the threads of a system are at: asked when they do not end in time, and when one is about to wait for itself.
 
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -9,7 +9,7 @@ use crate::cell::Cell;
 use crate::locks::lock;
 use crate::signal::Signal;
 use crate::system::SystemCore;
-use crate::worker::Worker;
+use crate::worker::{self, Worker};
 
 /// The threads that do not belong to the workers any more.
 #[derive(Default)]
@@ -52,7 +52,21 @@ impl SystemCore {
     }
 }
 
+/// Returns the actor that this thread runs, with the name of its type. None: it runs none, or the runtime's own code.
+pub fn actor_at_work() -> Option<(RawAddress, &'static str)> {
+    let worker = worker::current()?;
+    // SAFETY: the claimed record stays readable until the next one is claimed.
+    let claimed = NonNull::new(worker.tenure.claimed()).map(|claimed| unsafe { claimed.as_ref() }.cell);
+    worker.nested_in().or(claimed).and_then(who)
+}
+
 impl Worker {
+    /// The actor whose handler runs nested, innermost.
+    fn nested_in(&self) -> Option<NonNull<Cell>> {
+        let depth = self.nest_stages.iter().rposition(|stage| stage.load(Ordering::Acquire) > 0)?;
+        NonNull::new(self.nest[depth].load(Ordering::Relaxed))
+    }
+
     /// The actor that this worker's thread runs: the innermost one, if handlers run nested. None: it runs none.
     fn is_at(&self) -> Option<(RawAddress, &'static str)> {
         let lease = lock(&self.lease);
@@ -60,11 +74,9 @@ impl Worker {
             Ok(left) => left?,
             Err(()) => self.tenure.revoke(self.has_full_fences())?,
         };
-        let nested = self.nest_stages.iter().rposition(|stage| stage.load(Ordering::Acquire) > 0);
-        let nested = nested.and_then(|depth| NonNull::new(self.nest[depth].load(Ordering::Relaxed)));
         // SAFETY: the claimed record stays readable while its thread runs it. The thread asks for the lease, which is locked here, before it
         // claims another one or enters RUNTIME.
-        let cell = nested.unwrap_or_else(|| unsafe { claimed.as_ref() }.cell);
+        let cell = self.nested_in().unwrap_or_else(|| unsafe { claimed.as_ref() }.cell);
         if lease.left_to_it().is_err() {
             self.tenure.signal.clear(Signal::REVOKED);
         }

@@ -46,11 +46,9 @@ impl<T> Answer<T> {
     }
 
     /// Blocks this thread until the answer is there.
+    #[track_caller]
     pub(crate) fn wait(&self) -> T {
-        assert!(
-            playhouse_executor::with_current_system(|system| system.is_none()),
-            "`.wait()` was called inside an actor, whose worker it would hold: `.await` it in an async handler"
-        );
+        playhouse_actor::assert_outside("`.wait()`", "`.await` it in an async handler");
         if let Some(system) = &self.runs {
             system.block_until(None, &mut || self.lock().found.is_some());
             let found = self.lock().found.take();
@@ -90,6 +88,7 @@ macro_rules! awaited {
             ///
             /// # Panics
             /// Inside an actor: it would hold the worker. Use `.await` there.
+            #[track_caller]
             pub fn wait(self) -> $output {
                 self.0.wait()
             }

@@ -415,6 +415,7 @@ impl<M: Message, T> NameAsk<M, T> {
     /// # Panics
     /// Inside an actor: it would hold the worker. Use `.await` there, or the messages with
     /// [`Context::ask`](playhouse_actor::Context::ask).
+    #[track_caller]
     pub fn wait(self) -> Result<T, NameError> {
         self.ask.wait().map_err(NameError::NoAnswer).and_then(self.read)
     }

@@ -12,6 +12,7 @@ use playhouse_actor::away::{Berth, Found, Host, Place, Write, place};
 use playhouse_actor::wire::{Codec, Remote, WireError};
 use playhouse_actor::{
     ActorId, ActorRef, AskError, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System, SystemBuilder,
+    assert_outside,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -476,10 +477,7 @@ impl Theater {
     /// Inside an actor: it would hold the worker.
     #[track_caller]
     pub fn connect(&self, address: impl ToString) -> Result<Peer, TheaterError> {
-        assert!(
-            playhouse_executor::with_current_system(|system| system.is_none()),
-            "`connect` was called inside an actor, whose worker it would hold: connect before, and give the actor the `Peer`"
-        );
+        assert_outside("`connect`", "connect before, and give the actor the `Peer`");
         self.house.link_with(resolve(&address.to_string())?.into()).map(|link| Peer { link })
     }
 
@@ -625,7 +623,9 @@ impl Theater {
     ///
     /// # Panics
     /// Inside an actor, and without a theater to take them to.
+    #[track_caller]
     pub fn evacuate(&self, to: &[Peer]) -> Evacuation {
+        assert_outside("`evacuate`", "call it in the main thread, which an actor can tell that it is time");
         /// Actors on their way at one time.
         const UNDER_WAY_MAX: usize = 512;
         assert!(!to.is_empty(), "`evacuate` was given no theater to take the actors to");
@@ -725,7 +725,12 @@ impl Theater {
     ///
     /// # Errors
     /// As [`System::shutdown`].
+    ///
+    /// # Panics
+    /// Inside an actor: it would wait for itself, or hold the worker.
+    #[track_caller]
     pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
+        assert_outside("`shutdown`", "call it in the main thread, which an actor can tell that it is time");
         /// Where `limit` is over, the others still hear the goodbye, and handlers still return: each for a tenth of it, or this time.
         const GRACE_MIN: Duration = Duration::from_millis(200);
         let grace = GRACE_MIN.max(limit / 10);
@@ -761,6 +766,10 @@ impl Theater {
     ///
     /// # Errors
     /// As [`System::shutdown`].
+    ///
+    /// # Panics
+    /// As [`Theater::shutdown_within`].
+    #[track_caller]
     pub fn shutdown(self) -> Result<ShutdownReport, ShutdownError> {
         self.shutdown_within(Duration::from_secs(5))
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use playhouse_actor::ActorId;
+use playhouse_actor::{ActorId, assert_outside};
 use playhouse_executor::{SystemCore, TimerKey};
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -38,11 +38,9 @@ impl Wake for Unpark {
 ///
 /// # Panics
 /// Inside an actor.
+#[track_caller]
 pub(crate) fn block_on<F: Future>(system: &Arc<SystemCore>, future: F) -> Option<F::Output> {
-    assert!(
-        playhouse_executor::with_current_system(|system| system.is_none()),
-        "`.wait()` was called inside an actor, whose worker it would hold: `.await` it in an async handler, or use `.then(ctx, ..)`"
-    );
+    assert_outside("`.wait()`", "`.await` it in an async handler, or use `.then(ctx, ..)`");
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut future = pin!(future);
     let mut output = None;

@@ -92,11 +92,9 @@ impl CoordinatedShutdown {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker. If the system was shut down before, and an actor is to be drained.
+    #[track_caller]
     pub fn run(&self) -> Report {
-        assert!(
-            playhouse_executor::with_current_system(|system| system.is_none()),
-            "a coordinated shutdown was run inside an actor, whose worker it would hold: run it in the main thread"
-        );
+        playhouse_actor::assert_outside("`CoordinatedShutdown::run`", "run it in the main thread");
         let _turn = lock(&self.turn);
         let mut phases = Vec::new();
         loop {

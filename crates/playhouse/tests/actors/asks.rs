@@ -249,11 +249,11 @@ fn waiting_inside_an_actor_panics_and_says_what_to_do() {
         let texts = log.clone();
         let deed = Do::this(move |_| {
             let waited = std::panic::catch_unwind(|| adder.ask(Increment(1)).wait());
-            texts.push(*waited.unwrap_err().downcast::<&str>().unwrap());
+            texts.push(*waited.unwrap_err().downcast::<String>().unwrap());
         });
-        system.spawn(Puppet).ask(deed).wait().unwrap();
-        let text = log.take()[0];
-        assert!(text.contains("inside an actor") && text.contains(".await"), "{text}");
+        system.spawn_with(SpawnOptions::new().name("one"), Puppet).ask(deed).wait().unwrap();
+        let text = &log.take()[0];
+        assert!(text.contains("inside the actor Puppet \"one\"") && text.contains(".await"), "{text}");
         system.shutdown().unwrap();
     });
 }

@@ -92,6 +92,23 @@ impl Fragile {
     }
 
     #[message]
+    async fn wait_for_another(&mut self, ctx: &mut Context<Self>) {
+        tokio::task::yield_now().await;
+        let other = ctx.spawn(Fragile(At::Nowhere));
+        let _never = other.ask(Count).wait();
+    }
+
+    #[message]
+    fn wait_for_idle(&mut self, system: System) {
+        system.run_until_idle();
+    }
+
+    #[message]
+    fn shut_down(&mut self, system: System) {
+        let _never = system.shutdown();
+    }
+
+    #[message]
     fn remember(&mut self, ctx: &mut Context<Self>) {
         ctx.send_after(Duration::from_millis(1), Burn);
     }
@@ -241,6 +258,31 @@ fn a_crash_at_a_restart_is_one_of_what_was_restarted() {
         assert_eq!(during().map(|during| during.to_string()).as_deref(), Some("Burn"));
         assert_eq!(during(), Some(CrashedIn::Hook("started")));
         assert_eq!(during(), Some(CrashedIn::Hook("factory")));
+        system.shutdown().unwrap();
+    });
+}
+
+/// Who blocks in a handler is told that, with its name, and where; nothing else is harmed.
+#[test]
+fn what_must_not_be_called_in_a_handler_names_the_actor_and_the_place() {
+    finishes(|| {
+        let (system, told) = watched();
+        let named = || system.spawn_with(SpawnOptions::new().name("one"), Fragile(At::Nowhere));
+        let expect = |call: &str, inside: &str| {
+            let report = told.recv_timeout(LIMIT).unwrap();
+            let place = report.place.unwrap();
+            assert!(place.starts_with(file!()), "{place}");
+            let StopReason::Panicked(text) = report.reason else { panic!("{:?}", report.reason) };
+            let start = format!("`{call}` was called inside the actor Fragile \"one\"{inside}, ");
+            assert!(text.starts_with(&start) && text.contains(": "), "{text}");
+        };
+        named().tell(WaitForAnother);
+        expect(".wait()", "");
+        named().tell(WaitForIdle(system.clone()));
+        expect("run_until_idle", " of the same system");
+        named().tell(ShutDown(system.clone()));
+        expect("shutdown", " of the same system");
+        assert_eq!(named().ask(Count).wait(), Ok(1));
         system.shutdown().unwrap();
     });
 }

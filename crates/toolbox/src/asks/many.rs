@@ -156,6 +156,7 @@ impl<A: Actor, M: Message> Gather<A, M> {
 }
 
 /// Blocks this thread until `future`, a request to `first` and others, is ready; or says why it will not be.
+#[track_caller]
 fn wait_for<A: Actor, F: Future + Unpin>(first: Option<ActorRef<A>>, future: &mut F) -> Result<F::Output, AskError> {
     match first.map(|first| system_of(first.id())) {
         None => Err(AskError::Stopped),
@@ -192,6 +193,7 @@ impl<A: Actor, M: Message> AllAnswers<A, M> {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
+    #[track_caller]
     pub fn wait(mut self) -> EachAnswer<A, M::Reply> {
         wait_for(self.gather.first_target(), &mut self).unwrap_or_else(|error| {
             self.gather.fail_rest(&error);
@@ -259,6 +261,7 @@ impl<A: Actor, M: Message> FirstAnswers<A, M> {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
+    #[track_caller]
     pub fn wait(mut self) -> Enough<A, M::Reply> {
         wait_for(self.gather.first_target(), &mut self).unwrap_or_else(|error| {
             self.gather.fail_rest(&error);

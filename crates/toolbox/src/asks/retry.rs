@@ -130,6 +130,7 @@ impl<A: Actor, M: Message> RetryAsk<A, M> {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
+    #[track_caller]
     pub fn wait(self) -> Result<M::Reply, RetryError> {
         match system_of(self.to.id()) {
             None => Err(RetryError { attempts: 1, last: AskError::Shutdown }),

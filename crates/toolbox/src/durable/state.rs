@@ -171,6 +171,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
+    #[track_caller]
     pub fn wait(self) -> Result<Durable<T>, DurableError> {
         let (pool, key) = (self.pool.clone(), self.key.clone());
         let loaded = block_on(pool.system().core(), self.run());
@@ -266,6 +267,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Save<T> {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
+    #[track_caller]
     pub fn wait(self) -> Result<(), DurableError> {
         let (place, run) = (Arc::clone(&self.place), self.run());
         let saved = block_on(place.pool.system().core(), run);

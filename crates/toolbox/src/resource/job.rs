@@ -47,6 +47,7 @@ impl<R: Send + 'static> Job<R> {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
+    #[track_caller]
     pub fn wait(self) -> Result<R, JobError> {
         let shared = Arc::clone(&self.shared);
         block_on(shared.system.core(), self).unwrap_or(Err(JobError::Stopped))
@@ -129,6 +130,7 @@ where
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker.
+    #[track_caller]
     pub fn wait(self) -> Result<R, JobError> {
         let shared = Arc::clone(&self.shared);
         block_on(shared.system.core(), self).unwrap_or(Err(JobError::Stopped))

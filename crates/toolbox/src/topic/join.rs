@@ -70,6 +70,7 @@ impl<M: RemoteTopic> Join<M> {
     ///
     /// # Panics
     /// Inside an actor: it would hold the worker. If the system was shut down.
+    #[track_caller]
     pub fn wait(self) -> Result<Topic<M>, JoinError> {
         let system = self.system.clone();
         block_on(system.core(), self.run()).unwrap_or(Err(JoinError::NoAnswer(AskError::Stopped)))
