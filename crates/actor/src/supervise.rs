@@ -181,7 +181,24 @@ enum Ward {
     There(Abroad),
 }
 
+impl Kept {
+    /// It has ended, and its report of that is under way. One that is lost with its theater is to start again.
+    fn has_ended(&self) -> bool {
+        match &self.child {
+            Ward::Here(child, _) => child.id().address().is_stale(),
+            Ward::There(_) => false,
+        }
+    }
+}
+
 impl Ward {
+    fn id(&self) -> Option<ActorId> {
+        match self {
+            Ward::Here(child, _) => Some(child.id()),
+            Ward::There(child) => child.id(),
+        }
+    }
+
     /// If it is a child of that theater, and this is what is known of it.
     fn is_at(&self, theater: u64, whereabouts: Whereabouts) -> bool {
         matches!(self, Ward::There(child) if child.whereabouts == whereabouts && child.theater() == Some(theater))
@@ -355,7 +372,8 @@ impl<A> fmt::Debug for Supervised<A> {
 }
 
 impl<A: Actor> Supervised<A> {
-    /// A child called `name`, whose state `factory` makes: now, and again for each restart.
+    /// A child called `name`, whose state `factory` makes: now, and again for each restart. A supervisor has one child of each name: a second
+    /// one is an error.
     pub fn new(name: impl Into<String>, factory: impl FnMut() -> A + Send + 'static) -> Self {
         let (placement, mailbox) = (Placement::Near, None);
         Supervised { name: name.into(), placement, mailbox, abroad: None, factory: Box::new(factory) }
@@ -400,6 +418,13 @@ impl<A: Actor> Message for Supervised<A> {
 
 impl<A: Actor> Handler<Supervised<A>> for Supervisor {
     fn handle(&mut self, mut child: Supervised<A>, ctx: &mut Context<Self>) -> Result<ActorRef<A>, SpawnError> {
+        if let Some(known) = self.children.iter().find(|kept| kept.name == child.name && !kept.has_ended()) {
+            let why = match known.child.id() {
+                Some(id) => format!("its supervisor has a child of that name, {id}"),
+                None => "its supervisor has a child of that name".to_owned(),
+            };
+            return Err(SpawnError::new::<A>(Some(&child.name), why));
+        }
         let key = new_key(&mut self.keys, ctx);
         if let Some((host, emigrate)) = child.abroad {
             let mut abroad = emigrate(host, child.factory);
@@ -437,7 +462,7 @@ impl<A> fmt::Debug for FindChild<A> {
 }
 
 impl<A: Actor> FindChild<A> {
-    /// The child called `name`; the first, if there are several.
+    /// The child called `name`.
     pub fn new(name: impl Into<String>) -> FindChild<A> {
         FindChild { name: name.into(), actor: PhantomData }
     }
@@ -449,11 +474,12 @@ impl<A: Actor> Message for FindChild<A> {
 
 impl<A: Actor> Handler<FindChild<A>> for Supervisor {
     fn handle(&mut self, find: FindChild<A>, _: &mut Context<Self>) -> Option<ActorRef<A>> {
-        let id = match &self.children.iter().find(|kept| kept.name == find.name)?.child {
-            Ward::Here(child, _) => child.id(),
-            Ward::There(child) => child.id()?,
-        };
-        ActorRef::of_id(id)
+        // One that has ended, and has not been forgotten yet, may have a successor of its name.
+        self.children
+            .iter()
+            .rev()
+            .find(|kept| kept.name == find.name)
+            .and_then(|kept| ActorRef::of_id(kept.child.id()?))
     }
 }
 

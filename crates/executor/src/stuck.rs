@@ -76,7 +76,7 @@ impl Worker {
         };
         // SAFETY: the claimed record stays readable while its thread runs it. The thread asks for the lease, which is locked here, before it
         // claims another one or enters RUNTIME.
-        let cell = self.nested_in().unwrap_or_else(|| unsafe { claimed.as_ref() }.cell);
+        let cell = self.nested_in().unwrap_or(unsafe { claimed.as_ref() }.cell);
         if lease.left_to_it().is_err() {
             self.tenure.signal.clear(Signal::REVOKED);
         }

@@ -66,7 +66,7 @@
 //!
 //! fn main() -> playhouse::Result<()> {
 //!     let there = Theater::builder().listen("127.0.0.1:0").start()?; // any port that is free
-//!     there.publish("counter", there.system().spawn(Counter { n: 1 }));
+//!     there.publish("counter", there.system().spawn(Counter { n: 1 }))?;
 //!     let address = there.address().expect("it listens").to_string();
 //!
 //!     let here = Theater::builder().start()?;
@@ -108,8 +108,8 @@ pub use playhouse_macros::{Message, actor, warn_needless_clones};
 pub use playhouse_theater::{
     ActorLine, Balance, Balancing, COOKIE_FILE, Cookie, CountNames, Evacuation, Find, FindError, GetName, Happened,
     INSPECTOR, Inspect, Inspector, LinkLine, LinkState, MessageLine, Migration, NameAsk, NameError, NameServer, Names,
-    Peer, PeerState, PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder, TheaterError, Tls,
-    UpdateName, WorkerLine, transport,
+    Peer, PeerState, PublishError, PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder,
+    TheaterError, Tls, UpdateName, WorkerLine, transport,
 };
 pub use playhouse_toolbox::{asks, durable, receptionist, remote_topic, resource, router, shutdown, stdout, topic};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with

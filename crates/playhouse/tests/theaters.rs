@@ -105,15 +105,25 @@ fn an_actor_that_is_published_may_be_taken_back_and_replaced() {
     let name = format!("playhouse://{}/till", address(&there));
     let [first, second] = [1, 2].map(|sum| there.system().spawn(Till { sum }));
     let sum_of_found = || here.find::<Till>(&name).wait().map(|till| till.ask(Sum).wait());
-    there.publish("till", first);
+    there.publish("till", first).unwrap();
     assert_eq!(sum_of_found(), Ok(Ok(1)));
-    there.publish("till", second);
+    // It may be said again, or under another name, but another one is an error, and changes nothing.
+    there.publish("till", first).unwrap();
+    there.publish("first", first).unwrap();
+    let taken = there.publish("till", second).unwrap_err().to_string();
+    let who = format!("Till{}", first.id());
+    assert_eq!(
+        taken,
+        format!("the name \"till\" is taken by {who}: `replace` gives it to another actor, `unpublish` takes it back")
+    );
+    assert_eq!(sum_of_found(), Ok(Ok(1)));
+    there.replace("till", second);
     assert_eq!(sum_of_found(), Ok(Ok(2)));
     assert!(there.unpublish("till"));
     assert!(!there.unpublish("till"));
     assert!(sum_of_found().is_err());
     // Who has ended is not found.
-    there.publish("till", first);
+    there.publish("till", first).unwrap();
     assert_eq!(sum_of_found(), Ok(Ok(1)));
     first.stop();
     there.system().run_until_idle();
@@ -230,7 +240,7 @@ fn a_forged_name_reaches_nobody() {
     for (at, (forge, is_right)) in forgeries.into_iter().enumerate() {
         let (here, there) = (theater(), theater());
         let vault = there.system().spawn(Vault { gold: 79 });
-        there.publish("clerk", there.system().spawn(Clerk { vault }));
+        there.publish("clerk", there.system().spawn(Clerk { vault })).unwrap();
         let clerk = here.find::<Clerk>(&format!("playhouse://{}/clerk", address(&there))).wait().unwrap();
         *FORGERY.lock().unwrap() = Some(Forgery { forge, taken_for: None });
         let name = clerk.ask(NameOfVault).wait().unwrap();

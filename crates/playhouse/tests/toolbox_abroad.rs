@@ -35,7 +35,7 @@ fn actors_of_another_theater_are_members_until_they_end() {
     finishes(|| {
         let theater = || Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(1)).start().unwrap();
         let (here, there) = (theater(), theater());
-        there.publish("teller", there.system().spawn(Teller::default()));
+        there.publish("teller", there.system().spawn(Teller::default())).unwrap();
         let address = there.address().unwrap();
         let theirs = here.find::<Teller>(&format!("playhouse://{address}/teller")).wait().unwrap();
         let mine = here.system().spawn(Teller::default());
@@ -97,7 +97,7 @@ fn a_disk_of_a_simulated_theater_is_slow_and_stalls_under_every_seed() {
         let pool = ResourcePool::start(there.system(), 1, 10).unwrap();
         pool.simulate_times(Duration::from_secs(1), Duration::from_secs(2));
         pool.simulate_stalls(4, Duration::from_secs(20));
-        there.publish("library", there.system().spawn(Library { pool: pool.clone(), lent: 0 }));
+        there.publish("library", there.system().spawn(Library { pool: pool.clone(), lent: 0 })).unwrap();
         let library = format!("playhouse://{}/library", there.address().unwrap());
         let library = here.find::<Library>(&library).wait().unwrap();
         // Connections break, and are made again, meanwhile.

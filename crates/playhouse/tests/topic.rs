@@ -292,7 +292,7 @@ fn actors_of_another_theater_subscribe_and_leave_when_they_end() {
     finishes(|| {
         let theater = || Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(1)).start().unwrap();
         let (here, there) = (theater(), theater());
-        there.publish("board", there.system().spawn(Board::default()));
+        there.publish("board", there.system().spawn(Board::default())).unwrap();
         let address = there.address().unwrap();
         let board = here.find::<Board>(&format!("playhouse://{address}/board")).wait().unwrap();
         let topic = Topic::new(here.system());

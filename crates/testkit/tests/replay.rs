@@ -143,7 +143,7 @@ fn theaters_run_under_many_seeds_and_a_failure_says_which() {
         let net = playhouse::Simulation::new(seed);
         let here = net.theater(Theater::builder()).unwrap();
         let there = net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap();
-        there.publish("till", there.system().spawn(Till(0)));
+        there.publish("till", there.system().spawn(Till(0))).unwrap();
         let address = there.address().unwrap().to_string();
         let till = here.find::<Till>(&format!("playhouse://{address}/till")).wait().unwrap();
         net.break_by_chance(Duration::from_millis(5));

@@ -153,7 +153,7 @@ fn links_over_unix_sockets_are_encrypted_too() {
         theater.system(System::builder().workers(1)).start().unwrap()
     };
     let (here, there) = (start(), start());
-    there.publish("sum", there.system().spawn(Sum::default()));
+    there.publish("sum", there.system().spawn(Sum::default())).unwrap();
     let address = there.address().unwrap();
     let sum = here.find::<Sum>(&format!("playhouse://{address}/sum")).wait().unwrap();
     for n in 1..=100 {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
+use playhouse_actor::{ActorId, ShortType};
 use serde::{Deserialize, Serialize};
 
 /// Why a theater could not be started, or another one not be reached.
@@ -180,3 +181,27 @@ impl fmt::Display for FindError {
 }
 
 impl std::error::Error for FindError {}
+
+/// An actor cannot be published under a name that another one has. See [`Theater::publish`](crate::Theater::publish).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PublishError {
+    /// The name.
+    pub name: String,
+    /// The type of the actor that has it, as on the wire.
+    pub actor: &'static str,
+    /// The actor that has it.
+    pub id: ActorId,
+}
+
+impl fmt::Display for PublishError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, actor, id) = (&self.name, ShortType(self.actor), self.id);
+        write!(
+            f,
+            "the name {name:?} is taken by {actor}{id}: `replace` gives it to another actor, `unpublish` takes it back"
+        )
+    }
+}
+
+impl std::error::Error for PublishError {}

@@ -89,7 +89,7 @@ fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     }
     assert!(!peer.is_lost() && peer.link.connection().is_some());
     let owner = there.system().spawn(Owner);
-    there.publish("owner", owner);
+    there.publish("owner", owner).unwrap();
     let found = here.find::<Owner>(&format!("playhouse://{}/owner", address(&there))).wait().unwrap();
     assert_eq!(found.ask(Whose).within(LIMIT).wait(), Ok(7));
     end([here, there]);
@@ -111,7 +111,7 @@ fn the_number_of_a_connection_cannot_overflow() {
 #[test]
 fn a_theater_that_says_it_listens_where_another_does_is_not_taken_for_that() {
     let [here, there] = theaters();
-    there.publish("owner", there.system().spawn(Owner));
+    there.publish("owner", there.system().spawn(Owner)).unwrap();
     let listens = Some(address(&there));
     let (reply, opening) = greet(address(&here), |own| Hello { listens, ..hello(own) }).unwrap();
     assert!(matches!(reply, Reply::Hello(_)));

@@ -263,7 +263,7 @@ impl Inspector {
         let inspector = Inspector { house: Arc::downgrade(house), watch: None };
         let inspector = house.system.try_spawn_with(options, inspector);
         let inspector = inspector.map_err(|error| TheaterError::System(error.to_string()))?;
-        house.registry.publish(INSPECTOR.to_owned(), inspector.id(), Inspector::wire_name());
+        house.registry.replace(INSPECTOR.to_owned(), inspector.id(), Inspector::wire_name());
         Ok(())
     }
 }

@@ -55,7 +55,7 @@ pub mod transport;
 pub use answer::{Find, Migration};
 pub use balance::{Balance, Balancing};
 pub use cookie::{COOKIE_FILE, Cookie};
-pub use error::{FindError, TheaterError};
+pub use error::{FindError, PublishError, TheaterError};
 pub use inspector::{ActorLine, INSPECTOR, Inspect, Inspector, LinkLine, MessageLine, Snapshot, StageLine, WorkerLine};
 pub use name_server::{CountNames, GetName, NameAsk, NameError, NameServer, Names, PutName, RemoveName, UpdateName};
 pub use peers::{LinkState, PeerState};

@@ -1,6 +1,7 @@
 //! What this theater takes, and what the other one does: by name, and on a link by number.
 
 use std::any::TypeId;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +9,7 @@ use playhouse_actor::ActorId;
 use playhouse_actor::wire::{self, Codec, Controls, Handles, Moves, Spawns, WireError};
 use rustc_hash::FxHashMap;
 
-use crate::error::{FindError, TheaterError};
+use crate::error::{FindError, PublishError, TheaterError};
 use crate::frame::{KINDS_MAX, Kind, THEATERS_MAX};
 use crate::handshake::GREETING_BYTES_MAX;
 
@@ -107,7 +108,20 @@ impl Registry {
         self.moves.contains_key(&resident)
     }
 
-    pub(crate) fn publish(&self, name: String, id: ActorId, actor: &'static str) {
+    /// Publishes `id` as `name`, unless another one is, and lives.
+    pub(crate) fn publish(&self, name: String, id: ActorId, actor: &'static str) -> Result<(), PublishError> {
+        match self.published().entry(name) {
+            Entry::Occupied(entry) if entry.get().id != id && !entry.get().id.address().is_stale() => {
+                Err(PublishError { name: entry.key().clone(), actor: entry.get().actor, id: entry.get().id })
+            }
+            entry => {
+                entry.insert_entry(Published { id, actor });
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn replace(&self, name: String, id: ActorId, actor: &'static str) {
         self.published().insert(name, Published { id, actor });
     }
 

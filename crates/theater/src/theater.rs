@@ -21,7 +21,7 @@ use crate::answer::{Answer, Find, Migration};
 use crate::cookie::Cookie;
 use crate::directory::Identity;
 use crate::door::Door;
-use crate::error::{FindError, TheaterError};
+use crate::error::{FindError, PublishError, TheaterError};
 use crate::handshake::CLUSTER_BYTES_MAX;
 use crate::house::{House, OnStranger, Settings};
 use crate::identity::Credentials;
@@ -481,10 +481,17 @@ impl Theater {
         self.house.link_with(resolve(&address.to_string())?.into()).map(|link| Peer { link })
     }
 
-    /// Lets others [find](Theater::find) `actor` as `playhouse://host:port/name`, until it ends. Who was published under
-    /// that name before is not any more.
-    pub fn publish<A: Remote>(&self, name: impl Into<String>, actor: ActorRef<A>) {
-        self.house.registry.publish(name.into(), actor.id(), A::wire_name());
+    /// Lets others [find](Theater::find) `actor` as `playhouse://host:port/name`, until it ends. One actor may have several names.
+    ///
+    /// # Errors
+    /// Another actor is published under that name, and has not ended: see [`Theater::replace`].
+    pub fn publish<A: Remote>(&self, name: impl Into<String>, actor: ActorRef<A>) -> Result<(), PublishError> {
+        self.house.registry.publish(name.into(), actor.id(), A::wire_name())
+    }
+
+    /// Publishes `actor` as [`publish`](Theater::publish) does, instead of whoever has the name: that one is not found by it any more.
+    pub fn replace<A: Remote>(&self, name: impl Into<String>, actor: ActorRef<A>) {
+        self.house.registry.replace(name.into(), actor.id(), A::wire_name());
     }
 
     /// Takes a name back. False: there was nobody of that name.

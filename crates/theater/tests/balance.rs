@@ -128,8 +128,8 @@ fn who_talks_is_brought_together_and_stays() {
     let theaters = two();
     let [a, b] = &theaters;
     let (x, y) = (a.system().spawn(Nomad::default()), b.system().spawn(Nomad::default()));
-    a.publish("x", x);
-    b.publish("y", y);
+    a.publish("x", x).unwrap();
+    b.publish("y", y).unwrap();
     x.ask(Meet(known_in(a, b, "y"))).wait().unwrap();
     y.ask(Meet(known_in(b, a, "x"))).wait().unwrap();
     for _ in 0..50 {
@@ -146,7 +146,7 @@ fn who_hears_more_at_home_stays_there() {
     let theaters = two();
     let [a, b] = &theaters;
     let (x, y) = (a.system().spawn(Nomad::default()), b.system().spawn(Nomad::default()));
-    a.publish("x", x);
+    a.publish("x", x).unwrap();
     // Ten at home talk to it all the time, and one elsewhere.
     let others: Vec<_> = (0..10).map(|_| a.system().spawn(Nomad::default())).collect();
     for other in &others {

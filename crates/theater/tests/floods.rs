@@ -104,7 +104,7 @@ fn play(theaters: &[Theater], players: usize, each: u64) {
         .collect();
     for (theater, team) in theaters.iter().zip(&teams) {
         for (number, player) in team.iter().enumerate() {
-            theater.publish(number.to_string(), *player);
+            theater.publish(number.to_string(), *player).unwrap();
         }
     }
     for (at, team) in teams.iter().enumerate() {
@@ -268,7 +268,7 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
         let to = here.spawn_at(&slow_peer, &Slow { came: vec![0; WRITERS] }).unwrap();
         let other = here.spawn_at(&other_peer, &Slow { came: vec![0] }).unwrap();
         let at_home = here.system().spawn(Slow { came: vec![7] });
-        here.publish("at home", at_home);
+        here.publish("at home", at_home).unwrap();
         let name = format!("playhouse://{}/at home", here.address().unwrap());
         let from_there = there.find::<Slow>(&name).wait().unwrap();
         for number in 0..WRITERS {

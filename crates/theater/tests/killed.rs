@@ -338,7 +338,7 @@ impl Survivors {
         };
         traveller.ask(Read).within(LIMIT).wait().unwrap();
         let name = format!("traveller-{number}");
-        first.publish(&name, traveller);
+        first.publish(&name, traveller).unwrap();
         let name = format!("playhouse://{}/{name}", first.address().unwrap());
         let known = [traveller, second.find(&name).wait().unwrap()];
         known[1].ask(Read).within(LIMIT).wait().unwrap();

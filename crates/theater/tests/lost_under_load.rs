@@ -123,7 +123,7 @@ fn an_actor_that_ends_as_it_comes_leaves_no_ask_without_an_answer() {
     home.connect(other.address().unwrap()).unwrap();
     for round in 0..ROUNDS {
         let guest = home.system().spawn(Guest { arrivals: 0 });
-        home.publish("guest", guest);
+        home.publish("guest", guest).unwrap();
         let name = format!("playhouse://{}/guest", home.address().unwrap());
         let from_there = other.find::<Guest>(&name).wait().unwrap();
         guest.ask(GoTo(other.address().unwrap())).wait().unwrap();

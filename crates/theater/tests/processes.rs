@@ -146,7 +146,7 @@ impl Actor for Witness {
 fn the_other_process() {
     let Ok(address) = std::env::var(LISTEN) else { return };
     let theater = support::builder().listen(address).start().unwrap();
-    theater.publish("sink", theater.system().spawn(Sink { came: vec![0; WRITERS] }));
+    theater.publish("sink", theater.system().spawn(Sink { came: vec![0; WRITERS] })).unwrap();
     println!("\nlistening at {}", theater.address().unwrap());
     // Until the end of the parent, or its own.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());

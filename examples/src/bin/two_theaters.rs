@@ -77,7 +77,7 @@ fn open(address: &str) -> playhouse::Result<Theater> {
     let theater = Theater::builder().cluster("two_theaters").listen(address).start()?;
     let stock = [("apples", 12), ("pears", 7), ("plums", 50)].map(|(item, pieces)| (item.to_owned(), pieces));
     let warehouse = theater.system().spawn(Warehouse { stock: stock.into() });
-    theater.publish(NAME, warehouse);
+    theater.publish(NAME, warehouse)?;
     Ok(theater)
 }
 

@@ -701,7 +701,7 @@ fn what_comes_from_another_theater_is_bounded_too() {
             let why = reasons(there.system());
             let mailbox = SpawnOptions::new().mailbox(Mailbox::bounded(3));
             let harbour = there.system().spawn_with(mailbox, Harbour::default());
-            there.publish("harbour", harbour);
+            there.publish("harbour", harbour).unwrap();
             let address = there.address().unwrap();
             let found = here.find::<Harbour>(&format!("playhouse://{address}/harbour")).wait().unwrap();
             (0..2).for_each(|ship| found.tell(Land(ship)));

@@ -121,7 +121,7 @@ fn state(count: u64) -> Vec<u8> {
 fn keeper(theater: &Theater, hostile: &mut Hostile) -> Receiver<ActorRef<Guest>> {
     let (keep, kept) = mpsc::channel();
     let keeper = theater.system().spawn(Keeper(keep));
-    theater.publish("keeper", keeper);
+    theater.publish("keeper", keeper).unwrap();
     hostile.name(0, name(theater, keeper.id()));
     kept
 }
@@ -166,7 +166,7 @@ fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
     let user = Theater::builder().listen("127.0.0.1:0").on_stranger(move |error| drop(tell.send(error.to_string())));
     let user = user.start().unwrap();
     let counts = owner.system().spawn(Counts(0, None));
-    owner.publish("counts", counts);
+    owner.publish("counts", counts).unwrap();
     let known = find::<Counts>(&user, &owner, "counts");
     let own = user.system().spawn(Counts(0, None));
     let names = [name(&owner, counts.id()), name(&user, own.id())];
@@ -188,7 +188,7 @@ fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
 fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_only() {
     let [owner, user] = theaters();
     let counts = owner.system().spawn(Counts(0, None));
-    owner.publish("counts", counts);
+    owner.publish("counts", counts).unwrap();
     let known = find::<Counts>(&user, &owner, "counts");
     let mut hostile = Hostile::of(&user);
     hostile.moves(name(&owner, counts.id()), 666);

@@ -90,7 +90,7 @@ fn who_comes_and_goes_leaves_nothing_behind() {
     const MOVES: usize = 2_000;
     let ([here, there], [peer, back]) = two();
     let guest = here.system().spawn(Guest);
-    here.publish("guest", guest);
+    here.publish("guest", guest).unwrap();
     let known = there.find::<Guest>(&format!("playhouse://{}/guest", here.address().unwrap())).wait().unwrap();
     for _ in 0..MOVES / 2 {
         here.migrate(guest, &peer).wait().unwrap();
@@ -114,8 +114,8 @@ fn actors_of_a_theater_without_a_link_are_forgotten_when_they_have_ended_but_for
     let tell = |count: usize| -> Vec<ActorRef<Guest>> {
         let guests = (0..count).map(|_| {
             let guest = here.system().spawn(Guest);
-            here.publish("guest", guest);
-            there.publish("guest", there.find::<Guest>(&of_here).wait().unwrap());
+            here.publish("guest", guest).unwrap();
+            there.publish("guest", there.find::<Guest>(&of_here).wait().unwrap()).unwrap();
             third.find::<Guest>(&of_there).wait().unwrap();
             guest
         });
@@ -160,7 +160,7 @@ fn who_ends_in_another_theater_is_forgotten_in_all() {
         let known: Vec<ActorRef<Guest>> = guests
             .iter()
             .map(|guest| {
-                here.publish("guest", *guest);
+                here.publish("guest", *guest).unwrap();
                 third.find::<Guest>(&format!("playhouse://{}/guest", here.address().unwrap())).wait().unwrap()
             })
             .collect();
@@ -303,7 +303,7 @@ impl Actor for Burst {
 fn nothing_is_taken_from_a_link_that_is_lost() {
     let ([here, there], [_, back]) = two();
     let counts = there.system().spawn(Counts(0, None));
-    there.publish("counts", counts);
+    there.publish("counts", counts).unwrap();
     let known = here.find::<Counts>(&format!("playhouse://{}/counts", there.address().unwrap())).wait().unwrap();
     let link = Arc::clone(&back.link);
     here.system().spawn(Burst(known, Trap::set(move || link.lose()), 50));
@@ -526,7 +526,7 @@ fn panics_while_a_theater_polls_harm_no_link() {
     let ([here, there], _peers) = two();
     there.system().on_dead_letter(|_| std::panic::panic_any(Bomb));
     let counts = there.system().spawn(Counts(0, None));
-    there.publish("counts", counts);
+    there.publish("counts", counts).unwrap();
     let known = here.find::<Counts>(&format!("playhouse://{}/counts", there.address().unwrap())).wait().unwrap();
     for told in 0..10 {
         // The message is a dead letter, and the hook panics as well.
@@ -549,7 +549,7 @@ fn a_theater_that_does_not_poll_is_silent_and_lost() {
     eventually(|| here.peers().len() == 1);
     let peer = here.peers().remove(0);
     let counts = there.system().spawn(Counts(0, None));
-    there.publish("counts", counts);
+    there.publish("counts", counts).unwrap();
     let known = here.find::<Counts>(&format!("playhouse://{}/counts", there.address().unwrap())).wait().unwrap();
     let (go_on, waits) = std::sync::mpsc::channel::<()>();
     known.tell(One(Trap::set(move || _ = waits.recv())));

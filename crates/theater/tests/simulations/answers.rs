@@ -107,7 +107,7 @@ fn what_an_answer_is_piped_into_follows_the_asker_and_what_then_cannot_be_called
             theater
         });
         let [home, _, market] = &theaters;
-        market.publish("seller", market.system().spawn(Seller));
+        market.publish("seller", market.system().spawn(Seller)).unwrap();
         let seller = home.find::<Seller>(&format!("playhouse://{}/seller", market.address().unwrap())).wait().unwrap();
         let addresses = theaters.each_ref().map(|theater: &Theater| theater.address().unwrap());
         let tour = (0..10).map(|_| addresses[net.choose(3)]).collect();

@@ -106,8 +106,8 @@ impl Three {
         let start = || Theater::builder().listen("127.0.0.1:0").system(system()).lost_after(LOST_AFTER);
         let theaters: Vec<Theater> = (0..3).map(|_| net.theater(start()).unwrap()).collect();
         for (at, theater) in theaters.iter().enumerate() {
-            theater.publish("still", theater.system().spawn(Still(at as u64)));
-            theater.publish("roamer", theater.system().spawn(Roamer(at as u64)));
+            theater.publish("still", theater.system().spawn(Still(at as u64))).unwrap();
+            theater.publish("roamer", theater.system().spawn(Roamer(at as u64))).unwrap();
         }
         let (still, roamers) =
             theaters.iter().map(|from| (known(from, &theaters, "still"), known(from, &theaters, "roamer"))).unzip();
@@ -193,10 +193,10 @@ fn an_actor_that_was_started_elsewhere_is_found_anew_when_its_theaters_were_apar
         let [home, there, _] = &three.theaters[..] else { unreachable!() };
         let peer = home.connect(there.address().unwrap()).unwrap();
         let started = home.spawn_at(&peer, &Roamer(7)).unwrap();
-        home.publish("started", started);
+        home.publish("started", started).unwrap();
         let in_there: ActorRef<Roamer> =
             there.find(&format!("playhouse://{}/started", home.address().unwrap())).wait().unwrap();
-        there.publish("started", in_there);
+        there.publish("started", in_there).unwrap();
         three.net.cut(home, there);
         three.net.run_for(3 * LOST_AFTER);
         let answer = started.ask(Number).wait();
@@ -319,7 +319,7 @@ fn actors_of_a_theater_that_cannot_be_called_are_known_to_it_by_references_that_
     let net = Simulation::new(1);
     let start = |builder: TheaterBuilder| net.theater(builder.lost_after(LOST_AFTER)).unwrap();
     let (home, other) = (start(Theater::builder().listen("127.0.0.1:0")), start(Theater::builder()));
-    home.publish("holder", home.system().spawn(Holder::default()));
+    home.publish("holder", home.system().spawn(Holder::default())).unwrap();
     let still = other.system().spawn(Still(7));
     let address = home.address().unwrap();
     let holder = other.find::<Holder>(&format!("playhouse://{address}/holder")).wait().unwrap();

@@ -205,7 +205,7 @@ fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_see
         let peer = here.connect(there.address().unwrap()).unwrap();
         let mut choir = Choir::new(&net, &here, 3, &[]);
         for (voice, number) in choir.voices.iter_mut().zip(0..) {
-            here.publish(format!("{number}"), *voice);
+            here.publish(format!("{number}"), *voice).unwrap();
             *voice = there.find(&format!("playhouse://{}/{number}", here.address().unwrap())).wait().unwrap();
         }
         for _ in 0..3 {

@@ -227,7 +227,7 @@ impl Play {
                 let member = Ledger::new((number, nth), tour.clone(), seed ^ u64::from(nth) << 40);
                 let options = SpawnOptions::new().placement(Placement::Group(group));
                 let member = home.system().spawn_with(options, member);
-                home.publish(format!("{number}.{nth}"), member);
+                home.publish(format!("{number}.{nth}"), member).unwrap();
                 for (theater, known) in theaters.iter().zip(&mut ledgers) {
                     let name = format!("playhouse://{}/{number}.{nth}", home.address().unwrap());
                     known.push(theater.find::<Ledger>(&name).wait().unwrap());

@@ -293,7 +293,7 @@ impl Play {
             for nth in 0..ledgers {
                 let id = at as u32 * ledgers + nth;
                 let ledger = home.system().spawn(Ledger::new(id, if nth < roam { tour.clone() } else { Vec::new() }));
-                home.publish(format!("ledger {id}"), ledger);
+                home.publish(format!("ledger {id}"), ledger).unwrap();
                 for (theater, known) in theaters.iter().zip(&mut known) {
                     let name = format!("playhouse://{}/ledger {id}", home.address().unwrap());
                     known.push(theater.find::<Ledger>(&name).wait().unwrap());

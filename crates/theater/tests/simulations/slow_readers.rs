@@ -119,7 +119,7 @@ fn run(seed: u64) -> (u64, bool) {
     let reader = || Reader { came: [[0; 2]; WRITERS] };
     let to = here.spawn_at(&peer, &reader()).unwrap();
     let other = here.spawn_at(&other_peer, &reader()).unwrap();
-    here.publish("at home", here.system().spawn(reader()));
+    here.publish("at home", here.system().spawn(reader())).unwrap();
     let from_there = slow.find::<Reader>(&format!("playhouse://{}/at home", here.address().unwrap()));
     let from_there = from_there.wait().unwrap();
 

@@ -67,7 +67,7 @@ fn supervised(home: &Theater) -> (ActorRef<Supervisor>, ActorRef<Child>) {
 
 /// Takes the child from `via` on to where `to` is, as who is there does. Does not wait for it.
 fn send_on(home: &Theater, child: ActorRef<Child>, via: &Theater, to: &Peer) {
-    home.publish("child", child);
+    home.publish("child", child).unwrap();
     let there = via.find::<Child>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
     drop(via.migrate(there, to));
 }
@@ -134,9 +134,9 @@ fn who_has_gone_where_nobody_else_has_a_link_is_found_by_the_theater_that_it_was
         let (home_via, via_end, _) = (link(&home, &via), link(&via, &end), link(&user, &via));
         let child = home.system().spawn(Child(1));
         home.migrate(child, &home_via).wait().unwrap();
-        home.publish("child", child);
+        home.publish("child", child).unwrap();
         let there = via.find::<Child>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
-        via.publish("child", there);
+        via.publish("child", there).unwrap();
         // It has a link with `via` only.
         let known = user.find::<Child>(&format!("playhouse://{}/child", via.address().unwrap())).wait().unwrap();
         assert_eq!(known.ask(Life).wait(), Ok(1));
@@ -158,10 +158,10 @@ fn who_has_left_a_theater_that_its_birth_theater_has_no_link_with_is_found_under
         let [home, first, second, end] = [(); 4].map(|()| start(&net));
         let links = [link(&home, &first), link(&first, &second), link(&second, &end)];
         let child = home.system().spawn(Child(1));
-        home.publish("child", child);
+        home.publish("child", child).unwrap();
         home.migrate(child, &links[0]).wait().unwrap();
         let there = first.find::<Child>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
-        first.publish("child", there);
+        first.publish("child", there).unwrap();
         first.migrate(there, &links[1]).wait().unwrap();
         let there = second.find::<Child>(&format!("playhouse://{}/child", first.address().unwrap())).wait().unwrap();
         assert!(!home.peers().iter().any(|peer| peer.address() == second.address()));
@@ -183,7 +183,7 @@ fn who_has_gone_on_is_found_though_a_third_theater_believes_it_where_the_seeker_
         let [home_first, _, _] = [&first, &via, &end].map(|other| link(&home, other));
         let (first_via, via_end) = (link(&first, &via), link(&via, &end));
         let child = home.system().spawn(Child(1));
-        home.publish("child", child);
+        home.publish("child", child).unwrap();
         let name = format!("playhouse://{}/child", home.address().unwrap());
         let [by_first, by_via] = [&first, &via].map(|theater| theater.find::<Child>(&name).wait().unwrap());
         home.migrate(child, &home_first).wait().unwrap();

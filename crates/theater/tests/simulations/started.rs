@@ -112,7 +112,7 @@ fn play(seed: u64) -> bool {
     let holders: Vec<ActorRef<Holder>> = (0..4)
         .map(|at| {
             let holder = theaters[at].system().spawn(Holder { id: at as u32, known: Vec::new(), sent: 0, unequal: 0 });
-            theaters[at].publish("holder", holder);
+            theaters[at].publish("holder", holder).unwrap();
             let url = format!("playhouse://{}/holder", theaters[at].address().unwrap());
             if at == 0 { holder } else { home.find(&url).wait().unwrap() }
         })

@@ -59,7 +59,7 @@ fn everywhere() -> TheaterBuilder {
 #[test]
 fn a_reference_from_a_theater_that_listens_everywhere_leads_to_it() {
     let [home, middle, caller] = [(); 3].map(|()| everywhere().system(System::builder().workers(1)).start().unwrap());
-    middle.publish("holder", middle.system().spawn(Holder(Vec::new())));
+    middle.publish("holder", middle.system().spawn(Holder(Vec::new()))).unwrap();
     holder(&home, middle.address().unwrap()).ask(Keep(home.system().spawn(Sink(0)))).wait().unwrap();
     let sink = holder(&caller, middle.address().unwrap()).ask(Give).wait().unwrap();
     assert_eq!(sink.ask(Count).wait(), Ok(1));
@@ -79,10 +79,10 @@ fn references_carry_the_advertised_address_and_not_the_one_that_was_called() {
     assert_eq!(address.ip().to_string(), "10.0.1.1");
     // By an address that only `middle` knows.
     let hidden = format!("10.0.0.1:{}", address.port());
-    home.publish("holder", home.system().spawn(Holder(vec![home.system().spawn(Sink(0))])));
+    home.publish("holder", home.system().spawn(Holder(vec![home.system().spawn(Sink(0))]))).unwrap();
     let sink = holder(&middle, &hidden).ask(Give).wait().unwrap();
     let keeper = middle.system().spawn(Holder(vec![sink]));
-    middle.publish("holder", keeper);
+    middle.publish("holder", keeper).unwrap();
     let sink = holder(&caller, middle.address().unwrap()).ask(Give).wait().unwrap();
     assert_eq!(sink.ask(Count).wait(), Ok(1));
     let known: Vec<_> = caller.peers().iter().filter_map(|peer| peer.address()).collect();

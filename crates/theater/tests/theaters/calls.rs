@@ -72,7 +72,7 @@ fn references_to_a_theater_that_is_down_take_a_bounded_number_of_threads() {
     const SINKS: usize = 400;
     let lost_after = Duration::from_secs(1);
     let [here, middle, far] = [(); 3].map(|()| crate::support::builder().lost_after(lost_after).start().unwrap());
-    middle.publish("holder", middle.system().spawn(Holder(Vec::new())));
+    middle.publish("holder", middle.system().spawn(Holder(Vec::new()))).unwrap();
     let sinks = (0..SINKS).map(|_| far.system().spawn(Sink)).collect();
     holder(&far, &middle).ask(Keep(sinks)).wait().unwrap();
     let sinks = holder(&here, &middle).ask(Give).wait().unwrap();
@@ -176,7 +176,7 @@ fn a_successor_at_the_same_address_is_found_while_the_link_with_its_predecessor_
         former.connect(here.address().unwrap()).unwrap();
         net.kill(&former);
         let successor = net.theater(Theater::builder().listen(address.to_string())).unwrap();
-        successor.publish("holder", successor.system().spawn(Holder(Vec::new())));
+        successor.publish("holder", successor.system().spawn(Holder(Vec::new()))).unwrap();
         successor.connect(here.address().unwrap()).unwrap();
         assert_eq!(here.peers().len(), 2, "seed {seed}");
         let begun = net.now();

@@ -114,7 +114,7 @@ fn an_actor_that_goes_to_a_theater_that_shuts_down_stays_under_every_seed() {
         let net = Simulation::new(seed);
         let [here, there, silent] = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
         here.connect(there.address().unwrap()).unwrap();
-        silent.publish("sleeper", silent.system().spawn(Sleeper));
+        silent.publish("sleeper", silent.system().spawn(Sleeper)).unwrap();
         let sleeper = format!("playhouse://{}/sleeper", silent.address().unwrap());
         let sleeper = there.find::<Sleeper>(&sleeper).wait().unwrap();
         let to = there.address().unwrap();
@@ -147,12 +147,12 @@ fn the_answer_for_an_actor_that_has_left_a_theater_that_ends_is_reported_under_e
         let theaters = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
         let [here, there, bedroom] = theaters;
         here.system().on_dead_letter(|letter| DEAD.with_borrow_mut(|dead| dead.push(letter.to_string())));
-        bedroom.publish("sleeper", bedroom.system().spawn(Sleeper));
+        bedroom.publish("sleeper", bedroom.system().spawn(Sleeper)).unwrap();
         let sleeper = format!("playhouse://{}/sleeper", bedroom.address().unwrap());
         let sleeper = Some(here.find::<Sleeper>(&sleeper).wait().unwrap());
         let to = there.address().unwrap();
         let guest = here.system().spawn(Guest { to, sleeper, stays: Vec::new() });
-        here.publish("guest", guest);
+        here.publish("guest", guest).unwrap();
         let known = there.find::<Guest>(&format!("playhouse://{}/guest", here.address().unwrap())).wait().unwrap();
         guest.tell(Leave(Duration::ZERO));
         net.run_for(Duration::from_millis(100));
@@ -167,7 +167,7 @@ fn answers_that_are_to_come_over_a_theater_that_is_evacuated_come_before_it_ends
     for seed in 0..20 {
         let net = Simulation::new(seed);
         let [home, last, next] = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
-        last.publish("sleeper", last.system().spawn(Sleeper));
+        last.publish("sleeper", last.system().spawn(Sleeper)).unwrap();
         let sleeper = home.find::<Sleeper>(&format!("playhouse://{}/sleeper", last.address().unwrap())).wait().unwrap();
         let asker = home.system().spawn(Asker(sleeper, Vec::new()));
         // It is asked again while it is about to leave, and answers that from the next theater.
@@ -235,7 +235,7 @@ fn a_theater_that_is_dropped_works_on_and_takes_messages_and_actors_up_to_16_mib
     const MIB: usize = 1024 * 1024;
     let [here, there] = [(); 2].map(|()| Theater::builder().listen("127.0.0.1:0").start().unwrap());
     let peer = here.connect(there.address().unwrap()).unwrap();
-    there.publish("store", there.system().spawn(Store(Vec::new())));
+    there.publish("store", there.system().spawn(Store(Vec::new()))).unwrap();
     let store = here.find::<Store>(&format!("playhouse://{}/store", there.address().unwrap())).wait().unwrap();
     drop(there);
     let ask = |mib: usize| store.ask(Bulk(vec![1; mib * MIB])).within(Duration::from_secs(60)).wait();

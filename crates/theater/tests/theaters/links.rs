@@ -115,7 +115,7 @@ fn references_travel_and_come_home() {
 fn a_published_actor_is_found_by_its_name() {
     let (here, there) = (theater(), theater());
     let counter = there.system().spawn(Counter { n: 7 });
-    there.publish("counter", counter);
+    there.publish("counter", counter).unwrap();
     let address = there.address().unwrap();
     let found = here.find::<Counter>(&format!("playhouse://{address}/counter")).wait().unwrap();
     assert_eq!(found.ask(Get).wait(), Ok(7));
@@ -198,7 +198,7 @@ fn a_reference_is_sent_on_before_its_name_is_known() {
 fn a_theater_finds_its_own_actors_by_their_names() {
     let here = theater();
     let counter = here.system().spawn(Counter { n: 3 });
-    here.publish("mine", counter);
+    here.publish("mine", counter).unwrap();
     let address = here.address().unwrap();
     assert_eq!(here.find::<Counter>(&format!("playhouse://{address}/mine")).wait(), Ok(counter));
     let wrong = here.find::<Clerk>(&format!("playhouse://{address}/mine")).wait();

@@ -148,7 +148,7 @@ fn an_actor_moves_with_its_state_and_references_to_it_stay_good() {
     let (theaters, peers) = theaters(3);
     let [a, b, c] = &theaters[..] else { unreachable!() };
     let ledger = a.system().spawn(Ledger::default());
-    a.publish("ledger", ledger);
+    a.publish("ledger", ledger).unwrap();
     let (in_b, in_c) = (known_in(b, a, "ledger"), known_in(c, a, "ledger"));
     ask(ledger, Entry { from: 1, number: 1 });
     ask(in_c, Entry { from: 2, number: 1 });
@@ -195,7 +195,7 @@ fn write_into(theaters: &[Theater], ledger: Ledger, entries: u64) -> u32 {
     if restless > 0 {
         ledger.tell(GoTo(theaters[1].address().unwrap()));
     }
-    theaters[0].publish("ledger", ledger);
+    theaters[0].publish("ledger", ledger).unwrap();
     let (done, finished) = mpsc::channel();
     let mut clerks = 0;
     for theater in theaters {
@@ -275,7 +275,7 @@ fn timers_watchers_and_the_name_move_along() {
     let (theaters, peers) = theaters(3);
     let [a, b, c] = &theaters[..] else { unreachable!() };
     let ledger = a.system().spawn_with(SpawnOptions::new().name("main"), Ledger::default());
-    a.publish("ledger", ledger);
+    a.publish("ledger", ledger).unwrap();
     let (in_b, in_c) = (known_in(b, a, "ledger"), known_in(c, a, "ledger"));
     let (ended, ends) = mpsc::channel();
     for (theater, known) in [(a, ledger), (b, in_b), (c, in_c)] {
@@ -305,7 +305,7 @@ fn who_watches_an_actor_that_comes_home_is_told_of_its_end_once() {
     let (theaters, peers) = theaters(2);
     let [a, b] = &theaters[..] else { unreachable!() };
     let ledger = a.system().spawn(Ledger::default());
-    a.publish("ledger", ledger);
+    a.publish("ledger", ledger).unwrap();
     let in_b = known_in(b, a, "ledger");
     let (ended, ends) = mpsc::channel();
     let watch = a.system().spawn(Watch(ledger, ended));
@@ -370,10 +370,10 @@ fn an_actor_that_moves_watches_from_where_it_is() {
     let homes = [0, 1, 2, 1, 2];
     let ledgers = homes.map(|home| theaters[home].system().spawn(Ledger::default()));
     let sentry = theaters[0].system().spawn(Sentry::default());
-    theaters[0].publish("sentry", sentry);
+    theaters[0].publish("sentry", sentry).unwrap();
     let mut known = Vec::new();
     for (nth, (home, ledger)) in homes.into_iter().zip(ledgers).enumerate() {
-        theaters[home].publish(format!("ledger {nth}"), ledger);
+        theaters[home].publish(format!("ledger {nth}"), ledger).unwrap();
         known.push(known_in(&theaters[0], &theaters[home], &format!("ledger {nth}")));
         sentry.ask(Guard(known[nth])).wait().unwrap();
     }
@@ -419,7 +419,7 @@ fn an_actor_that_moves_is_told_once_of_who_ends_meanwhile() {
     let (theaters, peers) = theaters(2);
     let [a, b] = &theaters[..] else { unreachable!() };
     let sentry = a.system().spawn(Sentry::default());
-    a.publish("sentry", sentry);
+    a.publish("sentry", sentry).unwrap();
     let in_b = b.find::<Sentry>(&format!("playhouse://{}/sentry", a.address().unwrap())).wait().unwrap();
     for round in 0..50 {
         let ledger = a.system().spawn(Ledger::default());
@@ -485,7 +485,7 @@ fn a_theater_is_evacuated_while_its_actors_work() {
     let ledgers: Vec<_> = (0..2_000).map(|_| theaters[0].system().spawn(Ledger::default())).collect();
     for (number, ledger) in ledgers.iter().enumerate().take(30) {
         let name = number.to_string();
-        theaters[0].publish(name.clone(), *ledger);
+        theaters[0].publish(name.clone(), *ledger).unwrap();
         for theater in &theaters[1..] {
             let known = theater.find::<Ledger>(&format!("playhouse://{}/{name}", addresses[0])).wait().unwrap();
             let clerk = Clerk {
@@ -526,7 +526,7 @@ fn two_theaters_are_evacuated_at_the_same_time_while_their_actors_work() {
         for leaves in [0, 1] {
             for number in 0..LEDGERS {
                 let (name, ledger) = (number.to_string(), theaters[leaves].system().spawn(Ledger::default()));
-                theaters[leaves].publish(name.clone(), ledger);
+                theaters[leaves].publish(name.clone(), ledger).unwrap();
                 let known =
                     |at: usize| if at == leaves { ledger } else { known_in(&theaters[at], &theaters[leaves], &name) };
                 for (at, theater) in theaters.iter().enumerate() {
@@ -593,9 +593,9 @@ fn an_actor_that_knows_one_that_has_ended_can_go_all_the_same() {
     let (theaters, peers) = theaters(3);
     let [a, b, c] = &theaters[..] else { unreachable!() };
     let ledger = b.system().spawn(Ledger::default());
-    b.publish("ledger", ledger);
+    b.publish("ledger", ledger).unwrap();
     let holder = c.system().spawn(Holder(known_in(c, b, "ledger")));
-    c.publish("holder", holder);
+    c.publish("holder", holder).unwrap();
     let name = format!("playhouse://{}/holder", c.address().unwrap());
     let in_a = a.find::<Holder>(&name).wait().unwrap();
     ledger.stop();
@@ -618,7 +618,7 @@ fn who_has_never_sent_to_an_actor_finds_it_when_the_theater_that_it_left_has_end
     let mut known = Vec::new();
     for (number, ledger) in ledgers.iter().enumerate() {
         let name = number.to_string();
-        theaters[0].publish(name.clone(), *ledger);
+        theaters[0].publish(name.clone(), *ledger).unwrap();
         known.push([known_in(&theaters[1], &theaters[0], &name), known_in(&theaters[2], &theaters[0], &name)]);
     }
     let to: Vec<Peer> = peers[0].drain(1..).flatten().collect();
@@ -642,9 +642,9 @@ fn knows_where_they_are_after(ends: u32) {
     let mut known = Vec::new();
     for number in 0..LEDGERS {
         let name = number.to_string();
-        last.publish(name.clone(), last.system().spawn(Ledger::default()));
+        last.publish(name.clone(), last.system().spawn(Ledger::default())).unwrap();
         known.push(known_in(&finder, &last, &name));
-        keeper.publish(name.clone(), keeper.system().spawn(Holder(known_in(&keeper, &last, &name))));
+        keeper.publish(name.clone(), keeper.system().spawn(Holder(known_in(&keeper, &last, &name)))).unwrap();
         for theater in if number == 0 { vec![&told, &apart] } else { vec![&told] } {
             let holder = theater.find::<Holder>(&format!("playhouse://{}/{name}", keeper.address().unwrap()));
             known.push(ask(holder.wait().unwrap(), Held));
@@ -720,7 +720,7 @@ fn an_actor_that_has_come_back_has_another_life_there() {
     let (theaters, peers) = theaters(2);
     let [a, b] = &theaters[..] else { unreachable!() };
     let ledger = a.system().spawn(Ledger::default());
-    a.publish("ledger", ledger);
+    a.publish("ledger", ledger).unwrap();
     let in_b = known_in(b, a, "ledger");
     let mut lives = vec![ask(ledger, WhichLife)];
     for _ in 0..2 {

@@ -47,7 +47,7 @@ fn server_in(theater: &Theater, home: &Theater) -> ActorRef<NameServer> {
 
 fn with_server(theater: Theater, server: NameServer) -> Theater {
     let server = theater.system().spawn(server);
-    theater.publish("names", server);
+    theater.publish("names", server).unwrap();
     theater
 }
 
@@ -245,7 +245,7 @@ fn name_servers_know_nothing_of_each_other() {
     // The second is started from elsewhere, and published there.
     let peer = users.connect(owners.address().unwrap()).unwrap();
     let second = users.spawn_at(&peer, &NameServer::with_room_for(1)).unwrap();
-    users.publish("names", second);
+    users.publish("names", second).unwrap();
     let [one, two] = [1, 2].map(|n| owners.system().spawn(Counter { n }));
     owner.put("it", one).wait().unwrap();
     let second_in_owners = server_in(&owners, &users);

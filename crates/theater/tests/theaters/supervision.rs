@@ -127,10 +127,12 @@ fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_i
     let (here, there, peer) = two();
     let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(100, Duration::from_secs(5)));
     let child = start(supervisor, counter("child").at(&peer));
-    there.publish(
-        "child",
-        there.find(&format!("playhouse://{}/child", there.address().unwrap())).wait().unwrap_or(child),
-    );
+    there
+        .publish(
+            "child",
+            there.find(&format!("playhouse://{}/child", there.address().unwrap())).wait().unwrap_or(child),
+        )
+        .unwrap();
     assert_eq!(add(child, 1), Ok((1, 1)));
     for life in 1..=20 {
         assert_eq!(add(child, 1).unwrap().0, life);
@@ -262,7 +264,7 @@ fn a_child_ends_when_its_supervisors_theater_is_lost() {
     let supervisor = supervisor(&here, policy);
     let [held, calm] = ["held", "calm"].map(|name| start(supervisor, counter(name).at(&peer)));
     for (name, child) in [("held", held), ("calm", calm)] {
-        here.publish(name, child);
+        here.publish(name, child).unwrap();
     }
     let known =
         |name| there.find::<Counter>(&format!("playhouse://{}/{name}", here.address().unwrap())).wait().unwrap();
@@ -463,7 +465,7 @@ fn reports_and_verdicts_cross_broken_connections() {
 fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
     let (home, there, peer) = two();
     let (child, lives) = counted_child(&home);
-    home.publish("child", child);
+    home.publish("child", child).unwrap();
     let known = there.find::<Counter>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
     home.migrate(child, &peer).wait().unwrap();
     assert_eq!(home.shutdown().unwrap().actors_stopped, 1, "the supervisor");
@@ -478,7 +480,7 @@ fn a_child_that_moves_is_restarted_wherever_it_is() {
     let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(100, Duration::from_secs(5)));
     let child = start(supervisor, counter("child"));
     let found = || there.find::<Counter>(&format!("playhouse://{}/child", here.address().unwrap())).wait().unwrap();
-    here.publish("child", child);
+    here.publish("child", child).unwrap();
     let mut life = 1;
     for _ in 0..5 {
         assert_eq!(add(child, 3), Ok((life, 3)));
@@ -501,7 +503,7 @@ fn a_child_that_moves_is_restarted_wherever_it_is() {
     // From a theater that it was started in by its supervisor, too.
     let abroad = start(supervisor, counter("abroad").at(&peer));
     assert_eq!(add(abroad, 1), Ok((1, 1)));
-    here.publish("abroad", abroad);
+    here.publish("abroad", abroad).unwrap();
     let seen = there.find::<Counter>(&format!("playhouse://{}/abroad", here.address().unwrap())).wait().unwrap();
     there.migrate(seen, &back).wait().unwrap();
     eventually(|| ((living(&here), living(&there)) == (3, 0)).then_some(()));
@@ -586,7 +588,7 @@ fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {
             ["goes", "stays", "with it"].map(|name| start(supervisor, counter(name).at(&peer)));
         for (child, name) in [(goes, "goes"), (stays, "stays"), (with_it, "with it")] {
             assert_eq!(add(child, 7), Ok((1, 7)));
-            here.publish(name, child);
+            here.publish(name, child).unwrap();
         }
         let seen = there.find::<Counter>(&format!("playhouse://{}/goes", here.address().unwrap())).wait().unwrap();
         there.migrate(seen, &there.connect(third.address().unwrap()).unwrap()).wait().unwrap();
@@ -623,7 +625,7 @@ fn a_child_that_is_lost_where_it_has_gone_is_started_again_in_the_theater_that_w
     let (watcher, ends) = ends(&here);
     watcher.ask(Look(supervisor)).wait().unwrap();
     let go = |child: ActorRef<Counter>, name: &str, to: &Theater| {
-        here.publish(name, child);
+        here.publish(name, child).unwrap();
         let seen = there.find::<Counter>(&format!("playhouse://{}/{name}", here.address().unwrap())).wait().unwrap();
         there.migrate(seen, &there.connect(to.address().unwrap()).unwrap()).wait().unwrap();
     };

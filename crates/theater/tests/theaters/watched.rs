@@ -130,7 +130,7 @@ impl Scene {
     fn new(start: impl FnOnce(&Theater) -> ActorRef<Mortal>) -> Scene {
         let (theaters, peers) = theaters(3);
         let mortal = start(&theaters[0]);
-        theaters[0].publish("mortal", mortal);
+        theaters[0].publish("mortal", mortal).unwrap();
         let name = format!("playhouse://{}/mortal", theaters[0].address().unwrap());
         let known: Vec<_> = theaters.iter().map(|theater| theater.find::<Mortal>(&name).wait().unwrap()).collect();
         let (told_by, told) = mpsc::channel();

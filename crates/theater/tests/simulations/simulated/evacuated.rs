@@ -36,7 +36,7 @@ fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_fi
         let net = Simulation::new(seed);
         let [holder, mut last] = [(); 2].map(|()| start(&net, "127.0.0.1:0"));
         let known = [0, 1].map(|id| {
-            last.publish(format!("ledger {id}"), last.system().spawn(Ledger::new(id, Vec::new())));
+            last.publish(format!("ledger {id}"), last.system().spawn(Ledger::new(id, Vec::new()))).unwrap();
             holder.find::<Ledger>(&format!("playhouse://{}/ledger {id}", last.address().unwrap())).wait().unwrap()
         });
         for _ in 0..2 + net.choose(2) {
@@ -70,9 +70,9 @@ fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         let [holder, teller, last, next] = [(); 4].map(|()| start(&net, "127.0.0.1:0"));
-        last.publish("ledger", last.system().spawn(Ledger::new(0, Vec::new())));
+        last.publish("ledger", last.system().spawn(Ledger::new(0, Vec::new()))).unwrap();
         let ledger = teller.find::<Ledger>(&format!("playhouse://{}/ledger", last.address().unwrap())).wait().unwrap();
-        teller.publish("knows", teller.system().spawn(Knows(ledger)));
+        teller.publish("knows", teller.system().spawn(Knows(ledger))).unwrap();
         let knows = holder.find::<Knows>(&format!("playhouse://{}/knows", teller.address().unwrap())).wait().unwrap();
         let known = knows.ask(Whom).wait().unwrap();
         let peer = last.connect(next.address().unwrap()).unwrap();
@@ -93,7 +93,7 @@ fn a_theater_is_evacuated_in_time_to_one_that_the_others_cannot_call_for_now() {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         let [holder, last, next] = [(); 3].map(|()| start(&net, "127.0.0.1:0"));
-        last.publish("ledger", last.system().spawn(Ledger::new(0, Vec::new())));
+        last.publish("ledger", last.system().spawn(Ledger::new(0, Vec::new()))).unwrap();
         let known = holder.find::<Ledger>(&format!("playhouse://{}/ledger", last.address().unwrap())).wait().unwrap();
         let peer = last.connect(next.address().unwrap()).unwrap();
         net.cut(&holder, &next);
