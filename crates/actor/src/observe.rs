@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Write;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -160,12 +159,11 @@ impl Observing {
         self.decisions.call(report);
     }
 
-    /// Prints the report as one line. What cannot be printed is lost: stderr may be closed.
+    /// Prints the report as one line, where Rust's own panic hook prints: a test keeps what its own thread prints. What cannot be printed is
+    /// lost: stderr may be closed.
     fn print(&self, report: &impl fmt::Display) {
         if self.prints_crashes.load(Ordering::Relaxed) {
-            let line = format!("playhouse: {report}\n");
-            // One call, so that lines of several threads do not mix.
-            let _lost = std::io::stderr().write_all(line.as_bytes());
+            contained(|| eprintln!("playhouse: {report}"));
         }
     }
 

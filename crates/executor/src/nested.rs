@@ -10,6 +10,7 @@ use crate::cell::Cell;
 use crate::record::{CONTINUE, Deliverable, Loose, Op, WAITS};
 use crate::resident::{Crash, Cx, Envelope, Resident};
 use crate::signal::Signal;
+use crate::user_code::during;
 use crate::worker::{Worker, current};
 
 /// Handlers that run nested on one stack (short-circuit asks).
@@ -157,7 +158,9 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     // SAFETY: the cell was just occupied on a stage of this worker, and no handler of it runs.
     let state = unsafe { Cell::state::<S>(raw.cell) };
     let mut cx = Cx::new(raw.cell);
-    match catch_unwind(AssertUnwindSafe(|| start.run(state, &mut cx))) {
+    let started = catch_unwind(AssertUnwindSafe(|| during(E::describe, || start.run(state, &mut cx))));
+    cx.note_failure(E::describe);
+    match started {
         Ok(()) if cx.outcome() == CONTINUE => {}
         Ok(()) => worker.settle(raw.cell, cx.outcome()),
         Err(panic) => worker.crash(raw.cell, Crash::Panic(panic.into())),

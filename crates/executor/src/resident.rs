@@ -223,10 +223,14 @@ pub struct Cx<S> {
 // handler that owns one moves with its stage to another worker.
 unsafe impl<S> Send for Cx<S> {}
 
+/// # Safety
+/// This thread runs the cell's stage, and no reference to the cold part is held.
 #[cold]
 #[inline(never)]
-fn note_failure(cold: &mut Cold, about: (MailKind, &'static str)) {
-    if let Some(Crash::Error(error)) = &mut cold.failure {
+unsafe fn note_failure(cell: NonNull<Cell>, about: (MailKind, &'static str)) {
+    // SAFETY: by the contract.
+    let cold = unsafe { Cell::cold(cell) };
+    if let Some(Cold { failure: Some(Crash::Error(error)), .. }) = cold.as_deref_mut() {
         error.note(about);
     }
 }
@@ -266,9 +270,9 @@ impl<S: Resident> Cx<S> {
     /// The actor was running this, if it has failed.
     #[inline(always)]
     pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
-        if self.outcome == FAIL {
-            // SAFETY: this thread runs the cell's stage; a short borrow.
-            note_failure(unsafe { Cell::cold_mut(self.cell) }, about());
+        if self.outcome != CONTINUE {
+            // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
+            unsafe { note_failure(self.cell, about()) };
         }
     }
 

@@ -362,6 +362,7 @@ impl Session {
             .workers(1)
             .stages(1)
             .simulated(0)
+            .print_crashes(false)
             .start()
             .unwrap_or_else(|error| panic!("a system for one run: {error}"));
         let deliveries = system.core().deliveries().expect("it is simulated and has one worker");

@@ -54,6 +54,17 @@ impl Fragile {
     }
 
     #[message]
+    fn start_another(&mut self, ctx: &mut Context<Self>) {
+        ctx.spawn(Fragile(At::Start));
+    }
+
+    #[message]
+    fn give_in_and_stop(&mut self, ctx: &mut Context<Self>) {
+        ctx.fail(Broken);
+        ctx.stop();
+    }
+
+    #[message]
     fn burn(&mut self) {
         panic!("it burns");
     }
@@ -164,6 +175,11 @@ fn a_crash_is_reported_with_what_the_actor_was_running() {
         expect(failed("GiveIn"));
         assert_eq!(new().ask(GiveIn).wait(), Err(AskError::Panicked));
         expect(failed("GiveIn"));
+        new().tell(GiveInAndStop);
+        expect(failed("GiveInAndStop"));
+        // It runs within the other one's handler.
+        new().tell(StartAnother);
+        expect(panicked("`started`", "at the start"));
         new().tell(Remember);
         expect(panicked("Burn", "it burns"));
         new().tell(AskOneself);

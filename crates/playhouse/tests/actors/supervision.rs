@@ -315,6 +315,32 @@ fn children_stop_with_their_supervisor() {
 }
 
 #[test]
+fn a_supervisor_has_one_child_of_each_name() {
+    let system = simulated(0);
+    let log = Log::new();
+    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let first = child(supervisor, "a", &log);
+    let known = log.clone();
+    let again = move || {
+        let log = known.clone();
+        supervisor.ask(Supervised::new("a", move || Worker { name: "a", count: 0, log: log.clone() })).wait().unwrap()
+    };
+    let why = again().unwrap_err().to_string();
+    let id = first.id();
+    assert_eq!(
+        why,
+        format!("the actor Worker \"a\" could not be started: its supervisor has a child of that name, {id}")
+    );
+    assert_eq!(first.ask(Count).wait(), Ok(1));
+    // When it has ended, there may be another one.
+    first.stop();
+    system.run_until_idle();
+    let second = again().unwrap();
+    assert_eq!(supervisor.ask(FindChild::new("a")).wait(), Ok(Some(second)));
+    assert!(second != first);
+}
+
+#[test]
 fn a_crash_in_an_async_handler_restarts_and_what_was_deferred_is_handled() {
     quiet_panics();
     for seed in 0..20 {
