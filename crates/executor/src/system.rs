@@ -1,6 +1,7 @@
 //! Systems: workers, stages and what they share.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
@@ -27,7 +28,7 @@ use crate::resident::{Envelope, Resident, Undelivered};
 use crate::route::Route;
 use crate::scheduler::costs;
 use crate::scheduler::idle::IdleWorkers;
-use crate::simulated::Simulation;
+use crate::simulated::{Choices, Simulation};
 use crate::slab::Nursery;
 use crate::stats::Counters;
 use crate::stuck::Stuck;
@@ -75,6 +76,8 @@ pub struct SystemCore {
     pub(crate) became_quiet: Condvar,
     // -- the rest ------------------------------------------------------------------------------------------------------
     next_spread: AtomicUsize,
+    /// The state of a generator of numbers by chance (splitmix64).
+    chance: AtomicU64,
     /// No messages from outside are taken any more. It is set by [`SystemCore::close`] only.
     pub(crate) closed: AtomicBool,
     /// The thread that ends what is left, while it does.
@@ -239,6 +242,7 @@ impl SystemCore {
             })
             .ok_or_else(|| vec![format!("{} systems run in this process already", SYSTEMS_MAX - 1)])?;
         let mut slot = slot;
+        let chance = config.simulated.unwrap_or_else(|| RandomState::new().hash_one(at));
         let system = Arc::new(SystemCore {
             id: at as u16,
             offices: Offices::new(config.workers, dedicated),
@@ -269,6 +273,7 @@ impl SystemCore {
             quiet: Mutex::new(()),
             became_quiet: Condvar::new(),
             next_spread: AtomicUsize::new(0),
+            chance: AtomicU64::new(chance),
             closed: AtomicBool::new(false),
             sweeping: Mutex::new(None),
             spawning: AtomicUsize::new(0),
@@ -395,6 +400,12 @@ impl SystemCore {
     }
 
     // -- spawning ------------------------------------------------------------------------------------------------------
+
+    /// A number by chance, for what needs no quality: jitter. In a simulated system, the same seed gives the same numbers.
+    pub fn chance(&self) -> u64 {
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        Choices::new(self.chance.fetch_add(STEP, Ordering::Relaxed)).next()
+    }
 
     fn choose_stage(&self, choice: StageChoice) -> Result<u16, String> {
         let spread = || (self.next_spread.fetch_add(1, Ordering::Relaxed) % self.config.stages) as u16;

@@ -332,6 +332,113 @@ fn a_crash_is_asked_again_where_somebody_restarts() {
     assert_eq!(seen.take().len(), 3);
 }
 
+/// Has money; gives some to another one, which has to say that it has come.
+struct Account {
+    balance: u64,
+}
+
+impl Actor for Account {}
+
+#[derive(Message, Clone)]
+#[message(reply = Result<(), AskError>)]
+struct Transfer {
+    amount: u64,
+    to: ActorRef<Account>,
+}
+
+impl AsyncHandler<Transfer> for Account {
+    async fn handle(&mut self, Transfer { amount, to }: Transfer, _: &mut Context<Self>) -> Result<(), AskError> {
+        self.balance -= amount;
+        let has_come = to.ask(Deposit { amount }).await;
+        if has_come.is_err() {
+            self.balance += amount;
+        }
+        has_come
+    }
+}
+
+#[derive(Message)]
+#[message(reply = ())]
+struct Deposit {
+    amount: u64,
+}
+
+impl Handler<Deposit> for Account {
+    fn handle(&mut self, Deposit { amount }: Deposit, _: &mut Context<Self>) {
+        self.balance += amount;
+    }
+}
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Balance;
+
+impl Handler<Balance> for Account {
+    fn handle(&mut self, _: Balance, _: &mut Context<Self>) -> u64 {
+        self.balance
+    }
+}
+
+/// All of them give to all others at the same time. Returns the numbers of transfers that have failed, and of all.
+fn trade(system: &System, retry: Retry) -> (usize, usize) {
+    let accounts: Vec<ActorRef<Account>> = (0..4).map(|_| system.spawn(Account { balance: 10_000 })).collect();
+    let log = Log::new();
+    let mut all = 0;
+    for round in 1..=16 {
+        for (nth, from) in accounts.iter().enumerate() {
+            let to = accounts[(nth + 1 + round % 3) % 4];
+            let (from, log) = (*from, log.clone());
+            all += 1;
+            system.spawn(Puppet).tell(Do::this(move |ctx| {
+                let ask = retry.ask(from, Transfer { amount: round as u64, to });
+                ask.again_if(Result::is_err).then(ctx, move |_, answer, _| log.push(answer));
+            }));
+        }
+    }
+    system.run_until_idle();
+    let balances: u64 = accounts.iter().map(|account| account.ask(Balance).wait().unwrap()).sum();
+    assert_eq!(balances, 40_000);
+    let answers = log.take();
+    assert_eq!(answers.len(), all);
+    (answers.iter().filter(|answer| !matches!(answer, Ok(Ok(())))).count(), all)
+}
+
+#[test]
+fn asks_that_meet_in_cycles_are_tried_again_until_all_have_been_answered() {
+    finishes(|| {
+        let mut failed = 0;
+        for seed in 0..20 {
+            let one = trade(&simulated(seed), Retry::attempts(1)).0;
+            failed += one;
+            let (failed, all) = trade(&simulated(seed), Retry::attempts(40));
+            assert_eq!(failed, 0, "of {all}, seed {seed}; {one} fail without a retry");
+        }
+        assert!(failed > 100, "{failed} cycles");
+        let system = threads(2);
+        assert_eq!(trade(&system, Retry::attempts(100)).0, 0);
+        system.shutdown().unwrap();
+    });
+}
+
+/// The ask itself fails where the cycle closes at once: an actor that asks itself.
+#[test]
+fn a_cycle_is_tried_again_with_pauses_by_chance() {
+    let pauses = |seed| {
+        let system = simulated(seed);
+        let account = system.spawn(Account { balance: 1 });
+        let start = system.now();
+        let ask = Retry::attempts(6).backoff(SECOND, SECOND * 60).ask(account, Transfer { amount: 1, to: account });
+        let answer = ask.again_if(Result::is_err).wait();
+        assert!(matches!(&answer, Ok(Err(AskError::Cycle(_)))), "{answer:?}");
+        system.now() - start
+    };
+    let taken: Vec<Duration> = (0..8).map(pauses).collect();
+    // At most 1, 2, 4, 8 and 16 seconds.
+    assert!(taken.iter().all(|taken| *taken > Duration::ZERO && *taken < SECOND * 32), "{taken:?}");
+    assert!(taken.windows(2).all(|two| two[0] != two[1]), "{taken:?}");
+    assert_eq!(taken, (0..8).map(pauses).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_retry_in_a_handler_brings_its_answer_as_a_message() {
     let system = simulated(1);

@@ -11,8 +11,15 @@ use serde::{Deserialize, Serialize};
 use crate::block::{Sleep, block_on, system_of};
 use crate::pipe::pipe;
 
-/// How an ask is tried again: after [`AskError::Deadline`] and [`AskError::Panicked`], for which another try may help. Any
-/// other error ends it at once.
+/// The backoff after a cycle, if none is given.
+const MEETING_BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
+
+/// How an ask is tried again: after [`AskError::Deadline`], [`AskError::Panicked`] and [`AskError::Cycle`], for which another try may help. Any
+/// other error ends it at once. An answer that is an error of the handler is tried again where [`RetryAsk::again_if`] says so.
+///
+/// Where actors ask each other in their handlers, a cycle means that they have begun at the same time: one of the asks fails, and the handler that it
+/// fails in has to end before the others can go on. So a cycle is tried again by who has asked that handler, and not within it; after a random
+/// pause, since they would meet again otherwise.
 ///
 /// A request whose deadline has passed may have been handled, and so may one whose handler has crashed: let the message carry
 /// an [`IdempotencyKey`], and the receiver keep an [`AnswerCache`], where that matters.
@@ -37,6 +44,9 @@ impl Retry {
     }
 
     /// Waits before another attempt: `first`, then twice as long each time, at most `most`. Default: not at all.
+    ///
+    /// After a cycle, or an answer that is [not good](RetryAsk::again_if), it waits for a part of that time, drawn by chance, and by default at most
+    /// 1 ms, then twice as long each time, at most 100 ms.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
         self.backoff = (first, most);
         self
@@ -47,12 +57,22 @@ impl Retry {
     where
         M: HandledBy<A, Mode> + Clone,
     {
-        RetryAsk { retry: self, to, message, ask: |to, message| to.ask(message.clone()) }
+        RetryAsk { retry: self, to, message, ask: |to, message| to.ask(message.clone()), again: None }
     }
 
     /// The pause behind attempt number `attempt`, from 1.
     fn pause(self, attempt: u32) -> Duration {
-        let (first, most) = self.backoff;
+        Retry::grown(self.backoff, attempt)
+    }
+
+    /// The pause behind attempt number `attempt`, where several that have met each other in a cycle try again: a part of it by `chance`.
+    fn pause_by_chance(self, attempt: u32, chance: u64) -> Duration {
+        let backoff = if self.backoff.1.is_zero() { MEETING_BACKOFF } else { self.backoff };
+        // As many bits as an f64 has.
+        Retry::grown(backoff, attempt).mul_f64((chance >> 11) as f64 / (1_u64 << 53) as f64)
+    }
+
+    fn grown((first, most): (Duration, Duration), attempt: u32) -> Duration {
         first.saturating_mul(1 << (attempt - 1).min(31)).min(most)
     }
 }
@@ -67,6 +87,7 @@ pub struct RetryAsk<A: Actor, M: Message> {
     to: ActorRef<A>,
     message: M,
     ask: fn(ActorRef<A>, &M) -> Ask<A, M>,
+    again: Option<Box<dyn Fn(&M::Reply) -> bool + Send>>,
 }
 
 impl<A: Actor, M: Message> fmt::Debug for RetryAsk<A, M> {
@@ -94,6 +115,12 @@ impl fmt::Display for RetryError {
     }
 }
 
+impl From<RetryError> for AskError {
+    fn from(error: RetryError) -> AskError {
+        error.last
+    }
+}
+
 impl std::error::Error for RetryError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.last)
@@ -101,22 +128,34 @@ impl std::error::Error for RetryError {
 }
 
 impl<A: Actor, M: Message> RetryAsk<A, M> {
+    /// Tries again where `is_not_good` says so of an answer: say, where it is an error that passes. The answer to the last attempt is the answer.
+    pub fn again_if(mut self, is_not_good: impl Fn(&M::Reply) -> bool + Send + 'static) -> Self {
+        self.again = Some(Box::new(is_not_good));
+        self
+    }
+
     async fn run(self) -> Result<M::Reply, RetryError> {
-        let RetryAsk { retry, to, message, ask } = self;
+        let RetryAsk { retry, to, message, ask, again } = self;
         let mut attempts = 0;
         loop {
             attempts += 1;
             let request = ask(to, &message);
             let request = if let Some(within) = retry.within { request.within(within) } else { request };
-            let last = match request.await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
+            let answer = request.await;
+            let (may_help, have_met) = match &answer {
+                Ok(answer) => {
+                    let is_not_good = again.as_ref().is_some_and(|is_not_good| is_not_good(answer));
+                    (is_not_good, true)
+                }
+                Err(error) => {
+                    let have_met = matches!(error, AskError::Cycle(_));
+                    (have_met || matches!(error, AskError::Deadline { .. } | AskError::Panicked), have_met)
+                }
             };
-            let may_help = matches!(last, AskError::Deadline { .. } | AskError::Panicked);
             let Some(system) = system_of(to.id()).filter(|_| may_help && attempts < retry.attempts) else {
-                return Err(RetryError { attempts, last });
+                return answer.map_err(|last| RetryError { attempts, last });
             };
-            let pause = retry.pause(attempts);
+            let pause = if have_met { retry.pause_by_chance(attempts, system.chance()) } else { retry.pause(attempts) };
             if !pause.is_zero() {
                 Sleep::new(&system, pause).await;
             }
