@@ -196,7 +196,7 @@ fn a_successor_is_found_though_the_look_up_was_sent_to_its_predecessor() {
         for life in 0..4 {
             net.kill(&there);
             there = net.theater(Theater::builder().listen(address.to_string())).unwrap();
-            there.publish("holder", there.system().spawn(Holder(Vec::new())));
+            there.publish("holder", there.system().spawn(Holder(Vec::new()))).unwrap();
             let begun = net.now();
             let found = here.find::<Holder>(&format!("playhouse://{address}/holder")).wait();
             assert!(found.is_ok_and(|holder| holder.ask(Give).wait().is_ok()), "seed {seed}, life {life}");
