@@ -229,7 +229,8 @@ impl<A: Actor> Resident for Life<A> {
         let id = ActorId(cx.address().raw());
         crate::waiting::forget_asks(id);
         let crashed = extra.as_ref().and_then(|extra| extra.child.as_ref()).is_some_and(|child| child.crashed);
-        if let (Ending::Crashed(crash), false) = (&ending, crashed) {
+        let mut ending = ending;
+        if let Ending::Crashed(crash) = &mut ending {
             let name = extra.as_ref().and_then(|extra| extra.name.as_ref());
             crashes::report(type_name::<A>(), id, name.map(|name| name.text().to_string()), crash, AfterCrash::Ends);
         }
@@ -253,13 +254,13 @@ impl<A: Actor> Resident for Life<A> {
         }
     }
 
-    fn crashed(crash: Crash, cx: &mut ControlCx<Self>) {
+    fn crashed(mut crash: Crash, cx: &mut ControlCx<Self>) {
         let this = ActorRef::new(cx.address());
         let extra = cx.extra();
         let name = extra.name.as_ref().map(|name| name.text().to_string());
         match &mut extra.child {
             Some(child) => {
-                crashes::report(type_name::<A>(), this.id(), name, &crash, AfterCrash::SupervisorDecides);
+                crashes::report(type_name::<A>(), this.id(), name, &mut crash, AfterCrash::SupervisorDecides);
                 child.crashed = true;
                 let report = child.report(crash, this);
                 cx.hold();

@@ -105,6 +105,12 @@ impl<A: Actor> Context<A> {
         self.cx.fail(Failure::from(error));
     }
 
+    /// As [`Context::fail`], by a library that acts for the program: its own lines say nothing to whoever reads the report.
+    #[doc(hidden)]
+    pub fn fail_without_place(&mut self, error: impl Error + Send + 'static) {
+        self.cx.fail(Failure::without_place(error));
+    }
+
     /// Sends `message` to `to`; the answer is handled by the function given to `then`, or as what `pipe_to_self` makes of it, as a message of its own.
     ///
     /// This actor goes on with other messages meanwhile.

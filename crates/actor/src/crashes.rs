@@ -6,13 +6,13 @@ use std::time::Duration;
 use playhouse_executor::{Crash, MailKind, Origin};
 
 use crate::actor::{ActorId, StopReason};
-use crate::names::{Label, ShortType};
+use crate::names::ShortType;
 use crate::observe::Observing;
 use crate::supervise::Directive;
 use crate::system::System;
 
-/// The report of a crash: a handler or hook of an actor has panicked, or has called [`Context::fail`](crate::Context::fail). See
-/// [`System::on_crash`].
+/// The report of a crash: a handler or hook of an actor has panicked, or has called [`Context::fail`](crate::Context::fail). A panic in
+/// [`stopped`](crate::Actor::stopped) is none: the actor ends as it would. See [`System::on_crash`].
 ///
 /// For people it is shown as ``Till "two" crashed in Sell: it panicked: no such item (src/till.rs:31:13). It ends.``
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct CrashReport {
     pub during: Option<CrashedIn>,
     /// What has happened: [`StopReason::Panicked`] or [`StopReason::Failed`], with the text.
     pub reason: StopReason,
-    /// The file, line and column of the panic, or of the call of `fail`. A panic has none if the program has called
-    /// [`std::panic::set_hook`] after the system was started.
+    /// The file, line and column of the panic, or of the call of `fail`. A supervisor that gives up has none. A panic has none if it was passed on from
+    /// elsewhere by [`std::panic::resume_unwind`], or if the program has called [`std::panic::set_hook`] after its first system was started.
     pub place: Option<String>,
     /// What becomes of the actor.
     pub then: AfterCrash,
@@ -53,7 +53,7 @@ pub enum CrashedIn {
 pub enum AfterCrash {
     /// It ends.
     Ends,
-    /// Its supervisor decides: see [`System::on_decision`]. A supervisor that gives up crashes itself, and there is a report of that crash.
+    /// Its supervisor decides: see [`System::on_decision`]. If that has ended meanwhile, the actor ends. A supervisor that gives up crashes itself, and there is a report of that crash.
     SupervisorDecides,
 }
 
@@ -65,7 +65,7 @@ impl CrashedIn {
             (MailKind::Start, _) => Some(CrashedIn::Hook("started")),
             (MailKind::Timer, "receive timeout") => Some(CrashedIn::Hook("receive_timeout")),
             (MailKind::Timer, message) => Some(CrashedIn::Message(message)),
-            (MailKind::Control, "restart") => Some(CrashedIn::Hook("factory")),
+            (MailKind::Control, "factory") => Some(CrashedIn::Hook("factory")),
             (MailKind::Control, hook @ ("terminated" | "departing" | "arrived" | "stayed")) => {
                 Some(CrashedIn::Hook(hook))
             }
@@ -86,7 +86,11 @@ impl fmt::Display for CrashedIn {
 
 impl fmt::Display for CrashReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} crashed", Label::of_type(self.actor, self.who))?;
+        // As it was called when it crashed: it may have ended since.
+        match &self.name {
+            Some(name) => write!(f, "{} {name:?} crashed", ShortType(self.actor))?,
+            None => write!(f, "{}{} crashed", ShortType(self.actor), self.who)?,
+        }
         if let Some(during) = &self.during {
             write!(f, " in {during}")?;
         }
@@ -101,16 +105,19 @@ impl fmt::Display for CrashReport {
     }
 }
 
-/// Reports a crash of this actor.
+/// Reports a crash of this actor, unless that was done already: one that its supervisor was to decide about may end it after all.
 #[inline(never)]
 #[cold]
-pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, crash: &Crash, then: AfterCrash) {
+pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, crash: &mut Crash, then: AfterCrash) {
+    if std::mem::replace(&mut crash.origin_mut().is_reported, true) {
+        return;
+    }
     let Some(system) = playhouse_executor::with_current_system(|system| system.cloned()) else { return };
     let reason = match crash {
         Crash::Panic(_) => StopReason::Panicked(crash.describe()),
         Crash::Error(_) => StopReason::Failed(crash.describe()),
     };
-    let Origin { during, place } = crash.origin().clone();
+    let Origin { during, place, .. } = crash.origin().clone();
     let during = during.and_then(CrashedIn::of);
     Observing::of(&system).crashed(&CrashReport { actor, who, name, during, reason, place, then });
 }

@@ -163,7 +163,8 @@ impl Observing {
     /// lost: stderr may be closed.
     fn print(&self, report: &impl fmt::Display) {
         if self.prints_crashes.load(Ordering::Relaxed) {
-            contained(|| eprintln!("playhouse: {report}"));
+            let line = report.to_string().replace('\n', "\\n");
+            contained(|| eprintln!("playhouse: {line}"));
         }
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse_executor::{
-    Control, ControlCx, Crash, Cx, Envelope, MailKind, Mailbox, Undelivered, with_current_system,
+    Control, ControlCx, Crash, Cx, Envelope, MailKind, Mailbox, Undelivered, during, with_current_system,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -186,7 +186,9 @@ impl Kept {
     fn has_ended(&self) -> bool {
         match &self.child {
             Ward::Here(child, _) => child.id().address().is_stale(),
-            Ward::There(_) => false,
+            Ward::There(child) => {
+                child.whereabouts == Whereabouts::There && child.id().is_some_and(|id| id.address().is_stale())
+            }
         }
     }
 }
@@ -349,7 +351,7 @@ impl Supervisor {
             child.verdict(Verdict::GiveUp(crash));
         }
         self.children.clear();
-        ctx.fail(gave_up);
+        ctx.fail_without_place(gave_up);
     }
 }
 
@@ -742,7 +744,7 @@ impl<A: Actor> Control<Life<A>> for Verdict {
                     return;
                 };
                 *count += 1;
-                let actor = factory();
+                let actor = during(|| (MailKind::Control, "factory"), &mut *factory);
                 *crashed = false;
                 drop(cx.replace(Life { actor }));
                 cx.resume();

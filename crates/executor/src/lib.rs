@@ -94,7 +94,7 @@ pub use stuck::actor_at_work;
 pub use suspend::Sleeper;
 pub use system::SystemCore;
 pub use timers::{TimerKey, TimerTask};
-pub use user_code::{Failure, Origin, Payload, contained, discard};
+pub use user_code::{Failure, Origin, Payload, contained, discard, during};
 
 /// The system whose actor this thread is running, if it is.
 pub fn current_system() -> Option<std::sync::Arc<SystemCore>> {

@@ -10,7 +10,7 @@ use crate::address::Address;
 use crate::away::AwayCx;
 use crate::cell::{Cell, Cold, status};
 use crate::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP, drop_suspended};
-use crate::user_code::{Failure, Origin, Payload, during};
+use crate::user_code::{Failure, Origin, Payload, during, text_of};
 
 /// Why an envelope was not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Crash {
 }
 
 impl Crash {
-    /// Where it has come from.
+    /// What is known of it beside its text.
     pub fn origin(&self) -> &Origin {
         match self {
             Crash::Panic(payload) => payload.origin(),
@@ -80,14 +80,18 @@ impl Crash {
         }
     }
 
+    /// As [`Crash::origin`], to add to it.
+    pub fn origin_mut(&mut self) -> &mut Origin {
+        match self {
+            Crash::Panic(payload) => payload.origin_mut(),
+            Crash::Error(error) => error.origin_mut(),
+        }
+    }
+
     /// The message of the panic or the error.
     pub fn describe(&self) -> String {
         match self {
-            Crash::Panic(payload) => payload
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| payload.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "a panic without a text".to_owned()),
+            Crash::Panic(payload) => text_of(&**payload).unwrap_or("a panic without a text").to_owned(),
             Crash::Error(error) => error.text(),
         }
     }
@@ -270,7 +274,8 @@ impl<S: Resident> Cx<S> {
     /// The actor was running this, if it has failed.
     #[inline(always)]
     pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
-        if self.outcome != CONTINUE {
+        // Of one that stops as well this is not noted: many actors stop, and few of them fail.
+        if self.outcome == FAIL {
             // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
             unsafe { note_failure(self.cell, about()) };
         }

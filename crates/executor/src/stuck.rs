@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use crate::address::RawAddress;
 use crate::cell::Cell;
 use crate::locks::lock;
+use crate::record::Record;
 use crate::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::{self, Worker};
@@ -45,7 +46,12 @@ impl SystemCore {
     /// Returns the actors whose handlers, hooks or drops run just now, with the names of their types: for a system that has not ended in time.
     pub fn actors_at_work(&self) -> Vec<(RawAddress, &'static str)> {
         let mut workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
-        workers.extend(lock(&self.stuck.detached).iter().filter_map(Weak::upgrade));
+        for worker in lock(&self.stuck.detached).iter().filter_map(Weak::upgrade) {
+            // The monitor may be about to give its post to a successor.
+            if !workers.iter().any(|known| Arc::ptr_eq(known, &worker)) {
+                workers.push(worker);
+            }
+        }
         let at_work = workers.iter().filter_map(|worker| worker.is_at());
         let ending = NonNull::new(self.stuck.ending.load(Ordering::Relaxed)).and_then(who);
         at_work.chain(ending).collect()
@@ -55,9 +61,14 @@ impl SystemCore {
 /// Returns the actor that this thread runs, with the name of its type. None: it runs none, or the runtime's own code.
 pub fn actor_at_work() -> Option<(RawAddress, &'static str)> {
     let worker = worker::current()?;
-    // SAFETY: the claimed record stays readable until the next one is claimed.
-    let claimed = NonNull::new(worker.tenure.claimed()).map(|claimed| unsafe { claimed.as_ref() }.cell);
-    worker.nested_in().or(claimed).and_then(who)
+    if !worker.tenure.is_user() {
+        return None;
+    }
+    match worker.nested_in() {
+        Some(cell) => who(cell),
+        // SAFETY: in USER, the claimed record stays readable until the next one is claimed.
+        None => whose(unsafe { NonNull::new(worker.tenure.claimed())?.as_ref() }),
+    }
 }
 
 impl Worker {
@@ -74,14 +85,24 @@ impl Worker {
             Ok(left) => left?,
             Err(()) => self.tenure.revoke(self.has_full_fences())?,
         };
-        // SAFETY: the claimed record stays readable while its thread runs it. The thread asks for the lease, which is locked here, before it
-        // claims another one or enters RUNTIME.
-        let cell = self.nested_in().unwrap_or(unsafe { claimed.as_ref() }.cell);
+        let is_at = match self.nested_in() {
+            Some(cell) => who(cell),
+            // SAFETY: the claimed record stays readable while its thread runs it. The thread asks for the lease, which is locked here, before it
+            // claims another one or enters RUNTIME.
+            None => whose(unsafe { claimed.as_ref() }),
+        };
         if lease.left_to_it().is_err() {
             self.tenure.signal.clear(Signal::REVOKED);
         }
-        who(cell)
+        is_at
     }
+}
+
+/// Who the record is for. None: that one has ended, and perhaps another one lives in its cell. The record is a dead letter.
+fn whose(record: &Record) -> Option<(RawAddress, &'static str)> {
+    // SAFETY: cells are never freed, and the tag is atomic.
+    let tag = unsafe { record.cell.as_ref() }.tag();
+    (tag >> 16 == record.tag >> 16).then(|| who(record.cell)).flatten()
 }
 
 /// The address of the actor in this cell, and the name of its type. Whoever lives there may end meanwhile.

@@ -76,8 +76,8 @@ pub struct SystemCore {
     pub(crate) became_quiet: Condvar,
     // -- the rest ------------------------------------------------------------------------------------------------------
     next_spread: AtomicUsize,
-    /// The state of a generator of numbers by chance (splitmix64).
-    chance: AtomicU64,
+    /// The state of a generator of random numbers (splitmix64).
+    random: AtomicU64,
     /// No messages from outside are taken any more. It is set by [`SystemCore::close`] only.
     pub(crate) closed: AtomicBool,
     /// The thread that ends what is left, while it does.
@@ -242,7 +242,7 @@ impl SystemCore {
             })
             .ok_or_else(|| vec![format!("{} systems run in this process already", SYSTEMS_MAX - 1)])?;
         let mut slot = slot;
-        let chance = config.simulated.unwrap_or_else(|| RandomState::new().hash_one(at));
+        let random = config.simulated.unwrap_or_else(|| RandomState::new().hash_one(at));
         let system = Arc::new(SystemCore {
             id: at as u16,
             offices: Offices::new(config.workers, dedicated),
@@ -273,7 +273,7 @@ impl SystemCore {
             quiet: Mutex::new(()),
             became_quiet: Condvar::new(),
             next_spread: AtomicUsize::new(0),
-            chance: AtomicU64::new(chance),
+            random: AtomicU64::new(random),
             closed: AtomicBool::new(false),
             sweeping: Mutex::new(None),
             spawning: AtomicUsize::new(0),
@@ -401,10 +401,10 @@ impl SystemCore {
 
     // -- spawning ------------------------------------------------------------------------------------------------------
 
-    /// A number by chance, for what needs no quality: jitter. In a simulated system, the same seed gives the same numbers.
-    pub fn chance(&self) -> u64 {
+    /// A random number, for what needs no quality: jitter. In a simulated system, the same seed gives the same numbers.
+    pub fn random(&self) -> u64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        Choices::new(self.chance.fetch_add(STEP, Ordering::Relaxed)).next()
+        Choices::new(self.random.fetch_add(STEP, Ordering::Relaxed)).next()
     }
 
     fn choose_stage(&self, choice: StageChoice) -> Result<u16, String> {

@@ -10,7 +10,8 @@ use crate::sync::{Arc, AtomicPtr, AtomicU32, Ordering};
 const RUNTIME: u32 = 0;
 const USER: u32 = 1;
 
-/// The thread's side is used by the worker's thread only, `revoke` by the monitor only.
+/// The thread's side is used by the worker's thread only. `revoke` is used by the monitor, and by who asks which actor the thread is at (`stuck.rs`): one
+/// at a time, under the lease.
 pub(crate) struct Tenure<T> {
     /// The record that was claimed last.
     claimed: AtomicPtr<T>,

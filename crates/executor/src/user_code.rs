@@ -44,19 +44,22 @@ pub fn contained<R>(f: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Where a crash has come from.
+/// What is known of a crash beside its text.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
+    /// It was reported already.
+    pub is_reported: bool,
     /// The kind and the name of what the actor was running.
     pub during: Option<(MailKind, &'static str)>,
-    /// The file, line and column of the panic, or of the call of `fail`. Unknown for a panic if the program has replaced the panic hook since the
-    /// system was started.
+    /// The file, line and column of the panic, or of the call of `fail`. Unknown for a panic that was passed on from elsewhere, or if the program has
+    /// replaced the panic hook since its first system was started.
     pub place: Option<String>,
 }
 
 thread_local! {
-    /// The origin of the panic that is unwinding, as far as it has come.
-    static ORIGIN: RefCell<Origin> = const { RefCell::new(Origin { during: None, place: None }) };
+    /// The origin of the panic that is unwinding, as far as that is known yet, and the text of the panic that its place is of.
+    static ORIGIN: RefCell<(Origin, Option<String>)> =
+        const { RefCell::new((Origin { is_reported: false, during: None, place: None }, None)) };
 }
 
 /// From now on, panics on workers are noted with their places. What the panic hook did, it still does.
@@ -71,9 +74,10 @@ pub(crate) fn note_places() {
         std::panic::set_hook(Box::new(move |info| {
             if current().is_some() {
                 let place = info.location().map(Location::to_string);
+                let text = text_of(info.payload()).map(str::to_owned);
                 let _none = ORIGIN.try_with(|origin| {
                     if let Ok(mut origin) = origin.try_borrow_mut() {
-                        *origin = Origin { during: None, place };
+                        *origin = (Origin { place, ..Origin::default() }, text);
                     }
                 });
             }
@@ -84,7 +88,7 @@ pub(crate) fn note_places() {
 
 /// Runs `run`, which is said to be `about` if it panics.
 #[inline(always)]
-pub(crate) fn during<R>(about: impl Fn() -> (MailKind, &'static str), run: impl FnOnce() -> R) -> R {
+pub fn during<R>(about: impl Fn() -> (MailKind, &'static str), run: impl FnOnce() -> R) -> R {
     let during = During(about);
     let result = run();
     std::mem::forget(during);
@@ -105,7 +109,7 @@ impl<F: Fn() -> (MailKind, &'static str)> Drop for During<F> {
 fn note_unwinding(about: (MailKind, &'static str)) {
     if std::thread::panicking() {
         // The innermost one is kept.
-        let _none = ORIGIN.try_with(|origin| origin.borrow_mut().during.get_or_insert(about).0);
+        let _none = ORIGIN.try_with(|origin| origin.borrow_mut().0.during.get_or_insert(about).0);
     }
 }
 
@@ -138,9 +142,13 @@ impl Payload {
         &self.1
     }
 
-    /// A payload that holds `value`, as that of a panic with it.
+    pub(crate) fn origin_mut(&mut self) -> &mut Origin {
+        &mut self.1
+    }
+
+    /// A payload that holds `value`, as that of a panic with it. Its origin is not known.
     pub fn new(value: impl Any + Send) -> Payload {
-        Payload::from(Box::new(value) as Box<dyn Any + Send>)
+        Payload(ManuallyDrop::new(Box::new(value)), Origin::default())
     }
 }
 
@@ -152,11 +160,22 @@ impl Deref for Payload {
     }
 }
 
-/// Of a panic that this thread has just caught: it has the origin that was noted last.
+/// Of a panic that this thread has just caught: it has the origin that was noted last. The place is left out if it is that of another panic, as
+/// after `resume_unwind`, which calls no hook.
 impl From<Box<dyn Any + Send>> for Payload {
     fn from(payload: Box<dyn Any + Send>) -> Payload {
-        Payload(ManuallyDrop::new(payload), ORIGIN.try_with(RefCell::take).unwrap_or_default())
+        let (mut origin, text) = ORIGIN.try_with(RefCell::take).unwrap_or_default();
+        if text.as_deref() != text_of(&*payload) {
+            origin.place = None;
+        }
+        Payload(ManuallyDrop::new(payload), origin)
     }
+}
+
+/// The text of a panic, if it has one.
+pub(crate) fn text_of(payload: &(dyn Any + Send)) -> Option<&str> {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }
 
 impl fmt::Debug for Payload {
@@ -185,6 +204,15 @@ impl Failure {
         &self.1
     }
 
+    pub(crate) fn origin_mut(&mut self) -> &mut Origin {
+        &mut self.1
+    }
+
+    /// An error of the runtime itself, which has no place in the program.
+    pub fn without_place(error: impl Error + Send + 'static) -> Failure {
+        Failure(ManuallyDrop::new(Box::new(error)), Origin::default())
+    }
+
     /// Returns the text of the error.
     pub(crate) fn text(&self) -> String {
         contained(|| self.0.to_string()).unwrap_or_else(|| "an error whose `Display` panicked".to_owned())
@@ -195,7 +223,7 @@ impl<E: Error + Send + 'static> From<E> for Failure {
     #[track_caller]
     fn from(error: E) -> Failure {
         let place = Some(Location::caller().to_string());
-        Failure(ManuallyDrop::new(Box::new(error)), Origin { during: None, place })
+        Failure(ManuallyDrop::new(Box::new(error)), Origin { place, ..Origin::default() })
     }
 }
 

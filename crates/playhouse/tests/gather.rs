@@ -420,9 +420,9 @@ fn asks_that_meet_in_cycles_are_tried_again_until_all_have_been_answered() {
     });
 }
 
-/// The ask itself fails where the cycle closes at once: an actor that asks itself.
+/// An actor that asks itself meets itself each time.
 #[test]
-fn a_cycle_is_tried_again_with_pauses_by_chance() {
+fn an_answer_that_is_not_good_is_asked_for_again_with_random_pauses() {
     let pauses = |seed| {
         let system = simulated(seed);
         let account = system.spawn(Account { balance: 1 });

@@ -251,13 +251,32 @@ fn a_shutdown_that_is_late_names_who_has_not_returned() {
             assert_eq!(error.to_string(), said);
         }
 
-        // The first of two is at a message that it was sent by a handler which has returned, both on one stack or not.
+        // Of two handlers that run within each other, the inner one; or the only one, if the first has returned.
         let error = fails(threads(1), |system, turnstile| {
             let inner = system.spawn_with(named("inner"), Puppet);
             let outer = system.spawn_with(named("outer"), Puppet);
             outer.tell(Do::this(move |ctx| ctx.ask(inner, Do::this(move |_| turnstile.pass())).then(|_, _, _| ())));
         });
         assert_eq!(error.actors(), ["Puppet \"inner\""]);
+
+        // Nobody is blamed for a message to another one, which has ended before.
+        struct Slow(Option<Turnstile>);
+        impl Drop for Slow {
+            fn drop(&mut self) {
+                self.0.take().unwrap().pass();
+            }
+        }
+        let error = fails(threads(1), |system, turnstile| {
+            let ended = system.spawn(Puppet);
+            ended.stop();
+            system.run_until_idle();
+            for number in 0..100 {
+                system.spawn_with(named(&format!("{number}")), Puppet);
+            }
+            let slow = Slow(Some(turnstile));
+            ended.tell(Do::this(move |_| drop(slow)));
+        });
+        assert!(error.actors().is_empty(), "{error}");
 
         // `stopped`, when all threads have ended.
         let system = threads(1);

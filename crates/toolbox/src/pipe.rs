@@ -44,7 +44,7 @@ pub(crate) fn pipe<A: Actor, F>(
 {
     bear(ctx, future, |this, outcome, ctx| match outcome {
         Some(outcome) => then(this, outcome, ctx),
-        None => ctx.fail(Panicked),
+        None => ctx.fail_without_place(Panicked),
     });
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn pipe_in_this_life<A: Actor, F, R>(
     bear(ctx, future, move |this, outcome, ctx| match outcome.map(settle) {
         _ if ctx.life() != life => {}
         Some(outcome) => then(this, outcome, ctx),
-        None => ctx.fail(Panicked),
+        None => ctx.fail_without_place(Panicked),
     });
 }
 

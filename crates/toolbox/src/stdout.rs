@@ -90,7 +90,7 @@ impl Message for Print {
 impl<W: Write + Send + 'static> Handler<Print> for Stdout<W> {
     fn handle(&mut self, print: Print, ctx: &mut Context<Self>) {
         if let Err(error) = self.writer.write_all(print.text.as_bytes()) {
-            ctx.fail(error);
+            ctx.fail_without_place(error);
         }
     }
 }
@@ -106,7 +106,7 @@ impl Message for Flush {
 impl<W: Write + Send + 'static> Handler<Flush> for Stdout<W> {
     fn handle(&mut self, _: Flush, ctx: &mut Context<Self>) {
         if let Err(error) = self.writer.flush() {
-            ctx.fail(error);
+            ctx.fail_without_place(error);
         }
     }
 }

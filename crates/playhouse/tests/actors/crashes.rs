@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use crate::support::{finishes, quiet_panics};
+use crate::support::{Do, Puppet, finishes, quiet_panics};
 use playhouse::prelude::*;
 use playhouse::{AfterCrash, CrashReport, CrashedIn, DecisionReport, Directive, StopReason};
 
@@ -176,7 +176,7 @@ fn a_crash_is_reported_with_what_the_actor_was_running() {
         assert_eq!(new().ask(GiveIn).wait(), Err(AskError::Panicked));
         expect(failed("GiveIn"));
         new().tell(GiveInAndStop);
-        expect(failed("GiveInAndStop"));
+        expect(failed(""));
         // It runs within the other one's handler.
         new().tell(StartAnother);
         expect(panicked("`started`", "at the start"));
@@ -212,7 +212,7 @@ fn a_crash_of_a_child_says_that_its_supervisor_decides() {
             assert_eq!(report.during.unwrap().to_string(), "Burn");
         }
         let gave_up = told.recv_timeout(LIMIT).unwrap();
-        assert_eq!((gave_up.who, gave_up.then), (supervisor.id(), AfterCrash::Ends));
+        assert_eq!((gave_up.who, gave_up.then, &gave_up.place), (supervisor.id(), AfterCrash::Ends, &None));
         let why = GaveUp { child: "child".to_owned(), cause: "it burns".to_owned() };
         assert_eq!(gave_up.reason, StopReason::Failed(why.to_string()));
         system.shutdown().unwrap();
@@ -303,7 +303,69 @@ fn what_must_not_be_called_in_a_handler_names_the_actor_and_the_place() {
     });
 }
 
-/// The hook panics, which is contained; what was noted of that is not taken for the next crash's.
+/// A panic that the program has caught, and one that it passes on from another thread, lend their places to no other crash.
+#[test]
+fn the_place_of_a_crash_is_its_own() {
+    finishes(|| {
+        let (system, told) = watched();
+        let crash = |how: fn()| {
+            system.spawn(Puppet).tell(Do::this(move |_| how()));
+            told.recv_timeout(LIMIT).unwrap()
+        };
+        let passed_on = crash(|| {
+            let _caught = std::panic::catch_unwind(|| panic!("caught"));
+            std::panic::resume_unwind(std::thread::spawn(|| panic!("elsewhere")).join().unwrap_err());
+        });
+        assert_eq!((passed_on.reason, passed_on.place), (StopReason::Panicked("elsewhere".to_owned()), None));
+        let own = crash(|| {
+            let _caught = std::panic::catch_unwind(|| panic!("caught"));
+            panic!("its own");
+        });
+        let line = line!() - 2;
+        assert_eq!(own.place, Some(format!("{}:{line}:13", file!())));
+        // Its name is that which it had, also when it has ended.
+        let named = system.spawn_with(SpawnOptions::new().name("one"), Fragile(At::Nowhere));
+        named.tell(GiveIn);
+        let report = told.recv_timeout(LIMIT).unwrap();
+        system.run_until_idle();
+        assert!(
+            named.is_stopped() && report.to_string().starts_with("Fragile \"one\" crashed in GiveIn: "),
+            "{report}"
+        );
+        system.shutdown().unwrap();
+    });
+}
+
+/// A panic in the drop of the former state is none of the factory's.
+#[test]
+fn a_crash_in_the_drop_of_the_former_state_is_not_one_of_the_factory() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                panic!("in the drop");
+            }
+        }
+    }
+    impl Actor for Bomb {}
+    impl Handler<Burn> for Bomb {
+        fn handle(&mut self, _: Burn, ctx: &mut Context<Self>) {
+            ctx.fail(Broken);
+        }
+    }
+    finishes(|| {
+        let (system, told) = watched();
+        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one().max_restarts(1, LIMIT)));
+        let child = supervisor.ask(Supervised::new("child", || Bomb)).wait().unwrap().unwrap();
+        child.tell(Burn);
+        assert_eq!(told.recv_timeout(LIMIT).unwrap().reason, StopReason::Failed(Broken.to_string()));
+        let dropped = told.recv_timeout(LIMIT).unwrap();
+        assert_eq!((dropped.reason, dropped.during), (StopReason::Panicked("in the drop".to_owned()), None));
+        system.shutdown().unwrap();
+    });
+}
+
+/// A hook that panics is contained.
 #[test]
 fn a_hook_for_crashes_that_panics_harms_nothing() {
     finishes(|| {

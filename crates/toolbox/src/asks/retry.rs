@@ -11,15 +11,15 @@ use serde::{Deserialize, Serialize};
 use crate::block::{Sleep, block_on, system_of};
 use crate::pipe::pipe;
 
-/// The backoff after a cycle, if none is given.
-const MEETING_BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
+/// The backoff after an answer that is not good, if none is given.
+const ANSWER_BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
 
-/// How an ask is tried again: after [`AskError::Deadline`], [`AskError::Panicked`] and [`AskError::Cycle`], for which another try may help. Any
+/// How an ask is tried again: after [`AskError::Deadline`] and [`AskError::Panicked`], for which another try may help. Any
 /// other error ends it at once. An answer that is an error of the handler is tried again where [`RetryAsk::again_if`] says so.
 ///
-/// Where actors ask each other in their handlers, a cycle means that they have begun at the same time: one of the asks fails, and the handler that it
-/// fails in has to end before the others can go on. So a cycle is tried again by who has asked that handler, and not within it; after a random
-/// pause, since they would meet again otherwise.
+/// Where actors ask each other in their handlers at the same time, one of the asks fails with [`AskError::Cycle`]. That ask is not tried again: the others go
+/// on only when the handler that it has failed in has ended. The handler returns the error, and whoever has asked it tries again, by
+/// `again_if`, after a random pause.
 ///
 /// A request whose deadline has passed may have been handled, and so may one whose handler has crashed: let the message carry
 /// an [`IdempotencyKey`], and the receiver keep an [`AnswerCache`], where that matters.
@@ -37,7 +37,7 @@ impl Retry {
         Retry { attempts: attempts.max(1), within: None, backoff: (Duration::ZERO, Duration::ZERO) }
     }
 
-    /// The deadline of each attempt. Default: none, so that only crashes are tried again.
+    /// The deadline of each attempt. Default: none, so that no attempt ends by itself.
     pub fn within(mut self, each: Duration) -> Self {
         self.within = Some(each);
         self
@@ -45,8 +45,8 @@ impl Retry {
 
     /// Waits before another attempt: `first`, then twice as long each time, at most `most`. Default: not at all.
     ///
-    /// After a cycle, or an answer that is [not good](RetryAsk::again_if), it waits for a part of that time, drawn by chance, and by default at most
-    /// 1 ms, then twice as long each time, at most 100 ms.
+    /// After an answer that is [not good](RetryAsk::again_if) it waits for a random part of that time; by default, or if `first` is zero, of 1 ms, then
+    /// twice as long each time, at most 100 ms.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
         self.backoff = (first, most);
         self
@@ -65,17 +65,20 @@ impl Retry {
         Retry::grown(self.backoff, attempt)
     }
 
-    /// The pause behind attempt number `attempt`, where several that have met each other in a cycle try again: a part of it by `chance`.
-    fn pause_by_chance(self, attempt: u32, chance: u64) -> Duration {
-        let backoff = if self.backoff.1.is_zero() { MEETING_BACKOFF } else { self.backoff };
+    /// The pause behind an answer that is not good, to attempt number `attempt`. `random` makes that several which have been in each other's way are not
+    /// again.
+    fn random_pause(self, attempt: u32, random: u64) -> Duration {
+        let backoff = if self.backoff.0.is_zero() { ANSWER_BACKOFF } else { self.backoff };
         // As many bits as an f64 has.
-        Retry::grown(backoff, attempt).mul_f64((chance >> 11) as f64 / (1_u64 << 53) as f64)
+        Retry::grown(backoff, attempt).mul_f64((random >> 11) as f64 / (1_u64 << 53) as f64)
     }
 
     fn grown((first, most): (Duration, Duration), attempt: u32) -> Duration {
         first.saturating_mul(1 << (attempt - 1).min(31)).min(most)
     }
 }
+
+type IsNotGood<R> = Box<dyn Fn(&R) -> bool + Send>;
 
 /// An ask that is tried again: see [`Retry::ask`]. `.await` it, or `.wait()`, or `.then(ctx, ..)`.
 ///
@@ -87,7 +90,7 @@ pub struct RetryAsk<A: Actor, M: Message> {
     to: ActorRef<A>,
     message: M,
     ask: fn(ActorRef<A>, &M) -> Ask<A, M>,
-    again: Option<Box<dyn Fn(&M::Reply) -> bool + Send>>,
+    again: Option<IsNotGood<M::Reply>>,
 }
 
 impl<A: Actor, M: Message> fmt::Debug for RetryAsk<A, M> {
@@ -142,20 +145,17 @@ impl<A: Actor, M: Message> RetryAsk<A, M> {
             let request = ask(to, &message);
             let request = if let Some(within) = retry.within { request.within(within) } else { request };
             let answer = request.await;
-            let (may_help, have_met) = match &answer {
-                Ok(answer) => {
-                    let is_not_good = again.as_ref().is_some_and(|is_not_good| is_not_good(answer));
-                    (is_not_good, true)
-                }
-                Err(error) => {
-                    let have_met = matches!(error, AskError::Cycle(_));
-                    (have_met || matches!(error, AskError::Deadline { .. } | AskError::Panicked), have_met)
-                }
+            let may_help = match &answer {
+                Ok(answer) => again.as_ref().is_some_and(|is_not_good| is_not_good(answer)),
+                Err(error) => matches!(error, AskError::Deadline { .. } | AskError::Panicked),
             };
             let Some(system) = system_of(to.id()).filter(|_| may_help && attempts < retry.attempts) else {
                 return answer.map_err(|last| RetryError { attempts, last });
             };
-            let pause = if have_met { retry.pause_by_chance(attempts, system.chance()) } else { retry.pause(attempts) };
+            let pause = match answer {
+                Ok(_not_good) => retry.random_pause(attempts, system.random()),
+                Err(_) => retry.pause(attempts),
+            };
             if !pause.is_zero() {
                 Sleep::new(&system, pause).await;
             }

@@ -117,7 +117,7 @@ fn exchange(here: &Theater, there: &Theater) -> Outcome {
     let failed = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     let address = there.address().ok_or("a theater does not know where it listens")?.to_string();
     let at_home = there.system().spawn(Witness::default());
-    there.publish("witness", at_home).unwrap();
+    there.publish("witness", at_home).map_err(|error| failed("publishing an actor", &error))?;
     let found = here.find::<Witness>(&format!("playhouse://{address}/witness")).wait();
     let witness = found.map_err(|error| failed("finding an actor", &error))?;
     let peer = here.connect(&address).map_err(|error| failed("connecting", &error))?;
