@@ -86,7 +86,7 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
         for number in 0..ROVERS {
             let home = &theaters[number % 3];
             let rover = home.system().spawn(Rover);
-            home.publish(number.to_string(), rover);
+            home.publish(number.to_string(), rover).unwrap();
             for (at, theater) in theaters.iter().enumerate() {
                 let name = format!("playhouse://{}/{number}", home.address().unwrap());
                 rovers[at].push(theater.find::<Rover>(&name).wait().unwrap());

@@ -1,5 +1,6 @@
 //! Supervised children in other theaters: started there, or gone there.
 
+use std::any::type_name;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -224,6 +225,37 @@ fn a_supervisor_gives_up_on_a_child_elsewhere() {
     eventually(|| (living(&there) == 0).then_some(()));
     // Nobody has told a supervisor that is no more.
     assert_eq!(here.system().stats().total.dead_letters + there.system().stats().total.dead_letters, 0);
+}
+
+#[test]
+fn a_crash_of_a_child_elsewhere_is_reported_once_and_what_is_decided_at_its_supervisor() {
+    for directive in [Directive::Restart, Directive::Stop, Directive::Escalate] {
+        let (here, there, peer) = two();
+        let (tell, crashes) = channel();
+        let [tell_here, tell_there] = [tell.clone(), tell];
+        there.system().on_crash(move |crash| tell_there.send((crash.actor, crash.then)).unwrap());
+        here.system().on_crash(move |crash| tell_here.send((crash.actor, crash.then)).unwrap());
+        let (tell, decisions) = channel();
+        here.system().on_decision(move |decision| tell.send((decision.child.clone(), decision.directive)).unwrap());
+        let supervisor = supervisor(&here, Supervise::one_for_one().when(|_| true, directive));
+        let child = start(supervisor, counter("child").at(&peer));
+        crash(child, panic("on purpose"));
+        let [counter, boss] = [type_name::<Counter>(), type_name::<Supervisor>()];
+        let mut expected = vec![(counter, AfterCrash::SupervisorDecides)];
+        match directive {
+            Directive::Restart => assert_eq!(add(child, 1), Ok((2, 1))),
+            _ => eventually(|| (living(&there) == 0).then_some(())),
+        }
+        if directive == Directive::Escalate {
+            expected.push((boss, AfterCrash::Ends));
+        } else {
+            assert_eq!(decisions.recv_timeout(LIMIT).unwrap(), ("child".to_owned(), directive));
+        }
+        here.shutdown().unwrap();
+        there.shutdown().unwrap();
+        assert_eq!(crashes.try_iter().collect::<Vec<_>>(), expected);
+        assert_eq!(decisions.try_iter().count(), 0);
+    }
 }
 
 fn ends_with_its_supervisor(start: impl Fn(ActorRef<Supervisor>, &Theater, &Peer) -> ActorRef<Counter>) {
