@@ -90,7 +90,7 @@ fn who_comes_and_goes_leaves_nothing_behind() {
     const MOVES: usize = 2_000;
     let ([here, there], [peer, back]) = two();
     let guest = here.system().spawn(Guest);
-    here.publish("guest", guest).unwrap();
+    here.replace("guest", guest);
     let known = there.find::<Guest>(&format!("playhouse://{}/guest", here.address().unwrap())).wait().unwrap();
     for _ in 0..MOVES / 2 {
         here.migrate(guest, &peer).wait().unwrap();
@@ -114,8 +114,8 @@ fn actors_of_a_theater_without_a_link_are_forgotten_when_they_have_ended_but_for
     let tell = |count: usize| -> Vec<ActorRef<Guest>> {
         let guests = (0..count).map(|_| {
             let guest = here.system().spawn(Guest);
-            here.publish("guest", guest).unwrap();
-            there.publish("guest", there.find::<Guest>(&of_here).wait().unwrap()).unwrap();
+            here.replace("guest", guest);
+            there.replace("guest", there.find::<Guest>(&of_here).wait().unwrap());
             third.find::<Guest>(&of_there).wait().unwrap();
             guest
         });
@@ -160,7 +160,7 @@ fn who_ends_in_another_theater_is_forgotten_in_all() {
         let known: Vec<ActorRef<Guest>> = guests
             .iter()
             .map(|guest| {
-                here.publish("guest", *guest).unwrap();
+                here.replace("guest", *guest);
                 third.find::<Guest>(&format!("playhouse://{}/guest", here.address().unwrap())).wait().unwrap()
             })
             .collect();
