@@ -195,7 +195,7 @@ fn waiting_for_idleness_inside_an_actor_panics_and_says_why() {
             system.spawn(Puppet).tell(Do::this(move |ctx| {
                 let system = ctx.system();
                 let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| system.run_until_idle()));
-                texts.push(*waited.unwrap_err().downcast::<&str>().unwrap());
+                texts.push(*waited.unwrap_err().downcast::<String>().unwrap());
             }));
             system.run_until_idle();
             assert!(log.take()[0].contains("actor"));

@@ -50,7 +50,7 @@ fn reader(theater: &Theater, name: &'static str, log: &Notes) -> ActorRef<Reader
 
 /// The desk of `topic`, which lives in `home`, as `theater` finds it.
 fn found<M: RemoteTopic>(theater: &Theater, home: &Theater, topic: &Topic<M>) -> ActorRef<Desk<M>> {
-    home.publish("topic", topic.desk()).unwrap();
+    home.replace("topic", topic.desk());
     theater.find(&format!("playhouse://{}/topic", home.address().unwrap())).wait().unwrap()
 }
 

@@ -479,6 +479,8 @@ fn a_supervised_child_is_put_where_it_is_told() {
     for _ in 0..10 {
         let child = start(Placement::Group(group)).unwrap();
         assert_eq!(child.ask(WhichGroup).wait(), Ok(group));
+        child.stop();
+        system.run_until_idle();
     }
     let error = start(Placement::Stage(8)).unwrap_err();
     assert!(error.to_string().contains("Blocking \"b\" could not be started: stage 8"), "{error}");

@@ -54,9 +54,9 @@ fn a_restarted_supervisor_keeps_the_children_of_its_new_life() {
         old.tell(panic());
         // Asked for all the while: some of these come before the end of the old child has been reported.
         let (born, mut probes) = (Log::new(), Vec::new());
-        for _ in 0..20 {
+        for number in 0..20 {
             let (lives, born) = (Arc::clone(&lives), born.clone());
-            let probe = Supervised::new("probe", move || {
+            let probe = Supervised::new(format!("probe {number}"), move || {
                 born.push(lives.load(Ordering::Relaxed));
                 Adder
             });

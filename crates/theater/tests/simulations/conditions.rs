@@ -29,7 +29,7 @@ fn start(net: &Simulation) -> Theater {
 
 /// An actor in `there`, as `here` knows it.
 fn clock(here: &Theater, there: &Theater) -> ActorRef<Clock> {
-    there.publish("clock", there.system().spawn(Clock)).unwrap();
+    there.replace("clock", there.system().spawn(Clock));
     here.find::<Clock>(&format!("playhouse://{}/clock", there.address().unwrap())).wait().unwrap()
 }
 

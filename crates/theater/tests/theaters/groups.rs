@@ -188,7 +188,7 @@ fn grouped(group: Group) -> SpawnOptions {
 fn members(home: &Theater, group: Group, count: usize) -> Vec<ActorRef<Member>> {
     let start = |nth: usize| {
         let member = home.system().spawn_with(grouped(group), Member::default());
-        home.publish(nth.to_string(), member).unwrap();
+        home.replace(nth.to_string(), member);
         member
     };
     (0..count).map(start).collect()

@@ -195,7 +195,7 @@ fn write_into(theaters: &[Theater], ledger: Ledger, entries: u64) -> u32 {
     if restless > 0 {
         ledger.tell(GoTo(theaters[1].address().unwrap()));
     }
-    theaters[0].publish("ledger", ledger).unwrap();
+    theaters[0].replace("ledger", ledger);
     let (done, finished) = mpsc::channel();
     let mut clerks = 0;
     for theater in theaters {
