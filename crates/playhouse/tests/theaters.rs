@@ -111,7 +111,7 @@ fn an_actor_that_is_published_may_be_taken_back_and_replaced() {
     there.publish("till", first).unwrap();
     there.publish("first", first).unwrap();
     let taken = there.publish("till", second).unwrap_err().to_string();
-    let who = format!("Till{}", first.id());
+    let who = format!("theaters.Till{}", first.id());
     assert_eq!(
         taken,
         format!("the name \"till\" is taken by {who}: `replace` gives it to another actor, `unpublish` takes it back")

@@ -6,7 +6,7 @@ use playhouse::topic::Topic;
 struct Order;
 
 fn publish(theater: &Theater, orders: &Topic<Order>) {
-    theater.publish("orders", orders.desk()).unwrap();
+    theater.publish("orders", orders.desk());
 }
 
 fn main() {}
