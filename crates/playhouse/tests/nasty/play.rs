@@ -655,7 +655,7 @@ impl<const N: usize> AsyncHandler<Later<N>> for Nasty {
 /// What was wrong.
 pub fn play(program: &Program) -> Result<(), String> {
     let (jobs, pumped) = channel();
-    let system = System::builder().workers(program.workers.into()).stages(program.stages.into());
+    let system = System::builder().print_crashes(false).workers(program.workers.into()).stages(program.stages.into());
     let system = match program.seed {
         Some(seed) => system.simulated(seed),
         None => system,
