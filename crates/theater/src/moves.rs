@@ -101,7 +101,7 @@ use crate::distant::Distant;
 use crate::error::TheaterError;
 use crate::frame::Handle;
 use crate::house::House;
-use crate::link::{Link, is_reading};
+use crate::link::{Link, Taken, is_reading};
 use crate::migration::{Action, Attempt, Event, Request, View};
 
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
@@ -135,7 +135,7 @@ impl Settles {
     }
 
     /// Takes who watches the actor over `links`, which are not its way any more: `release` takes them from one.
-    fn release(&self, links: &[Arc<Link>], release: impl Fn(&Link) -> Option<(Handle, Vec<(Watcher, u64, Tell)>)>) {
+    fn release(&self, links: &[Arc<Link>], release: impl Fn(&Link) -> Option<(Handle, Taken)>) {
         let mut unwatched = Vec::new();
         {
             // Under the lock: who does not watch the actor any more is found at its old way, or here.

@@ -36,12 +36,15 @@ impl Ends {
 /// An actor, and what is done to it.
 pub(crate) type Again = (ActorId, Act);
 
-/// What is done to an actor, if it has a place.
+/// Does something to an actor. It has no controls if it has no place.
+type Later = Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>;
+
+/// What is done to an actor.
 pub(crate) enum Act {
     /// It is watched.
     Watch(Watcher, Tell),
     /// Something else.
-    Other(Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>),
+    Other(Later),
 }
 
 impl Act {

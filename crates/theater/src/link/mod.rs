@@ -127,6 +127,9 @@ const READ_BYTES: usize = 256 * 1024;
 /// What is read from one link before others have their turn.
 const TURN_BYTES: usize = 1024 * 1024;
 
+/// Watches that were taken from a link: who watches, the number of the watch, and what is called at the end.
+pub(crate) type Taken = Vec<(Watcher, u64, Tell)>;
+
 /// The sending half.
 struct Out {
     outbound: Outbound,
@@ -162,7 +165,7 @@ impl Out {
     }
 
     /// All watches of whom this end calls so have ended.
-    fn take_watching(&mut self, handle: Handle) -> Vec<(Watcher, u64, Tell)> {
+    fn take_watching(&mut self, handle: Handle) -> Taken {
         let of = self.watching.remove(&handle).unwrap_or_default();
         of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watch, self.watches.remove(&watch)?.1))).collect()
     }

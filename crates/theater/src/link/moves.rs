@@ -374,7 +374,7 @@ impl Link {
 
     /// This link is not the way to the actor any more. Returns what the actor was called, and who watched it over that way: the other end
     /// does not [know](Link::unwatch) yet that they do not any more.
-    pub(crate) fn release(&self, id: ActorId) -> Option<(Handle, Vec<(Watcher, u64, Tell)>)> {
+    pub(crate) fn release(&self, id: ActorId) -> Option<(Handle, Taken)> {
         // Most links are no way to it. Whoever writes to them is not waited for.
         self.handle_of(id)?;
         let mut out = lock(&self.out);
@@ -388,7 +388,7 @@ impl Link {
     }
 
     /// As [`Link::release`], where it may be called something else by now.
-    pub(crate) fn release_handle(&self, id: ActorId, handle: Handle) -> Vec<(Watcher, u64, Tell)> {
+    pub(crate) fn release_handle(&self, id: ActorId, handle: Handle) -> Taken {
         let mut out = lock(&self.out);
         {
             let handles = &mut lock(&self.places).handles;
