@@ -218,6 +218,20 @@ impl<A: Actor> Extra<A> {
     }
 }
 
+/// Out of the way of the actors that end otherwise: they are many.
+#[cold]
+#[inline(never)]
+fn end_by_crash<A: Actor>(extra: Option<Box<Extra<A>>>, mut crash: Crash, id: ActorId) {
+    let name = extra.as_ref().and_then(|extra| extra.name.as_ref());
+    crashes::report(type_name::<A>(), id, name.map(|name| name.text().to_string()), &mut crash, AfterCrash::Ends);
+    let text = crash.describe();
+    let reason = match crash {
+        Crash::Panic(_) => StopReason::Panicked(text),
+        Crash::Error(_) => StopReason::Failed(text),
+    };
+    drop(TellOthers { extra, id, reason });
+}
+
 impl<A: Actor> Resident for Life<A> {
     type Extra = Extra<A>;
 
@@ -229,19 +243,13 @@ impl<A: Actor> Resident for Life<A> {
         let id = ActorId(cx.address().raw());
         crate::waiting::forget_asks(id);
         let crashed = extra.as_ref().and_then(|extra| extra.child.as_ref()).is_some_and(|child| child.crashed);
-        let mut ending = ending;
-        if let Ending::Crashed(crash) = &mut ending {
-            let name = extra.as_ref().and_then(|extra| extra.name.as_ref());
-            crashes::report(type_name::<A>(), id, name.map(|name| name.text().to_string()), crash, AfterCrash::Ends);
-        }
-        let calm = matches!(ending, Ending::Stopped | Ending::Shutdown) && !crashed;
         let reason = match ending {
             Ending::Stopped => StopReason::Stopped,
             Ending::Killed => StopReason::Killed,
             Ending::Shutdown => StopReason::Shutdown,
-            Ending::Crashed(crash @ Crash::Panic(_)) => StopReason::Panicked(crash.describe()),
-            Ending::Crashed(crash @ Crash::Error(_)) => StopReason::Failed(crash.describe()),
+            Ending::Crashed(crash) => return end_by_crash(extra, crash, id),
         };
+        let calm = reason != StopReason::Killed && !crashed;
         let _tell = TellOthers { extra, id, reason };
         if calm {
             contained(|| self.actor.stopped(Context::of(cx)));
