@@ -26,7 +26,8 @@ use crate::waiting::{Attempt, Awaited, Waiting, polled};
 pub enum Phase {
     /// It waited in the receiver's mailbox. It was taken back: it was not handled and never will be.
     Queued,
-    /// It was being handled. The handler goes on; its answer is dropped.
+    /// It was being handled. The handler goes on; its answer is dropped. Also if it was sent to another theater: then it may not have been handled yet,
+    /// and will be.
     Running,
 }
 
@@ -406,7 +407,7 @@ pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
 ///
 /// # Cancel safety
 /// Dropping it before it was awaited sends nothing. Dropping the future while it waits takes the request back if it was
-/// not handled yet; a handler that runs goes on, and its answer is dropped.
+/// not handled yet; a handler that runs goes on, and its answer is dropped. A request that was sent to another theater is not taken back.
 #[must_use = "an ask is sent when it is awaited or waited for"]
 pub struct Ask<A: Actor, M: Message> {
     to: ActorRef<A>,

@@ -93,6 +93,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the text as one line with its end: characters that would end it, or move the cursor of a terminal, are escaped.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len() + 1);
+    for char in text.chars() {
+        match char {
+            '\u{2028}' | '\u{2029}' => line.extend(char.escape_default()),
+            _ if char.is_control() => line.extend(char.escape_default()),
+            _ => line.push(char),
+        }
+    }
+    line.push('\n');
+    line
+}
+
 impl Observing {
     pub(crate) fn new(workers: usize) -> Observing {
         Observing {
@@ -163,8 +177,9 @@ impl Observing {
     /// lost: stderr may be closed.
     fn print(&self, report: &impl fmt::Display) {
         if self.prints_crashes.load(Ordering::Relaxed) {
-            let line = report.to_string().replace('\n', "\\n");
-            contained(|| eprintln!("playhouse: {line}"));
+            // In one write: other threads print as well.
+            let line = one_line(&format!("playhouse: {report}"));
+            contained(|| eprint!("{line}"));
         }
     }
 
@@ -453,5 +468,18 @@ impl System {
     pub fn look(&self) -> Look {
         Observing::change(self.core(), |this| _ = this.actors_wanted.fetch_add(1, Ordering::Relaxed));
         Look { core: Arc::clone(self.core()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn a_report_is_one_line_whatever_its_text_contains() {
+        assert_eq!(
+            one_line("a\r\nplayhouse: \u{1b}[2J\u{85}\u{2028}ä"),
+            "a\\r\\nplayhouse: \\u{1b}[2J\\u{85}\\u{2028}ä\n"
+        );
     }
 }

@@ -5,7 +5,8 @@
 //! [`AnswerCache`] in the receiver, what was done is not done twice.
 //!
 //! Like an ask, each of them is sent when it is awaited (`.await`), waited for in a thread outside (`.wait()`), or handed to a
-//! handler that is not `async` (`.then(ctx, ..)`). Dropping it while it waits takes back the requests that are not handled yet.
+//! handler that is not `async` (`.then(ctx, ..)`). Dropping it while it waits takes back the requests that are not handled yet,
+//! but not those that were sent to other theaters.
 
 mod many;
 mod retry;

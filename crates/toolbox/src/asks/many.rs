@@ -55,7 +55,7 @@ impl<A: Actor, M: Message> AskMany<A, M> {
         AllAnswers { gather: Gather::new(self) }
     }
 
-    /// Waits for the first `n` answers, and takes the other requests back that are not handled yet.
+    /// Waits for the first `n` answers, and takes the other requests back that are not handled yet and were not sent to another theater.
     ///
     /// It fails as soon as so many have failed that there cannot be `n` answers.
     pub fn first(self, n: usize) -> FirstAnswers<A, M> {
@@ -169,7 +169,7 @@ fn wait_for<A: Actor, F: Future + Unpin>(first: Option<ActorRef<A>>, future: &mu
 /// Each of those that were asked with its answer, in the order in which they were given: what [`AskMany::all`] waits for.
 ///
 /// # Cancel safety
-/// Dropping it takes back what is not handled yet; answers that were there are lost.
+/// Dropping it takes back what is not handled yet and was not sent to another theater; answers that were there are lost.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct AllAnswers<A: Actor, M: Message> {
     gather: Gather<A, M>,
@@ -217,7 +217,7 @@ impl<A: Actor, M: Message> AllAnswers<A, M> {
 /// There are [too few](TooFewAnswers).
 ///
 /// # Cancel safety
-/// Dropping it takes back what is not handled yet; answers that were there are lost.
+/// Dropping it takes back what is not handled yet and was not sent to another theater; answers that were there are lost.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct FirstAnswers<A: Actor, M: Message> {
     wanted: usize,

@@ -19,7 +19,7 @@ const ANSWER_BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration
 ///
 /// Where actors ask each other in their handlers at the same time, one of the asks fails with [`AskError::Cycle`]. That ask is not tried again: the others go
 /// on only when the handler that it has failed in has ended. The handler returns the error, and whoever has asked it tries again, by
-/// `again_if`, after a random pause.
+/// `again_if`, after a random pause. Over theaters, a request that has failed so may be handled nevertheless.
 ///
 /// A request whose deadline has passed may have been handled, and so may one whose handler has crashed: let the message carry
 /// an [`IdempotencyKey`], and the receiver keep an [`AnswerCache`], where that matters.
@@ -83,7 +83,7 @@ type IsNotGood<R> = Box<dyn Fn(&R) -> bool + Send>;
 /// An ask that is tried again: see [`Retry::ask`]. `.await` it, or `.wait()`, or `.then(ctx, ..)`.
 ///
 /// # Cancel safety
-/// Dropping its future takes the request back if it is not handled yet, and there is no other attempt.
+/// Dropping its future takes the request back if it is not handled yet and was not sent to another theater, and there is no other attempt.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct RetryAsk<A: Actor, M: Message> {
     retry: Retry,
