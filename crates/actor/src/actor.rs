@@ -466,7 +466,7 @@ impl Watch {
         match self {
             Watch::Begin { watcher, notify, .. } => drop(watcher.begin(&mut extra.watchers, notify)),
             Watch::End { watcher } => {
-                // What is dropped tells nobody.
+                // A dropped notice notifies nobody.
                 let ended = extra.watchers.extract_if(.., |(known, _)| watcher.ends(known)).count();
                 if ended == 0 && Known::moves::<A>() {
                     mobile::forget_watch(who, watcher);

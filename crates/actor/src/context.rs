@@ -106,7 +106,7 @@ impl<A: Actor> Context<A> {
         self.cx.fail(Failure::from(error));
     }
 
-    /// As [`Context::fail`], by a library that acts for the program: its own lines say nothing to whoever reads the report.
+    /// Does the same as [`Context::fail`] for a library that acts for the program. The report names no place, because the library's lines would not help its reader.
     #[doc(hidden)]
     pub fn fail_without_place(&mut self, error: impl Error + Send + 'static) {
         self.cx.fail(Failure::without_place(error));

@@ -24,18 +24,18 @@ pub struct CrashReport {
     pub who: ActorId,
     /// The name of the actor, if it has one.
     pub name: Option<String>,
-    /// What the actor was running, if that is known.
+    /// The handler or hook that the actor was running, if it is known.
     pub during: Option<CrashedIn>,
-    /// What has happened: [`StopReason::Panicked`] or [`StopReason::Failed`], with the text.
+    /// The cause: [`StopReason::Panicked`] or [`StopReason::Failed`], with the text.
     pub reason: StopReason,
     /// The file, line and column of the panic, or of the call of `fail`. A supervisor that gives up has none. A panic has none if it was passed on from
     /// elsewhere by [`std::panic::resume_unwind`], or if the program has called [`std::panic::set_hook`] after its first system was started.
     pub place: Option<String>,
-    /// What becomes of the actor.
+    /// The consequence for the actor.
     pub then: AfterCrash,
 }
 
-/// What an actor was running when it crashed.
+/// The handler or hook that an actor was running when it crashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CrashedIn {
@@ -47,7 +47,7 @@ pub enum CrashedIn {
     Hook(&'static str),
 }
 
-/// What becomes of an actor that has crashed.
+/// The consequence of a crash for its actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AfterCrash {
@@ -86,7 +86,7 @@ impl fmt::Display for CrashedIn {
 
 impl fmt::Display for CrashReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As it was called when it crashed: it may have ended since.
+        // The name at the time of the crash, because the actor may have ended since.
         match &self.name {
             Some(name) => write!(f, "{} {name:?} crashed", ShortType(self.actor))?,
             None => write!(f, "{}{} crashed", ShortType(self.actor), self.who)?,
@@ -122,7 +122,7 @@ pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, cr
     Observing::of(&system).crashed(&CrashReport { actor, who, name, during, reason, place, then });
 }
 
-/// What a supervisor has decided about a child that has crashed, or is lost with its theater. See [`System::on_decision`].
+/// The decision of a supervisor about a child that has crashed, or is lost with its theater. See [`System::on_decision`].
 ///
 /// For people it is shown as `The supervisor "tills" restarts its child "two" in 100ms: no such item`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ pub struct DecisionReport {
     pub child: String,
     /// The text of the panic or the error.
     pub cause: String,
-    /// What is done. Never [`Directive::Escalate`]: that is a crash of the supervisor, and reported as such.
+    /// The action. Never [`Directive::Escalate`], because an escalation is reported as a crash of the supervisor.
     pub directive: Directive,
     /// When it is restarted: the time that the [backoff](crate::Supervise::backoff) waits. Zero for what is done at once.
     pub after: Duration,

@@ -83,7 +83,7 @@ pub(crate) fn tell_of_crash(crash: &CrashReport) {
     );
 }
 
-/// What a supervisor has decided is an event on the level WARN.
+/// A decision of a supervisor is an event on the level WARN.
 pub(crate) fn tell_of_decision(decision: &DecisionReport) {
     tracing::warn!(
         target: "playhouse",

@@ -176,7 +176,7 @@ impl<S: Resident> ControlCx<S> {
 }
 
 impl<S: Resident> AwayCx<S> {
-    /// As [`ControlCx::has_deferred`].
+    /// Does the same as [`ControlCx::has_deferred`].
     pub fn has_deferred(&self) -> bool {
         // SAFETY: something is sent on, so this thread runs the stage.
         unsafe { has_deferred(self.cell()) }

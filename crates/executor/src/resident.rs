@@ -72,7 +72,7 @@ impl std::fmt::Debug for Crash {
 }
 
 impl Crash {
-    /// What is known of it beside its text.
+    /// Returns the circumstances of the crash, without its text.
     pub fn origin(&self) -> &Origin {
         match self {
             Crash::Panic(payload) => payload.origin(),
@@ -80,7 +80,7 @@ impl Crash {
         }
     }
 
-    /// As [`Crash::origin`], to add to it.
+    /// Returns the same as [`Crash::origin`], to be completed.
     pub fn origin_mut(&mut self) -> &mut Origin {
         match self {
             Crash::Panic(payload) => payload.origin_mut(),

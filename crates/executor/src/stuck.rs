@@ -98,7 +98,7 @@ impl Worker {
     }
 }
 
-/// Who the record is for. None: that one has ended, and perhaps another one lives in its cell. The record is a dead letter.
+/// Returns the receiver of the record. `None` if the receiver has ended: the record is a dead letter, and another actor may live in the cell.
 fn whose(record: &Record) -> Option<(RawAddress, &'static str)> {
     // SAFETY: cells are never freed, and the tag is atomic.
     let tag = unsafe { record.cell.as_ref() }.tag();

@@ -44,7 +44,7 @@ pub fn contained<R>(f: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// What is known of a crash beside its text.
+/// The circumstances of a crash, without its text.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// It was reported already.

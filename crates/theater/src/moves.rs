@@ -39,11 +39,11 @@
 //! kept. (Not what had passed the lost theater before, and is on its way from there over a third one: that comes late.) A
 //! place turns once at a time, so a sender's messages take one way after the other, and each way keeps order.
 //!
-//! Where a place turns, and the actor is back by then where it was, the way stays as it is, and the actor may leave again before anything comes. So
-//! the sender is told more than once: at the first, second, fourth, eighth message that takes the detour, and so on. (There may be no other way.)
+//! A place may turn while its actor is back for a moment. Then the way stays as it is, and the actor may leave again before the next message.
+//! Therefore the theater on the detour sends [`Moved`](crate::frame::Head::Moved) more than once: at messages 1, 2, 4, 8 and so on over the detour.
+//! (There may be no other way.)
 //!
-//! Who watches the actor over the old way watches it over the new one. Between the two, the watches are with the request to the place
-//! (`SettlingPlace`), where an end of a watch finds them that the old way does not know any more.
+//! Watches over the old way are moved to the new one. While they are on neither, `SettlingPlace` holds them, and an unwatch removes them from it.
 //!
 //! When an actor comes to a theater that has a place for it already, that place turns in the same way; but the new way is the
 //! place itself. What waits there (from actors here, and from theaters that send over here) is later than what is still

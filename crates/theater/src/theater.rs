@@ -769,7 +769,7 @@ impl Theater {
         self.house.system.clone().shutdown_within(left())
     }
 
-    /// As [`Theater::shutdown_within`] 5 seconds.
+    /// Does the same as [`Theater::shutdown_within`] with a limit of 5 seconds.
     ///
     /// # Errors
     /// As [`System::shutdown`].

@@ -220,7 +220,7 @@ fn a_crash_of_a_child_says_that_its_supervisor_decides() {
     });
 }
 
-/// What a supervisor decides, and when it is done; what it is no more than a crash of its own for is not told twice.
+/// A decision of a supervisor is reported once, with its delay. A supervisor that gives up reports a crash and no decision.
 #[test]
 fn what_a_supervisor_decides_is_reported() {
     finishes(|| {
@@ -278,7 +278,7 @@ fn a_crash_at_a_restart_is_one_of_what_was_restarted() {
     });
 }
 
-/// Who blocks in a handler is told that, with its name, and where; nothing else is harmed.
+/// A call that blocks in a handler panics with the actor's name and the place of the call. Other actors go on.
 #[test]
 fn what_must_not_be_called_in_a_handler_names_the_actor_and_the_place() {
     finishes(|| {
@@ -415,6 +415,6 @@ fn a_crash_is_printed_with_its_place_unless_that_is_turned_off() {
     assert_eq!(lines.len(), 2, "{printed}");
     is_of(lines[0], "playhouse: Fragile \"first\" crashed in Burn: it panicked: it burns (", "). It ends.");
     is_of(lines[1], "playhouse: Fragile \"second\" crashed in GiveIn: it failed: it is broken (", "). It ends.");
-    // What the panic hook prints is printed as well.
+    // The panic hook prints its own lines, too.
     assert!(printed.contains("panicked at"), "{printed}");
 }

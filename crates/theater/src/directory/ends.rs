@@ -39,7 +39,7 @@ pub(crate) type Again = (ActorId, Act);
 /// Does something to an actor. It has no controls if it has no place.
 type Later = Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>;
 
-/// What is done to an actor.
+/// An act on an actor that is carried out later.
 pub(crate) enum Act {
     /// It is watched.
     Watch(Watcher, Tell),
@@ -115,7 +115,7 @@ impl Directory {
         }
         let is_meant = |(of, act): &mut Again| *of == id && matches!(act, Act::Watch(known, _) if watcher.ends(known));
         let again: Vec<Again> = lock(&self.again).extract_if(.., is_meant).collect();
-        // What is dropped tells nobody. Without the locks: it is of others.
+        // A dropped notice notifies nobody. It is dropped after the locks, because its drop may run other code.
         !forgotten.is_empty() || !again.is_empty()
     }
 

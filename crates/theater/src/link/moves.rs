@@ -636,7 +636,7 @@ impl Link {
             }
         }
         drop(guests);
-        // Who watches those is told.
+        // The watchers of these actors are notified.
         drop(not_taken);
         for (place, settle, antechamber, settles) in settled {
             settle(place, Settled::Begins { antechamber: Some(antechamber) }, settles);

@@ -55,8 +55,8 @@ impl Message for Look {
     type Reply = ();
 }
 impl Handler<Look> for Looker {
-    fn handle(&mut self, Look(whom, looks): Look, ctx: &mut Context<Self>) {
-        if looks { ctx.watch(whom) } else { ctx.unwatch(whom) }
+    fn handle(&mut self, Look(rover, looks): Look, ctx: &mut Context<Self>) {
+        if looks { ctx.watch(rover) } else { ctx.unwatch(rover) }
     }
 }
 

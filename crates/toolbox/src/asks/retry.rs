@@ -17,7 +17,7 @@ const ANSWER_BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration
 /// How an ask is tried again: after [`AskError::Deadline`] and [`AskError::Panicked`], for which another try may help. Any
 /// other error ends it at once. An answer that is an error of the handler is tried again where [`RetryAsk::again_if`] says so.
 ///
-/// Where actors ask each other in their handlers at the same time, one of the asks fails with [`AskError::Cycle`]. That ask is not tried again: the others go
+/// If actors ask each other in their handlers at the same time, one of the asks fails with [`AskError::Cycle`]. That ask is not tried again: the others go
 /// on only when the handler that it has failed in has ended. The handler returns the error, and whoever has asked it tries again, by
 /// `again_if`, after a random pause. Over theaters, a request that has failed so may be handled nevertheless.
 ///
@@ -69,7 +69,7 @@ impl Retry {
     /// again.
     fn random_pause(self, attempt: u32, random: u64) -> Duration {
         let backoff = if self.backoff.0.is_zero() { ANSWER_BACKOFF } else { self.backoff };
-        // As many bits as an f64 has.
+        // The significand of an f64 has 53 bits.
         Retry::grown(backoff, attempt).mul_f64((random >> 11) as f64 / (1_u64 << 53) as f64)
     }
 

@@ -448,7 +448,7 @@ fn a_watch_of_an_actor_whose_link_is_just_lost_is_taken_back_meanwhile() {
     let (told, downs) = mpsc::channel();
     let looker = theater.system().spawn(Looker(ActorRef::of_id(place).unwrap(), told));
     step();
-    // As while it is being lost.
+    // The link looks as it does while it is being lost.
     via.lost.store(true, Ordering::Release);
     looker.tell(Look(true));
     theater.system().run_until_idle();
