@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context as PollContext, Poll, Waker};
 use std::thread::Thread;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use crate::deadline::{Due, cap};
 use crate::message::Message;
 use crate::names::Label;
 use crate::outside::assert_outside;
+use crate::recall::{self, Recall, TakesBack};
 use crate::waiting::{Attempt, Awaited, Waiting, polled};
 
 /// How far a request had come when its deadline passed.
@@ -26,8 +27,8 @@ use crate::waiting::{Attempt, Awaited, Waiting, polled};
 pub enum Phase {
     /// It waited in the receiver's mailbox. It was taken back: it was not handled and never will be.
     Queued,
-    /// It was being handled. The handler goes on; its answer is dropped. Also if it was sent to another theater: then it may not have been handled yet,
-    /// and will be.
+    /// It was being handled. The handler goes on; its answer is dropped. Also if it was sent to another theater: then it is taken back there, unless a
+    /// handler begins it before that is heard.
     Running,
 }
 
@@ -40,8 +41,8 @@ pub enum AskError {
         /// How far the request had come.
         phase: Phase,
     },
-    /// The receiver waits, directly or over others, for the asker. The actors along the cycle, as they are shown. (In one process
-    /// the request is not sent; over theaters the cycle is found once it has closed, and the request may have run.)
+    /// The receiver waits, directly or over others, for the asker. The actors along the cycle, as they are shown. The
+    /// request was not handled and never will be: in one process it is not sent, and over theaters it was taken back.
     Cycle(Vec<String>),
     /// The receiver has stopped, or stopped before it answered.
     Stopped,
@@ -115,6 +116,8 @@ struct SlotState<R> {
     thread: Option<Thread>,
     /// When the asker gives up.
     due: Option<Due>,
+    /// If the request went to another theater.
+    recall: Option<Arc<Recall>>,
 }
 
 /// The future that waits for an answer.
@@ -154,7 +157,13 @@ impl<R> Progress<R> {
 impl<R> Slot<R> {
     fn new() -> Arc<Slot<R>> {
         Arc::new(Slot {
-            state: Mutex::new(SlotState { progress: Progress::Queued, asker: None, thread: None, due: None }),
+            state: Mutex::new(SlotState {
+                progress: Progress::Queued,
+                asker: None,
+                thread: None,
+                due: None,
+                recall: None,
+            }),
         })
     }
 
@@ -175,44 +184,62 @@ impl<R> Slot<R> {
     }
 
     fn answer(&self, answer: Result<R, AskError>) {
-        self.answer_with(|_| answer);
+        drop(self.answer_with(|_| Some(answer)));
     }
 
-    /// Answers, if nobody has, according to how far the request has come.
-    fn answer_with(&self, answer: impl FnOnce(Phase) -> Result<R, AskError>) {
-        if let Some(waker) = self.note_answer(answer) {
+    /// Answers, if nobody has, according to how far the request has come; not if there is no answer for that. Returns the way after a request
+    /// that has left.
+    fn answer_with(&self, answer: impl FnOnce(Phase) -> Option<Result<R, AskError>>) -> Option<Arc<Recall>> {
+        let (waker, recall) = self.note_answer(answer)?;
+        if let Some(waker) = waker {
             // The waker is that of whatever polls the ask. If it panics, the actor that answers has no part in that.
             contained(|| waker.wake()).unwrap_or(());
         }
+        recall
     }
 
-    /// Answers, if nobody has, and wakes an asker that is an actor or a thread. Returns the waker of any other one.
-    fn note_answer(&self, answer: impl FnOnce(Phase) -> Result<R, AskError>) -> Option<Waker> {
-        let (asker, thread) = {
+    /// As [`Slot::answer_with`]. Wakes an asker that is an actor or a thread. Returns the waker of any other one.
+    fn note_answer(
+        &self,
+        answer: impl FnOnce(Phase) -> Option<Result<R, AskError>>,
+    ) -> Option<(Option<Waker>, Option<Arc<Recall>>)> {
+        let (asker, thread, recall) = {
             let mut state = self.lock();
             let phase = match state.progress {
                 Progress::Queued => Phase::Queued,
                 Progress::Running => Phase::Running,
                 Progress::Answered(_) | Progress::Over => return None,
             };
-            state.progress = Progress::Answered(answer(phase));
-            (state.asker.take(), state.thread.take())
+            state.progress = Progress::Answered(answer(phase)?);
+            (state.asker.take(), state.thread.take(), state.recall.take())
         };
         if let Some(thread) = thread {
             thread.unpark();
         }
-        match asker {
+        let waker = match asker {
             Some(Asker::Handler(sleeper)) => {
                 sleeper.wake();
                 None
             }
             Some(Asker::Task(waker)) => Some(waker),
             None => None,
-        }
+        };
+        Some((waker, recall))
     }
 
     fn expire(&self) {
-        self.answer_with(|phase| Err(AskError::Deadline { phase }));
+        let recall = self.answer_with(|phase| Some(Err(AskError::Deadline { phase })));
+        recall::take_back(recall);
+    }
+
+    /// The request goes to another theater; none if nobody waits for its answer any more.
+    fn leave(&self) -> Option<Arc<Recall>> {
+        let mut state = self.lock();
+        if !matches!(state.progress, Progress::Queued) {
+            return None;
+        }
+        state.progress = Progress::Running;
+        Some(Arc::clone(state.recall.insert(Arc::default())))
     }
 
     fn take(&self) -> Option<Result<R, AskError>> {
@@ -223,8 +250,10 @@ impl<R> Slot<R> {
         let mut state = self.lock();
         let _unseen = std::mem::replace(&mut state.progress, Progress::Over);
         let _asker = state.asker.take();
+        let recall = state.recall.take();
         // The drop of the answer and of the waker follows the release of the lock.
         drop(state);
+        recall::take_back(recall);
     }
 
     fn is_over(&self) -> bool {
@@ -234,7 +263,7 @@ impl<R> Slot<R> {
 
 impl<R: Send + 'static> WaitsOutside for Slot<R> {
     fn system_ended(&self) -> Option<Waker> {
-        self.note_answer(|_| Err(AskError::Shutdown))
+        self.note_answer(|_| Some(Err(AskError::Shutdown)))?.0
     }
 }
 
@@ -244,7 +273,17 @@ impl<R: Send> Awaited for Slot<R> {
     }
 
     fn end(&self, path: Vec<String>) {
-        self.answer(Err(AskError::Cycle(path)));
+        // A request that waits here is not handled any more.
+        let mut path = Some(path);
+        drop(self.answer_with(|phase| match phase {
+            Phase::Queued => path.take().map(|path| Err(AskError::Cycle(path))),
+            Phase::Running => None,
+        }));
+        // If it has left, its receiver's theater answers so, unless a handler has begun it.
+        let recall = self.lock().recall.clone();
+        if let (Some(recall), Some(path)) = (recall, path) {
+            recall.take_back(Some(path));
+        }
     }
 }
 
@@ -272,33 +311,95 @@ impl<R, F: FnOnce(Result<R, AskError>) + Send> TakeAnswer<R> for F {
 enum Target<R> {
     Slot(Arc<Slot<R>>),
     Then(Then<R>),
-    /// As `Then`, with a deadline.
-    Timed(Arc<Timed<R>>),
+    /// As `Then`, and the request may be taken back.
+    Pending(Arc<Pending<R>>),
 }
 
-/// A continuation that an answer or a deadline takes, whichever comes first.
-pub(crate) struct Timed<R> {
-    state: Mutex<TimedState<R>>,
+/// A continuation that waits for an answer until its deadline, or until the request is taken back.
+pub(crate) struct Pending<R> {
+    state: Mutex<PendingState<R>>,
 }
 
-struct TimedState<R> {
+struct PendingState<R> {
     then: Option<Then<R>>,
     running: bool,
-    due: Due,
+    /// When the asker gives up.
+    due: Option<Due>,
     timer: Option<(Arc<SystemCore>, TimerKey)>,
+    /// If the request went to another theater.
+    recall: Option<Arc<Recall>>,
 }
 
-impl<R: Send + 'static> Timed<R> {
-    fn finish(&self, answer: impl FnOnce(bool) -> Result<R, AskError>, expired: bool) {
-        let (then, running, timer) = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            (state.then.take(), state.running, state.timer.take())
+impl<R> Pending<R> {
+    fn new(then: Then<R>, due: Option<Due>) -> Arc<Pending<R>> {
+        Arc::new(Pending {
+            state: Mutex::new(PendingState { then: Some(then), running: false, due, timer: None, recall: None }),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PendingState<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer(&self, answer: Result<R, AskError>) {
+        let (then, timer) = {
+            let mut state = self.lock();
+            state.recall = None;
+            (state.then.take(), state.timer.take())
         };
-        if let (Some((system, key)), false) = (timer, expired) {
+        if let Some((system, key)) = timer {
             system.cancel_timer(key);
         }
         if let Some(then) = then {
-            then.take(answer(running));
+            then.take(answer);
+        }
+    }
+
+    fn expire(&self) {
+        let (then, phase, recall) = {
+            let mut state = self.lock();
+            state.timer = None;
+            let phase = if state.running { Phase::Running } else { Phase::Queued };
+            (state.then.take(), phase, state.recall.take())
+        };
+        if let Some(then) = then {
+            then.take(Err(AskError::Deadline { phase }));
+        }
+        recall::take_back(recall);
+    }
+
+    fn leave(&self) -> Option<Arc<Recall>> {
+        let mut state = self.lock();
+        state.then.as_ref()?;
+        state.running = true;
+        Some(Arc::clone(state.recall.insert(Arc::default())))
+    }
+
+    /// Whether the request was answered or taken back.
+    fn is_over(&self) -> bool {
+        self.lock().then.is_none()
+    }
+}
+
+impl<R: Send> TakesBack for Pending<R> {
+    fn take_back(&self, _: u64, cycle: Option<Vec<String>>) {
+        let then = {
+            let mut state = self.lock();
+            match (state.running, &state.recall) {
+                (false, _) => state.then.take(),
+                (true, Some(recall)) => {
+                    // It went on from here.
+                    let recall = Arc::clone(recall);
+                    drop(state);
+                    return recall.take_back(cycle);
+                }
+                (true, None) => None,
+            }
+        };
+        if let Some(then) = then {
+            // An asker that has given up takes no answer.
+            let gone = AskError::Deadline { phase: Phase::Queued };
+            then.take(Err(cycle.map_or(gone, AskError::Cycle)));
         }
     }
 }
@@ -310,31 +411,34 @@ impl<R: Send + 'static> ReplyTo<R> {
 
     /// A continuation with a deadline, set on `system`.
     pub(crate) fn timed(then: Then<R>, within: Duration, system: &Arc<SystemCore>) -> ReplyTo<R> {
-        let due = Due::new(system, within);
-        let timed =
-            Arc::new(Timed { state: Mutex::new(TimedState { then: Some(then), running: false, due, timer: None }) });
-        let expiring = Arc::clone(&timed);
+        let pending = Pending::new(then, Some(Due::new(system, within)));
+        let expiring = Arc::clone(&pending);
         let key = system.start_timer(
             within,
             Box::new(move || {
-                let deadline =
-                    |running| Err(AskError::Deadline { phase: if running { Phase::Running } else { Phase::Queued } });
-                expiring.finish(deadline, true);
+                expiring.expire();
                 None
             }),
         );
-        timed.state.lock().unwrap_or_else(PoisonError::into_inner).timer = Some((Arc::clone(system), key));
-        ReplyTo { to: Some(Target::Timed(timed)) }
+        pending.lock().timer = Some((Arc::clone(system), key));
+        ReplyTo { to: Some(Target::Pending(pending)) }
+    }
+
+    /// A continuation of a request that can be taken back until a handler has begun it.
+    pub(crate) fn held(then: Then<R>) -> (ReplyTo<R>, Weak<dyn TakesBack>) {
+        let pending = Pending::new(then, None);
+        let held = Arc::downgrade(&pending);
+        (ReplyTo { to: Some(Target::Pending(pending)) }, held)
     }
 
     /// The request is going to be handled; none if nobody waits for its answer any more.
     pub(crate) fn begin(&self) -> Option<Begun> {
         match &self.to {
             Some(Target::Slot(slot)) => slot.begin(),
-            Some(Target::Timed(timed)) => {
-                let mut state = timed.state.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(Target::Pending(pending)) => {
+                let mut state = pending.lock();
                 state.running = true;
-                state.then.is_some().then_some(Begun { due: Some(state.due) })
+                state.then.is_some().then_some(Begun { due: state.due })
             }
             Some(Target::Then(_)) => Some(Begun { due: None }),
             None => None,
@@ -345,9 +449,19 @@ impl<R: Send + 'static> ReplyTo<R> {
     pub(crate) fn is_over(&self) -> bool {
         match &self.to {
             Some(Target::Slot(slot)) => !matches!(slot.lock().progress, Progress::Queued),
-            Some(Target::Timed(timed)) => timed.state.lock().unwrap_or_else(PoisonError::into_inner).then.is_none(),
+            Some(Target::Pending(pending)) => pending.is_over(),
             Some(Target::Then(_)) => false,
             None => true,
+        }
+    }
+
+    /// The request goes to another theater. Returns the way after it for those that may take it back; none if nobody waits for its answer any more.
+    pub(crate) fn leave(&self) -> Option<Option<Arc<Recall>>> {
+        match &self.to {
+            Some(Target::Slot(slot)) => slot.leave().map(Some),
+            Some(Target::Pending(pending)) => pending.leave().map(Some),
+            Some(Target::Then(_)) => Some(None),
+            None => None,
         }
     }
 
@@ -361,18 +475,7 @@ impl<R> ReplyTo<R> {
         match self.to.take() {
             Some(Target::Slot(slot)) => slot.answer(answer),
             Some(Target::Then(then)) => then.take(answer),
-            Some(Target::Timed(timed)) => {
-                let (then, timer) = {
-                    let mut state = timed.state.lock().unwrap_or_else(PoisonError::into_inner);
-                    (state.then.take(), state.timer.take())
-                };
-                if let Some((system, key)) = timer {
-                    system.cancel_timer(key);
-                }
-                if let Some(then) = then {
-                    then.take(answer);
-                }
-            }
+            Some(Target::Pending(pending)) => pending.answer(answer),
             None => {}
         }
     }
@@ -407,7 +510,8 @@ pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
 ///
 /// # Cancel safety
 /// Dropping it before it was awaited sends nothing. Dropping the future while it waits takes the request back if it was
-/// not handled yet; a handler that runs goes on, and its answer is dropped. A request that was sent to another theater is not taken back.
+/// not handled yet; a handler that runs goes on, and its answer is dropped. Another theater hears a moment later that a request is taken
+/// back; a handler there may begin it meanwhile.
 #[must_use = "an ask is sent when it is awaited or waited for"]
 pub struct Ask<A: Actor, M: Message> {
     to: ActorRef<A>,

@@ -21,6 +21,7 @@ use crate::any::{AnyActor, Known};
 use crate::ask::{AskError, ReplyTo};
 use crate::group::GroupName;
 use crate::message::Message;
+pub use crate::recall::{Recall, TakesBack};
 use crate::wire::{Codec, Remote, WireError, handles_named, handles_of};
 
 /// Writes a value.
@@ -54,6 +55,8 @@ pub enum Parcel<'a> {
         name: &'static str,
         /// Writes it.
         write: Write<'a>,
+        /// The way after it, for who may take it back.
+        recall: Option<Arc<Recall>>,
         /// Where the answer goes.
         answer: TakeAnswer,
     },
@@ -198,9 +201,7 @@ fn carried_by(carrier: Result<&dyn Carrier, WireError>, parcel: Parcel<'_>) -> R
 
 /// Sends a request on.
 pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>, cx: &mut AwayCx<Life<A>>) {
-    if reply.begin().is_none() {
-        return;
-    }
+    let Some(recall) = reply.leave() else { return };
     let answer = move |answer: Result<(Codec, &[u8]), AskError>| {
         let read = |(codec, bytes)| match const { &M::WIRE } {
             Some(form) => form.read_answer(bytes, codec).map_err(|error| AskError::Unreachable(error.to_string())),
@@ -214,6 +215,7 @@ pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>
         message: TypeId::of::<M>(),
         name: type_name::<M>(),
         write: &write,
+        recall,
         answer: Box::new(answer),
     };
     // On an error, the answer says it.

@@ -29,6 +29,7 @@ mod names;
 mod nesting;
 mod observe;
 mod outside;
+mod recall;
 mod shape;
 #[cfg(feature = "tracing")]
 mod spans;

@@ -117,7 +117,8 @@ pub(crate) trait Awaited: Send + Sync {
     /// Returns whether the ask has an answer, or its future was dropped.
     fn is_over(&self) -> bool;
 
-    /// Ends the ask with the error that it is part of a cycle. `path`: the actors along the cycle.
+    /// Ends the ask with the error that it is part of a cycle, if its request can be taken back: if no handler has begun it. `path`: the actors along
+    /// the cycle. A request in another theater is taken back there, and the ask ends later.
     fn end(&self, path: Vec<String>);
 }
 
@@ -327,7 +328,7 @@ pub fn waits(system: u16) -> Vec<Wait> {
     waits
 }
 
-/// Ends the ask that `from` waits for, because it is part of a cycle.
+/// Ends the ask that `from` waits for, because it is part of a cycle, unless a handler has begun its request.
 pub fn fail(from: ActorId, token: u64, path: Vec<String>) {
     let waiting = |(wait, ask): &Edge| (wait.from == from && wait.token == token).then(|| ask.clone());
     let ask = node_of(from).and_then(|node| node.lock().list.iter().find_map(waiting));

@@ -6,7 +6,7 @@
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use playhouse_executor::{Control, Lane, SystemCore, Undelivered};
 use serde::de::DeserializeOwned;
@@ -24,6 +24,7 @@ pub use crate::mobile::{
     Agency, AnyTimer, ComesBy, Coming, Install, Luggage, Mobile, Moves, New, Offer, Pack, PackedTimer, ReadTimer,
 };
 use crate::nesting::Nested;
+use crate::recall::TakesBack;
 use crate::spawn::{SpawnOptions, spawn};
 use crate::ways::Rerouted;
 pub use crate::ways::{Present, Reroute, Settle, Settled, Settling};
@@ -261,8 +262,8 @@ pub struct Handles {
     pub controls: Controls,
 }
 
-/// Reads a message and asks for its answer; on an error, who would have been told it is given back.
-pub type AskFrom = fn(ActorId, &[u8], Codec, Answer) -> Result<(), (WireError, Answer)>;
+/// Reads a message and asks for its answer. Returns what takes the request back, under any number. On an error, who would have been told it is given back.
+pub type AskFrom = fn(ActorId, &[u8], Codec, Answer) -> Result<Weak<dyn TakesBack>, (WireError, Answer)>;
 
 /// What can be done with an actor whatever it handles.
 #[derive(Clone, Copy)]
@@ -353,12 +354,12 @@ impl Handles {
                     Ok(read) => read,
                     Err(error) => return Err((error, answer)),
                 };
-                let reply = ReplyTo::then(Box::new(move |result: Result<M::Reply, AskError>| match result {
+                let (reply, held) = ReplyTo::held(Box::new(move |result: Result<M::Reply, AskError>| match result {
                     Ok(value) => answer(Ok(&|codec, out| (form::<M>().write_answer)(&value, codec, out))),
                     Err(error) => answer(Err(error)),
                 }));
                 message.post_ask(to, reply, None);
-                Ok(())
+                Ok(held)
             },
             place: |system, berth, carrier| crate::away::place::<A>(system, berth, carrier).id(),
             recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M, Mode>())),

@@ -11,17 +11,26 @@
 //! second time was put together from was said after all of the first had been heard: each of its waits lasted from before that
 //! moment to after it, so at that moment it was closed. And a cycle that is closed stays closed until an ask in it ends.
 //!
-//! Several theaters in it may find it. Of its waits for actors elsewhere the one with the lowest name fails, so that the others
-//! go on; its theater is told ([`Cycle`](crate::frame::Head::Cycle)).
+//! Several theaters in it may find it. Of its waits, those for actors elsewhere first, the one with the lowest name is to fail, so that the others
+//! go on; its theater is told ([`Cycle`](crate::frame::Head::Cycle)). The ask fails only if its request is taken back
+//! ([`TakeBack`](crate::frame::Head::TakeBack)): a request that a handler has begun goes on. Then the cycle is found again, and the next one of its
+//! waits is to fail. One of them can: each handler in the cycle waits in the course of at most one request, so that if all had been begun, each of them
+//! would have been begun before itself.
 //!
 //! Who is waited for may go by another name where it was told of before its own was known. What is meant by that is asked of the
 //! theater that has given it, in the next turn.
 //!
-//! Not found: cycles over theaters of which some have no link with the one that looks, as long as no other one looks either; and
-//! in theaters where more than [`WAITS_MAX`] actors wait at a time, some of theirs.
+//! An ask may have gone over a third theater, so that the one that looks has no link with the one where the asked actor lives. Therefore it asks, in the
+//! next turn, where those actors are that are waited for and do not wait themselves, as far as was said: the theater where an actor was born knows that
+//! ([`authority`](crate::authority)). It calls the theaters that it hears of.
+//!
+//! Not found: cycles over theaters that the one that looks cannot call, as long as no other one looks either; and in theaters where more than
+//! [`WAITS_MAX`] actors wait at a time, some of theirs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use playhouse_actor::ActorId;
 use playhouse_actor::away::TakeAnswer;
@@ -29,7 +38,8 @@ use playhouse_actor::waiting;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::house::House;
+use crate::authority::Host;
+use crate::house::{Callee, House};
 
 /// Waits that are told in one frame.
 const WAITS_MAX: usize = 4_096;
@@ -64,15 +74,18 @@ pub(crate) struct Cycles {
     seen: FxHashMap<(ActorId, u64), Seen>,
     /// Others are being asked.
     asking: bool,
-    /// Found in the last turn.
-    found: BTreeSet<Cycle>,
+    /// Found in the last turn, and in how many turns up to then.
+    found: BTreeMap<Cycle, u64>,
     /// Who is meant by the names that others have used: where an actor's own name was not known yet, it went by that of its place
     /// in the theater that told of it.
     meant: BTreeMap<Name, Name>,
+    /// Those that are waited for, and that no theater has said to wait.
+    ends: Vec<Name>,
 }
 
-/// What a theater says of those who wait there; and who is meant by the names that it was asked for: slot, life, name.
-pub(crate) type Said = (Vec<Wait>, Vec<(u64, u64, Name)>);
+/// What a theater says of those who wait there; who is meant by the names that it was asked for: slot, life, name; and where those are whom
+/// they wait for, and the actors that it was asked for if they were born there.
+pub(crate) type Said = (Vec<Wait>, Vec<(u64, u64, Name)>, Vec<Host>);
 
 /// For how long a wait has been seen.
 #[derive(Clone, Copy, Default)]
@@ -91,26 +104,42 @@ struct Turn {
     asked_for: Vec<(ActorId, u64)>,
     waits: Vec<Wait>,
     meant: Vec<(Name, Name)>,
+    /// Where actors are that are waited for.
+    hosts: Vec<Host>,
     to_answer: usize,
     all_said: bool,
 }
 
 impl Cycles {
-    /// The cycles in what was said in this turn that were in the last one, too.
-    fn believe(&mut self, waits: &[Wait]) -> Vec<Cycle> {
-        let before = std::mem::replace(&mut self.found, find(waits));
-        self.found.intersection(&before).cloned().collect()
+    /// The cycles in what was said in this turn that were in the last ones, too, and how often that was found before.
+    fn believe(&mut self, waits: &[Wait]) -> Vec<(Cycle, u64)> {
+        let before = std::mem::take(&mut self.found);
+        for cycle in find(waits) {
+            let turns = before.get(&cycle).map_or(1, |turns| turns + 1);
+            self.found.insert(cycle, turns);
+        }
+        let believed = |(cycle, turns): (&Cycle, &u64)| Some((cycle.clone(), turns.checked_sub(TURNS)?));
+        self.found.iter().filter_map(believed).collect()
     }
 }
 
 impl House {
-    /// Who waits for whom here, and who is meant by these names of this theater, for another one.
-    pub(crate) fn say_waits(&self, names: &[(u64, u64)]) -> Said {
+    /// Who waits for whom here, who is meant by these names of this theater, and where these actors are, for another one.
+    pub(crate) fn say_waits(&self, names: &[(u64, u64)], actors: &[Name]) -> Said {
         let meant = |(slot, life): &(u64, u64)| {
             let id = self.directory.find(*slot, *life)?;
             Some((*slot, *life, self.directory.identity(id).ok()?.birth()))
         };
-        (self.own_waits(), names.iter().filter_map(meant).collect())
+        (self.own_waits(), names.iter().filter_map(meant).collect(), self.hosts_of(actors))
+    }
+
+    /// The other theaters that those are in whom actors here wait for, and that these actors are in that were born here.
+    fn hosts_of(&self, actors: &[Name]) -> Vec<Host> {
+        let born = |name: &&Name| name.0 == self.incarnation;
+        let born = actors.iter().filter(born).filter_map(|(_, slot, life)| self.directory.find(*slot, *life));
+        let waits = waiting::waits(self.system.core().id());
+        let host = |id| self.directory.at(id).map(|at| Host { theater: at.theater, address: at.address });
+        born.chain(waits.iter().map(waiting::Wait::to)).filter_map(host).take(WAITS_MAX).collect()
     }
 
     fn own_waits(&self) -> Vec<Wait> {
@@ -156,8 +185,15 @@ impl House {
             cycles.seen.keys().copied().collect::<Vec<_>>()
         };
         let links = self.all_links();
-        let open =
-            Turn { asked_for, waits: self.own_waits(), meant: Vec::new(), to_answer: links.len(), all_said: true };
+        let ends = self.cycles().ends.clone();
+        let open = Turn {
+            asked_for,
+            waits: self.own_waits(),
+            meant: Vec::new(),
+            hosts: self.hosts_of(&ends),
+            to_answer: links.len(),
+            all_said: true,
+        };
         if links.is_empty() {
             return self.take_waits(open);
         }
@@ -174,8 +210,9 @@ impl House {
                 let mut open = turn.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(turn) = open.as_mut() else { return };
                 turn.all_said &= said.is_some();
-                let (waits, meant) = said.unwrap_or_default();
+                let (waits, meant, hosts) = said.unwrap_or_default();
                 turn.waits.extend(waits);
+                turn.hosts.extend(hosts);
                 turn.meant.extend(meant.into_iter().map(|(slot, life, name)| ((theater, slot, life), name)));
                 turn.to_answer -= 1;
                 let over = if turn.to_answer == 0 { open.take() } else { None };
@@ -184,7 +221,7 @@ impl House {
                     house.take_waits(turn);
                 }
             });
-            link.ask_waits(its, answer);
+            link.ask_waits(its, ends.clone(), answer);
         }
     }
 
@@ -201,8 +238,9 @@ impl House {
     }
 
     /// The theaters have said who waits for whom.
-    fn take_waits(&self, mut turn: Turn) {
-        let certain: Vec<Cycle> = {
+    fn take_waits(self: &Arc<Self>, mut turn: Turn) {
+        let calls = self.call_hosts(&turn.hosts);
+        let certain: Vec<(Cycle, u64)> = {
             let mut cycles = self.cycles();
             cycles.asking = false;
             if !turn.all_said {
@@ -225,15 +263,22 @@ impl House {
                 // Next time it is known whom they mean.
                 return;
             }
+            let certain = cycles.believe(&turn.waits);
+            // If a request is not taken back, the next one is to be, soon.
+            let again = certain.iter().any(|(cycle, before)| (*before as usize) < cycle.len());
             for wait in turn.asked_for {
                 if let Some(seen) = cycles.seen.get_mut(&wait) {
-                    seen.turns += 1;
+                    let soon = again || calls && seen.ticks < EVERY_TICKS;
+                    seen.turns = if soon { TURNS - 1 } else { seen.turns + 1 };
                 }
             }
-            cycles.believe(&turn.waits)
+            cycles.ends = ends_from(self.incarnation, &turn.waits);
+            certain
         };
-        for cycle in certain {
-            let Some(at) = (0..cycle.len()).filter(|at| cycle[*at].afar).min_by_key(|at| &cycle[*at]) else { continue };
+        for (cycle, before) in certain {
+            let mut waits: Vec<usize> = (0..cycle.len()).collect();
+            waits.sort_by_key(|at| (!cycle[*at].afar, &cycle[*at]));
+            let at = waits[before as usize % waits.len()];
             let path: Vec<String> = cycle[at..].iter().chain(&cycle[..=at]).map(|wait| wait.label.clone()).collect();
             let victim = &cycle[at];
             if victim.at == self.incarnation {
@@ -242,6 +287,18 @@ impl House {
                 link.say_cycle(victim, &path);
             }
         }
+    }
+
+    /// Calls those of the theaters that there is no link with. Returns whether there are any.
+    fn call_hosts(self: &Arc<Self>, hosts: &[Host]) -> bool {
+        let is_unknown = |host: &&Host| host.theater != self.incarnation && self.directory.link(host.theater).is_none();
+        let callee = |host: &Host| Some((host.theater, host.address?));
+        let unknown: BTreeMap<u64, SocketAddr> = hosts.iter().filter(is_unknown).filter_map(callee).collect();
+        for (theater, address) in &unknown {
+            let callee = Callee { address: *address, theater: Some(*theater) };
+            self.reach_later(callee, Duration::ZERO, Box::new(|_| ()));
+        }
+        !unknown.is_empty()
     }
 
     /// An ask is part of a cycle, if it waits still: it was told to others as this.
@@ -271,6 +328,25 @@ fn find(waits: &[Wait]) -> BTreeSet<Cycle> {
         }
     }
     found
+}
+
+/// Those that the actors of this theater wait for, directly or over others, and that do not wait themselves.
+fn ends_from(theater: u64, waits: &[Wait]) -> Vec<Name> {
+    let mut waits_of: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
+    for wait in waits {
+        waits_of.entry(wait.from).or_default().push(wait.to);
+    }
+    let mut open: Vec<Name> = waits.iter().filter(|wait| wait.at == theater).map(|wait| wait.to).collect();
+    let (mut seen, mut ends) = (BTreeSet::new(), Vec::new());
+    while let Some(name) = open.pop().filter(|_| ends.len() < WAITS_MAX) {
+        if seen.insert(name) {
+            match waits_of.get(&name) {
+                Some(next) => open.extend(next),
+                None => ends.push(name),
+            }
+        }
+    }
+    ends
 }
 
 /// The waits from which a walk along waits need not end: those for an actor that waits for nobody are removed, again and again.
@@ -336,13 +412,22 @@ mod tests {
     fn a_cycle_is_believed_when_the_same_waits_are_in_it_twice_in_turn() {
         let mut cycles = Cycles::default();
         let closed = [wait(1, 0, 2), wait(2, 0, 1)];
-        assert_eq!(cycles.believe(&closed), Vec::<Cycle>::new());
+        assert_eq!(cycles.believe(&closed), []);
         // Who waits again has not waited all the time.
-        assert_eq!(cycles.believe(&[wait(1, 0, 2), wait(2, 1, 1)]), Vec::<Cycle>::new());
-        assert_eq!(cycles.believe(&closed), Vec::<Cycle>::new());
-        assert_eq!(cycles.believe(&closed), [closed.to_vec()]);
-        assert_eq!(cycles.believe(&closed[..1]), Vec::<Cycle>::new());
+        assert_eq!(cycles.believe(&[wait(1, 0, 2), wait(2, 1, 1)]), []);
+        assert_eq!(cycles.believe(&closed), []);
+        assert_eq!(cycles.believe(&closed), [(closed.to_vec(), 0)]);
+        assert_eq!(cycles.believe(&closed), [(closed.to_vec(), 1)]);
+        assert_eq!(cycles.believe(&closed[..1]), []);
     }
+    #[test]
+    fn the_ends_of_a_theater_are_those_that_its_actors_wait_for_and_that_do_not_wait() {
+        // 1 waits for 2, which waits for 3 and for 1; 4 waits for 5, in another theater.
+        let waits = [wait(1, 0, 2), wait(2, 0, 3), wait(2, 1, 1), wait(4, 0, 5)];
+        assert_eq!(ends_from(1, &waits), [(3, 0, 0)]);
+        assert_eq!(ends_from(3, &waits), []);
+    }
+
     #[test]
     fn a_long_chain_takes_a_step_for_each_wait_and_no_stack() {
         const WAITS: u64 = 100_000;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::away::{
-    About, Berth, Border, Carrier, Decision, Marker, Parcel, Place, RefName, TakeAnswer, Write, at_border,
+    About, Berth, Border, Carrier, Decision, Marker, Parcel, Place, Recall, RefName, TakeAnswer, Write, at_border,
 };
 use playhouse_actor::wire::{Answer, Codec, Controls, Present, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
@@ -59,13 +59,38 @@ enum State {
 
 /// A parcel that owns what is in it.
 enum Kept {
-    Tell { actor: TypeId, message: TypeId, name: &'static str, lane: Lane, bytes: Vec<u8> },
-    Request { actor: TypeId, message: TypeId, name: &'static str, bytes: Vec<u8>, answer: TakeAnswer },
-    Stop { drain: bool },
+    Tell {
+        actor: TypeId,
+        message: TypeId,
+        name: &'static str,
+        lane: Lane,
+        bytes: Vec<u8>,
+    },
+    Request {
+        actor: TypeId,
+        message: TypeId,
+        name: &'static str,
+        bytes: Vec<u8>,
+        recall: Option<Arc<Recall>>,
+        answer: TakeAnswer,
+    },
+    Stop {
+        drain: bool,
+    },
     Kill,
-    Verdict { actor: TypeId, name: &'static str, about: About, verdict: Decision<Vec<u8>> },
-    Watch { watcher: Watcher, notify: Tell },
-    Unwatch { watcher: Watcher },
+    Verdict {
+        actor: TypeId,
+        name: &'static str,
+        about: About,
+        verdict: Decision<Vec<u8>>,
+    },
+    Watch {
+        watcher: Watcher,
+        notify: Tell,
+    },
+    Unwatch {
+        watcher: Watcher,
+    },
     Marker(Marker),
 }
 
@@ -251,9 +276,9 @@ impl Distant {
                     return Err(Kept::Tell { actor, message, name, lane, bytes });
                 }
             }
-            Kept::Request { actor, message, name, bytes, answer } => {
+            Kept::Request { actor, message, name, bytes, recall, answer } => {
                 let Some(entry) = house.registry.message_of(actor, message) else {
-                    return Err(Kept::Request { actor, message, name, bytes, answer });
+                    return Err(Kept::Request { actor, message, name, bytes, recall, answer });
                 };
                 let back = Arc::clone(&border);
                 let take: Answer = Box::new(move |written| {
@@ -264,8 +289,9 @@ impl Distant {
                     });
                     at_border(&back, || answer(written.map(|()| (Codec::Named, &bytes[..]))));
                 });
-                if let Err((error, take)) = at_border(&border, || (entry.ask)(to, &bytes, Codec::Named, take)) {
-                    take(Err(AskError::Unreachable(error.to_string())));
+                match at_border(&border, || (entry.ask)(to, &bytes, Codec::Named, take)) {
+                    Ok(held) => recall.iter().for_each(|recall| recall.sent(&held, 0)),
+                    Err((error, take)) => take(Err(AskError::Unreachable(error.to_string()))),
                 }
             }
             // All that was before it is in the mail of the actor, or on its way.
@@ -548,8 +574,8 @@ impl Distant {
             Parcel::Tell { actor, message, name, lane, write } => {
                 Kept::Tell { actor, message, name, lane, bytes: written(write)? }
             }
-            Parcel::Request { actor, message, name, write, answer } => match written(write) {
-                Ok(bytes) => Kept::Request { actor, message, name, bytes, answer },
+            Parcel::Request { actor, message, name, write, recall, answer } => match written(write) {
+                Ok(bytes) => Kept::Request { actor, message, name, bytes, recall, answer },
                 Err(error) => {
                     answer(Err(AskError::Unreachable(error.to_string())));
                     return Err(error);
@@ -597,8 +623,8 @@ impl Kept {
             Kept::Tell { actor, message, name, lane, bytes } => {
                 to.carry_named(Parcel::Tell { actor, message, name, lane, write: &ready(bytes) })
             }
-            Kept::Request { actor, message, name, bytes, answer } => {
-                to.carry_named(Parcel::Request { actor, message, name, write: &ready(bytes), answer })
+            Kept::Request { actor, message, name, bytes, recall, answer } => {
+                to.carry_named(Parcel::Request { actor, message, name, write: &ready(bytes), recall, answer })
             }
             Kept::Stop { drain } => to.carry(Parcel::Stop { drain }),
             Kept::Kill => to.carry(Parcel::Kill),

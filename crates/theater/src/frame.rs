@@ -44,6 +44,9 @@ pub(crate) enum Head {
     Answer { ask: u64, codec: Wire },
     /// There is no answer; an `AskError` follows.
     Failed { ask: u64 },
+    /// The sender's asker takes this request back, if no handler has begun it. With the actors along the cycle that the request is part of, if it is
+    /// part of one: then `Failed` with [`AskError::Cycle`](playhouse_actor::AskError::Cycle) is the answer to the request.
+    TakeBack { ask: u64, cycle: Option<Vec<String>> },
     /// `handle` means the receiver's actor with this name.
     Name { handle: Handle, slot: u64, life: u64, seal: u64 },
     /// An actor is to be started, and `handle` means it; its state follows. One that is mobile was born at the sender, at this place, and has left from
@@ -110,9 +113,9 @@ pub(crate) enum Head {
         #[serde(deserialize_with = "at_most::<_, _, NOTED_MAX>")]
         actors: Vec<(u64, u64, u64, Epoch)>,
     },
-    /// Which of the receiver's actors wait for an answer, and whose; and who is meant by these names of the receiver's, slot and
-    /// life? A `Said` is the answer (see [`crate::cycles`]).
-    Waits { ask: u64, names: Vec<(u64, u64)> },
+    /// Which of the receiver's actors wait for an answer, and whose; who is meant by these names of the receiver's, slot and life; and where are these
+    /// actors, by the names that they were born with? A `Said` is the answer (see [`crate::cycles`]).
+    Waits { ask: u64, names: Vec<(u64, u64)>, actors: Vec<(u64, u64, u64)> },
     /// An ask of one of the receiver's actors is part of a cycle: which `Wait`, and the actors along the cycle, follow.
     Cycle,
     /// How busy is the receiver? A number from 0 to 1 is the answer.

@@ -69,6 +69,7 @@ mod hostile;
 mod leaving;
 mod moves;
 mod patience;
+mod recall;
 mod receive;
 mod send;
 mod targets;
@@ -324,6 +325,7 @@ pub(crate) struct Link {
     fences: Mutex<Fences>,
     /// Where the other end leaves, and one thread waits for that: what this thread is told.
     leaving: Mutex<Option<leaving::Leaving>>,
+    recalls: recall::Recalls,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -441,6 +443,7 @@ impl Link {
             is_unfenced: AtomicBool::new(false),
             fences: Mutex::default(),
             leaving: Mutex::default(),
+            recalls: recall::Recalls::default(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use playhouse_actor::wire::Spawns;
 
+use super::recall::Recalls;
 use super::*;
 use crate::authority::{Epoch, Host};
 use crate::cycles::{Said, Wait};
@@ -252,6 +253,7 @@ impl Link {
                     answer(Err(error.unwrap_or_else(|error| AskError::Unreachable(error.to_string()))));
                 }
             }
+            Head::TakeBack { ask, cycle } => self.take_back_held(ask, cycle),
             Head::Name { handle, slot, life, seal } => {
                 // A name with a wrong seal means nobody. The peer may have been told it by a third theater.
                 if self.reserve(handle) {
@@ -357,8 +359,8 @@ impl Link {
                     });
                 });
             }
-            Head::Waits { ask, names } => {
-                let waits = self.house().map_or_else(Said::default, |house| house.say_waits(&names));
+            Head::Waits { ask, names, actors } => {
+                let waits = self.house().map_or_else(Said::default, |house| house.say_waits(&names, &actors));
                 let _ = self.send(Lane::Normal, |out| {
                     Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
                     Codec::Positional.write(&waits, out)
@@ -518,7 +520,7 @@ impl Link {
             return self.fail(ask, &AskError::Stopped);
         };
         self.directory.talk.note(id, self.incarnation);
-        let unanswered = Unanswered::new(self.this(), bytes.len());
+        let unanswered = (Unanswered::new(self.this(), bytes.len() + Recalls::HELD_BYTES), self.hold(ask));
         let (link, border) = (self.this(), self.border());
         let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| {
             let _unanswered = unanswered;
@@ -536,8 +538,9 @@ impl Link {
                 }
             }
         });
-        if let Err((error, _)) = (entry.ask)(id, bytes, codec, answer) {
-            self.fail(ask, &AskError::Unreachable(error.to_string()));
+        match (entry.ask)(id, bytes, codec, answer) {
+            Ok(by) => self.held_by(ask, by),
+            Err((error, _)) => self.fail(ask, &AskError::Unreachable(error.to_string())),
         }
     }
 

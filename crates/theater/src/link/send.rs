@@ -1,6 +1,6 @@
 //! The sending half of a link.
 
-use playhouse_actor::away::Decision;
+use playhouse_actor::away::{Decision, Recall, TakesBack};
 
 use super::*;
 use crate::authority::Epoch;
@@ -106,7 +106,7 @@ impl Link {
 
     /// Has what there is to be written go out at the end of the gulp, or at once: where it is `worth_while`, and by threads that
     /// have no gulps.
-    fn flush_later(&self, worth_while: bool) {
+    pub(super) fn flush_later(&self, worth_while: bool) {
         if worth_while || !flush_soon() {
             return self.flush(false);
         }
@@ -121,6 +121,7 @@ impl Link {
     pub(crate) fn flush(&self, acknowledge: bool) {
         let mut out = lock(&self.out);
         let Out { outbound, connection, .. } = &mut *out;
+        self.write_taken_back(outbound);
         let Some(present) = connection else { return };
         loop {
             let written = present
@@ -203,8 +204,8 @@ impl Link {
                     at_border(border, || write(codec, out))
                 })
             }
-            Parcel::Request { actor, message, name, write, answer } => {
-                self.carry_ask(to, border, self.kind_of(actor, message, name, named), write, answer)
+            Parcel::Request { actor, message, name, write, recall, answer } => {
+                self.carry_ask(to, border, self.kind_of(actor, message, name, named), write, (recall, answer))
             }
             Parcel::Stop { drain } => {
                 let lane = if drain { Lane::Normal } else { Lane::System };
@@ -258,7 +259,7 @@ impl Link {
         border: &Arc<dyn Border>,
         kind: Result<(u32, Codec), WireError>,
         write: playhouse_actor::away::Write<'_>,
-        answer: TakeAnswer,
+        (recall, answer): (Option<Arc<Recall>>, TakeAnswer),
     ) -> Written {
         let (kind, codec) = match kind {
             Ok(found) => found,
@@ -267,11 +268,17 @@ impl Link {
                 return Err(error);
             }
         };
-        let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
+        let mut number = 0;
+        let full = self.ask_with(answer, Lane::Normal, |ask, out| {
+            number = ask;
             Head::Ask { to, kind, codec: codec.into(), ask }.write(out)?;
             at_border(border, || write(codec, out))
         })?;
-        if sent {
+        if let Some(recall) = recall {
+            let by: Weak<dyn TakesBack> = Arc::<Link>::downgrade(&self.this());
+            recall.sent(&by, number);
+        }
+        if full {
             pause_stage(&self.gate);
         }
         Ok(())
@@ -377,10 +384,10 @@ impl Link {
         self.registry.moves(id).map(|_| id)
     }
 
-    /// Asks who waits for whom over there, and who is meant by these names: slot, life.
-    pub(crate) fn ask_waits(&self, names: Vec<(u64, u64)>, answer: TakeAnswer) {
+    /// Asks who waits for whom over there, who is meant by these names: slot, life, and where these actors are.
+    pub(crate) fn ask_waits(&self, names: Vec<(u64, u64)>, actors: Vec<(u64, u64, u64)>, answer: TakeAnswer) {
         // On an error, the answer says it.
-        let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Waits { ask, names }.write(out));
+        let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Waits { ask, names, actors }.write(out));
         self.flush(false);
     }
 

@@ -124,7 +124,7 @@ fn threads_find_a_cycle_too_and_a_long_wait_is_none() {
 /// Random graphs, asked from several sides at once, over connections that break, while the actors move.
 #[test]
 fn every_ask_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
-    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
+    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(700);
     let (mut cycles, mut through) = (0, 0);
     for seed in 0..seeds {
         let (net, theaters) = simulated(seed);

@@ -30,6 +30,7 @@ mod inspector;
 mod links;
 mod moves;
 mod names;
+mod recalls;
 mod supervision;
 mod timers;
 mod tls;
