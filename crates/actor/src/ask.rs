@@ -506,26 +506,40 @@ pub(crate) type PostAsk<A, M> = for<'a> fn(M, Address<Life<A>>, ReplyTo<<M as Me
 #[doc(hidden)]
 pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
 
-/// A request that was built and not sent yet: see [`ActorRef::ask`].
+/// A request that waits for its answer: see [`ActorRef::ask`]. A future that sends the request when it is polled first.
+///
+/// # Panics
+/// If it is polled after it has returned the answer.
 ///
 /// # Cancel safety
-/// Dropping it before it was awaited sends nothing. Dropping the future while it waits takes the request back if it was
+/// If it is dropped before it was polled, nothing is sent. If it is dropped while it waits, the request is taken back if it was
 /// not handled yet; a handler that runs goes on, and its answer is dropped. Another theater hears a moment later that a request is taken
 /// back; a handler there may begin it meanwhile.
 #[must_use = "an ask is sent when it is awaited or waited for"]
 pub struct Ask<A: Actor, M: Message> {
     to: ActorRef<A>,
-    message: M,
+    /// Not sent yet.
+    request: Option<(M, PostAsk<A, M>)>,
     within: Option<Duration>,
-    post: PostAsk<A, M>,
+    /// The slot for the answer: from the first poll until the future has returned the answer.
+    slot: Option<Arc<Slot<M::Reply>>>,
+    /// The edge from the asker to the receiver in the graph of waiting actors. The future drops the edge when it returns the answer.
+    waiting: Option<Waiting>,
+    timer: Option<Deadline>,
+    /// For an asker that is no actor of the receiver's system.
+    outside: Option<WaitOutside>,
 }
+
+// No field is ever pinned.
+impl<A: Actor, M: Message> Unpin for Ask<A, M> {}
 
 impl<A: Actor, M: Message> Ask<A, M> {
     pub(crate) fn new(to: ActorRef<A>, message: M, post: PostAsk<A, M>) -> Self {
-        Ask { to, message, within: None, post }
+        Ask { to, request: Some((message, post)), within: None, slot: None, waiting: None, timer: None, outside: None }
     }
 
-    /// Fails with [`AskError::Deadline`] if the answer takes longer. Millisecond resolution.
+    /// Fails with [`AskError::Deadline`] if the answer takes longer. Millisecond resolution. Counted from when the request is sent; so it changes
+    /// nothing once the ask was polled.
     ///
     /// An ask that is awaited by a handler that answers an ask itself also ends with what is left of that one's deadline, if
     /// both are in this process.
@@ -540,12 +554,15 @@ impl<A: Actor, M: Message> Ask<A, M> {
     /// Why there is no answer.
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker. Use `.await` in an async handler, or [`Context::ask`] in a sync one.
+    /// Inside an actor: it would hold the worker. Use `.await` in an async handler, or [`Context::ask`] in a sync one. Also if it was polled before.
     ///
     /// [`Context::ask`]: crate::Context::ask
     #[track_caller]
-    pub fn wait(self) -> Result<M::Reply, AskError> {
+    pub fn wait(mut self) -> Result<M::Reply, AskError> {
         assert_outside("`.wait()`", "`.await` the ask in an async handler, or use `ctx.ask(..).then(..)`");
+        let request = self.request.take();
+        let (message, post) =
+            request.expect("`.wait()` was called on an ask that was polled before: `.await` it to its end");
         let Some(system) = SystemCore::by_id(self.to.address.raw().system()) else { return Err(AskError::Shutdown) };
         let slot = Slot::new();
         {
@@ -556,7 +573,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
         let deadline = self.within.map(|within| system.now().saturating_add(within));
         let _timer = self.within.map(|within| Deadline::start(&system, within, &slot));
         let _outside = system.wait_outside(&slot);
-        (self.post)(self.message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, None);
+        post(message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, None);
         let mut answer = None;
         system.block_until(deadline, &mut || {
             answer = answer.take().or_else(|| slot.take());
@@ -601,35 +618,7 @@ impl Drop for Deadline {
     }
 }
 
-impl<A: Actor, M: Message> IntoFuture for Ask<A, M> {
-    type Output = Result<M::Reply, AskError>;
-    type IntoFuture = AskFuture<A, M>;
-
-    fn into_future(self) -> AskFuture<A, M> {
-        let system = self.to.address.raw().system();
-        AskFuture { system, request: Some(self), slot: Some(Slot::new()), waiting: None, timer: None, outside: None }
-    }
-}
-
-/// The future of an [`Ask`].
-pub struct AskFuture<A: Actor, M: Message> {
-    /// Not sent yet.
-    request: Option<Ask<A, M>>,
-    /// The slot for the answer. `None` after the future has returned the answer.
-    slot: Option<Arc<Slot<M::Reply>>>,
-    /// The receiver's system.
-    system: u16,
-    /// The edge from the asker to the receiver in the graph of waiting actors. The future drops the edge when it returns the answer.
-    waiting: Option<Waiting>,
-    timer: Option<Deadline>,
-    /// For an asker that is no actor of the receiver's system.
-    outside: Option<WaitOutside>,
-}
-
-// No field is ever pinned.
-impl<A: Actor, M: Message> Unpin for AskFuture<A, M> {}
-
-/// The result of [`AskFuture::send`].
+/// The result of [`Ask::send`].
 struct Sent {
     /// The ask's deadline, and the system that keeps the time.
     timed: Option<(Duration, Arc<SystemCore>)>,
@@ -638,15 +627,19 @@ struct Sent {
     wakes: bool,
 }
 
-impl<A: Actor, M: Message> AskFuture<A, M> {
+impl<A: Actor, M: Message> Ask<A, M> {
     /// Sends the request, or runs its handler on this stack. The slot holds the answer at once if that handler has ended, or if the wait
     /// would close a cycle.
     ///
     /// The edge of a request that becomes a message is added before the message is sent. Another thread may otherwise answer it, or ask the
     /// asker, before the asker's poll has returned. If the request's handler runs on the asker's stack, the edge is added when that handler
     /// has to wait, or a handler above it on the stack.
-    fn send(request: Ask<A, M>, slot: &Arc<Slot<M::Reply>>, waker: &Waker) -> Sent {
-        let Ask { to, message, within, post } = request;
+    fn send(
+        (to, within): (ActorRef<A>, Option<Duration>),
+        (message, post): (M, PostAsk<A, M>),
+        slot: &Arc<Slot<M::Reply>>,
+        waker: &Waker,
+    ) -> Sent {
         let timed =
             cap(polled(), within).and_then(|within| Some((within, SystemCore::by_id(to.address.raw().system())?)));
         if let Some((within, system)) = &timed {
@@ -691,14 +684,17 @@ impl<A: Actor, M: Message> AskFuture<A, M> {
     }
 }
 
-impl<A: Actor, M: Message> Future for AskFuture<A, M> {
+impl<A: Actor, M: Message> Future for Ask<A, M> {
     type Output = Result<M::Reply, AskError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let request = this.request.take();
+        if request.is_some() {
+            this.slot = Some(Slot::new());
+        }
         let Some(slot) = &this.slot else { panic!("an ask was polled again after it had returned the answer") };
-        let sent = request.map(|request| Self::send(request, slot, cx.waker()));
+        let sent = request.map(|request| Self::send((this.to, this.within), request, slot, cx.waker()));
         let wakes = sent.as_ref().is_some_and(|sent| sent.wakes);
         if !wakes {
             let mut state = slot.lock();
@@ -728,7 +724,7 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
         if let Some(Sent { timed, waiting, .. }) = sent {
             this.timer = timed.map(|(within, system)| Deadline::start(&system, within, slot));
             this.waiting = waiting;
-            let system = this.system;
+            let system = this.to.address.raw().system();
             let is_inside = with_current_system(|current| current.is_some_and(|current| current.id() == system));
             if !is_inside {
                 // The slot knows the asker by now. An answer that comes at once wakes it.
@@ -739,7 +735,7 @@ impl<A: Actor, M: Message> Future for AskFuture<A, M> {
     }
 }
 
-impl<A: Actor, M: Message> Drop for AskFuture<A, M> {
+impl<A: Actor, M: Message> Drop for Ask<A, M> {
     /// Takes the request back if it waits still.
     fn drop(&mut self) {
         if let Some(slot) = &self.slot {

@@ -98,6 +98,9 @@ impl fmt::Display for CrashReport {
         if let Some(place) = &self.place {
             write!(f, " ({place})")?;
         }
+        if self.reason.to_string().contains("must be called from the context of a Tokio") {
+            f.write_str(". Actors have that context in a system that is built with `SystemBuilder::tokio`, of the feature `tokio`")?;
+        }
         f.write_str(match self.then {
             AfterCrash::Ends => ". It ends.",
             AfterCrash::SupervisorDecides => ". Its supervisor decides.",

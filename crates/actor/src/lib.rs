@@ -31,6 +31,7 @@ mod observe;
 mod outside;
 mod recall;
 mod shape;
+mod sleep;
 #[cfg(feature = "tracing")]
 mod spans;
 mod spawn;
@@ -48,7 +49,7 @@ pub use actor::{Actor, ActorId, Down, StopReason};
 pub use actor::{Ended, Notify, Tell, Watcher};
 pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
 pub use any::{AnyActor, WrongType};
-pub use ask::{Ask, AskError, AskFuture, Phase};
+pub use ask::{Ask, AskError, Phase};
 pub use context::{Context, ContextAsk, TimerKey};
 pub use crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
 pub use group::Group;
@@ -64,6 +65,7 @@ pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 #[doc(hidden)]
 pub use outside::assert_outside;
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
+pub use sleep::Sleep;
 pub use spawn::{Placement, SpawnError, SpawnOptions};
 pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};
 pub use system::{

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "tokio")]
+use playhouse_executor::Around;
 use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered};
 
 use crate::actor::{Actor, ActorId};
@@ -102,6 +104,45 @@ impl SystemBuilder {
     /// while [`System::run_until_idle`] or [`Ask::wait`](crate::Ask::wait) is called. Several threads that call these take turns.
     pub fn simulated(mut self, seed: u64) -> Self {
         self.config.simulated = Some(seed);
+        self
+    }
+
+    /// Runs actors in the context of this tokio runtime: in handlers and hooks, `tokio::spawn`, `tokio::time::sleep` and what uses tokio (reqwest,
+    /// sqlx) work as in a task of it. Without this, they panic: "there is no reactor running". Default: none.
+    ///
+    /// Actors run on the system's own threads as before, and the runtime has its threads. It must run for as long as actors use it. In simulation, its
+    /// time and its threads are real: such a run cannot be repeated exactly. For time use [`Context::sleep`](crate::Context::sleep) there.
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    /// use std::time::Duration;
+    ///
+    /// struct Clerk;
+    /// impl Actor for Clerk {}
+    ///
+    /// struct Work;
+    /// impl Message for Work {
+    ///     type Reply = u32;
+    /// }
+    /// impl AsyncHandler<Work> for Clerk {
+    ///     async fn handle(&mut self, _: Work, _: &mut Context<Self>) -> u32 {
+    ///         tokio::time::sleep(Duration::from_millis(1)).await;
+    ///         tokio::spawn(async { 42 }).await.unwrap()
+    ///     }
+    /// }
+    ///
+    /// let runtime = tokio::runtime::Runtime::new()?; // or `#[tokio::main]`, and `tokio::runtime::Handle::current()`
+    /// let system = System::builder().tokio(runtime.handle().clone()).start()?;
+    /// assert_eq!(system.spawn(Clerk).ask(Work).wait()?, 42);
+    /// # system.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "tokio")]
+    pub fn tokio(mut self, runtime: tokio::runtime::Handle) -> Self {
+        self.config.around = Some(Around::new(move |run| {
+            let _context = runtime.enter();
+            run();
+        }));
         self
     }
 

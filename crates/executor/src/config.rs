@@ -1,5 +1,8 @@
 //! Settings of a system.
 
+use std::fmt;
+use std::sync::Arc;
+
 /// How an idle worker chooses whom to steal from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stealing {
@@ -59,6 +62,37 @@ pub struct Config {
     pub pinning: bool,
     /// One thread and virtual time, every choice taken from this seed.
     pub simulated: Option<u64>,
+    /// Within this, threads run actors.
+    pub around: Option<Around>,
+}
+
+/// What a thread does around the actors that it runs, for example to enter the context of another library, which is kept by thread.
+#[derive(Clone)]
+pub struct Around(Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>);
+
+impl Around {
+    /// `around` calls its argument, and does something before and after it.
+    pub fn new(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Around {
+        Around(Arc::new(around))
+    }
+
+    /// # Panics
+    /// If the function that was given to [`Around::new`] does not call its argument.
+    pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+        let (mut f, mut result) = (Some(f), None);
+        (self.0)(&mut || {
+            if let Some(f) = f.take() {
+                result = Some(f());
+            }
+        });
+        result.expect("what is to be done around actors does not run them")
+    }
+}
+
+impl fmt::Debug for Around {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Around(..)")
+    }
 }
 
 impl Config {
@@ -82,6 +116,7 @@ impl Config {
             stealing: Stealing::default(),
             pinning: false,
             simulated: None,
+            around: None,
         }
     }
 

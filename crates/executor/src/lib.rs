@@ -73,7 +73,7 @@ mod worker;
 pub use address::{Address, Lane, Port, RawAddress, Sends, Spread};
 pub use away::{AwayCx, Gate, Way, pause_stage};
 pub use census::{Census, WorkerState};
-pub use config::{Config, StageChoice, Stealing, limits};
+pub use config::{Around, Config, StageChoice, Stealing, limits};
 pub use dead_letters::DeadLetterHook;
 pub use deliveries::{Deliveries, Delivery};
 pub use driving::{Drive, DriverLock, Turn};

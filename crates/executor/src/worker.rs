@@ -277,8 +277,14 @@ impl Worker {
                 CURRENT.set(self.0);
             }
         }
-        let _restore = Restore(CURRENT.replace(self));
-        f()
+        let run = || {
+            let _restore = Restore(CURRENT.replace(self));
+            f()
+        };
+        match &self.system.config.around {
+            Some(around) => around.run(run),
+            None => run(),
+        }
     }
 
     #[inline(always)]

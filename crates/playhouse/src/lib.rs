@@ -97,6 +97,7 @@
 //! | `theaters` | yes | [`Theater`], name servers, simulations, transports, TLS; its dependencies are in part compiled from C |
 //! | `metrics` | no | `System::record_metrics` and `Theater::record_metrics`: figures for the `metrics` crate |
 //! | `tracing` | no | `SystemBuilder::tracing`: spans for the `tracing` crate |
+//! | `tokio` | no | `SystemBuilder::tokio`: actors in the context of a tokio runtime |
 //!
 //! A program whose actors are all in one process is smaller, and built sooner, without `theaters`:
 //! `playhouse = { .., default-features = false }`. `#[actor(remote)]` and `#[actor(mobile)]` work without it too, so a library

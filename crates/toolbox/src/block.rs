@@ -1,14 +1,13 @@
-//! How a thread outside waits for a future, and a future for time.
+//! How a thread outside waits for a future.
 
 use std::any::Any;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
-use std::time::Duration;
 
 use playhouse_actor::{ActorId, assert_outside};
-use playhouse_executor::{SystemCore, TimerKey};
+use playhouse_executor::SystemCore;
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -53,60 +52,4 @@ pub(crate) fn block_on<F: Future>(system: &Arc<SystemCore>, future: F) -> Option
         output.is_some()
     });
     output
-}
-
-/// Ready after some time of a system, which is virtual in simulation.
-pub(crate) struct Sleep {
-    system: Arc<SystemCore>,
-    delay: Duration,
-    key: Option<TimerKey>,
-    alarm: Arc<Mutex<Alarm>>,
-}
-
-#[derive(Default)]
-struct Alarm {
-    rung: bool,
-    waker: Option<Waker>,
-}
-
-impl Sleep {
-    pub(crate) fn new(system: &Arc<SystemCore>, delay: Duration) -> Sleep {
-        Sleep { system: Arc::clone(system), delay, key: None, alarm: Arc::default() }
-    }
-}
-
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        {
-            let mut alarm = lock(&self.alarm);
-            if alarm.rung {
-                return Poll::Ready(());
-            }
-            alarm.waker = Some(cx.waker().clone());
-        }
-        if self.key.is_none() {
-            let alarm = Arc::clone(&self.alarm);
-            let ring = move || {
-                let waker = {
-                    let mut alarm = lock(&alarm);
-                    alarm.rung = true;
-                    alarm.waker.take()
-                };
-                waker.inspect(Waker::wake_by_ref);
-                None
-            };
-            self.key = Some(self.system.start_timer(self.delay, Box::new(ring)));
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        if let Some(key) = self.key {
-            self.system.cancel_timer(key);
-        }
-    }
 }

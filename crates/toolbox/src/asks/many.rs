@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context as PollContext, Poll};
 use std::time::Duration;
 
-use playhouse_actor::{Actor, ActorRef, Ask, AskError, AskFuture, Context, HandledBy, Message};
+use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Message};
 
 use crate::block::{block_on, system_of};
 use crate::pipe::pipe;
@@ -77,7 +77,7 @@ impl<A: Actor, M: Message> fmt::Debug for AskMany<A, M> {
 
 /// One of those that are asked.
 enum Asked<A: Actor, M: Message> {
-    Waiting(Box<AskFuture<A, M>>),
+    Waiting(Box<Ask<A, M>>),
     Over(Result<M::Reply, AskError>),
     Taken,
 }
@@ -107,7 +107,7 @@ impl<A: Actor, M: Message> Gather<A, M> {
             let message = if number == last { message.take() } else { message.as_ref().map(clone) };
             let ask = ask(target, message.expect("the last one takes it"));
             let ask = if let Some(within) = within { ask.within(within) } else { ask };
-            self.asked.push((target, Asked::Waiting(Box::new(ask.into_future()))));
+            self.asked.push((target, Asked::Waiting(Box::new(ask))));
         }
     }
 

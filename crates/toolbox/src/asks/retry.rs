@@ -5,10 +5,10 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Message};
+use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Message, Sleep};
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Sleep, block_on, system_of};
+use crate::block::{block_on, system_of};
 use crate::pipe::pipe;
 
 /// The backoff after an answer that is not good, if none is given.
