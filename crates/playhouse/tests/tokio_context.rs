@@ -70,7 +70,7 @@ fn works_in(runtime: &Runtime, builder: playhouse::SystemBuilder) {
         assert_eq!(clerk.ask(Wait).wait(), Ok(42));
         expected.push("async handler");
     }
-    clerk.stop();
+    clerk.drain();
     system.shutdown().unwrap();
     let mut names: Vec<_> = expected.iter().map(|_| tells.recv_timeout(LIMIT).unwrap()).collect();
     (names.sort_unstable(), expected.sort_unstable());
