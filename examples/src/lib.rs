@@ -23,6 +23,8 @@ mod guide {
     mod topics {}
     #[doc = include_str!("../../guide/receptionist.md")]
     mod receptionist {}
+    #[doc = include_str!("../../guide/tokio.md")]
+    mod tokio {}
     #[doc = include_str!("../../guide/blocking-work.md")]
     mod blocking_work {}
     #[doc = include_str!("../../guide/durable-state.md")]

@@ -16,6 +16,7 @@ pub mod clones;
 mod context;
 mod crashes;
 mod deadline;
+mod ending;
 mod gather;
 mod group;
 mod histogram;
@@ -52,6 +53,7 @@ pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, Phase};
 pub use context::{Context, ContextAsk, TimerKey};
 pub use crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
+pub use ending::Ending;
 pub use group::Group;
 #[doc(hidden)]
 pub use group::GroupName;

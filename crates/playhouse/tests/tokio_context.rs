@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 use playhouse::prelude::*;
-use playhouse::{CrashReport, StopReason};
+use playhouse::{CrashReport, Guard, StopReason};
 use tokio::runtime::{Handle, Runtime};
 
 mod support;
@@ -100,5 +100,76 @@ fn without_a_context_the_report_says_how_to_have_one() {
         assert!(matches!(&crash.reason, StopReason::Panicked(text) if text.contains("Tokio")), "{crash}");
         assert!(crash.to_string().contains("`SystemBuilder::tokio`"), "{crash}");
         system.shutdown().unwrap();
+    });
+}
+
+// -- asks as futures ------------------------------------------------------------------------------------------------------
+
+#[derive(Message)]
+#[message(reply = u64)]
+struct Double(u64);
+
+struct Doubler;
+
+impl Actor for Doubler {}
+impl Handler<Double> for Doubler {
+    fn handle(&mut self, Double(number): Double, _: &mut Context<Self>) -> u64 {
+        number * 2
+    }
+}
+
+/// Never answers.
+#[derive(Message)]
+struct Never;
+
+impl Handler<Never> for Doubler {
+    fn handle(&mut self, _: Never, _: &mut Context<Self>) {
+        unreachable!("its guard keeps all");
+    }
+
+    fn guard(&self, _: &Never) -> Guard {
+        Guard::Defer
+    }
+}
+
+#[test]
+fn asks_are_spawned_joined_and_selected_as_they_are() {
+    finishes(|| {
+        let runtime = Runtime::new().unwrap();
+        let system = System::start().unwrap();
+        runtime.block_on(async {
+            let doubler = system.spawn(Doubler);
+            let tasks: Vec<_> = (0..100).map(|number| tokio::spawn(doubler.ask(Double(number)))).collect();
+            for (number, task) in (0..).zip(tasks) {
+                assert_eq!(task.await.unwrap(), Ok(2 * number));
+            }
+            assert_eq!(tokio::join!(doubler.ask(Double(1)), doubler.ask(Double(2))), (Ok(2), Ok(4)));
+            let (mut never, mut double) = (doubler.ask(Never), doubler.ask(Double(3)));
+            tokio::select! {
+                answer = &mut never => unreachable!("{answer:?}"),
+                answer = &mut double => assert_eq!(answer, Ok(6)),
+            }
+            let timed = tokio::time::timeout(MS, &mut never).await;
+            assert!(timed.is_err());
+        });
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn a_shutdown_is_awaited_and_goes_on_if_nobody_does() {
+    finishes(|| {
+        let runtime = Runtime::new().unwrap();
+        let (told, tells) = mpsc::channel();
+        let system = System::builder().tokio(runtime.handle().clone()).start().unwrap();
+        system.spawn(Clerk { told: told.clone() });
+        let report = runtime.block_on(system.shutdown_async(LIMIT)).unwrap();
+        assert_eq!((report.actors_stopped, report.undelivered), (1, 0));
+        let system = System::builder().tokio(runtime.handle().clone()).start().unwrap();
+        system.spawn(Clerk { told });
+        drop(system.shutdown_async(LIMIT));
+        let mut names: Vec<_> = (0..4).map(|_| tells.recv_timeout(LIMIT).unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["started", "started", "stopped", "stopped"]);
     });
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use playhouse_actor::away::{Berth, Found, Host, Place, Write, place};
 use playhouse_actor::wire::{Codec, Remote, WireError};
 use playhouse_actor::{
-    ActorId, ActorRef, AskError, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System, SystemBuilder,
-    assert_outside,
+    ActorId, ActorRef, AskError, Ending, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System,
+    SystemBuilder, assert_outside,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -767,6 +767,20 @@ impl Theater {
         let left = || deadline.saturating_sub(self.house.now());
         self.house.lose_links(left().max(grace));
         self.house.system.clone().shutdown_within(left())
+    }
+
+    /// Does the same as [`Theater::shutdown_within`], in a thread of its own, for async code outside of actors: the thread of the caller is not blocked.
+    /// The shutdown goes on if the future is dropped.
+    ///
+    /// # Errors
+    /// As [`System::shutdown`].
+    ///
+    /// # Panics
+    /// As [`Theater::shutdown_within`].
+    #[track_caller]
+    pub fn shutdown_async(self, limit: Duration) -> Ending {
+        assert_outside("`shutdown_async`", "call it outside of actors, which can tell a task there that it is time");
+        Ending::of(move || self.shutdown_within(limit))
     }
 
     /// Does the same as [`Theater::shutdown_within`] with a limit of 5 seconds.

@@ -377,3 +377,47 @@ fn timers_end_with_a_restart_unless_they_are_kept() {
         assert_eq!(of("spaced and kept"), [(1, 15), (2, 30)], "seed {seed}");
     }
 }
+
+#[derive(Message)]
+struct Nap(u64, Duration);
+
+impl AsyncHandler<Nap> for Clock {
+    async fn handle(&mut self, Nap(n, delay): Nap, ctx: &mut Context<Self>) {
+        ctx.sleep(delay).await;
+        self.log.push((n, ctx.now()));
+    }
+}
+
+#[test]
+fn an_actor_that_sleeps_takes_nothing_meanwhile_and_others_go_on() {
+    for seed in 0..20 {
+        let system = simulated(seed);
+        let log = Log::new();
+        let [first, other, killed] = [(); 3].map(|()| system.spawn(Clock { log: log.clone(), keys: Vec::new() }));
+        first.tell(Nap(1, 30 * MS));
+        first.tell(Nap(2, Duration::ZERO));
+        first.tell(Ring(3));
+        other.tell(Nap(4, 10 * MS));
+        killed.tell(Nap(5, 20 * MS));
+        system.spawn(Puppet).tell(Do::this(move |ctx| _ = ctx.send_after(15 * MS, Do::this(move |_| killed.kill()))));
+        system.run_until_idle();
+        // A nap of no time still ends at a timer, which fires at the next millisecond.
+        let woken = log.lock().clone();
+        assert_eq!(woken[..2], [(4, 10 * MS), (1, 30 * MS)], "seed {seed}");
+        assert_eq!(woken[2..].iter().map(|(n, _)| *n).collect::<Vec<_>>(), [2, 3], "seed {seed}");
+        // The timer of the one that was killed is gone, so nothing waits for it.
+        assert!(system.now() < 33 * MS, "seed {seed}: {:?}", system.now());
+    }
+}
+
+#[test]
+fn a_sleep_ends_never_early_on_threads() {
+    finishes(|| {
+        let system = threads(2);
+        let clock = system.spawn(Clock { log: Log::new(), keys: Vec::new() });
+        let start = Instant::now();
+        clock.ask(Nap(1, 20 * MS)).wait().unwrap();
+        assert!(start.elapsed() >= 20 * MS);
+        system.shutdown().unwrap();
+    });
+}

@@ -159,19 +159,24 @@ fn who_gives_up_takes_the_request_back_in_whichever_theater_it_waits() {
         if scene.net.choose(2) == 0 {
             scene.net.run_until_idle();
         }
-        receiver.tell(Nap(LATER * 10));
+        receiver.tell(Nap(LATER * 2));
         scene.net.run_for(LATER);
-        asker.tell(PayLater(1, receiver, LATER));
-        asker.tell(Pay { number: 2, to: receiver, within: Some(LATER) });
+        if scene.net.choose(2) == 0 {
+            // It takes the requests along to another theater, and sleeps there.
+            receiver.tell(GoTo(scene.address(scene.net.choose(3))));
+        }
+        receiver.tell(Nap(LATER * 20));
+        asker.tell(PayLater(1, receiver, LATER * 8));
+        asker.tell(Pay { number: 2, to: receiver, within: Some(LATER * 8) });
         killed.tell(Pay { number: 3, to: receiver, within: None });
         let mut dropped = Box::pin(receiver.ask(Deposit(4)).into_future());
         let mut context = PollContext::from_waker(Waker::noop());
         assert!(dropped.as_mut().poll(&mut context).is_pending());
-        assert!(matches!(receiver.ask(Deposit(5)).within(LATER).wait(), Err(AskError::Deadline { .. })));
+        assert!(matches!(receiver.ask(Deposit(5)).within(LATER * 8).wait(), Err(AskError::Deadline { .. })));
         let kept = receiver.ask(Deposit(6));
         let mut kept = Box::pin(kept.into_future());
         assert!(kept.as_mut().poll(&mut context).is_pending());
-        scene.net.run_for(LATER);
+        scene.net.run_for(LATER * 8);
         killed.kill();
         drop(dropped);
         scene.net.run_until_idle();
