@@ -42,8 +42,12 @@ async fn request(address: SocketAddr) -> String {
     answer
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_ends_answers_what_its_actors_were_asked() {
+#[test]
+fn a_server_that_ends_answers_what_its_actors_were_asked() {
+    tokio::runtime::Runtime::new().unwrap().block_on(serve_and_end());
+}
+
+async fn serve_and_end() {
     let system = System::builder().tokio(tokio::runtime::Handle::current()).start().unwrap();
     let stops = Arc::new(Barrier::new(2));
     let room = system.spawn(Room { posts: Vec::new(), stops: Arc::clone(&stops) });

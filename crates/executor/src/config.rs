@@ -68,7 +68,10 @@ pub struct Config {
 
 /// What a thread does around the actors that it runs, for example to enter the context of another library, which is kept by thread.
 #[derive(Clone)]
-pub struct Around(Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>);
+pub struct Around(Arc<RunsAround>);
+
+/// Calls its argument, and does something before and after it.
+type RunsAround = dyn Fn(&mut dyn FnMut()) + Send + Sync;
 
 impl Around {
     /// `around` calls its argument, and does something before and after it.

@@ -165,7 +165,7 @@ impl Node {
         if depth == 0 {
             return 1;
         }
-        let mut asks = [(), ()].map(|()| ctx.spawn(Node).ask(Leaves(depth - 1)).into_future());
+        let mut asks = [(), ()].map(|()| ctx.spawn(Node).ask(Leaves(depth - 1)));
         let mut counts = [None, None];
         poll_fn(|cx| {
             for (ask, count) in asks.iter_mut().zip(&mut counts) {

@@ -53,7 +53,7 @@ impl Drop for Later {
             Drops::Panics => panic!("meant: a drop that panics"),
             Drops::StartsTimers => {
                 for _ in 0..if cfg!(miri) { 5 } else { 200 } {
-                    let mut ask = Box::pin(self.sink.ask(Never).within(Duration::from_secs(3600)).into_future());
+                    let mut ask = Box::pin(self.sink.ask(Never).within(Duration::from_secs(3600)));
                     let _ = ask.as_mut().poll(&mut PollContext::from_waker(Waker::noop()));
                 }
             }
@@ -220,9 +220,9 @@ fn a_waker_that_panics_ends_nobody() {
             let waker = Waker::from(Arc::new(BadWaker(Mutex::new(called))));
             let (gate, turnstile) = support::Gate::new();
             let mut ask: Pin<Box<dyn Future<Output = _> + Send>> = if by_deadline {
-                Box::pin(answerer.ask(Hang).within(Duration::from_millis(1)).into_future())
+                Box::pin(answerer.ask(Hang).within(Duration::from_millis(1)))
             } else {
-                Box::pin(answerer.ask(Open(turnstile)).into_future())
+                Box::pin(answerer.ask(Open(turnstile)))
             };
             assert!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)).is_pending());
             gate.open();

@@ -471,7 +471,7 @@ fn a_waker_that_blocks_does_not_hold_up_a_shutdown() {
         system.spawn_with(on_stage(1), Puppet).tell(Do::this(move |_| stuck.pass()));
         stays.wait_entered();
         let waker = Waker::from(Arc::new(Blocks(Some(blocks).into())));
-        let mut ask = std::pin::pin!(waits.ask(Never).into_future());
+        let mut ask = std::pin::pin!(waits.ask(Never));
         assert!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)).is_pending());
         ends_in_time(&system).unwrap_err();
         opens.wait_entered();
@@ -487,7 +487,7 @@ fn an_ask_whose_handler_waits_at_a_shutdown_ends_with_the_shutdown() {
         let system = threads(1);
         let waits = system.spawn(Clock);
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-        let mut ask = std::pin::pin!(waits.ask(Never).into_future());
+        let mut ask = std::pin::pin!(waits.ask(Never));
         assert!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)).is_pending());
         system.shutdown_within(if cfg!(miri) { LIMIT } else { Duration::from_millis(100) }).unwrap();
         assert_eq!(ask.as_mut().poll(&mut PollContext::from_waker(&waker)), Poll::Ready(Err(AskError::Shutdown)));

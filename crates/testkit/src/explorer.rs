@@ -292,10 +292,8 @@ mod tests {
                         self.seen += if answer.is_ok() { "+" } else { "-" };
                     }
                     Act::Both(one, other) => {
-                        let (mut one, mut other) = (
-                            self.all[one].ask(Do(Vec::new())).into_future(),
-                            self.all[other].ask(Do(Vec::new())).into_future(),
-                        );
+                        let (mut one, mut other) =
+                            (self.all[one].ask(Do(Vec::new())), self.all[other].ask(Do(Vec::new())));
                         let first = poll_fn(|cx| {
                             if Pin::new(&mut one).poll(cx).is_ready() {
                                 return Poll::Ready("1");

@@ -62,7 +62,7 @@ impl Tree {
             return 1;
         }
         let children = [ctx.spawn(Tree { work: self.work }), ctx.spawn(Tree { work: self.work })];
-        let [left, right] = children.map(|child| child.ask(Count(depth - 1)).into_future());
+        let [left, right] = children.map(|child| child.ask(Count(depth - 1)));
         let (left, right) = both(left, right).await;
         let leaves = left.unwrap_or(0) + right.unwrap_or(0);
         ctx.stop();

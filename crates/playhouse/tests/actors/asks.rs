@@ -229,7 +229,7 @@ fn dropping_an_ask_takes_a_queued_request_back() {
         node.tell(Hold(hold));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let polled_once = runtime.block_on(async {
-            let mut ask = node.ask(Seen).into_future();
+            let mut ask = node.ask(Seen);
             std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut ask).poll(cx).is_pending())).await
         });
         assert!(polled_once);

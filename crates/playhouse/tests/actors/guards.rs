@@ -280,7 +280,7 @@ fn a_request_that_is_taken_back_does_not_wait_any_more() {
     impl Impatient {
         #[message]
         async fn ask_and_forget(&mut self) {
-            let mut ask = std::pin::pin!(self.lock.ask(PassSlowly(1)).into_future());
+            let mut ask = std::pin::pin!(self.lock.ask(PassSlowly(1)));
             std::future::poll_fn(|cx| {
                 assert!(ask.as_mut().poll(cx).is_pending());
                 std::task::Poll::Ready(())

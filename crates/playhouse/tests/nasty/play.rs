@@ -351,7 +351,7 @@ impl World {
         let future = with_mail!(load, message => {
             let ask = to.ask(message);
             let ask = if let Some(ms) = within { ask.within(within_ms(ms)) } else { ask };
-            let boxed: Pin<Box<dyn Future<Output = Result<u64, AskError>> + Send>> = Box::pin(ask.into_future());
+            let boxed: Pin<Box<dyn Future<Output = Result<u64, AskError>> + Send>> = Box::pin(ask);
             boxed
         });
         Some((future, Token::new(self, Kind::Ask)))

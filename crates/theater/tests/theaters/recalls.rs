@@ -169,12 +169,12 @@ fn who_gives_up_takes_the_request_back_in_whichever_theater_it_waits() {
         asker.tell(PayLater(1, receiver, LATER * 8));
         asker.tell(Pay { number: 2, to: receiver, within: Some(LATER * 8) });
         killed.tell(Pay { number: 3, to: receiver, within: None });
-        let mut dropped = Box::pin(receiver.ask(Deposit(4)).into_future());
+        let mut dropped = Box::pin(receiver.ask(Deposit(4)));
         let mut context = PollContext::from_waker(Waker::noop());
         assert!(dropped.as_mut().poll(&mut context).is_pending());
         assert!(matches!(receiver.ask(Deposit(5)).within(LATER * 8).wait(), Err(AskError::Deadline { .. })));
         let kept = receiver.ask(Deposit(6));
-        let mut kept = Box::pin(kept.into_future());
+        let mut kept = Box::pin(kept);
         assert!(kept.as_mut().poll(&mut context).is_pending());
         scene.net.run_for(LATER * 8);
         killed.kill();
