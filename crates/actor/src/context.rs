@@ -15,7 +15,7 @@ use crate::ask::{AskError, PostAsk, ReplyTo, TakeAnswer};
 use crate::group::Group;
 use crate::idle::Idle;
 use crate::mail::{Continuation, DownMail, Pipe, Start};
-use crate::message::{HandledBy, Message};
+use crate::message::{HandledBy, Message, Repeated};
 use crate::mobile::Mobile;
 use crate::spawn::{SpawnError, SpawnOptions};
 use crate::system::System;
@@ -207,7 +207,7 @@ impl<A: Actor> Context<A> {
     /// If `period` is zero.
     pub fn send_every<M, Mode>(&mut self, period: Duration, message: M) -> TimerKey
     where
-        M: HandledBy<A, Mode> + Clone,
+        M: HandledBy<A, Mode> + Repeated,
     {
         assert!(!period.is_zero(), "send_every with a period of zero would never let anything else run");
         self.start_timer((period, Pace::Every(period)), message, Some(|message| Ok(message.clone())))
@@ -220,7 +220,7 @@ impl<A: Actor> Context<A> {
     /// If `pause` is zero.
     pub fn send_spaced<M, Mode>(&mut self, pause: Duration, message: M) -> TimerKey
     where
-        M: HandledBy<A, Mode> + Clone,
+        M: HandledBy<A, Mode> + Repeated,
     {
         assert!(!pause.is_zero(), "send_spaced with a pause of zero would never let anything else run");
         self.start_timer((pause, Pace::Spaced(pause)), message, Some(|message| Ok(message.clone())))

@@ -57,7 +57,7 @@ pub use ending::Ending;
 pub use group::Group;
 #[doc(hidden)]
 pub use group::GroupName;
-pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, SyncMode};
+pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, Repeated, SyncMode};
 pub use mobile::{MigrateError, Mobile};
 #[doc(hidden)]
 pub use names::{ShortType, name_of};

@@ -136,6 +136,17 @@ pub enum SyncMode {}
 #[derive(Debug)]
 pub enum AsyncMode {}
 
+/// A message of which clones are sent again and again: each one that is `Clone`.
+#[diagnostic::on_unimplemented(
+    message = "the message `{Self}` is to be sent again and again, and is not `Clone`",
+    label = "not `Clone`",
+    note = "write `#[message(derive(Clone))]` at its method in an `#[actor]` block, or `#[derive(Clone)]` at `{Self}`"
+)]
+pub trait Repeated: Clone {}
+
+#[diagnostic::do_not_recommend]
+impl<M: Clone> Repeated for M {}
+
 /// A message that the actor `A` handles: implemented for every message with a [`Handler`] or an [`AsyncHandler`] in `A`.
 ///
 /// `Mode` says which of the two; it is always inferred. (The trait is the message's and not the actor's so that the

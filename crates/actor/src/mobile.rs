@@ -47,6 +47,11 @@ use crate::wire::{Codec, Remote, WireError};
 ///
 /// What is tied to one theater (a file, a socket) is no part of its wire form (`#[serde(skip)]`); it is let go in
 /// [`departing`](Actor::departing) and made anew in [`arrived`](Actor::arrived).
+#[diagnostic::on_unimplemented(
+    message = "the actor `{Self}` does not move between theaters",
+    label = "`{Self}` is not mobile",
+    note = "write `#[actor(mobile)]` at the block with its messages, and derive `Serialize` and `Deserialize` for `{Self}`: its state moves with it"
+)]
 pub trait Mobile: Remote + Serialize + DeserializeOwned {}
 
 /// Why an actor was not taken to another theater, as far as is known. It lives on where it was, unless it has stopped, is lost with the other

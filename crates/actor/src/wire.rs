@@ -219,6 +219,11 @@ fn schema_of<T: DeserializeOwned>() -> Option<u64> {
 /// An actor that takes messages from other theaters.
 ///
 /// Implemented by `#[actor(remote)]` or [`remote!`](crate::remote).
+#[diagnostic::on_unimplemented(
+    message = "the actor `{Self}` takes no messages from other theaters",
+    label = "`{Self}` is not remote",
+    note = "write `#[actor(remote)]` at the block with its messages, or `#[actor(mobile)]` if it is to move"
+)]
 pub trait Remote: Actor {
     /// What the actor's type is called on the wire.
     fn wire_name() -> &'static str;
