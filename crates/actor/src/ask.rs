@@ -18,7 +18,7 @@ use crate::deadline::{Due, cap};
 use crate::message::Message;
 use crate::names::Label;
 use crate::outside::assert_outside;
-use crate::recall::{self, Recall, TakesBack};
+use crate::recall::{self, Recall, TakesBack, TooLate};
 use crate::waiting::{Attempt, Awaited, Waiting, polled};
 
 /// How far a request had come when its deadline passed.
@@ -118,6 +118,10 @@ struct SlotState<R> {
     due: Option<Due>,
     /// If the request went to another theater.
     recall: Option<Arc<Recall>>,
+    /// The actors along the cycle that the ask is part of, while its request is being taken back for that.
+    cycle: Option<Vec<String>>,
+    /// A handler in another theater has begun the request.
+    has_begun: bool,
 }
 
 /// The future that waits for an answer.
@@ -163,6 +167,8 @@ impl<R> Slot<R> {
                 thread: None,
                 due: None,
                 recall: None,
+                cycle: None,
+                has_begun: false,
             }),
         })
     }
@@ -210,7 +216,12 @@ impl<R> Slot<R> {
                 Progress::Running => Phase::Running,
                 Progress::Answered(_) | Progress::Over => return None,
             };
-            state.progress = Progress::Answered(answer(phase)?);
+            let mut answer = answer(phase)?;
+            if let (Err(AskError::Cycle(path)), Some(cycle)) = (&mut answer, state.cycle.take()) {
+                // It was taken back in another theater, which knows no path.
+                *path = cycle;
+            }
+            state.progress = Progress::Answered(answer);
             (state.asker.take(), state.thread.take(), state.recall.take())
         };
         if let Some(thread) = thread {
@@ -267,22 +278,36 @@ impl<R: Send + 'static> WaitsOutside for Slot<R> {
     }
 }
 
-impl<R: Send> Awaited for Slot<R> {
+impl<R: Send + 'static> Awaited for Slot<R> {
     fn is_over(&self) -> bool {
         self.is_over()
     }
 
-    fn end(&self, path: Vec<String>) {
+    fn has_begun(&self) -> bool {
+        let state = self.lock();
+        matches!(state.progress, Progress::Running) && (state.recall.is_none() || state.has_begun)
+    }
+
+    fn end(self: Arc<Self>, path: Vec<String>) {
         // A request that waits here is not handled any more.
         let mut path = Some(path);
         drop(self.answer_with(|phase| match phase {
             Phase::Queued => path.take().map(|path| Err(AskError::Cycle(path))),
             Phase::Running => None,
         }));
+        let Some(path) = path else { return };
+        let recall = {
+            let mut state = self.lock();
+            if !matches!(state.progress, Progress::Running) {
+                return;
+            }
+            state.cycle.get_or_insert(path);
+            state.recall.clone()
+        };
         // If it has left, its receiver's theater answers so, unless a handler has begun it.
-        let recall = self.lock().recall.clone();
-        if let (Some(recall), Some(path)) = (recall, path) {
-            recall.take_back(Some(path));
+        if let Some(recall) = recall {
+            let slot = Arc::clone(&self);
+            recall.take_back(Some(Box::new(move || slot.lock().has_begun = true)));
         }
     }
 }
@@ -382,24 +407,22 @@ impl<R> Pending<R> {
 }
 
 impl<R: Send> TakesBack for Pending<R> {
-    fn take_back(&self, _: u64, cycle: Option<Vec<String>>) {
-        let then = {
+    fn take_back(&self, _: u64, cycle: Option<TooLate>) {
+        let (then, recall) = {
             let mut state = self.lock();
             match (state.running, &state.recall) {
-                (false, _) => state.then.take(),
-                (true, Some(recall)) => {
-                    // It went on from here.
-                    let recall = Arc::clone(recall);
-                    drop(state);
-                    return recall.take_back(cycle);
-                }
-                (true, None) => None,
+                (false, _) => (state.then.take(), None),
+                // It went on from here, or was begun here.
+                (true, recall) => (None, recall.clone()),
             }
         };
-        if let Some(then) = then {
+        match (then, recall, cycle) {
+            (Some(then), _, Some(_)) => then.take(Err(AskError::Cycle(Vec::new()))),
             // An asker that has given up takes no answer.
-            let gone = AskError::Deadline { phase: Phase::Queued };
-            then.take(Err(cycle.map_or(gone, AskError::Cycle)));
+            (Some(then), _, None) => then.take(Err(AskError::Deadline { phase: Phase::Queued })),
+            (None, Some(recall), cycle) => recall.take_back(cycle),
+            (None, None, Some(too_late)) => too_late(),
+            (None, None, None) => {}
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::any::{AnyActor, Known};
 use crate::ask::{AskError, ReplyTo};
 use crate::group::GroupName;
 use crate::message::Message;
-pub use crate::recall::{Recall, TakesBack};
+pub use crate::recall::{Recall, TakesBack, TooLate};
 use crate::wire::{Codec, Remote, WireError, handles_named, handles_of};
 
 /// Writes a value.

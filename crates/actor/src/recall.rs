@@ -4,20 +4,33 @@
 //! dropped when its turn comes. Where the receiver lives in another theater, the answer is waited for here and the envelope is there. A
 //! [`Recall`] connects the two. The request carries it on its way, and each theater that sends the request on tells it how to follow.
 //!
-//! A request that a handler has begun is not taken back. The asker hears nothing of that: the answer comes, and is dropped.
+//! A request that a handler has begun is not taken back. An asker that has given up hears nothing of that: the answer comes, and is dropped. One whose
+//! ask is part of a cycle waits on.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What a request went over, or the request itself in its receiver's mailbox.
 pub trait TakesBack: Send + Sync {
-    /// Takes back the request with this number, if no handler has begun it. `cycle`: its asker and receiver wait for each other along this path. The
-    /// asker waits for the answer, which is [`AskError::Cycle`](crate::AskError::Cycle) if the request was taken back.
-    fn take_back(&self, number: u64, cycle: Option<Vec<String>>);
+    /// Takes back the request with this number, if no handler has begun it. With `cycle`, it is part of a cycle, and the asker waits for the answer: that is
+    /// [`AskError::Cycle`](crate::AskError::Cycle) without a path if the request was taken back.
+    fn take_back(&self, number: u64, cycle: Option<TooLate>);
 }
+
+/// Called if a request was not taken back because a handler has begun it.
+pub type TooLate = Box<dyn FnOnce() + Send>;
 
 /// The way after a request that left its theater.
 #[derive(Default)]
-pub struct Recall(Mutex<Way>);
+pub struct Recall(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    way: Way,
+    /// The request was taken back as part of a cycle. This is done once: what a handler has begun then stays begun.
+    for_cycle: bool,
+    /// Nobody waits for the answer any more.
+    for_good: bool,
+}
 
 #[derive(Default)]
 enum Way {
@@ -25,27 +38,31 @@ enum Way {
     #[default]
     Unsent,
     Sent(Weak<dyn TakesBack>, u64),
-    /// It was taken back before it was sent. It follows the request.
-    TakenBack(Option<Vec<String>>),
+    /// It was taken back before it was sent. That follows the request.
+    TakenBack(Option<TooLate>),
 }
 
 impl Recall {
     /// The request was sent by this way, and has this number there.
     pub fn sent(&self, by: &Weak<dyn TakesBack>, number: u64) {
-        let before = self.replace(Way::Sent(Weak::clone(by), number));
+        let before = std::mem::replace(&mut self.state().way, Way::Sent(Weak::clone(by), number));
         if let Way::TakenBack(cycle) = before {
             follow(by, number, cycle);
         }
     }
 
-    /// The asker takes the request back.
-    pub(crate) fn take_back(&self, cycle: Option<Vec<String>>) {
+    /// The request is taken back: once as part of a cycle, and once for good.
+    pub(crate) fn take_back(&self, cycle: Option<TooLate>) {
         let (by, number) = {
-            let mut way = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match &*way {
+            let mut state = self.state();
+            if state.for_good || state.for_cycle && cycle.is_some() {
+                return;
+            }
+            (state.for_cycle, state.for_good) = (true, cycle.is_none());
+            match &state.way {
                 Way::Sent(by, number) => (Weak::clone(by), *number),
                 Way::Unsent | Way::TakenBack(_) => {
-                    *way = Way::TakenBack(cycle);
+                    state.way = Way::TakenBack(cycle);
                     return;
                 }
             }
@@ -53,18 +70,18 @@ impl Recall {
         follow(&by, number, cycle);
     }
 
-    fn replace(&self, way: Way) -> Way {
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), way)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn follow(by: &Weak<dyn TakesBack>, number: u64, cycle: Option<Vec<String>>) {
+fn follow(by: &Weak<dyn TakesBack>, number: u64, cycle: Option<TooLate>) {
     if let Some(by) = by.upgrade() {
         by.take_back(number, cycle);
     }
 }
 
-/// Takes the request back, if it was given a way.
+/// Takes the request back for good, if it was given a way.
 pub(crate) fn take_back(recall: Option<Arc<Recall>>) {
     if let Some(recall) = recall {
         recall.take_back(None);

@@ -117,9 +117,12 @@ pub(crate) trait Awaited: Send + Sync {
     /// Returns whether the ask has an answer, or its future was dropped.
     fn is_over(&self) -> bool;
 
+    /// Returns whether a handler has begun the request, as far as is known here.
+    fn has_begun(&self) -> bool;
+
     /// Ends the ask with the error that it is part of a cycle, if its request can be taken back: if no handler has begun it. `path`: the actors along
     /// the cycle. A request in another theater is taken back there, and the ask ends later.
-    fn end(&self, path: Vec<String>);
+    fn end(self: Arc<Self>, path: Vec<String>);
 }
 
 /// A wait of one actor for another.
@@ -129,6 +132,8 @@ pub struct Wait {
     pub from: ActorId,
     /// The number of this wait among those of `from`.
     pub token: u64,
+    /// Whether a handler has begun the request, as far as is known here: then it cannot be taken back.
+    pub has_begun: bool,
     to: Label,
 }
 
@@ -174,7 +179,7 @@ impl Node {
         let mut edges = self.lock();
         let token = edges.next_token;
         edges.next_token += 1;
-        edges.list.push((Wait { from, token, to }, ask));
+        edges.list.push((Wait { from, token, has_begun: false, to }, ask));
         // SeqCst: the asker reads the edges of other actors after this store.
         self.count.store(edges.list.len() as u32, Ordering::SeqCst);
         Waiting { from, token, is_only: edges.list.len() == 1 }
@@ -206,7 +211,7 @@ impl Node {
         edges
             .into_iter()
             .filter(|(_, ask)| ask.as_ref().is_none_or(|ask| !ask.is_over()))
-            .map(|(wait, _)| wait)
+            .map(|(wait, ask)| Wait { has_begun: ask.is_none_or(|ask| ask.has_begun()), ..wait })
             .collect()
     }
 }

@@ -11,10 +11,10 @@
 //! second time was put together from was said after all of the first had been heard: each of its waits lasted from before that
 //! moment to after it, so at that moment it was closed. And a cycle that is closed stays closed until an ask in it ends.
 //!
-//! Several theaters in it may find it. Of its waits, those for actors elsewhere first, the one with the lowest name is to fail, so that the others
+//! Several theaters in it may find it. Of its waits that no handler is known to have begun, those for actors elsewhere first, the one with the lowest name is to fail, so that the others
 //! go on; its theater is told ([`Cycle`](crate::frame::Head::Cycle)). The ask fails only if its request is taken back
-//! ([`TakeBack`](crate::frame::Head::TakeBack)): a request that a handler has begun goes on. Then the cycle is found again, and the next one of its
-//! waits is to fail. One of them can: each handler in the cycle waits in the course of at most one request, so that if all had been begun, each of them
+//! ([`TakeBack`](crate::frame::Head::TakeBack)): a request that a handler has begun goes on. That is heard
+//! ([`TooLate`](crate::frame::Head::TooLate)) and told with the wait from then on, and the next one of the waits is to fail. One of them can: each handler in the cycle waits in the course of at most one request, so that if all had been begun, each of them
 //! would have been begun before itself.
 //!
 //! Who is waited for may go by another name where it was told of before its own was known. What is meant by that is asked of the
@@ -27,8 +27,8 @@
 //! Not found: cycles over theaters that the one that looks cannot call, as long as no other one looks either; and in theaters where more than
 //! [`WAITS_MAX`] actors wait at a time, some of theirs.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,21 +39,26 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::authority::Host;
+use crate::frame::{WAITS_MAX, at_most};
 use crate::house::{Callee, House};
-
-/// Waits that are told in one frame.
-const WAITS_MAX: usize = 4_096;
 
 /// How often it is looked for cycles among those who have waited for long: twice in so many ticks.
 const EVERY_TICKS: u64 = 20;
 /// A cycle is believed when it is found so often.
 const TURNS: u64 = 2;
+/// Turns in a row after which a cycle of which no ask fails is looked for no more often than others.
+const HUNTS_MAX: u64 = 100;
+/// Theaters that are told as where actors are, in one frame.
+const HOSTS_MAX: usize = 64;
+/// Theaters that are called in so much time because actors may wait there, at most. Each of them is called once in it.
+const CALLS_MAX: usize = 16;
+const CALLS_IN: Duration = Duration::from_secs(10);
 
 /// The name that an actor was born with: theater, slot, life.
 type Name = (u64, u64, u64);
 
-/// That an actor waits for another.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// That an actor waits for another. The same wait is equal to itself also when more is known of its request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wait {
     from: Name,
     /// The number of this wait among those of `from`.
@@ -63,9 +68,37 @@ pub(crate) struct Wait {
     label: String,
     /// It lives in another theater than who waits.
     afar: bool,
+    /// A handler has begun the request, so that it cannot be taken back.
+    has_begun: bool,
     /// The theater that says so, where `from` lives.
     at: u64,
 }
+
+impl Wait {
+    fn key(&self) -> (Name, u64, Name, &str, bool, u64) {
+        (self.from, self.token, self.to, &self.label, self.afar, self.at)
+    }
+}
+
+impl Ord for Wait {
+    fn cmp(&self, other: &Wait) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Wait {
+    fn partial_cmp(&self, other: &Wait) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Wait {
+    fn eq(&self, other: &Wait) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Wait {}
 
 /// What is known of cycles.
 #[derive(Default)]
@@ -74,18 +107,30 @@ pub(crate) struct Cycles {
     seen: FxHashMap<(ActorId, u64), Seen>,
     /// Others are being asked.
     asking: bool,
-    /// Found in the last turn, and in how many turns up to then.
-    found: BTreeMap<Cycle, u64>,
+    /// Found in the last turn.
+    found: BTreeSet<Cycle>,
+    /// Turns in a row in which a cycle was believed.
+    hunts: u64,
     /// Who is meant by the names that others have used: where an actor's own name was not known yet, it went by that of its place
     /// in the theater that told of it.
     meant: BTreeMap<Name, Name>,
     /// Those that are waited for, and that no theater has said to wait.
     ends: Vec<Name>,
+    /// Theaters that were called because actors may wait there, and when.
+    called: BTreeMap<u64, Duration>,
 }
 
 /// What a theater says of those who wait there; who is meant by the names that it was asked for: slot, life, name; and where those are whom
 /// they wait for, and the actors that it was asked for if they were born there.
-pub(crate) type Said = (Vec<Wait>, Vec<(u64, u64, Name)>, Vec<Host>);
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Said {
+    #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
+    waits: Vec<Wait>,
+    #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
+    meant: Vec<(u64, u64, Name)>,
+    #[serde(deserialize_with = "at_most::<_, _, HOSTS_MAX>")]
+    hosts: Vec<Host>,
+}
 
 /// For how long a wait has been seen.
 #[derive(Clone, Copy, Default)]
@@ -111,15 +156,15 @@ struct Turn {
 }
 
 impl Cycles {
-    /// The cycles in what was said in this turn that were in the last ones, too, and how often that was found before.
-    fn believe(&mut self, waits: &[Wait]) -> Vec<(Cycle, u64)> {
-        let before = std::mem::take(&mut self.found);
-        for cycle in find(waits) {
-            let turns = before.get(&cycle).map_or(1, |turns| turns + 1);
-            self.found.insert(cycle, turns);
-        }
-        let believed = |(cycle, turns): (&Cycle, &u64)| Some((cycle.clone(), turns.checked_sub(TURNS)?));
-        self.found.iter().filter_map(believed).collect()
+    /// Whether a cycle was found of which an ask is about to fail.
+    fn hunts(&self) -> bool {
+        (1..HUNTS_MAX).contains(&self.hunts)
+    }
+
+    /// The cycles in what was said in this turn that were in the last one, too.
+    fn believe(&mut self, waits: &[Wait]) -> Vec<Cycle> {
+        let before = std::mem::replace(&mut self.found, find(waits));
+        self.found.intersection(&before).cloned().collect()
     }
 }
 
@@ -130,7 +175,7 @@ impl House {
             let id = self.directory.find(*slot, *life)?;
             Some((*slot, *life, self.directory.identity(id).ok()?.birth()))
         };
-        (self.own_waits(), names.iter().filter_map(meant).collect(), self.hosts_of(actors))
+        Said { waits: self.own_waits(), meant: names.iter().filter_map(meant).collect(), hosts: self.hosts_of(actors) }
     }
 
     /// The other theaters that those are in whom actors here wait for, and that these actors are in that were born here.
@@ -139,7 +184,9 @@ impl House {
         let born = actors.iter().filter(born).filter_map(|(_, slot, life)| self.directory.find(*slot, *life));
         let waits = waiting::waits(self.system.core().id());
         let host = |id| self.directory.at(id).map(|at| Host { theater: at.theater, address: at.address });
-        born.chain(waits.iter().map(waiting::Wait::to)).filter_map(host).take(WAITS_MAX).collect()
+        let hosts: BTreeMap<u64, Host> =
+            born.chain(waits.iter().map(waiting::Wait::to)).filter_map(host).map(|host| (host.theater, host)).collect();
+        hosts.into_values().take(HOSTS_MAX).collect()
     }
 
     fn own_waits(&self) -> Vec<Wait> {
@@ -153,7 +200,15 @@ impl House {
         let name = |id: ActorId| self.directory.identity(id).ok().map(|far| far.birth());
         let (from, to) = (name(wait.from)?, name(wait.to())?);
         let afar = self.directory.is_elsewhere(wait.to());
-        Some(Wait { from, token: wait.token, to, label: wait.label(), afar, at: self.incarnation })
+        Some(Wait {
+            from,
+            token: wait.token,
+            to,
+            label: wait.label(),
+            afar,
+            has_begun: wait.has_begun,
+            at: self.incarnation,
+        })
     }
 
     fn cycles(&self) -> MutexGuard<'_, Cycles> {
@@ -170,6 +225,7 @@ impl House {
             let waits = waiting::waits(self.system.core().id());
             if !waits.iter().any(|wait| self.directory.is_elsewhere(wait.to())) {
                 cycles.meant.clear();
+                cycles.hunts = 0;
                 return;
             }
             let seen = |wait: &waiting::Wait| {
@@ -210,7 +266,7 @@ impl House {
                 let mut open = turn.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(turn) = open.as_mut() else { return };
                 turn.all_said &= said.is_some();
-                let (waits, meant, hosts) = said.unwrap_or_default();
+                let Said { waits, meant, hosts } = said.unwrap_or_default();
                 turn.waits.extend(waits);
                 turn.hosts.extend(hosts);
                 turn.meant.extend(meant.into_iter().map(|(slot, life, name)| ((theater, slot, life), name)));
@@ -234,13 +290,13 @@ impl House {
         let cycles = self.cycles();
         let seen = |wait: &waiting::Wait| cycles.seen.get(&(wait.from, wait.token)).copied().unwrap_or_default();
         // It may have to be learnt first who is meant by a name.
-        cycles.asking || waits.iter().any(|wait| seen(wait).ticks < 2 * EVERY_TICKS + TURNS)
+        cycles.asking || cycles.hunts() || waits.iter().any(|wait| seen(wait).ticks < 2 * EVERY_TICKS + TURNS)
     }
 
     /// The theaters have said who waits for whom.
     fn take_waits(self: &Arc<Self>, mut turn: Turn) {
         let calls = self.call_hosts(&turn.hosts);
-        let certain: Vec<(Cycle, u64)> = {
+        let certain: Vec<Cycle> = {
             let mut cycles = self.cycles();
             cycles.asking = false;
             if !turn.all_said {
@@ -264,21 +320,21 @@ impl House {
                 return;
             }
             let certain = cycles.believe(&turn.waits);
-            // If a request is not taken back, the next one is to be, soon.
-            let again = certain.iter().any(|(cycle, before)| (*before as usize) < cycle.len());
+            cycles.hunts = if certain.is_empty() { 0 } else { cycles.hunts + 1 };
+            // If a request cannot be taken back, another one is to be, soon.
+            let hunts = cycles.hunts();
             for wait in turn.asked_for {
                 if let Some(seen) = cycles.seen.get_mut(&wait) {
-                    let soon = again || calls && seen.ticks < EVERY_TICKS;
+                    let soon = hunts || calls && seen.ticks < EVERY_TICKS;
                     seen.turns = if soon { TURNS - 1 } else { seen.turns + 1 };
                 }
             }
             cycles.ends = ends_from(self.incarnation, &turn.waits);
             certain
         };
-        for (cycle, before) in certain {
-            let mut waits: Vec<usize> = (0..cycle.len()).collect();
-            waits.sort_by_key(|at| (!cycle[*at].afar, &cycle[*at]));
-            let at = waits[before as usize % waits.len()];
+        for cycle in certain {
+            let may_fail = (0..cycle.len()).filter(|at| !cycle[*at].has_begun);
+            let Some(at) = may_fail.min_by_key(|at| (!cycle[*at].afar, &cycle[*at])) else { continue };
             let path: Vec<String> = cycle[at..].iter().chain(&cycle[..=at]).map(|wait| wait.label.clone()).collect();
             let victim = &cycle[at];
             if victim.at == self.incarnation {
@@ -291,12 +347,20 @@ impl House {
 
     /// Calls those of the theaters that there is no link with. Returns whether there are any.
     fn call_hosts(self: &Arc<Self>, hosts: &[Host]) -> bool {
-        let is_unknown = |host: &&Host| host.theater != self.incarnation && self.directory.link(host.theater).is_none();
-        let callee = |host: &Host| Some((host.theater, host.address?));
-        let unknown: BTreeMap<u64, SocketAddr> = hosts.iter().filter(is_unknown).filter_map(callee).collect();
-        for (theater, address) in &unknown {
-            let callee = Callee { address: *address, theater: Some(*theater) };
-            self.reach_later(callee, Duration::ZERO, Box::new(|_| ()));
+        let now = self.now();
+        let unknown: Vec<Callee> = {
+            let mut cycles = self.cycles();
+            cycles.called.retain(|_, called| now.saturating_sub(*called) < CALLS_IN);
+            let callee = |host: &Host| {
+                let is_unknown = host.theater != self.incarnation && self.directory.link(host.theater).is_none();
+                let address = host.address.filter(|_| is_unknown && cycles.called.len() < CALLS_MAX)?;
+                let is_new = cycles.called.insert(host.theater, now).is_none();
+                is_new.then_some(Callee { address, theater: Some(host.theater) })
+            };
+            hosts.iter().filter_map(callee).collect()
+        };
+        for callee in &unknown {
+            self.reach_later(*callee, Duration::ZERO, Box::new(|_| ()));
         }
         !unknown.is_empty()
     }
@@ -405,20 +469,27 @@ mod tests {
     use super::*;
 
     fn wait(from: u64, token: u64, to: u64) -> Wait {
-        Wait { from: (from, 0, 0), token, to: (to, 0, 0), label: to.to_string(), afar: true, at: from }
+        Wait {
+            from: (from, 0, 0),
+            token,
+            to: (to, 0, 0),
+            label: to.to_string(),
+            afar: true,
+            has_begun: false,
+            at: from,
+        }
     }
 
     #[test]
     fn a_cycle_is_believed_when_the_same_waits_are_in_it_twice_in_turn() {
         let mut cycles = Cycles::default();
         let closed = [wait(1, 0, 2), wait(2, 0, 1)];
-        assert_eq!(cycles.believe(&closed), []);
+        assert_eq!(cycles.believe(&closed), Vec::<Cycle>::new());
         // Who waits again has not waited all the time.
-        assert_eq!(cycles.believe(&[wait(1, 0, 2), wait(2, 1, 1)]), []);
-        assert_eq!(cycles.believe(&closed), []);
-        assert_eq!(cycles.believe(&closed), [(closed.to_vec(), 0)]);
-        assert_eq!(cycles.believe(&closed), [(closed.to_vec(), 1)]);
-        assert_eq!(cycles.believe(&closed[..1]), []);
+        assert_eq!(cycles.believe(&[wait(1, 0, 2), wait(2, 1, 1)]), Vec::<Cycle>::new());
+        assert_eq!(cycles.believe(&closed), Vec::<Cycle>::new());
+        assert_eq!(cycles.believe(&closed), [closed.to_vec()]);
+        assert_eq!(cycles.believe(&closed[..1]), Vec::<Cycle>::new());
     }
     #[test]
     fn the_ends_of_a_theater_are_those_that_its_actors_wait_for_and_that_do_not_wait() {

@@ -12,6 +12,9 @@ use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+/// Waits that are told in one frame, and names that are asked about.
+pub(crate) const WAITS_MAX: usize = 4_096;
+
 /// Most kinds in a greeting: messages of remote actors, and remote actors that can be started, in one program.
 pub(crate) const KINDS_MAX: usize = 8 * 1024;
 /// Most theaters that one is linked with, and that a greeting names.
@@ -44,9 +47,11 @@ pub(crate) enum Head {
     Answer { ask: u64, codec: Wire },
     /// There is no answer; an `AskError` follows.
     Failed { ask: u64 },
-    /// The sender's asker takes this request back, if no handler has begun it. With the actors along the cycle that the request is part of, if it is
-    /// part of one: then `Failed` with [`AskError::Cycle`](playhouse_actor::AskError::Cycle) is the answer to the request.
-    TakeBack { ask: u64, cycle: Option<Vec<String>> },
+    /// The sender's asker takes this request back, if no handler has begun it. Where the request is part of a cycle, `Failed` with
+    /// [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without a path, is the answer to it then, and `TooLate` is wanted otherwise.
+    TakeBack { ask: u64, for_cycle: bool },
+    /// A handler has begun the request that was to be taken back.
+    TooLate { ask: u64 },
     /// `handle` means the receiver's actor with this name.
     Name { handle: Handle, slot: u64, life: u64, seal: u64 },
     /// An actor is to be started, and `handle` means it; its state follows. One that is mobile was born at the sender, at this place, and has left from
@@ -115,7 +120,13 @@ pub(crate) enum Head {
     },
     /// Which of the receiver's actors wait for an answer, and whose; who is meant by these names of the receiver's, slot and life; and where are these
     /// actors, by the names that they were born with? A `Said` is the answer (see [`crate::cycles`]).
-    Waits { ask: u64, names: Vec<(u64, u64)>, actors: Vec<(u64, u64, u64)> },
+    Waits {
+        ask: u64,
+        #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
+        names: Vec<(u64, u64)>,
+        #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
+        actors: Vec<(u64, u64, u64)>,
+    },
     /// An ask of one of the receiver's actors is part of a cycle: which `Wait`, and the actors along the cycle, follow.
     Cycle,
     /// How busy is the receiver? A number from 0 to 1 is the answer.
@@ -247,7 +258,9 @@ pub(crate) struct Hello {
 }
 
 /// Reads a list of at most `MAX` entries; the first one beyond that is an error.
-fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(from: D) -> Result<Vec<T>, D::Error> {
+pub(crate) fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
     struct Entries<T, const MAX: usize>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Entries<T, MAX> {
         type Value = Vec<T>;

@@ -88,7 +88,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Seat, TakeAnswer, at_border};
+use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Seat, TakeAnswer, TooLate, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Ended, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_soon, pause_stage};
@@ -146,6 +146,8 @@ struct Out {
     given_up: Vec<Handle>,
     next_number: u64,
     asks: FxHashMap<u64, TakeAnswer>,
+    /// What is called if one of them cannot be taken back.
+    too_late: FxHashMap<u64, TooLate>,
     /// Whom they watch, and what is called when that has ended.
     watches: FxHashMap<u64, (Handle, Tell)>,
     /// Watches by whom they watch, with who does.
@@ -153,6 +155,14 @@ struct Out {
 }
 
 impl Out {
+    /// An ask has ended. Returns what takes the answer.
+    fn answered(&mut self, ask: u64) -> Option<TakeAnswer> {
+        if !self.too_late.is_empty() {
+            self.too_late.remove(&ask);
+        }
+        self.asks.remove(&ask)
+    }
+
     /// A watch has ended, one way or another. Returns what is to be called.
     fn forget_watch(&mut self, watch: u64) -> Option<Tell> {
         let (handle, notify) = self.watches.remove(&watch)?;
@@ -424,6 +434,7 @@ impl Link {
                 given_up: Vec::new(),
                 next_number: 0,
                 asks: FxHashMap::default(),
+                too_late: FxHashMap::default(),
                 watches: FxHashMap::default(),
                 watching: FxHashMap::default(),
             }),
@@ -693,7 +704,10 @@ impl Link {
             let mut places = lock(&self.places);
             (
                 std::mem::replace(&mut out.outbound, Outbound::new(FRAME_BYTES_MAX)),
-                std::mem::take(&mut out.asks),
+                {
+                    out.too_late.clear();
+                    std::mem::take(&mut out.asks)
+                },
                 std::mem::take(&mut out.watching),
                 std::mem::take(&mut out.watches),
                 out.connection.take(),

@@ -1,17 +1,15 @@
 //! Requests that are taken back: those that went over the link, and those that came over it.
 
-use playhouse_actor::away::TakesBack;
+use playhouse_actor::away::{TakesBack, TooLate};
 
 use super::*;
-
-/// A request that the sender takes back: its number, and the cycle that it is part of if that is why.
-type TakenBack = (u64, Option<Vec<String>>);
 
 /// Requests of both directions.
 #[derive(Default)]
 pub(super) struct Recalls {
     /// Those that this end takes back, which is not said yet.
-    unsaid: Mutex<Vec<TakenBack>>,
+    unsaid: Mutex<Vec<(u64, Option<TooLate>)>>,
+    is_any_unsaid: AtomicBool,
     /// Those that the other end may take back, by its numbers.
     held: Mutex<FxHashMap<u64, Option<Weak<dyn TakesBack>>>>,
 }
@@ -48,30 +46,50 @@ impl Link {
     }
 
     /// The other end takes a request back.
-    pub(super) fn take_back_held(&self, ask: u64, cycle: Option<Vec<String>>) {
+    pub(super) fn take_back_held(&self, ask: u64, for_cycle: bool) {
         let by = lock(&self.recalls.held).get(&ask).cloned().flatten();
+        let Some(by) = by.and_then(|by| by.upgrade()) else { return };
+        let link = self.this();
+        let too_late: TooLate = Box::new(move || {
+            // It does not matter if it cannot be said: then the ask ends with the link.
+            let _ = link.send(Lane::Normal, |out| Head::TooLate { ask }.write(out));
+        });
         // The answer goes over a link, perhaps this one.
-        if let Some(by) = by.and_then(|by| by.upgrade()) {
-            by.take_back(0, cycle);
-        }
+        by.take_back(0, for_cycle.then_some(too_late));
     }
 
     /// Writes what is unsaid behind the requests themselves.
-    pub(super) fn write_taken_back(&self, outbound: &mut Outbound) {
+    pub(super) fn write_taken_back(&self, out: &mut Out) {
+        if !self.recalls.is_any_unsaid.swap(false, Ordering::AcqRel) {
+            return;
+        }
         for (ask, cycle) in std::mem::take(&mut *lock(&self.recalls.unsaid)) {
+            // It may have been answered by now.
+            if !out.asks.contains_key(&ask) {
+                continue;
+            }
+            let head = Head::TakeBack { ask, for_cycle: cycle.is_some() };
             // A request that cannot be taken back is handled.
-            let _ =
-                outbound.frame(session::Lane::Normal, |out| Head::TakeBack { ask, cycle: cycle.clone() }.write(out));
+            let _ = out.outbound.frame(session::Lane::Normal, |bytes| head.write(bytes));
+            out.too_late.extend(cycle.map(|too_late| (ask, too_late)));
         }
     }
 }
 
 impl TakesBack for Link {
-    /// Under no lock that is held while a user's value is written: its `Serialize` may drop a future that waits for an answer.
-    fn take_back(&self, number: u64, cycle: Option<Vec<String>>) {
-        if !self.is_lost() {
-            lock(&self.recalls.unsaid).push((number, cycle));
-            self.flush_later(false);
+    /// Takes no lock that is held while a user's value is written, because its `Serialize` may drop a future that waits for an answer. So a thread that is no
+    /// worker does not flush the link itself.
+    fn take_back(&self, number: u64, cycle: Option<TooLate>) {
+        if self.is_lost() {
+            return;
+        }
+        lock(&self.recalls.unsaid).push((number, cycle));
+        self.recalls.is_any_unsaid.store(true, Ordering::Release);
+        if flush_soon() {
+            self.flush_at_end_of_gulp();
+        } else if let Some(house) = self.directory.house() {
+            let link = self.this();
+            house.soon(Box::new(move || link.flush(false)));
         }
     }
 }
@@ -82,7 +100,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::super::hostile::{LIMIT, bytes, name, stranger, theaters};
-    use super::super::tests::eventually;
+    use super::super::tests::{Greet, Guest, eventually};
     use super::*;
     use crate::frame::Wire;
 
@@ -137,7 +155,7 @@ mod tests {
         let knock = |ask: u64| {
             caller.hears(&Head::Ask { to: 0, kind, codec: Wire::Positional, ask }, &bytes(&Knock(ask as u32)))
         };
-        let take_back = |ask, cycle| caller.hears(&Head::TakeBack { ask, cycle }, &[]);
+        let take_back = |ask, for_cycle| caller.hears(&Head::TakeBack { ask, for_cycle }, &[]);
         let failed = |meant| {
             let said = caller.says();
             let of = |(head, rest): &(Head, Vec<u8>)| match head {
@@ -147,21 +165,46 @@ mod tests {
             said.iter().find_map(of)
         };
         (1..=5).for_each(knock);
-        take_back(9, None);
-        let path = vec!["a".to_owned(), "b".to_owned()];
-        take_back(2, Some(path.clone()));
-        assert_eq!(failed(2), Some(AskError::Cycle(path)));
-        take_back(2, None);
-        take_back(3, None);
+        take_back(9, false);
+        take_back(2, true);
+        assert_eq!(failed(2), Some(AskError::Cycle(Vec::new())));
+        take_back(2, false);
+        take_back(3, false);
         assert!(matches!(failed(3), Some(AskError::Deadline { .. })));
+        // A request that went on is taken back there once, however often that is said here.
+        let target = stranger(&theater, 11);
+        let (away, relayed) = (target.place_of_its(1, 7), registry.table(registry.kinds()));
+        let (greet, _) = relayed.message(TypeId::of::<Guest>(), TypeId::of::<Greet>(), "?").unwrap();
+        caller.named(1, name(&theater, away));
+        caller.hears(&Head::Ask { to: 1, kind: greet, codec: Wire::Positional, ask: 6 }, &bytes(&Greet));
+        let mut said = Vec::new();
+        let mut says = |is_meant: &dyn Fn(&Head) -> bool| {
+            eventually(|| {
+                said.extend(target.says().into_iter().map(|(head, _)| head));
+                said.iter().any(is_meant)
+            });
+            said.iter().filter(|head| matches!(head, Head::TakeBack { .. })).count()
+        };
+        assert_eq!(says(&|head| matches!(head, Head::Ask { .. })), 0);
+        (0..100).for_each(|_| take_back(6, true));
+        assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: true, .. })), 1);
+        (0..100).for_each(|_| take_back(6, false));
+        assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: false, .. })), 2);
+        // The handler over there has begun it, and this is passed on.
+        let ask = said.iter().find_map(|head| if let Head::Ask { ask, .. } = head { Some(*ask) } else { None });
+        target.hears(&Head::TooLate { ask: ask.unwrap() }, &[]);
+        target.hears(&Head::TooLate { ask: ask.unwrap() }, &[]);
+        let too_late = caller.says().iter().filter(|(head, _)| *head == Head::TooLate { ask: 6 }).count();
+        assert_eq!(too_late, 1);
+        target.hears(&Head::Failed { ask: ask.unwrap() }, &bytes(&AskError::Stopped));
         // A peer that gives a number twice has one request that it can take back.
         knock(4);
-        take_back(4, None);
+        take_back(4, false);
         assert_eq!(gate.ask(Open).within(LIMIT).wait(), Ok(vec![]));
         eventually(|| lock(&caller.recalls.held).is_empty());
         assert_eq!(gate.ask(Open).within(LIMIT).wait(), Ok(vec![1, 4, 5]));
         let before = caller.says().len();
-        take_back(1, Some(Vec::new()));
+        take_back(1, true);
         assert_eq!((before > 0, caller.says()), (true, Vec::new()));
         assert_eq!(caller.unanswered_bytes.load(Ordering::Relaxed), 0);
         theater.shutdown().unwrap();

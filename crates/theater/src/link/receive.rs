@@ -241,19 +241,23 @@ impl Link {
             Head::Tell { to, kind, codec } => self.take_tell(target(to), (kind, codec.into()), lane, rest),
             Head::Ask { to, kind, codec, ask } => self.take_ask(target(to), kind, codec.into(), ask, rest),
             Head::Answer { ask, codec } => {
-                let answer = lock(&self.out).asks.remove(&ask);
+                let answer = lock(&self.out).answered(ask);
                 if let Some(answer) = answer {
                     answer(Ok((codec.into(), rest)));
                 }
             }
             Head::Failed { ask } => {
-                let answer = lock(&self.out).asks.remove(&ask);
+                let answer = lock(&self.out).answered(ask);
                 let error = Codec::Positional.read(rest);
                 if let Some(answer) = answer {
                     answer(Err(error.unwrap_or_else(|error| AskError::Unreachable(error.to_string()))));
                 }
             }
-            Head::TakeBack { ask, cycle } => self.take_back_held(ask, cycle),
+            Head::TakeBack { ask, for_cycle } => self.take_back_held(ask, for_cycle),
+            Head::TooLate { ask } => {
+                let too_late = lock(&self.out).too_late.remove(&ask);
+                too_late.into_iter().for_each(|too_late| too_late());
+            }
             Head::Name { handle, slot, life, seal } => {
                 // A name with a wrong seal means nobody. The peer may have been told it by a third theater.
                 if self.reserve(handle) {

@@ -106,10 +106,14 @@ impl Link {
 
     /// Has what there is to be written go out at the end of the gulp, or at once: where it is `worth_while`, and by threads that
     /// have no gulps.
-    pub(super) fn flush_later(&self, worth_while: bool) {
+    fn flush_later(&self, worth_while: bool) {
         if worth_while || !flush_soon() {
             return self.flush(false);
         }
+        self.flush_at_end_of_gulp();
+    }
+
+    pub(super) fn flush_at_end_of_gulp(&self) {
         DIRTY.with_borrow_mut(|dirty| {
             if !dirty.iter().any(|link| std::ptr::eq(&**link, self)) {
                 dirty.push(self.this());
@@ -120,8 +124,8 @@ impl Link {
     /// Writes what there is to be written, and with `acknowledge` what was received if nothing else says it.
     pub(crate) fn flush(&self, acknowledge: bool) {
         let mut out = lock(&self.out);
+        self.write_taken_back(&mut out);
         let Out { outbound, connection, .. } = &mut *out;
-        self.write_taken_back(outbound);
         let Some(present) = connection else { return };
         loop {
             let written = present
