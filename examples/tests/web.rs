@@ -54,7 +54,9 @@ async fn serve_and_end() {
     let app = Router::new().route("/rooms/{room}", post(add)).with_state(room);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = tokio::spawn(request(listener.local_addr().unwrap()));
-    let signal = async move { drop(stops.wait().await) };
+    let signal = async move {
+        let _ = stops.wait().await;
+    };
     axum::serve(listener, app).with_graceful_shutdown(signal).await.unwrap();
     let answer = client.await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("hello"), "{answer}");

@@ -565,7 +565,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
     /// nothing once the ask was polled.
     ///
     /// An ask that is awaited by a handler that answers an ask itself also ends with what is left of that one's deadline, if
-    /// both are in this process.
+    /// both are in this process and not in different theaters.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self

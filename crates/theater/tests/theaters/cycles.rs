@@ -139,7 +139,7 @@ fn every_ask_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
         let nodes = graph(&theaters, &places, &edges);
         net.break_by_chance(Duration::from_millis(50));
         let asks: Vec<_> = (0..4).map(|_| nodes[net.choose(5)].ask(Descend(6))).collect();
-        let mut asks: Vec<_> = asks.into_iter().map(|ask| Box::pin(ask)).collect();
+        let mut asks: Vec<_> = asks.into_iter().map(Box::pin).collect();
         let mut noop = std::task::Context::from_waker(std::task::Waker::noop());
         let mut answers = Vec::new();
         asks.retain_mut(|ask| match ask.as_mut().poll(&mut noop) {
