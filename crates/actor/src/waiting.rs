@@ -555,7 +555,7 @@ mod tests {
             readings += 1;
             let wait = |(edge, (from, to)): (usize, (usize, usize))| {
                 let token = moments[now][edge].filter(|_| actors[from] == actor)?;
-                Some(Wait { from: actor, token, to: Label::of::<Waiter>(actors[to]) })
+                Some(Wait { from: actor, token, has_begun: false, to: Label::of::<Waiter>(actors[to]) })
             };
             EDGES.into_iter().enumerate().filter_map(wait).collect()
         };
@@ -606,7 +606,11 @@ mod tests {
             fn is_over(&self) -> bool {
                 false
             }
-            fn end(&self, _: Vec<String>) {}
+            fn has_begun(&self) -> bool {
+                false
+            }
+
+            fn end(self: Arc<Self>, _: Vec<String>) {}
         }
         const ROUNDS: usize = 5_000;
         let system = System::builder().workers(1).simulated(0).start().unwrap();

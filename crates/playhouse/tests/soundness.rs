@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::future::{IntoFuture, poll_fn};
+use std::future::poll_fn;
 use std::panic::panic_any;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};

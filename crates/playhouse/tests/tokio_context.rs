@@ -73,7 +73,8 @@ fn works_in(runtime: &Runtime, builder: playhouse::SystemBuilder) {
     clerk.drain();
     system.shutdown().unwrap();
     let mut names: Vec<_> = expected.iter().map(|_| tells.recv_timeout(LIMIT).unwrap()).collect();
-    (names.sort_unstable(), expected.sort_unstable());
+    names.sort_unstable();
+    expected.sort_unstable();
     assert_eq!(names, expected);
 }
 
