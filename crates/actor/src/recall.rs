@@ -1,15 +1,15 @@
 //! Requests that went to another theater, and are taken back there.
 //!
 //! An asker that gives up takes its request back: the slot or continuation that waits for the answer is over, and the envelope in the mailbox is
-//! dropped when its turn comes. Where the receiver lives in another theater, the answer is waited for here and the envelope is there. A
-//! [`Recall`] connects the two. The request carries it on its way, and each theater that sends the request on tells it how to follow.
+//! dropped when its turn comes. If the receiver lives in another theater, the slot is in the asker's theater and the envelope in the receiver's. A
+//! [`Recall`] connects the two. The request carries its recall, and each theater that passes the request on tells the recall how to follow.
 //!
 //! A request that a handler has begun is not taken back. An asker that has given up hears nothing of that: the answer comes, and is dropped. One whose
 //! ask is part of a cycle waits on.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What a request went over, or the request itself in its receiver's mailbox.
+/// A link that a request went over, or the request itself in its receiver's mailbox.
 pub trait TakesBack: Send + Sync {
     /// Takes back the request with this number, if no handler has begun it. With `cycle`, it is part of a cycle, and the asker waits for the answer: that is
     /// [`AskError::Cycle`](crate::AskError::Cycle) without a path if the request was taken back.

@@ -66,7 +66,7 @@ pub struct Config {
     pub around: Option<Around>,
 }
 
-/// What a thread does around the actors that it runs, for example to enter the context of another library, which is kept by thread.
+/// A function that a thread calls around the actors that it runs, for example to enter the context of another library, which is kept by thread.
 #[derive(Clone)]
 pub struct Around(Arc<RunsAround>);
 

@@ -120,8 +120,8 @@ pub(crate) struct Cycles {
     called: BTreeMap<u64, Duration>,
 }
 
-/// What a theater says of those who wait there; who is meant by the names that it was asked for: slot, life, name; and where those are whom
-/// they wait for, and the actors that it was asked for if they were born there.
+/// The answer of a theater to [`Waits`](crate::frame::Head::Waits): the waits of its actors; the names of the actors that it was asked for by slot and life;
+/// and the theaters of the actors that are waited for, and of those that it was asked for if they were born in it.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Said {
     #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
@@ -149,7 +149,7 @@ struct Turn {
     asked_for: Vec<(ActorId, u64)>,
     waits: Vec<Wait>,
     meant: Vec<(Name, Name)>,
-    /// Where actors are that are waited for.
+    /// Theaters of actors that are waited for.
     hosts: Vec<Host>,
     to_answer: usize,
     all_said: bool,
@@ -169,7 +169,7 @@ impl Cycles {
 }
 
 impl House {
-    /// Who waits for whom here, who is meant by these names of this theater, and where these actors are, for another one.
+    /// Returns the waits of the actors here, the names of the actors with these slots and lives, and the theaters of `actors`.
     pub(crate) fn say_waits(&self, names: &[(u64, u64)], actors: &[Name]) -> Said {
         let meant = |(slot, life): &(u64, u64)| {
             let id = self.directory.find(*slot, *life)?;

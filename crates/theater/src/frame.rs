@@ -47,8 +47,8 @@ pub(crate) enum Head {
     Answer { ask: u64, codec: Wire },
     /// There is no answer; an `AskError` follows.
     Failed { ask: u64 },
-    /// The sender's asker takes this request back, if no handler has begun it. Where the request is part of a cycle, `Failed` with
-    /// [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without a path, is the answer to it then, and `TooLate` is wanted otherwise.
+    /// The sender takes this request back, if no handler has begun it. If the request is part of a cycle, the receiver answers `Failed` with
+    /// [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without a path, or `TooLate`.
     TakeBack { ask: u64, for_cycle: bool },
     /// A handler has begun the request that was to be taken back.
     TooLate { ask: u64 },

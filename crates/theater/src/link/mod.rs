@@ -146,7 +146,7 @@ struct Out {
     given_up: Vec<Handle>,
     next_number: u64,
     asks: FxHashMap<u64, TakeAnswer>,
-    /// What is called if one of them cannot be taken back.
+    /// Callbacks for asks that cannot be taken back.
     too_late: FxHashMap<u64, TooLate>,
     /// Whom they watch, and what is called when that has ended.
     watches: FxHashMap<u64, (Handle, Tell)>,

@@ -77,8 +77,8 @@ impl Link {
 }
 
 impl TakesBack for Link {
-    /// Takes no lock that is held while a user's value is written, because its `Serialize` may drop a future that waits for an answer. So a thread that is no
-    /// worker does not flush the link itself.
+    /// Takes no lock that is held while a user's value is written, because its `Serialize` may drop a future that waits for an answer. Therefore a thread
+    /// that is no worker does not flush the link itself.
     fn take_back(&self, number: u64, cycle: Option<TooLate>) {
         if self.is_lost() {
             return;

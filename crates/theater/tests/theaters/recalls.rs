@@ -55,7 +55,7 @@ struct Pay {
 }
 remote_message!(Pay -> ());
 
-/// As `Pay`, and handles other messages meanwhile.
+/// Pays another one, and handles other messages until that has taken it.
 #[derive(Serialize, Deserialize)]
 struct PayLater(u64, ActorRef<Account>, Duration);
 remote_message!(PayLater -> ());
