@@ -760,3 +760,19 @@ fn an_actor_goes_straight_back() {
         }
     }
 }
+
+/// The cell that the actor has come to may hear of it a moment after the theater that it has left.
+#[test]
+fn an_actor_whose_migration_has_ended_can_be_sent_on_at_once() {
+    let steps = std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1_000);
+    let (theaters, peers) = theaters(2);
+    let stops = [0, 1].map(|at| theaters[at].address().unwrap());
+    let shuttle = theaters[0].system().spawn(Shuttle { stops, moves: 0, until: 0, stayed: None, load: Vec::new() });
+    theaters[0].publish("shuttle", shuttle).unwrap();
+    let there = theaters[1].find::<Shuttle>(&format!("playhouse://{}/shuttle", stops[0])).wait().unwrap();
+    for step in 0..steps {
+        let (at, known) = if step % 2 == 0 { (0, shuttle) } else { (1, there) };
+        let to = peers[at][1 - at].as_ref().unwrap();
+        assert_eq!(theaters[at].migrate(known, to).wait(), Ok(()), "step {step}");
+    }
+}
