@@ -47,11 +47,6 @@ pub(crate) enum Head {
     Answer { ask: u64, codec: Wire },
     /// There is no answer; an `AskError` follows.
     Failed { ask: u64 },
-    /// The sender takes this request back, if no handler has begun it. If the request is part of a cycle, the receiver answers `Failed` with
-    /// [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without a path, or `TooLate`.
-    TakeBack { ask: u64, for_cycle: bool },
-    /// A handler has begun the request that was to be taken back.
-    TooLate { ask: u64 },
     /// `handle` means the receiver's actor with this name.
     Name { handle: Handle, slot: u64, life: u64, seal: u64 },
     /// An actor is to be started, and `handle` means it; its state follows. One that is mobile was born at the sender, at this place, and has left from
@@ -142,6 +137,11 @@ pub(crate) enum Head {
     Together { ask: u64, of: u64, group: GroupName, count: u32 },
     /// The members that were sent as this journey do not come.
     Apart { of: u64 },
+    /// The sender takes this request back, if no handler has begun it. If the request is part of a cycle, the receiver answers `Failed` with
+    /// [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without a path, or `TooLate`.
+    TakeBack { ask: u64, for_cycle: bool },
+    /// A handler has begun the request that was to be taken back.
+    TooLate { ask: u64 },
 }
 
 /// The answer to [`Head::Seek`]: what is known of each of the actors, if anything is.
