@@ -60,9 +60,10 @@ impl Link {
 
     /// Writes what is unsaid behind the requests themselves.
     pub(super) fn write_taken_back(&self, out: &mut Out) {
-        if !self.recalls.is_any_unsaid.swap(false, Ordering::AcqRel) {
+        if !self.recalls.is_any_unsaid.load(Ordering::Acquire) {
             return;
         }
+        self.recalls.is_any_unsaid.store(false, Ordering::Release);
         for (ask, cycle) in std::mem::take(&mut *lock(&self.recalls.unsaid)) {
             // It may have been answered by now.
             if !out.asks.contains_key(&ask) {
