@@ -204,7 +204,7 @@ impl<R> Slot<R> {
         recall
     }
 
-    /// As [`Slot::answer_with`]. Wakes an asker that is an actor or a thread. Returns the waker of any other one.
+    /// Does the same as [`Slot::answer_with`] without calling wakers of tasks. Wakes an asker that is an actor or a thread. Returns the waker of any other one.
     fn note_answer(
         &self,
         answer: impl FnOnce(Phase) -> Option<Result<R, AskError>>,
@@ -336,7 +336,7 @@ impl<R, F: FnOnce(Result<R, AskError>) + Send> TakeAnswer<R> for F {
 enum Target<R> {
     Slot(Arc<Slot<R>>),
     Then(Then<R>),
-    /// As `Then`, and the request may be taken back.
+    /// A continuation, and the request may be taken back.
     Pending(Arc<Pending<R>>),
 }
 

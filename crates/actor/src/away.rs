@@ -55,7 +55,7 @@ pub enum Parcel<'a> {
         name: &'static str,
         /// Writes it.
         write: Write<'a>,
-        /// The way after it, for who may take it back.
+        /// The recall of the request, if its asker may take it back.
         recall: Option<Arc<Recall>>,
         /// Where the answer goes.
         answer: TakeAnswer,

@@ -99,7 +99,7 @@ impl<A: Actor> Context<A> {
 
     /// Ends this message as a crash: the supervisor is told `error`, as it would be told a panic.
     ///
-    /// The handler still runs to its end. What it returns is dropped, and who asked gets [`AskError::Panicked`]. If it calls [`Context::stop`] later, the actor
+    /// The handler still runs to its end. Its answer is dropped, and the asker gets [`AskError::Panicked`]. If it calls [`Context::stop`] later, the actor
     /// ends by the error, and its supervisor does not decide.
     #[track_caller]
     pub fn fail(&mut self, error: impl Error + Send + 'static) {

@@ -88,7 +88,7 @@ impl System {
     /// ```
     ///
     /// # Errors
-    /// As [`System::shutdown`].
+    /// Actors are stuck, as for [`System::shutdown`].
     ///
     /// # Panics
     /// Inside an actor of this system.

@@ -38,7 +38,7 @@ enum Way {
     #[default]
     Unsent,
     Sent(Weak<dyn TakesBack>, u64),
-    /// It was taken back before it was sent. That follows the request.
+    /// It was taken back before it was sent. The recall follows the request as soon as it is sent.
     TakenBack(Option<TooLate>),
 }
 

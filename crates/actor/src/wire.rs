@@ -267,7 +267,8 @@ pub struct Handles {
     pub controls: Controls,
 }
 
-/// Reads a message and asks for its answer. Returns what takes the request back, under any number. On an error, who would have been told it is given back.
+/// Reads a message and asks for its answer. Returns the request in its mailbox, which takes itself back under any number. An error comes with the answer's
+/// callback, which was not called.
 pub type AskFrom = fn(ActorId, &[u8], Codec, Answer) -> Result<Weak<dyn TakesBack>, (WireError, Answer)>;
 
 /// What can be done with an actor whatever it handles.

@@ -86,7 +86,7 @@ impl Handler<Produce> for Producer {
     }
 }
 
-/// What is sent in a flood of 40-byte messages before its sender is muted, with room.
+/// A bound of the messages of 40 bytes that a flood sends before its sender is muted.
 const PEAK_MAX: u64 = 200_000;
 
 struct Flood {

@@ -13,7 +13,7 @@
 //!
 //! Several theaters in it may find it. Of its waits that no handler is known to have begun, those for actors elsewhere first, the one with the lowest name is to fail, so that the others
 //! go on; its theater is told ([`Cycle`](crate::frame::Head::Cycle)). The ask fails only if its request is taken back
-//! ([`TakeBack`](crate::frame::Head::TakeBack)): a request that a handler has begun goes on. That is heard
+//! ([`TakeBack`](crate::frame::Head::TakeBack)): a request that a handler has begun goes on. The asker's theater hears that
 //! ([`TooLate`](crate::frame::Head::TooLate)) and told with the wait from then on, and the next one of the waits is to fail. One of them can: each handler in the cycle waits in the course of at most one request, so that if all had been begun, each of them
 //! would have been begun before itself.
 //!
@@ -57,7 +57,7 @@ const CALLS_IN: Duration = Duration::from_secs(10);
 /// The name that an actor was born with: theater, slot, life.
 type Name = (u64, u64, u64);
 
-/// That an actor waits for another. The same wait is equal to itself also when more is known of its request.
+/// A wait of one actor for another. The same wait is equal to itself also when more is known of its request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wait {
     from: Name,
@@ -178,7 +178,7 @@ impl House {
         Said { waits: self.own_waits(), meant: names.iter().filter_map(meant).collect(), hosts: self.hosts_of(actors) }
     }
 
-    /// The other theaters that those are in whom actors here wait for, and that these actors are in that were born here.
+    /// Returns the other theaters of the actors that actors here wait for, and of those of `actors` that were born here.
     fn hosts_of(&self, actors: &[Name]) -> Vec<Host> {
         let born = |name: &&Name| name.0 == self.incarnation;
         let born = actors.iter().filter(born).filter_map(|(_, slot, life)| self.directory.find(*slot, *life));

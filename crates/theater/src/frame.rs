@@ -113,8 +113,8 @@ pub(crate) enum Head {
         #[serde(deserialize_with = "at_most::<_, _, NOTED_MAX>")]
         actors: Vec<(u64, u64, u64, Epoch)>,
     },
-    /// Which of the receiver's actors wait for an answer, and whose; who is meant by these names of the receiver's, slot and life; and where are these
-    /// actors, by the names that they were born with? A `Said` is the answer (see [`crate::cycles`]).
+    /// Asks for the waits of the receiver's actors, the birth names of the receiver's actors with these slots and lives, and the theaters of `actors`, by
+    /// birth name. A `Said` is the answer (see [`crate::cycles`]).
     Waits {
         ask: u64,
         #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]

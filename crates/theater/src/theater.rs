@@ -773,10 +773,10 @@ impl Theater {
     /// The shutdown goes on if the future is dropped.
     ///
     /// # Errors
-    /// As [`System::shutdown`].
+    /// Actors are stuck, as for [`System::shutdown`].
     ///
     /// # Panics
-    /// As [`Theater::shutdown_within`].
+    /// Inside an actor, like [`Theater::shutdown_within`].
     #[track_caller]
     pub fn shutdown_async(self, limit: Duration) -> Ending {
         assert_outside("`shutdown_async`", "call it outside of actors, which can tell a task there that it is time");
