@@ -541,11 +541,11 @@ pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
 #[must_use = "an ask is sent when it is awaited or waited for"]
 pub struct Ask<A: Actor, M: Message> {
     to: ActorRef<A>,
-    /// Not sent yet.
-    request: Option<(M, PostAsk<A, M>)>,
+    /// The request, until it is sent.
+    request: Option<M>,
+    post: PostAsk<A, M>,
     within: Option<Duration>,
-    /// The slot for the answer: from the first poll until the future has returned the answer.
-    slot: Option<Arc<Slot<M::Reply>>>,
+    slot: HeldSlot<M::Reply>,
     /// The edge from the asker to the receiver in the graph of waiting actors. The future drops the edge when it returns the answer.
     waiting: Option<Waiting>,
     timer: Option<Deadline>,
@@ -553,12 +553,26 @@ pub struct Ask<A: Actor, M: Message> {
     outside: Option<WaitOutside>,
 }
 
+/// The slot for the answer: from the first poll until the future has returned the answer. A drop in between takes the request back.
+///
+/// It has the destructor, and [`Ask`] has none: so a large request can be moved out of an ask that is consumed, without copies on the stack.
+struct HeldSlot<R>(Option<Arc<Slot<R>>>);
+
+impl<R> Drop for HeldSlot<R> {
+    fn drop(&mut self) {
+        if let Some(slot) = &self.0 {
+            slot.abandon();
+        }
+    }
+}
+
 // No field is ever pinned.
 impl<A: Actor, M: Message> Unpin for Ask<A, M> {}
 
 impl<A: Actor, M: Message> Ask<A, M> {
     pub(crate) fn new(to: ActorRef<A>, message: M, post: PostAsk<A, M>) -> Self {
-        Ask { to, request: Some((message, post)), within: None, slot: None, waiting: None, timer: None, outside: None }
+        let slot = HeldSlot(None);
+        Ask { to, request: Some(message), post, within: None, slot, waiting: None, timer: None, outside: None }
     }
 
     /// Fails with [`AskError::Deadline`] if the answer takes longer. Millisecond resolution. Counted from when the request is sent; so it changes
@@ -581,11 +595,11 @@ impl<A: Actor, M: Message> Ask<A, M> {
     ///
     /// [`Context::ask`]: crate::Context::ask
     #[track_caller]
-    pub fn wait(mut self) -> Result<M::Reply, AskError> {
+    pub fn wait(self) -> Result<M::Reply, AskError> {
         assert_outside("`.wait()`", "`.await` the ask in an async handler, or use `ctx.ask(..).then(..)`");
-        let request = self.request.take();
-        let (message, post) =
-            request.expect("`.wait()` was called on an ask that was polled before: `.await` it to its end");
+        let Some(message) = self.request else {
+            panic!("`.wait()` was called on an ask that was polled before: `.await` it to its end")
+        };
         let Some(system) = SystemCore::by_id(self.to.address.raw().system()) else { return Err(AskError::Shutdown) };
         let slot = Slot::new();
         {
@@ -596,7 +610,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
         let deadline = self.within.map(|within| system.now().saturating_add(within));
         let _timer = self.within.map(|within| Deadline::start(&system, within, &slot));
         let _outside = system.wait_outside(&slot);
-        post(message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, None);
+        (self.post)(message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, None);
         let mut answer = None;
         system.block_until(deadline, &mut || {
             answer = answer.take().or_else(|| slot.take());
@@ -659,7 +673,8 @@ impl<A: Actor, M: Message> Ask<A, M> {
     /// has to wait, or a handler above it on the stack.
     fn send(
         (to, within): (ActorRef<A>, Option<Duration>),
-        (message, post): (M, PostAsk<A, M>),
+        message: M,
+        post: PostAsk<A, M>,
         slot: &Arc<Slot<M::Reply>>,
         waker: &Waker,
     ) -> Sent {
@@ -714,16 +729,16 @@ impl<A: Actor, M: Message> Future for Ask<A, M> {
         let this = &mut *self;
         let request = this.request.take();
         if request.is_some() {
-            this.slot = Some(Slot::new());
+            this.slot.0 = Some(Slot::new());
         }
-        let Some(slot) = &this.slot else { panic!("an ask was polled again after it had returned the answer") };
-        let sent = request.map(|request| Self::send((this.to, this.within), request, slot, cx.waker()));
+        let Some(slot) = &this.slot.0 else { panic!("an ask was polled again after it had returned the answer") };
+        let sent = request.map(|request| Self::send((this.to, this.within), request, this.post, slot, cx.waker()));
         let wakes = sent.as_ref().is_some_and(|sent| sent.wakes);
         if !wakes {
             let mut state = slot.lock();
             if let Some(answer) = state.progress.take() {
                 drop(state);
-                (this.slot, this.waiting, this.outside) = (None, None, None);
+                (this.slot.0, this.waiting, this.outside) = (None, None, None);
                 return Poll::Ready(answer);
             }
             let is_known = matches!(&state.asker, Some(Asker::Task(waker)) if waker.will_wake(cx.waker()));
@@ -736,7 +751,7 @@ impl<A: Actor, M: Message> Future for Ask<A, M> {
                 if let Some(answer) = state.progress.take() {
                     drop(state);
                     drop(waker);
-                    (this.slot, this.waiting, this.outside) = (None, None, None);
+                    (this.slot.0, this.waiting, this.outside) = (None, None, None);
                     return Poll::Ready(answer);
                 }
                 let former = state.asker.replace(Asker::Task(waker));
@@ -755,14 +770,5 @@ impl<A: Actor, M: Message> Future for Ask<A, M> {
             }
         }
         Poll::Pending
-    }
-}
-
-impl<A: Actor, M: Message> Drop for Ask<A, M> {
-    /// Takes the request back if it waits still.
-    fn drop(&mut self) {
-        if let Some(slot) = &self.slot {
-            slot.abandon();
-        }
     }
 }
