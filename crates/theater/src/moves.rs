@@ -181,8 +181,14 @@ impl House {
             return self.migrate_group(group, link, done);
         }
         let Some(moves) = self.registry.moves(id).copied() else { return done(Err(MigrateError::Stopped)) };
+        let house = Arc::clone(self);
         let offer = move |pack: Result<playhouse_actor::wire::Pack<'_>, MigrateError>| match pack {
             Ok(pack) => link.offer(id, moves, &pack, done),
+            Err(MigrateError::Elsewhere) if house.directory.lives_here(id) => {
+                // It has begun here, and the request by which its cell hears that is still with the worker that sends it.
+                house.migrate(id, link, done);
+                Err(MigrateError::Elsewhere)
+            }
             Err(why) => {
                 done(Err(why.clone()));
                 Err(why)

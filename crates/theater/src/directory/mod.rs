@@ -266,6 +266,11 @@ impl Directory {
         self.at(id).is_some()
     }
 
+    /// Whether the actor of this place lives here. Its cell may not have heard yet that it has come.
+    pub(crate) fn lives_here(&self, id: ActorId) -> bool {
+        matches!(self.view(id).life(), Life::Here | Life::Leaving { .. } | Life::Arriving { .. })
+    }
+
     /// Where the actor of this place is, as far as is known here; nothing if it is here.
     pub(crate) fn at(&self, id: ActorId) -> Option<Far> {
         self.known().at(id)

@@ -1,6 +1,7 @@
 //! Actors that move between theaters in one process, over the loopback.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -770,9 +771,32 @@ fn an_actor_whose_migration_has_ended_can_be_sent_on_at_once() {
     let shuttle = theaters[0].system().spawn(Shuttle { stops, moves: 0, until: 0, stayed: None, load: Vec::new() });
     theaters[0].publish("shuttle", shuttle).unwrap();
     let there = theaters[1].find::<Shuttle>(&format!("playhouse://{}/shuttle", stops[0])).wait().unwrap();
-    for step in 0..steps {
-        let (at, known) = if step % 2 == 0 { (0, shuttle) } else { (1, there) };
-        let to = peers[at][1 - at].as_ref().unwrap();
-        assert_eq!(theaters[at].migrate(known, to).wait(), Ok(()), "step {step}");
-    }
+    let clerks = [0, 1].map(|at| {
+        let clerk = theaters[at].system().spawn(Ledger::default());
+        theaters[at].publish("clerk", clerk).unwrap();
+        known_in(&theaters[1 - at], &theaters[at], "clerk")
+    });
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Other workers write to the link meanwhile, and answers are sent earlier than by the worker that has read what they answer.
+        for clerk in clerks {
+            let ends = &ends;
+            scope.spawn(move || {
+                while !ends.load(Ordering::Relaxed) {
+                    ask(clerk, WhichLife);
+                }
+            });
+        }
+        let moved = (0..steps).try_for_each(|step| {
+            let (at, known, from_afar) = if step % 2 == 0 { (0, shuttle, there) } else { (1, there, shuttle) };
+            if step % 3 > 0 {
+                // It comes back behind this.
+                drop(ask(from_afar, Shuttled));
+            }
+            let to = peers[at][1 - at].as_ref().unwrap();
+            theaters[at].migrate(known, to).wait().map_err(|why| (step, why))
+        });
+        ends.store(true, Ordering::Relaxed);
+        assert_eq!(moved, Ok(()));
+    });
 }
