@@ -8,7 +8,8 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use playhouse_executor::{
-    Address, Sleeper, SystemCore, TimerKey, Undelivered, WaitOutside, WaitsOutside, contained, with_current_system,
+    Address, Borrowing, Sleeper, SystemCore, TimerKey, Undelivered, WaitOutside, WaitsOutside, contained,
+    with_current_system,
 };
 use serde::{Deserialize, Serialize};
 
@@ -638,6 +639,7 @@ struct Deadline {
 impl Deadline {
     fn start<R: Send + 'static>(system: &Arc<SystemCore>, within: Duration, slot: &Arc<Slot<R>>) -> Deadline {
         let slot = Arc::clone(slot);
+        let borrowing = Borrowing::begin();
         let key = system.start_timer(
             within,
             Box::new(move || {
@@ -645,13 +647,16 @@ impl Deadline {
                 None
             }),
         );
+        borrowing.run_no_actors();
         Deadline { system: Arc::clone(system), key }
     }
 }
 
 impl Drop for Deadline {
     fn drop(&mut self) {
+        let borrowing = Borrowing::begin();
         self.system.cancel_timer(self.key);
+        borrowing.run_no_actors();
     }
 }
 
@@ -698,6 +703,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
             }
         };
         let mut becomes_message = false;
+        let borrowing = attempt.is_none().then(Borrowing::begin);
         post(
             message,
             to.address,
@@ -705,6 +711,10 @@ impl<A: Actor, M: Message> Ask<A, M> {
             Some(&mut || {
                 becomes_message = true;
                 let Some(edge) = wait() else { return false };
+                if edge.is_none() {
+                    // Who is no actor may run the handler now. The slot is told of it when the answer is not there then.
+                    return true;
+                }
                 // A handler that waits for several answers is polled once for all that have come.
                 let sleeper = edge.as_ref().filter(|edge| edge.is_only).and_then(|_| Sleeper::polled_with(waker));
                 slot.lock().asker = Some(sleeper.map_or_else(|| Asker::Task(waker.clone()), Asker::Handler));
@@ -714,6 +724,9 @@ impl<A: Actor, M: Message> Ask<A, M> {
                 true
             }),
         );
+        if let Some(borrowing) = borrowing {
+            borrowing.run(|| slot.is_over());
+        }
         if !becomes_message && attempt.is_some() && !slot.is_over() {
             // The handler was begun on this stack, and waits.
             sent.waiting = wait().flatten();

@@ -80,6 +80,7 @@ pub(crate) enum Turn {
 impl Worker {
     /// The life of a worker thread.
     pub(crate) fn work(&self) {
+        self.lending.note_thread();
         self.office().lock().thread = Some(std::thread::current());
         self.note_idle(false);
         loop {
@@ -98,6 +99,9 @@ impl Worker {
                 }
             }
         }
+        if self.lending.is_lost() {
+            return;
+        }
         self.write_out();
         self.publish();
         self.system.wake_called(usize::MAX);
@@ -108,9 +112,11 @@ impl Worker {
     /// One boundary and one gulp.
     pub(crate) fn turn(&self, bound: u64) -> Turn {
         self.attend();
-        if !self.advance() {
-            return Turn::Nothing;
-        }
+        if self.advance() { self.run_some(bound) } else { Turn::Nothing }
+    }
+
+    /// Runs a gulp, at a boundary where something waits.
+    pub(crate) fn run_some(&self, bound: u64) -> Turn {
         let beat = self.beat.load(Ordering::Relaxed);
         let stop = if policy::times_message(self.next_ns.get(), beat) && self.system.config.workers > 1 {
             self.gulp_timed(bound)

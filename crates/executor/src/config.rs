@@ -60,6 +60,8 @@ pub struct Config {
     pub stealing: Stealing,
     /// Whether worker `i` is bound to core `i`.
     pub pinning: bool,
+    /// Whether threads outside that ask run workers that sleep (`lent.rs`).
+    pub lends: bool,
     /// One thread and virtual time, every choice taken from this seed.
     pub simulated: Option<u64>,
     /// Within this, threads run actors.
@@ -118,6 +120,7 @@ impl Config {
             throughput: limits::THROUGHPUT,
             stealing: Stealing::default(),
             pinning: false,
+            lends: false,
             simulated: None,
             around: None,
         }

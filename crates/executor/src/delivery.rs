@@ -9,8 +9,9 @@ use std::time::Duration;
 use crate::address::Lane;
 use crate::core::Reason;
 use crate::jitter::seam;
+use crate::lent::{self, Wakes};
 use crate::muting::Load;
-use crate::office::{Inbox, Office, Presence};
+use crate::office::{Inbox, Office};
 use crate::record::Record;
 use crate::scheduler::policy::Idle;
 use crate::signal::Signal;
@@ -66,16 +67,24 @@ impl SystemCore {
 
     /// Makes the worker of `inbox` awake.
     fn call(&self, worker: u16, inbox: &mut Inbox, others_wake: bool) {
-        if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
-            self.idle.remove(worker, Idle::Parked);
-            self.active_more();
-            if inbox.polls {
-                self.reactor.get().expect("a worker polls it").wake();
-            } else if let Some(thread) = &inbox.thread
-                && !(others_wake && self.idle.call(worker))
-            {
-                thread.unpark();
+        let borrower = if inbox.polls { None } else { self.borrower(worker) };
+        let wakes = inbox.loan.wakes(&mut inbox.presence, borrower.is_some());
+        if wakes == Wakes::Nobody {
+            if inbox.loan.is_lent() {
+                lent::note_runs_elsewhere();
             }
+            return;
+        }
+        self.idle.remove(worker, Idle::Parked);
+        self.active_more();
+        if inbox.polls {
+            self.reactor.get().expect("a worker polls it").wake();
+        } else if let Some(borrower) = borrower {
+            borrower.borrows();
+        } else if let Some(thread) = &inbox.thread
+            && !(others_wake && self.idle.call(worker))
+        {
+            thread.unpark();
         }
     }
 

@@ -61,26 +61,33 @@ impl Knots {
 impl Worker {
     /// All workers sleep, this one fell asleep last: where some are in a knot, a stage goes on. True: here.
     pub(crate) fn untie(&self) -> bool {
-        let knot = self.system.knot();
-        if knot.contains(&self.id) {
+        if self.system.knot().contains(&self.id) {
             self.raise();
             self.let_go_on();
             return true;
         }
-        if let Some(other) = knot.first() {
-            self.system.call_with(*other, Signal::GO_ON);
-        }
+        self.system.untie_others();
         false
     }
 }
 
 impl SystemCore {
+    /// Has one of the workers that wait for each other only go on. By a thread that runs none of them.
+    pub(crate) fn untie_others(&self) {
+        if let Some(worker) = self.knot().first() {
+            self.call_with(*worker, Signal::GO_ON);
+        }
+    }
+
     /// Workers that wait for each other only.
     fn knot(&self) -> Vec<u16> {
         self.knot_among(|_| true)
     }
 
     fn knot_among(&self, among: impl Fn(u16) -> bool) -> Vec<u16> {
+        if !self.offices.made().any(|(_, office)| office.is_held_up()) {
+            return Vec::new();
+        }
         let own = self.offices.made().filter(|(worker, office)| among(*worker) && office.is_held_up());
         let mut knot: BTreeMap<AnyWorker, Vec<AnyWorker>> =
             own.map(|(worker, office)| ((self.id, worker), lock(&office.waits_for).clone())).collect();

@@ -31,6 +31,7 @@ mod fullness;
 #[doc(hidden)]
 pub mod jitter;
 mod knot;
+mod lent;
 mod locks;
 mod mailbox;
 mod monitor;
@@ -77,6 +78,7 @@ pub use config::{Around, Config, StageChoice, Stealing, limits};
 pub use dead_letters::DeadLetterHook;
 pub use deliveries::{Deliveries, Delivery};
 pub use driving::{Drive, DriverLock, Turn};
+pub use lent::Borrowing;
 pub use mailbox::{Mailbox, OnFull};
 pub use observed::{Came, Handling, Observer};
 pub use outsiders::{WaitOutside, WaitsOutside};

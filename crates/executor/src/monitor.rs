@@ -70,6 +70,7 @@ use crate::barrier;
 use crate::core::{Core, Hold, Reason};
 use crate::jitter::{self, seam};
 use crate::knot::Knots;
+use crate::lent::Loan;
 use crate::locks::lock;
 use crate::muting::OVERLOADED_BYTES;
 use crate::record::Record;
@@ -423,6 +424,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         let mut inbox = system.offices[worker.id as usize].lock();
         signal.raise(worker.tenure.signal.get() & !Signal::REVOKED);
         inbox.signal = Arc::clone(&signal);
+        inbox.loan = Loan::default();
     }
     seam(2);
     let successor = Arc::new(Worker::new(system, worker.id, signal, takeover.core));

@@ -16,6 +16,7 @@ use crate::backpressure::elsewhere::AnyWorker;
 use crate::backpressure::standing::Standing;
 use crate::census::Census;
 use crate::core::Reason;
+use crate::lent::Loan;
 use crate::locks::{lock, try_lock};
 use crate::muting::OVERLOADED_BYTES;
 use crate::record::Record;
@@ -41,6 +42,7 @@ pub(crate) enum Presence {
 #[repr(C)]
 pub(crate) struct Inbox {
     pub(crate) presence: Presence,
+    pub(crate) loan: Loan,
     /// While not awake: its stages may be adopted (it has put no records aside).
     pub(crate) adoptable: bool,
     /// While parked: it waits in the reactor.
@@ -144,6 +146,8 @@ impl Inbox {
 pub(crate) struct Offices {
     shared: Box<[Office]>,
     dedicated: Box<[OnceLock<Box<Office>>]>,
+    /// All dedicated ones from here on have not been made.
+    not_made: AtomicUsize,
 }
 
 impl Offices {
@@ -151,6 +155,7 @@ impl Offices {
         Offices {
             shared: (0..shared).map(|_| Office::new()).collect(),
             dedicated: (0..dedicated).map(|_| OnceLock::new()).collect(),
+            not_made: AtomicUsize::new(0),
         }
     }
 
@@ -162,7 +167,9 @@ impl Offices {
     /// Those that have been made, with their numbers. Who works in one that is made meanwhile sees all that was written before this.
     pub(crate) fn made(&self) -> impl Iterator<Item = (u16, &Office)> {
         fence(Ordering::SeqCst);
-        let dedicated = self.dedicated.iter().map(|office| office.get().map(|office| &**office));
+        // Relaxed: behind the fence, as what it counts.
+        let dedicated = &self.dedicated[..self.not_made.load(Ordering::Relaxed)];
+        let dedicated = dedicated.iter().map(|office| office.get().map(|office| &**office));
         (0..).zip(self.shared.iter().map(Some).chain(dedicated)).filter_map(|(id, office)| Some((id, office?)))
     }
 
@@ -171,6 +178,7 @@ impl Offices {
     #[inline(never)]
     fn of_dedicated(&self, at: usize) -> &Office {
         let office = self.dedicated[at].get_or_init(|| Box::new(Office::new()));
+        self.not_made.fetch_max(at + 1, Ordering::Relaxed);
         // With the one in `made`: what was written before that by who does not find the office is read behind this, also by others
         // than its maker.
         fence(Ordering::SeqCst);
@@ -310,6 +318,7 @@ impl Office {
         Office {
             inbox: Apart(Mutex::new(Inbox {
                 presence: Presence::Parked,
+                loan: Loan::default(),
                 adoptable: true,
                 polls: false,
                 queued_bytes: 0,

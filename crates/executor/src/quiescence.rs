@@ -1,7 +1,7 @@
 //! When a system has nothing to do, and how it ends.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering, fence};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
@@ -39,6 +39,24 @@ fn after(time: Duration) -> Instant {
     const LONG: Duration = Duration::from_secs(1 << 30);
     let now = Instant::now();
     now.checked_add(time.min(LONG)).unwrap_or(now)
+}
+
+/// A thread that is to be told when the system is quiet, as long as this lives.
+struct WaitsForQuiet<'a>(&'a AtomicUsize);
+
+impl WaitsForQuiet<'_> {
+    fn begin(system: &SystemCore) -> WaitsForQuiet<'_> {
+        system.wait_for_quiet.fetch_add(1, Ordering::Relaxed);
+        // Pairs with the fence in `tell_quiet`.
+        fence(Ordering::SeqCst);
+        WaitsForQuiet(&system.wait_for_quiet)
+    }
+}
+
+impl Drop for WaitsForQuiet<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl SystemCore {
@@ -111,7 +129,9 @@ impl SystemCore {
     }
 
     fn tell_quiet(&self) {
-        if self.is_quiet() {
+        // Either this sees who waits, or who waits sees what this thread has done before (`WaitsForQuiet::begin`).
+        fence(Ordering::SeqCst);
+        if self.wait_for_quiet.load(Ordering::Relaxed) > 0 && self.is_quiet() {
             drop(lock(&self.quiet));
             self.became_quiet.notify_all();
         }
@@ -127,6 +147,7 @@ impl SystemCore {
             return simulation.run(self, &mut || false);
         }
         self.is_outside();
+        let _waits = WaitsForQuiet::begin(self);
         let mut quiet = lock(&self.quiet);
         while !self.is_quiet() && !self.has_ended() {
             // The time-out only covers a handler that leaves a detached thread.
@@ -177,6 +198,7 @@ impl SystemCore {
             return;
         }
         self.is_outside();
+        let _waits = WaitsForQuiet::begin(self);
         let deadline = after(limit);
         let mut quiet = lock(&self.quiet);
         loop {

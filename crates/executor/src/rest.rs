@@ -17,6 +17,7 @@
 //! 6. While a worker is idle or parked, other workers may adopt its stages (`boundary.rs`). It updates its route before it does anything
 //!    else.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -80,6 +81,9 @@ impl Worker {
                 let called = !holding && self.watch(due, || false);
                 if !called {
                     self.park(due);
+                }
+                if self.lending.is_lost() {
+                    return false;
                 }
             }
             let now_ns = self.note_idle(false);
@@ -174,7 +178,7 @@ impl Worker {
     }
 
     /// Begins new measurements after an idle time. The work may be of another kind, and the worker therefore reads the clock soon.
-    fn begin_to_learn(&self) {
+    pub(crate) fn begin_to_learn(&self) {
         self.looked.set(self.handled.get());
         self.look_messages.set(2);
         // SAFETY: in RUNTIME; short borrow.
@@ -212,7 +216,8 @@ impl Worker {
         let start = self.system.now_ns();
         let watch_ns = self.watch_ns.get();
         // While more workers run than there are cores, a watching worker takes a core from another worker.
-        let watch_ns = if self.runs_beyond_cores() { 0 } else { watch_ns };
+        // Where askers run what sleeps, a worker has something to do itself when others have much.
+        let watch_ns = if self.runs_beyond_cores() || self.system.config.lends { 0 } else { watch_ns };
         loop {
             for _ in 0..64 {
                 if self.is_called() {
@@ -244,24 +249,39 @@ impl Worker {
         }
     }
 
-    fn park(&self, due: Option<u64>) {
+    fn park(&self, mut due: Option<u64>) {
+        self.lending.due_ns.set(due);
         if !self.sleep() {
             return;
         }
         self.system.parked.fetch_add(1, Ordering::Relaxed);
         let start = self.system.now_ns();
-        loop {
-            let now = self.system.now_ns();
-            match due {
-                Some(due) if due <= now => break,
-                Some(due) => std::thread::park_timeout(Duration::from_nanos(due - now)),
+        while !self.lending.is_lost() {
+            let left = due.map(|due| due.saturating_sub(self.system.now_ns()));
+            match left {
+                Some(0) => {}
+                Some(left) => std::thread::park_timeout(Duration::from_nanos(left)),
                 None => std::thread::park(),
             }
-            if self.office().lock().presence == Presence::Awake || self.is_called() {
+            let is_due = left == Some(0);
+            let mut inbox = self.office().lock();
+            // If the monitor has taken the worker from who had borrowed it, the inbox is another one's.
+            let is_own = Arc::ptr_eq(&inbox.signal, &self.tenure.signal);
+            if !is_own || inbox.loan.sleeps_on(is_due) {
+                // Who runs the worker returns it if a timer is due.
+                due = due.filter(|_| !is_due);
+            } else if is_due || inbox.presence == Presence::Awake || self.is_called() {
+                // Under the same lock: from here on, nobody borrows the worker.
+                if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
+                    self.system.idle.remove(self.id, Idle::Parked);
+                    self.system.active_more();
+                }
                 break;
             }
         }
         self.system.parked.fetch_sub(1, Ordering::Relaxed);
-        self.note_parked(self.system.now_ns() - start);
+        if !self.lending.is_lost() {
+            self.note_parked(self.system.now_ns() - start);
+        }
     }
 }

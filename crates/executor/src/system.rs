@@ -74,6 +74,8 @@ pub struct SystemCore {
     pub(crate) open: AtomicIsize,
     pub(crate) quiet: Mutex<()>,
     pub(crate) became_quiet: Condvar,
+    /// So many threads wait for that.
+    pub(crate) wait_for_quiet: AtomicUsize,
     // -- the rest ------------------------------------------------------------------------------------------------------
     next_spread: AtomicUsize,
     /// The state of a generator of random numbers (splitmix64).
@@ -272,6 +274,7 @@ impl SystemCore {
             open: AtomicIsize::new(0),
             quiet: Mutex::new(()),
             became_quiet: Condvar::new(),
+            wait_for_quiet: AtomicUsize::new(0),
             next_spread: AtomicUsize::new(0),
             random: AtomicU64::new(random),
             closed: AtomicBool::new(false),

@@ -24,6 +24,7 @@ use crate::backpressure::accounts::Accounts;
 use crate::barrier;
 use crate::cell::Cell;
 use crate::core::Core;
+use crate::lent::Lending;
 use crate::monitor::Lease;
 use crate::nested::{NEST_MAX, Newborns};
 use crate::observed::Running;
@@ -181,6 +182,7 @@ pub(crate) struct Worker {
     pub(crate) later: UnsafeCell<Vec<Cursor>>,
     pub(crate) lease: Mutex<Lease>,
     pub(crate) running: Running,
+    pub(crate) lending: Lending,
     /// Its thread has ended in order and touches nothing of it any more.
     pub(crate) over: AtomicBool,
 }
@@ -263,6 +265,7 @@ impl Worker {
             later: UnsafeCell::new(Vec::new()),
             lease: Mutex::new(Lease::default()),
             running: Running::default(),
+            lending: Lending::default(),
             over: AtomicBool::new(false),
         };
         worker.open_queue();
