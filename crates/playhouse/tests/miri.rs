@@ -2,7 +2,9 @@
 //! --no-default-features --test miri`. They run in every test run, too.
 
 use std::future::poll_fn;
-use std::task::Poll;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -179,4 +181,44 @@ fn a_shutdown_ends_what_is_under_way() {
     end(system).unwrap();
     let answer = sender.join().unwrap();
     assert!(answer.is_err() || answer.is_ok_and(|n| n <= 190));
+}
+
+/// Polls a future on this thread until it is ready.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unparks(thread::Thread);
+    impl Wake for Unparks {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unparks(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            return result;
+        }
+        thread::park();
+    }
+}
+
+#[test]
+fn two_threads_run_the_workers_that_they_ask() {
+    let system = System::builder().workers(2).run_by_askers(true).start().unwrap();
+    let counters = [system.spawn(Counter::default()), system.spawn(Counter::default())];
+    counters[0].ask(Meet(counters[1])).wait().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..8 {
+                    block_on(counters[0].ask(Add(1))).unwrap();
+                    counters[1].tell(Add(1));
+                    block_on(counters[1].ask(Get).within(Duration::from_secs(600))).unwrap();
+                }
+            });
+        }
+    });
+    system.run_until_idle();
+    assert_eq!(block_on(counters[0].ask(Get)), Ok(16));
+    assert_eq!(block_on(counters[1].ask(Get)), Ok(32));
+    end(system).unwrap();
 }
