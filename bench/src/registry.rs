@@ -146,6 +146,8 @@ const TABLE: &[Benchmark] = &[
     workloads::pingpong::PINGPONG,
     workloads::pingpong::PINGPONG_CROSS,
     workloads::pingpong::PINGPONG_AUTO,
+    workloads::asks::ASKS_FROM_TOKIO,
+    workloads::asks::ASKS_FROM_TOKIO_1,
     workloads::rings::THREADRING,
     workloads::rings::THREADRING_NEAR,
     workloads::rings::RINGMULTI,

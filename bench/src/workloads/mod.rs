@@ -7,6 +7,8 @@
 //! Every file holds the [`Benchmark`](crate::Benchmark) entries of its workloads and, in `Plan`, how much they do at each
 //! [`Size`](crate::Size); the floor of the same workload takes the same plan.
 
+#[cfg(feature = "whole")]
+pub(crate) mod asks;
 pub(crate) mod balance;
 pub(crate) mod big;
 pub(crate) mod chameneos;
