@@ -146,6 +146,15 @@ impl SystemBuilder {
         self
     }
 
+    /// How long a worker that finds nothing to do watches for messages, at most, before its thread sleeps. Watching takes processor time, and to wake a thread
+    /// takes some microseconds. A worker watches for less while that has been in vain. Default: 40 µs; 0 with
+    /// [`run_by_askers`](SystemBuilder::run_by_askers), and where the process has a quota of processor time that is smaller than its cores (on Linux). A
+    /// system at rest takes no processor time in any case.
+    pub fn spin(mut self, at_most: Duration) -> Self {
+        self.config.spin = Some(at_most);
+        self
+    }
+
     /// Whether a task that awaits an ask runs the receiver's worker itself, on its own thread, if that worker sleeps. The answer of a short handler is
     /// there at once then, and no other thread is woken: an ask takes a fraction of a microsecond instead of some microseconds, and a web server takes
     /// more requests with less CPU time. Default: no.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How an idle worker chooses whom to steal from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Config {
     pub stealing: Stealing,
     /// Whether worker `i` is bound to core `i`.
     pub pinning: bool,
+    /// How long a worker that finds nothing to do watches for messages, at most, before its thread sleeps. None: [`Config::spin_ns`] says.
+    pub spin: Option<Duration>,
     /// Whether threads outside that ask run workers that sleep (`lent.rs`).
     pub lends: bool,
     /// One thread and virtual time, every choice taken from this seed.
@@ -120,9 +123,21 @@ impl Config {
             throughput: limits::THROUGHPUT,
             stealing: Stealing::default(),
             pinning: false,
+            spin: None,
             lends: false,
             simulated: None,
             around: None,
+        }
+    }
+
+    /// Returns how long workers watch, in nanoseconds. By default about what it takes to sleep and be woken. It is nothing where threads outside run
+    /// workers that sleep, and where the process has less processor time than its cores (a quota of its control group): there, it would be taken from others.
+    pub(crate) fn spin_ns(&self) -> u64 {
+        const SPIN_NS: u64 = 40_000;
+        match self.spin {
+            Some(spin) => u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4),
+            None if self.lends || crate::pinning::has_quota() => 0,
+            None => SPIN_NS,
         }
     }
 
@@ -157,5 +172,19 @@ impl Config {
 impl Default for Config {
     fn default() -> Self {
         Config::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_spin_as_long_as_is_asked_for_and_not_where_threads_outside_run_them() {
+        let spin = Some(Duration::from_micros(7));
+        assert_eq!(Config { spin, ..Config::of(1) }.spin_ns(), 7_000);
+        assert_eq!(Config { spin, lends: true, ..Config::of(1) }.spin_ns(), 7_000);
+        assert_eq!(Config { lends: true, ..Config::of(1) }.spin_ns(), 0);
+        assert_eq!(Config::of(1).spin_ns() == 0, crate::pinning::has_quota());
     }
 }

@@ -32,10 +32,9 @@ const GLANCES: u32 = 64;
 /// The number of pauses with another glance after those. An answer of another worker takes about 0.25 µs. A worker needs as long to enter
 /// the set of idle workers and to leave it, because both write a cache line that the other worker reads.
 const PAUSES: u32 = 16;
-/// How long it watches that flag before it parks, at most: about what it takes to park and be woken.
-pub(crate) const WATCH_NS_MAX: u64 = 40_000;
-/// ... and at least. In between, it watches as long as it was worth its while lately: twice as long after it was called in
-/// time (or would have been), half as long after it was not. Others may need the core.
+/// How long it watches that flag before it parks, at least; at most, [`Config::spin_ns`](crate::Config::spin_ns). In between, it watches as long as it
+/// was worth its while lately: twice as long after it was called in time (or would have been), half as long after it was not. Others may need
+/// the core.
 const WATCH_NS_MIN: u64 = 2_500;
 
 impl Worker {
@@ -214,20 +213,19 @@ impl Worker {
     /// Watches the mail flag for a while, and asks `also` now and then. True: it is called, or a timer is due, or `also`.
     fn watch(&self, due: Option<u64>, mut also: impl FnMut() -> bool) -> bool {
         let start = self.system.now_ns();
-        let watch_ns = self.watch_ns.get();
+        let max_ns = self.spin_ns;
         // While more workers run than there are cores, a watching worker takes a core from another worker.
-        // Where askers run what sleeps, a worker has something to do itself when others have much.
-        let watch_ns = if self.runs_beyond_cores() || self.system.config.lends { 0 } else { watch_ns };
+        let watch_ns = if self.runs_beyond_cores() { 0 } else { self.watch_ns.get() };
         loop {
             for _ in 0..64 {
                 if self.is_called() {
-                    self.watch_ns.set((watch_ns * 2).min(WATCH_NS_MAX));
+                    self.watch_ns.set((watch_ns * 2).min(max_ns));
                     return true;
                 }
                 std::hint::spin_loop();
             }
             if also() {
-                self.watch_ns.set((watch_ns * 2).min(WATCH_NS_MAX));
+                self.watch_ns.set((watch_ns * 2).min(max_ns));
                 return true;
             }
             let now = self.system.now_ns();
@@ -235,7 +233,7 @@ impl Worker {
                 return true;
             }
             if now - start > watch_ns {
-                self.watch_ns.set((self.watch_ns.get() / 2).max(WATCH_NS_MIN));
+                self.watch_ns.set((self.watch_ns.get() / 2).max(WATCH_NS_MIN.min(max_ns)));
                 return false;
             }
         }
@@ -244,8 +242,8 @@ impl Worker {
     fn note_parked(&self, parked_ns: u64) {
         self.ledger.parks.add(1);
         self.ledger.parked_ns.add(parked_ns);
-        if parked_ns < WATCH_NS_MAX {
-            self.watch_ns.set((self.watch_ns.get() * 4).min(WATCH_NS_MAX));
+        if parked_ns < self.spin_ns {
+            self.watch_ns.set((self.watch_ns.get() * 4).min(self.spin_ns));
         }
     }
 

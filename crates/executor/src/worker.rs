@@ -150,6 +150,8 @@ pub(crate) struct Worker {
     pub(crate) near_burst: StdCell<u32>,
 
     // -- rarely changed -----------------------------------------------------------------------------------------------
+    /// The largest value of `watch_ns`.
+    pub(crate) spin_ns: u64,
     pub(crate) id: u16,
     pub(crate) system_id: u16,
     pub(crate) stages: u16,
@@ -203,6 +205,7 @@ impl Worker {
         core.exempt = None;
         core.starts.change_threads();
         let office = ptr::from_ref(&system.offices[id as usize]);
+        let spin_ns = system.config.spin_ns();
         let worker = Worker {
             tenure: Tenure::new(signal),
             run_segment: StdCell::new(ptr::null_mut()),
@@ -217,7 +220,7 @@ impl Worker {
             accounts: RefCell::default(),
             holds: StdCell::new(core.holds_any()),
             lanes_ran: StdCell::new(false),
-            watch_ns: StdCell::new(crate::rest::WATCH_NS_MAX),
+            watch_ns: StdCell::new(spin_ns),
             handled: StdCell::new(0),
             beat_counted: StdCell::new(0),
             looked: StdCell::new(0),
@@ -244,6 +247,7 @@ impl Worker {
             near_next: StdCell::new(0),
             near_left: StdCell::new(0),
             near_burst: StdCell::new(0),
+            spin_ns,
             id,
             system_id: system.id,
             stages: system.route.len() as u16,
