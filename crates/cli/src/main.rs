@@ -50,7 +50,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match cli.command {
+    let code = match cli.command {
         None => demo::run(&cli.demo),
         Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Chatapp(args)) => chatapp::run(&args),
@@ -60,5 +60,6 @@ fn main() -> ExitCode {
         Some(Command::Theater(args)) => theater::run(&args),
         Some(Command::Top(args)) => top::run(&args),
         Some(Command::Certificates(args)) => certificates::run(&args),
-    }
+    };
+    output::ended(code)
 }

@@ -1,7 +1,8 @@
 //! What the program says, where, and how it ends.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// What was asked for ran, and its check failed.
 pub const FAILED: u8 = 1;
@@ -13,10 +14,25 @@ pub const INTERRUPTED: u8 = 130;
 /// Goes back to the start of a terminal's line and wipes it.
 pub const CLEAR: &str = "\r\x1b[K";
 
-/// Writes to standard output. A reader that has gone away (`| head`) is no error.
+/// Why something could not be written to standard output.
+static UNWRITTEN: OnceLock<String> = OnceLock::new();
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no error. Any other failure is one at the end of the program.
 pub fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    if let Err(error) = writeln!(out, "{text}").and_then(|()| out.flush())
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        UNWRITTEN.get_or_init(|| error.to_string());
+    }
+}
+
+/// Returns the code to exit with, after a command that ends with `code`: not success where its output could not be written.
+pub fn ended(code: ExitCode) -> ExitCode {
+    match UNWRITTEN.get() {
+        Some(why) if code == ExitCode::SUCCESS => fail(FAILED, &format!("standard output is not complete: {why}")),
+        _ => code,
+    }
 }
 
 /// Writes each line of an error to standard error, and returns the code to exit with.

@@ -227,3 +227,23 @@ fn an_interrupt_ends_the_benchmarks_with_a_line_that_says_so() {
     assert_eq!(words, ["interrupted"]);
     assert!(!rows.any(|row| row.starts_with("flood ")), "it has gone on");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_an_error_and_a_reader_that_has_gone_is_none() {
+    let list = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_playhouse"));
+        command.args(["bench", "--list"]);
+        command
+    };
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ended = list().stdout(full).output().unwrap();
+    let errors = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{errors}");
+    assert!(errors.starts_with("error: standard output is not complete: No space left on device"), "{errors}");
+    // The pipe has no reader.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ended = list().stdout(writer).output().unwrap();
+    assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), &b""[..]));
+}
