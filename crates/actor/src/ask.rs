@@ -1,5 +1,6 @@
 //! Asks: messages with answers. Every ask ends, and its error says why.
 
+use std::cell::Cell;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -609,7 +610,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
             state.due = self.within.map(|within| Due::new(&system, within));
         }
         let deadline = self.within.map(|within| system.now().saturating_add(within));
-        let _timer = self.within.map(|within| Deadline::start(&system, within, &slot));
+        let _timer = self.within.map(|within| Deadline::start(&system, within, &slot, false));
         let _outside = system.wait_outside(&slot);
         (self.post)(message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, None);
         let mut answer = None;
@@ -634,12 +635,19 @@ impl<A: Actor, M: Message> Ask<A, M> {
 struct Deadline {
     system: Arc<SystemCore>,
     key: TimerKey,
+    /// This is a task, which may run workers.
+    borrows: bool,
 }
 
 impl Deadline {
-    fn start<R: Send + 'static>(system: &Arc<SystemCore>, within: Duration, slot: &Arc<Slot<R>>) -> Deadline {
+    fn start<R: Send + 'static>(
+        system: &Arc<SystemCore>,
+        within: Duration,
+        slot: &Arc<Slot<R>>,
+        borrows: bool,
+    ) -> Deadline {
         let slot = Arc::clone(slot);
-        let borrowing = Borrowing::begin();
+        let borrowing = borrows.then(Borrowing::begin);
         let key = system.start_timer(
             within,
             Box::new(move || {
@@ -647,16 +655,20 @@ impl Deadline {
                 None
             }),
         );
-        borrowing.run_no_actors();
-        Deadline { system: Arc::clone(system), key }
+        if let Some(borrowing) = borrowing {
+            borrowing.run_no_actors();
+        }
+        Deadline { system: Arc::clone(system), key, borrows }
     }
 }
 
 impl Drop for Deadline {
     fn drop(&mut self) {
-        let borrowing = Borrowing::begin();
+        let borrowing = self.borrows.then(Borrowing::begin);
         self.system.cancel_timer(self.key);
-        borrowing.run_no_actors();
+        if let Some(borrowing) = borrowing {
+            borrowing.run_no_actors();
+        }
     }
 }
 
@@ -667,6 +679,8 @@ struct Sent {
     waiting: Option<Waiting>,
     /// The request has become a message, and its answer will wake the asker.
     wakes: bool,
+    /// The asker is no actor, and has run the receiver's worker.
+    was_run_here: bool,
 }
 
 impl<A: Actor, M: Message> Ask<A, M> {
@@ -690,7 +704,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
         }
         let reply = ReplyTo { to: Some(Target::Slot(Arc::clone(slot))) };
         let attempt = Attempt::begin(Label::of::<A>(to.id()));
-        let mut sent = Sent { timed, waiting: None, wakes: false };
+        let mut sent = Sent { timed, waiting: None, wakes: false, was_run_here: false };
         // Returns `Some(None)` for an asker that is no actor, and `None` if the edge closes a cycle.
         let wait = || {
             let Some(attempt) = &attempt else { return Some(None) };
@@ -725,7 +739,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
             }),
         );
         if let Some(borrowing) = borrowing {
-            borrowing.run(|| slot.is_over());
+            sent.was_run_here = borrowing.run(|| slot.is_over());
         }
         if !becomes_message && attempt.is_some() && !slot.is_over() {
             // The handler was begun on this stack, and waits.
@@ -733,6 +747,19 @@ impl<A: Actor, M: Message> Ask<A, M> {
         }
         sent
     }
+}
+
+/// Whether this thread has run the handlers of so many asks that the task is to let others have their turn. A task that always has its answer at once
+/// would never do so by itself.
+fn has_run_many() -> bool {
+    /// About 20 µs of short handlers.
+    const MANY: u32 = 64;
+    thread_local! {
+        static RUN: Cell<u32> = const { Cell::new(0) };
+    }
+    let run = RUN.get() + 1;
+    RUN.set(run % MANY);
+    run == MANY
 }
 
 impl<A: Actor, M: Message> Future for Ask<A, M> {
@@ -746,6 +773,11 @@ impl<A: Actor, M: Message> Future for Ask<A, M> {
         }
         let Some(slot) = &this.slot.0 else { panic!("an ask was polled again after it had returned the answer") };
         let sent = request.map(|request| Self::send((this.to, this.within), request, this.post, slot, cx.waker()));
+        if sent.as_ref().is_some_and(|sent| sent.was_run_here) && slot.is_over() && has_run_many() {
+            // The answer waits until others have had their turn.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let wakes = sent.as_ref().is_some_and(|sent| sent.wakes);
         if !wakes {
             let mut state = slot.lock();
@@ -773,7 +805,7 @@ impl<A: Actor, M: Message> Future for Ask<A, M> {
             }
         }
         if let Some(Sent { timed, waiting, .. }) = sent {
-            this.timer = timed.map(|(within, system)| Deadline::start(&system, within, slot));
+            this.timer = timed.map(|(within, system)| Deadline::start(&system, within, slot, true));
             this.waiting = waiting;
             let system = this.to.address.raw().system();
             let is_inside = with_current_system(|current| current.is_some_and(|current| current.id() == system));

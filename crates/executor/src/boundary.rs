@@ -52,6 +52,7 @@ use std::sync::atomic::Ordering;
 use crate::address::Lane;
 use crate::backpressure::elsewhere::ELSEWHERE;
 use crate::config::Stealing;
+use crate::delivery::WokenBy;
 use crate::jitter::seam;
 use crate::office::{Inbox, Presence};
 use crate::record::{HEAD_BYTES, Record};
@@ -118,7 +119,7 @@ impl Worker {
     /// Runs a gulp, at a boundary where something waits.
     pub(crate) fn run_some(&self, bound: u64) -> Turn {
         let beat = self.beat.load(Ordering::Relaxed);
-        let stop = if policy::times_message(self.next_ns.get(), beat) && self.system.config.workers > 1 {
+        let stop = if policy::times_message(self.next_ns.get(), beat) && self.system.config.knows_kinds() {
             self.gulp_timed(bound)
         } else {
             self.gulp(bound)
@@ -422,7 +423,8 @@ impl Worker {
         let wakes = inbox.presence == Presence::Parked && !inbox.polls;
         let others_wake =
             wakes && self.woke_at.replace(self.beat.load(Ordering::Relaxed)) == self.beat.load(Ordering::Relaxed);
-        self.system.arrived_for(office, inbox, dest, others_wake);
+        let by = if others_wake { WokenBy::Others } else { WokenBy::Sender };
+        self.system.arrived_for(office, inbox, dest, by);
         // SAFETY: as above: copied or taken.
         unsafe { chain.recycle(Some(&self.pool)) };
         false
@@ -645,8 +647,7 @@ impl Worker {
     /// Estimates the time of the next messages, which may take longer than the earlier ones. Shows the backlog to thieves.
     fn look_at_next(&self) {
         let average_ns = self.average_ns.get();
-        let shares = self.system.config.workers > 1;
-        let next_ns = if shares && self.advance() {
+        let next_ns = if self.system.config.knows_kinds() && self.advance() {
             // SAFETY: `advance` returned true, so the queue is not empty.
             self.expected_ns(unsafe { self.next_record() })
         } else {

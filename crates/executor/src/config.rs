@@ -130,6 +130,11 @@ impl Config {
         }
     }
 
+    /// Whether workers note how long messages of each kind take: for those that share work, and for threads outside, which run short ones only.
+    pub(crate) fn knows_kinds(&self) -> bool {
+        self.workers > 1 || self.lends
+    }
+
     /// Returns how long workers watch, in nanoseconds. By default about what it takes to sleep and be woken. It is nothing where threads outside run
     /// workers that sleep, and where the process has less processor time than its cores (a quota of its control group): there, it would be taken from others.
     pub(crate) fn spin_ns(&self) -> u64 {

@@ -11,7 +11,7 @@ use crate::core::Reason;
 use crate::jitter::seam;
 use crate::lent::{self, Wakes};
 use crate::muting::Load;
-use crate::office::{Inbox, Office};
+use crate::office::{Inbox, Office, Presence};
 use crate::record::Record;
 use crate::scheduler::policy::Idle;
 use crate::signal::Signal;
@@ -34,21 +34,31 @@ pub(crate) fn without_waiting<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Who wakes a worker that sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WokenBy {
+    /// The sender wakes its thread.
+    Sender,
+    /// The sender only marks it as called, and another worker wakes its thread.
+    Others,
+    /// The sender borrows it, if it may (`lent.rs`).
+    Asker,
+}
+
+impl WokenBy {
+    pub(crate) fn asker_if(asks: bool) -> WokenBy {
+        if asks { WokenBy::Asker } else { WokenBy::Sender }
+    }
+}
+
 impl SystemCore {
     /// Something was put into the inbox: raises the flag and wakes the worker if it rests.
     pub(crate) fn arrived(&self, office: &Office, inbox: MutexGuard<'_, Inbox>, worker: u16) {
-        self.arrived_for(office, inbox, worker, false);
+        self.arrived_for(office, inbox, worker, WokenBy::Sender);
     }
 
-    /// Does the same as [`arrived`](SystemCore::arrived). With `others_wake`, a sleeping worker is only marked as called, and another
-    /// worker wakes its thread.
-    pub(crate) fn arrived_for(
-        &self,
-        office: &Office,
-        mut inbox: MutexGuard<'_, Inbox>,
-        worker: u16,
-        others_wake: bool,
-    ) {
+    /// Does the same as [`arrived`](SystemCore::arrived), and a sleeping worker is woken by `by`.
+    pub(crate) fn arrived_for(&self, office: &Office, mut inbox: MutexGuard<'_, Inbox>, worker: u16, by: WokenBy) {
         let bytes = inbox.sent_bytes() + u64::from(inbox.queued_bytes);
         let loads = office.loads(bytes, office.average_ns.load(Ordering::Relaxed));
         if loads.pressed == Load::High {
@@ -57,7 +67,7 @@ impl SystemCore {
                 office.overloaded.store(true, Ordering::SeqCst);
             }
         }
-        self.call(worker, &mut inbox, others_wake);
+        self.call(worker, &mut inbox, by);
         let first = inbox.first_segment();
         drop(inbox);
         seam(1_000);
@@ -66,11 +76,12 @@ impl SystemCore {
     }
 
     /// Makes the worker of `inbox` awake.
-    fn call(&self, worker: u16, inbox: &mut Inbox, others_wake: bool) {
-        let borrower = if inbox.polls { None } else { self.borrower(worker) };
+    fn call(&self, worker: u16, inbox: &mut Inbox, by: WokenBy) {
+        let asks = by == WokenBy::Asker && inbox.presence == Presence::Parked && inbox.adoptable && !inbox.polls;
+        let borrower = if asks { self.borrower(worker) } else { None };
         let wakes = inbox.loan.wakes(&mut inbox.presence, borrower.is_some());
         if wakes == Wakes::Nobody {
-            if inbox.loan.is_lent() {
+            if by == WokenBy::Asker && inbox.loan.is_lent() {
                 lent::note_runs_elsewhere();
             }
             return;
@@ -82,7 +93,7 @@ impl SystemCore {
         } else if let Some(borrower) = borrower {
             borrower.borrows();
         } else if let Some(thread) = &inbox.thread
-            && !(others_wake && self.idle.call(worker))
+            && !(by == WokenBy::Others && self.idle.call(worker))
         {
             thread.unpark();
         }
@@ -103,13 +114,13 @@ impl SystemCore {
 
     /// Moves the record to the inbox of its stage's worker. False: the system takes no messages, the record was not
     /// moved.
-    pub(crate) fn post(&self, stage: u16, lane: Lane, record: NonNull<Record>, size: usize) -> bool {
+    pub(crate) fn post(&self, stage: u16, lane: Lane, record: NonNull<Record>, size: usize, asks: bool) -> bool {
         self.with_inbox_of(stage, |office, inbox, worker| {
             if self.closed.load(Ordering::Acquire) {
                 return false;
             }
             // SAFETY: a whole record that the caller gives up.
-            unsafe { self.put((office, inbox, worker), lane, record, size) };
+            unsafe { self.put((office, inbox, worker), lane, record, size, WokenBy::asker_if(asks)) };
             true
         })
     }
@@ -125,7 +136,7 @@ impl SystemCore {
             let (stage, size) = (record.as_ref().stage(), record.as_ref().bytes());
             if !record.as_ref().is_buried() {
                 self.with_inbox_of(stage, |office, inbox, worker| {
-                    self.put((office, inbox, worker), lane, record, size);
+                    self.put((office, inbox, worker), lane, record, size, WokenBy::Sender);
                 });
             }
         }
@@ -141,6 +152,7 @@ impl SystemCore {
         lane: Lane,
         mut record: NonNull<Record>,
         size: usize,
+        by: WokenBy,
     ) {
         // SAFETY: by the contract.
         unsafe {
@@ -150,7 +162,7 @@ impl SystemCore {
         if lane != Lane::Normal {
             inbox.signal.raise(Signal::LANES);
         }
-        self.arrived(office, inbox, worker);
+        self.arrived_for(office, inbox, worker, by);
     }
 
     /// Returns the pressed worker that gets the messages to `stage` of `worker`: that worker, or the one that the stage passes messages on
@@ -280,7 +292,7 @@ impl SystemCore {
         // A dedicated worker that was never started has no thread: nobody would lower its presence again.
         if inbox.thread.is_some() || self.simulation.is_some() {
             inbox.signal.raise(bits);
-            self.call(other, &mut inbox, false);
+            self.call(other, &mut inbox, WokenBy::Sender);
         }
     }
 

@@ -27,7 +27,8 @@ use std::sync::atomic::Ordering;
 
 use crate::backpressure::elsewhere::AnyWorker;
 use crate::locks::lock;
-use crate::office::Office;
+use crate::office::{Office, Presence};
+use crate::scheduler::policy::Idle;
 use crate::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::Worker;
@@ -62,7 +63,17 @@ impl Worker {
     /// All workers sleep, this one fell asleep last: where some are in a knot, a stage goes on. True: here.
     pub(crate) fn untie(&self) -> bool {
         if self.system.knot().contains(&self.id) {
-            self.raise();
+            {
+                // The system knows already that this worker sleeps.
+                let mut inbox = self.office().lock();
+                if inbox.presence != Presence::Parked {
+                    return false;
+                }
+                inbox.presence = Presence::Awake;
+                self.system.idle.remove(self.id, Idle::Parked);
+                self.system.active_more();
+                self.note_departures(&inbox);
+            }
             self.let_go_on();
             return true;
         }

@@ -42,6 +42,7 @@ use crate::boundary::Turn;
 use crate::core::Core;
 use crate::jitter::seam;
 use crate::locks::lock;
+use crate::nested::NEST_MAX;
 use crate::office::{Inbox, Presence};
 use crate::scheduler::policy::Idle;
 use crate::system::SystemCore;
@@ -54,7 +55,7 @@ const LASTS_NS: u64 = 20_000;
 const LONG_NS: u64 = 50_000;
 
 thread_local! {
-    /// This thread sends a request whose receiver's worker it would borrow.
+    /// This thread is about to send a request whose receiver's worker it would borrow.
     static ASKS: Cell<bool> = const { Cell::new(false) };
     /// The worker that it has borrowed by that.
     static BORROWED: Cell<Option<Borrowed>> = const { Cell::new(None) };
@@ -62,58 +63,57 @@ thread_local! {
     static RUNS_ELSEWHERE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// While it lives, this thread borrows the first worker that sleeps and is sent to.
+/// This thread is about to send a request, or to start or cancel a timer. It borrows the worker that it would wake by that.
 #[derive(Debug)]
-pub struct Borrowing {
-    /// What it was before.
-    asked: bool,
-}
+pub struct Borrowing(());
 
 impl Borrowing {
     /// Begins. On a thread that is a worker, nothing is borrowed.
     pub fn begin() -> Borrowing {
         RUNS_ELSEWHERE.set(false);
-        Borrowing { asked: ASKS.replace(current().is_none()) }
+        ASKS.set(current().is_none());
+        Borrowing(())
     }
 
-    /// Runs the worker that was borrowed, if any. If another thread has borrowed it, waits for a moment, or until `done`.
-    pub fn run(self, done: impl Fn() -> bool) {
+    /// Runs the worker that was borrowed, if any, and returns true then. If another thread has borrowed it, waits for a moment, or until `done`.
+    pub fn run(self, done: impl Fn() -> bool) -> bool {
         /// So often, about 0.1 µs apart: others run a worker for about a microsecond.
         const LOOKS: u32 = 20;
-        if let Some(Borrowed(worker)) = self.end() {
-            worker.enter(|| worker.run_lent());
-        } else if RUNS_ELSEWHERE.get() {
+        if let Some(borrowed) = Borrowed::take() {
+            borrowed.run(Worker::run_lent);
+            return true;
+        }
+        if RUNS_ELSEWHERE.get() {
             for _ in 0..LOOKS {
                 if done() {
-                    return;
+                    break;
                 }
                 std::hint::spin_loop();
                 std::hint::spin_loop();
             }
         }
+        false
     }
 
     /// Runs no actors: the worker that was borrowed, if any, starts and cancels timers, and sleeps on if nothing else waits there.
     pub fn run_no_actors(self) {
-        if let Some(Borrowed(worker)) = self.end() {
-            worker.enter(|| worker.see_to_timers());
+        if let Some(borrowed) = Borrowed::take() {
+            borrowed.run(Worker::see_to_timers);
         }
-    }
-
-    /// Returns the worker that was borrowed, if any.
-    fn end(self) -> Option<Borrowed> {
-        BORROWED.try_with(Cell::take).ok().flatten()
     }
 }
 
 impl Drop for Borrowing {
     fn drop(&mut self) {
-        ASKS.set(self.asked);
+        ASKS.set(false);
         // After a panic.
-        if let Ok(Some(Borrowed(worker))) = BORROWED.try_with(Cell::take) {
-            worker.return_to_thread();
-        }
+        drop(Borrowed::take());
     }
+}
+
+/// Whether what is sent next is what [`Borrowing`] is about. Once.
+pub(crate) fn take_wish() -> bool {
+    ASKS.replace(false)
 }
 
 /// Whom a message wakes.
@@ -194,6 +194,8 @@ pub(crate) struct Lending {
     is_lost: AtomicBool,
     /// When the worker's thread, which is parked, wakes by itself, in nanoseconds of the system's clock. Written by that thread before it sleeps.
     pub(crate) due_ns: Cell<Option<u64>>,
+    /// A borrower runs the worker. For who runs it.
+    pub(crate) is_borrowed: Cell<bool>,
     /// Written by the thread before it sleeps for the first time.
     thread: Cell<Option<Thread>>,
 }
@@ -213,46 +215,64 @@ impl Lending {
 
 /// What this thread has sent went to a worker that is lent.
 pub(crate) fn note_runs_elsewhere() {
-    RUNS_ELSEWHERE.set(ASKS.get());
+    RUNS_ELSEWHERE.set(true);
 }
 
 impl SystemCore {
-    /// Returns what this thread is to borrow if `worker` sleeps, whose inbox is locked. None: it does not ask, or may not.
+    /// Returns what this thread, which asks, is to borrow of `worker`, which sleeps and whose inbox is locked. None: it may not.
     pub(crate) fn borrower(&self, worker: u16) -> Option<Borrowed> {
-        if !ASKS.get() || !self.config.lends || usize::from(worker) >= self.config.workers {
+        if !self.config.lends || usize::from(worker) >= self.config.workers {
             return None;
         }
         // A worker whose thread has ended has seen this under the lock before.
         if self.ending.load(Ordering::Relaxed) || self.simulation.is_some() {
             return None;
         }
-        let is_free = BORROWED.try_with(|borrowed| {
-            let before = borrowed.take();
-            let is_free = before.is_none();
-            borrowed.set(before);
-            is_free
-        });
         // A thread that ends has no such place any more.
-        if !is_free.unwrap_or(false) {
-            return None;
-        }
-        lock(&self.posts[usize::from(worker)]).clone().map(Borrowed)
+        BORROWED.try_with(|_| ()).ok()?;
+        lock(&self.posts[usize::from(worker)]).clone().map(|worker| Borrowed { worker, was_run: false })
     }
 }
 
-/// A worker that this thread runs, or is to run.
-pub(crate) struct Borrowed(Arc<Worker>);
+/// A worker that this thread is to run. If it does not, the worker's own thread does.
+pub(crate) struct Borrowed {
+    worker: Arc<Worker>,
+    was_run: bool,
+}
 
 impl Borrowed {
     /// It is lent to this thread.
     pub(crate) fn borrows(self) {
         BORROWED.set(Some(self));
     }
+
+    fn take() -> Option<Borrowed> {
+        BORROWED.try_with(Cell::take).ok().flatten()
+    }
+
+    fn run(mut self, run: impl FnOnce(&Worker)) {
+        let worker = Arc::clone(&self.worker);
+        worker.enter(|| {
+            self.was_run = true;
+            run(&worker);
+        });
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if !self.was_run {
+            self.worker.return_to_thread();
+        }
+    }
 }
 
 impl Worker {
     /// Runs until nothing waits, or for a short while. In RUNTIME.
     fn run_lent(&self) {
+        self.lending.is_borrowed.set(true);
+        // What asks and starts would run nested has no stack of its own here.
+        self.nested.set(NEST_MAX);
         // As after a rest: see `rest.rs`.
         self.begin_to_learn();
         self.take_mail();
@@ -268,12 +288,12 @@ impl Worker {
                 match self.give_back() {
                     GivesBack::Done => return,
                     GivesBack::GoesOn => continue,
-                    GivesBack::Returns => return self.return_to_thread(),
+                    GivesBack::Returns => return self.leave_to_thread(),
                 }
             }
             let next_ns = self.next_ns.get();
             if is_late || next_ns > LONG_NS || self.system.ending.load(Ordering::Relaxed) {
-                return self.return_to_thread();
+                return self.leave_to_thread();
             }
             if self.run_some((LASTS_NS / next_ns.max(1)).max(1)) == Turn::Detached {
                 self.leave_detached();
@@ -290,7 +310,7 @@ impl Worker {
         self.flush();
         self.drop_cancelled();
         if self.give_back() != GivesBack::Done {
-            self.return_to_thread();
+            self.leave_to_thread();
         }
     }
 
@@ -331,6 +351,7 @@ impl Worker {
             let Inbox { loan, presence, .. } = &mut *inbox;
             match loan.gives_back(presence) {
                 GivesBack::Done => {
+                    self.is_not_borrowed();
                     inbox.polls = false;
                     self.system.idle.insert(self.id, Idle::Parked);
                 }
@@ -347,9 +368,22 @@ impl Worker {
         GivesBack::Done
     }
 
+    /// The worker's own thread goes on with what this one has begun. In RUNTIME.
+    fn leave_to_thread(&self) {
+        // What was left to be written lies in places of this thread.
+        self.write_out();
+        self.publish();
+        self.is_not_borrowed();
+        self.return_to_thread();
+    }
+
+    fn is_not_borrowed(&self) {
+        self.lending.is_borrowed.set(false);
+        self.nested.set(0);
+    }
+
     /// The worker's own thread goes on with it.
     fn return_to_thread(&self) {
-        self.publish();
         let thread = {
             let mut inbox = self.office().lock();
             self.note_departures(&inbox);

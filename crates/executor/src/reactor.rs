@@ -138,6 +138,10 @@ impl Worker {
 
     /// A busy worker looks for events, if nobody has for some time. In RUNTIME.
     pub(crate) fn poll_now_and_then(&self, now_ns: u64) {
+        // What a thread outside borrows has workers that poll.
+        if self.lending.is_borrowed.get() {
+            return;
+        }
         if self.system.reactor.get().is_none() || now_ns < self.system.next_poll_ns.load(Ordering::Relaxed) {
             return;
         }

@@ -10,6 +10,7 @@ use crate::address::{Lane, RawAddress};
 use crate::core::MuteRequest;
 use crate::dead_letters::in_hook;
 use crate::jitter::seam;
+use crate::lent;
 use crate::mailbox::{self, Placed, Room};
 use crate::record::{self, CAUSE_BYTES, Deliverable, Loose, Record};
 use crate::resident::{Resident, Undelivered};
@@ -194,7 +195,7 @@ impl Worker {
                 return;
             }
             if dest != self.id && usize::from(self.id) >= self.system.config.workers {
-                post_unbounded(&self.system, to, Lane::Normal, record);
+                post_unbounded(&self.system, to, Lane::Normal, record, false);
                 return self.posted_from_dedicated(to.stage(), size);
             }
             match self.open_log(dest, size) {
@@ -202,7 +203,7 @@ impl Worker {
                     ptr::copy_nonoverlapping(record.as_ptr().cast::<u8>(), open.tail, size);
                     self.close_up(dest, to.stage(), open, size);
                 }
-                Err(cause) => post_loose(&self.system, to.stage(), Lane::Normal, record, cause),
+                Err(cause) => post_loose(&self.system, to.stage(), Lane::Normal, record, cause, false),
             }
         }
     }
@@ -471,7 +472,7 @@ fn try_post_bounded<S: Resident, D: Deliverable<S>>(
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: a whole record in a place with room for its cause; one that found no room was not consumed.
-    unsafe { place(system, to, Lane::Normal, record).map_err(|_| record::unwrap::<D>(record)) }
+    unsafe { place(system, to, Lane::Normal, record, false).map_err(|_| record::unwrap::<D>(record)) }
 }
 
 #[cold]
@@ -480,12 +481,14 @@ fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, ma
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: a whole record in a place with room for its cause, consumed once.
-    unsafe { post_record(system_for(to, lane, record.as_ref().bytes()), to, lane, record) };
+    unsafe { post_record(system_for(to, lane, record.as_ref().bytes()), to, lane, record, false) };
 }
 
 #[cold]
 #[inline(never)]
 fn post_request_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
+    // For this request, and not for what user code may send before this has come to its receiver.
+    let asks = lent::take_wish();
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     let system = SystemCore::by_id(to.system());
@@ -493,7 +496,7 @@ fn post_request_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: 
         system.note_unslowed(to.stage());
     }
     // SAFETY: as above.
-    unsafe { post_record(system, to, Lane::Normal, record) };
+    unsafe { post_record(system, to, Lane::Normal, record, asks) };
 }
 
 /// Puts `mail` right into the inbox of the receiver's worker.
@@ -502,7 +505,7 @@ fn post_outside<S: Resident, D: Deliverable<S>>(system: &SystemCore, to: RawAddr
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: as above.
-    unsafe { post_unbounded(system, to, lane, record) };
+    unsafe { post_unbounded(system, to, lane, record, false) };
 }
 
 #[inline(never)]
@@ -516,7 +519,7 @@ fn post_caused<S: Resident, D: Deliverable<S>>(
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: as above.
-    unsafe { post_loose(system, to.stage(), lane, record, cause) };
+    unsafe { post_loose(system, to.stage(), lane, record, cause, false) };
 }
 
 #[cold]
@@ -546,17 +549,25 @@ fn system_for(to: RawAddress, lane: Lane, bytes: usize) -> Option<Arc<SystemCore
 ///
 /// # Safety
 /// A whole record for `to` without a cause, which is consumed here, in a place with room for one. So for all below.
-unsafe fn post_record(system: Option<Arc<SystemCore>>, to: RawAddress, lane: Lane, record: NonNull<Record>) {
+///
+/// `asks`, here and below: this thread would borrow the receiver's worker (`lent.rs`).
+unsafe fn post_record(
+    system: Option<Arc<SystemCore>>,
+    to: RawAddress,
+    lane: Lane,
+    record: NonNull<Record>,
+    asks: bool,
+) {
     // SAFETY: by the contract; what found no room was not consumed.
     unsafe {
         match system {
             Some(system) if to.is_bounded() => {
-                if let Err(room) = place(&system, to, lane, record) {
+                if let Err(room) = place(&system, to, lane, record, asks) {
                     system.rooms.count(room.on_full());
                     system.while_refusing(|| record::bounce(record, Undelivered::Full));
                 }
             }
-            Some(system) => post_unbounded(&system, to, lane, record),
+            Some(system) => post_unbounded(&system, to, lane, record, asks),
             None => record::bounce(record, Undelivered::Shutdown),
         }
     }
@@ -568,39 +579,40 @@ unsafe fn place(
     to: RawAddress,
     lane: Lane,
     record: NonNull<Record>,
+    asks: bool,
 ) -> Result<(), Arc<Room>> {
     // SAFETY: by the contract.
     unsafe {
         let room = system.rooms.of(to).map(|room| (room, record::weighed(record)));
         let Some((room, about)) = room.filter(|(_, about)| mailbox::counts(about.kind)) else {
-            post_placed(system, to, lane, record);
+            post_placed(system, to, lane, record, asks);
             return Ok(());
         };
         let found = system.while_refusing(|| Placed::find(record, about, &room, lane, &system.rooms));
         let Some(placed) = found else { return Err(room) };
         let mut loose = Loose::new();
-        post_placed(system, to, lane, loose.write_placed(placed, record));
+        post_placed(system, to, lane, loose.write_placed(placed, record), asks);
     }
     Ok(())
 }
 
 /// From a worker of the system through its log, so that it stays in order with what else is sent there.
-unsafe fn post_placed(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, record: NonNull<Record>) {
+unsafe fn post_placed(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
     // SAFETY: by the contract.
     unsafe {
         match current() {
             Some(worker) if worker.system_id == system.id && lane == Lane::Normal => worker.append_record(to, record),
-            _ => post_unbounded(system, to, lane, record),
+            _ => post_unbounded(system, to, lane, record, asks),
         }
     }
 }
 
 /// Puts it right into the inbox of the receiver's worker.
 #[inline(never)]
-unsafe fn post_unbounded(system: &SystemCore, to: RawAddress, lane: Lane, record: NonNull<Record>) {
+unsafe fn post_unbounded(system: &SystemCore, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
     let cause = system.lookout.wants_causes().and_then(|observer| contained(|| observer.cause()).flatten());
     // SAFETY: by the contract.
-    unsafe { post_loose(system, to.stage(), lane, record, cause) };
+    unsafe { post_loose(system, to.stage(), lane, record, cause, asks) };
 }
 
 #[inline(never)]
@@ -610,6 +622,7 @@ unsafe fn post_loose(
     lane: Lane,
     mut record: NonNull<Record>,
     cause: Option<NonZeroU64>,
+    asks: bool,
 ) {
     if usize::from(stage) >= system.route.len() {
         // SAFETY: by the contract.
@@ -626,7 +639,7 @@ unsafe fn post_loose(
     }
     // SAFETY: by the contract.
     let size = unsafe { record.as_ref().bytes() };
-    if !system.post(stage, lane, record, size) {
+    if !system.post(stage, lane, record, size, asks) {
         // SAFETY: the record was not taken, so it is consumed here.
         unsafe { record::bounce(record, Undelivered::Shutdown) };
     }

@@ -15,7 +15,9 @@ use crate::cell::Cell;
 use crate::config::{Config, StageChoice, limits};
 use crate::core::Core;
 use crate::dead_letters::{DeadLetterHook, DeadLetterHooks};
+use crate::delivery::WokenBy;
 use crate::fullness::Fullness;
+use crate::lent;
 use crate::locks::lock;
 use crate::mailbox::{Mailbox, Rooms};
 use crate::monitor;
@@ -609,7 +611,7 @@ impl SystemCore {
         let office = &self.offices[worker as usize];
         let mut inbox = office.lock();
         inbox.timer_ops.push(op);
-        self.arrived(office, inbox, worker);
+        self.arrived_for(office, inbox, worker, WokenBy::asker_if(lent::take_wish()));
     }
 
     // -- reports -------------------------------------------------------------------------------------------------------

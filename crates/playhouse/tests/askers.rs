@@ -272,14 +272,116 @@ fn timers_of_actors_that_askers_run_are_in_time_and_asks_have_deadlines() {
 #[test]
 fn a_handler_that_takes_long_is_run_by_the_workers_own_thread() {
     finishes(|| {
+        for workers in [1, 2] {
+            let system = askers(workers);
+            let (clerk, ..) = clerk(&system);
+            let account = system.spawn(Account::default());
+            let here = thread::current().id();
+            // It is not known before how long a handler takes. Short ones in between do not make it a short one.
+            let by_others = |_: &usize| {
+                (0..100).for_each(|_| drop(block_on(account.ask(Sum))));
+                block_on(clerk.ask(Compute(2 * MS))) != Ok(here)
+            };
+            until_here(&system);
+            let count = (0..100).filter(by_others).count();
+            assert!(count > 50, "{count} of 100 with {workers} workers");
+            until_here(&system);
+            system.shutdown().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_task_that_asks_again_and_again_lets_others_have_their_turn() {
+    finishes(|| {
         let system = askers(1);
-        let (clerk, ..) = clerk(&system);
-        let here = thread::current().id();
-        let by_others = |_: &usize| block_on(clerk.ask(Compute(2 * MS))) != Ok(here);
         until_here(&system);
-        // It is not known before how long a handler takes.
-        assert!((0..100).filter(by_others).count() > 50);
+        let account = system.spawn(Account::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let asks = async {
+            loop {
+                account.ask(Sum).await.unwrap();
+            }
+        };
+        let ended: Result<(), _> = runtime.block_on(async { tokio::time::timeout(20 * MS, asks).await });
+        assert!(ended.is_err());
+        let asking = runtime.spawn(async move { while account.ask(Sum).await.is_ok() {} });
+        runtime.block_on(async {
+            tokio::task::yield_now().await;
+            asking.abort();
+            assert!(asking.await.unwrap_err().is_cancelled());
+        });
+        system.shutdown().unwrap();
+    });
+}
+
+/// Asks the next one.
+struct Link(Option<ActorRef<Link>>);
+
+#[actor]
+impl Link {
+    #[message]
+    async fn length(&mut self) -> usize {
+        let room = std::hint::black_box([0_u8; 16 << 10]);
+        let rest = match &self.0 {
+            Some(next) => next.ask(Length).await.unwrap(),
+            None => 0,
+        };
+        assert_eq!(room[rest % room.len()], 0);
+        rest + 1
+    }
+}
+
+#[test]
+fn a_long_chain_of_asks_does_not_lie_on_an_askers_stack() {
+    finishes(|| {
+        let system = askers(1);
+        let chain = |length| (1..length).fold(system.spawn(Link(None)), |next, _| system.spawn(Link(Some(next))));
+        let first = chain(500);
         until_here(&system);
+        let asker = thread::Builder::new().stack_size(1 << 20).spawn(move || block_on(first.ask(Length))).unwrap();
+        assert_eq!(asker.join().unwrap(), Ok(500));
+        system.shutdown().unwrap();
+    });
+}
+
+/// Asks somebody when it is dropped.
+struct Asks(ActorRef<Account>, Sender<Result<u64, AskError>>);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        self.0.tell(Put(0, 1, 1));
+        self.1.send(self.0.ask(Sum).wait()).unwrap();
+    }
+}
+
+struct Full;
+
+#[actor]
+impl Full {
+    #[message]
+    fn take(&mut self, _asks: Asks) {}
+
+    #[message]
+    async fn hold(&mut self) {
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn a_message_that_is_refused_may_wait_for_an_answer_where_it_is_dropped() {
+    finishes(|| {
+        let system = askers(1);
+        let account = system.spawn(Account::default());
+        let full = system.spawn_with(SpawnOptions::new().mailbox(Mailbox::bounded(1)), Full);
+        full.tell(Hold);
+        // Its handler has begun, and the next one waits for ever.
+        until_here(&system);
+        assert!(full.try_tell(Hold).is_ok());
+        let (told, hears) = channel();
+        assert_eq!(block_on(full.ask(Take(Asks(account, told)))), Err(AskError::Full));
+        assert_eq!(hears.recv_timeout(LIMIT), Ok(Ok(1)));
+        full.kill();
         system.shutdown().unwrap();
     });
 }

@@ -104,6 +104,9 @@ use crate::house::House;
 use crate::link::{Link, Taken, is_reading};
 use crate::migration::{Action, Attempt, Event, Request, View};
 
+/// The longest time from the arrival of an actor until its cell hears of it. It is as long as a worker takes for a gulp.
+const HEARS_MAX: Duration = Duration::from_secs(10);
+
 /// How long the others may take to find new ways to the actors that a theater was evacuated of.
 pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
 
@@ -176,6 +179,11 @@ impl Drop for Settles {
 impl House {
     /// Has an actor taken to the theater behind `link`, with its group if it is in one.
     pub(crate) fn migrate(self: &Arc<Self>, id: ActorId, link: Arc<Link>, done: Done) {
+        self.migrate_until(self.now() + HEARS_MAX, id, link, done);
+    }
+
+    /// As [`House::migrate`]. Until then, a cell may have to hear that its actor has come.
+    fn migrate_until(self: &Arc<Self>, until: Duration, id: ActorId, link: Arc<Link>, done: Done) {
         let group = self.directory.groups().of(id);
         if let Some(group) = group {
             return self.migrate_group(group, link, done);
@@ -184,9 +192,9 @@ impl House {
         let house = Arc::clone(self);
         let offer = move |pack: Result<playhouse_actor::wire::Pack<'_>, MigrateError>| match pack {
             Ok(pack) => link.offer(id, moves, &pack, done),
-            Err(MigrateError::Elsewhere) if house.directory.lives_here(id) => {
+            Err(MigrateError::Elsewhere) if house.directory.lives_here(id) && house.now() < until => {
                 // It has begun here, and the request by which its cell hears that is still with the worker that sends it.
-                house.migrate(id, link, done);
+                house.migrate_until(until, id, link, done);
                 Err(MigrateError::Elsewhere)
             }
             Err(why) => {
