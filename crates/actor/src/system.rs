@@ -161,14 +161,19 @@ impl SystemBuilder {
     ///
     /// Handlers, hooks and drops of messages then run on the system's own threads *and* on those that await asks, for example those of a tokio runtime:
     ///
-    /// - A handler that blocks holds up that thread, and with it the tasks of its runtime. `Handle::block_on` and what uses that panic on a thread
-    ///   of a runtime.
-    /// - The stack is that of that thread: 2 MiB in tokio, where the system's own threads have 8 MiB (32 MiB with debug assertions).
-    /// - A lock that is held while an ask is awaited may be wanted by a handler of another actor. Locks of tasks (`tokio::sync::Mutex`) are not concerned.
+    /// - A handler that blocks holds up that thread, and with it the tasks of its runtime. What must not be called on a thread of a runtime panics there:
+    ///   `block_on`, blocking clients, the drop of a runtime.
+    /// - Handlers that use tokio need `SystemBuilder::tokio` as well. Otherwise, they work where a task of a runtime runs them, and crash where a thread of the
+    ///   system does. Values of `task_local!` are those of the task that runs the handler.
+    /// - The stack is that of that thread: 2 MiB in tokio, where the system's own threads have 8 MiB (32 MiB with debug assertions). Asks of handlers do
+    ///   not nest on it.
+    /// - A lock of `std::sync` that is held while an ask is awaited may be wanted by a handler of another actor: then the thread waits for itself, for ever.
+    ///   Locks of tasks (`tokio::sync::Mutex`) are not concerned.
     ///
-    /// The task runs what waits at that worker for about 20 µs, and no handler that has lately taken more than 50 µs: the worker's own thread does.
-    /// It runs no worker for [`Ask::wait`](crate::Ask::wait), for `tell`, or for an ask of an actor of this system. A worker of a theater that waits for
-    /// connections is woken as before. In simulation, this changes nothing.
+    /// The task runs what waits at that worker for about 20 µs, and no message that has lately taken the worker more than 50 µs, by the message's type: the
+    /// worker's own thread does. After 64 asks in a row that were answered at once, an ask lets the other tasks of its thread have their turn. A task
+    /// runs no worker for [`Ask::wait`](crate::Ask::wait), for `tell`, or for an ask of an actor of this system. A worker of a theater that waits for connections is
+    /// woken as before. In simulation, this changes nothing.
     pub fn run_by_askers(mut self, yes: bool) -> Self {
         self.config.lends = yes;
         self

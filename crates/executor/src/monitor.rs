@@ -350,6 +350,7 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
     let mut knots = Knots::default();
     let mut asymmetric = true;
     let mut looks = 0_u64;
+    let mut quiet = 0;
     loop {
         {
             let Some(system) = system.upgrade() else { return };
@@ -381,7 +382,7 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             }
             // All workers that should wake the called workers may be in handlers that do not return.
             system.wake_called(usize::MAX);
-            system.rest_of_monitor(tick(), stuck.is_empty());
+            quiet = system.rest_of_monitor(tick(), stuck.is_empty(), quiet);
         }
     }
 }
@@ -557,5 +558,26 @@ mod tests {
         // The other worker has handled it, or the thread that has ended the system has bounced it.
         let by = came.try_recv().expect("it was not lost");
         assert_ne!(by, Some(format!("playhouse-{}-monitor", system.id())));
+    }
+
+    #[test]
+    fn a_monitor_that_has_slept_while_nothing_was_under_way_sees_that_a_handler_is_stuck() {
+        let config = Config { workers: 1, stages: 2, ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let [blocked, other] = [0, 1].map(|stage| system.spawn(Plain, StageChoice::At(stage), Do(|| ())).ok().unwrap());
+        for _ in 0..2 {
+            let deadline = Instant::now() + LIMIT;
+            while !system.monitor_sleeps.load(std::sync::atomic::Ordering::SeqCst) {
+                assert!(Instant::now() < deadline, "it does not sleep");
+                std::thread::yield_now();
+            }
+            let ((go_on, goes_on), (send, went_on)) = (channel(), channel());
+            blocked.send(Do(move || send.send(goes_on.recv_timeout(LIMIT)).unwrap()));
+            // Only another thread of the worker can run this.
+            other.send(Do(move || go_on.send(()).unwrap()));
+            assert_eq!(went_on.recv_timeout(LIMIT).unwrap(), Ok(()));
+            system.run_until_idle();
+        }
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (2, 0));
     }
 }

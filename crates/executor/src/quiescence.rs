@@ -61,7 +61,19 @@ impl Drop for WaitsForQuiet<'_> {
 
 impl SystemCore {
     pub(crate) fn active_more(&self) {
-        self.active.fetch_add(WOKEN + 1, Ordering::AcqRel);
+        // SeqCst: either this sees that the monitor sleeps, or the monitor sees that a worker is awake (`rest_of_monitor`).
+        self.active.fetch_add(WOKEN + 1, Ordering::SeqCst);
+        if self.monitor_sleeps.load(Ordering::SeqCst) {
+            self.wake_monitor();
+        }
+    }
+
+    #[cold]
+    fn wake_monitor(&self) {
+        if self.monitor_sleeps.swap(false, Ordering::SeqCst) {
+            drop(lock(&self.monitor_nap.0));
+            self.monitor_nap.1.notify_all();
+        }
     }
 
     /// True: no worker is awake any more.
@@ -412,11 +424,33 @@ impl SystemCore {
         (spawned + self.outside.spawned.load(Ordering::Relaxed), stopped)
     }
 
-    /// Waits for a tick, or for work if none is under way. Called by the monitor.
-    pub(crate) fn rest_of_monitor(&self, tick: Duration, nothing_stuck: bool) {
+    /// Waits for a tick, or for longer while nothing is under way: at first five ticks, and until a worker wakes when it was so for `quiet` looks.
+    /// Called by the monitor. Returns for how many looks nothing was under way.
+    pub(crate) fn rest_of_monitor(&self, tick: Duration, nothing_stuck: bool, quiet: u32) -> u32 {
+        /// Whoever wakes a worker then wakes the monitor as well, which takes some microseconds. So this comes after a fifth of a second.
+        const LOOKS: u32 = 20;
         let (ended, wake) = &self.monitor_nap;
-        let asleep = nothing_stuck && self.active() == 0;
-        let nap = if asleep { tick * 5 } else { tick };
+        if !nothing_stuck || self.active() > 0 {
+            self.nap_of_monitor(tick, tick);
+            return 0;
+        }
+        if quiet < LOOKS || self.is_muted_elsewhere() {
+            self.nap_of_monitor(tick * 5, tick);
+            return quiet + 1;
+        }
+        let mut guard = lock(ended);
+        // SeqCst, with the look at the workers behind it: see `active_more`.
+        self.monitor_sleeps.store(true, Ordering::SeqCst);
+        let is_quiet = || self.active.load(Ordering::SeqCst).is_multiple_of(WOKEN);
+        while !*guard && self.monitor_sleeps.load(Ordering::SeqCst) && is_quiet() {
+            guard = wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.monitor_sleeps.store(false, Ordering::SeqCst);
+        0
+    }
+
+    fn nap_of_monitor(&self, nap: Duration, tick: Duration) {
+        let (ended, wake) = &self.monitor_nap;
         let guard = lock(ended);
         if *guard {
             drop(guard);

@@ -105,6 +105,8 @@ pub struct SystemCore {
     pub(crate) alive: AtomicUsize,
     dedicated: Mutex<Vec<u16>>,
     pub(crate) monitor_nap: (Mutex<bool>, Condvar),
+    /// The monitor sleeps until a worker wakes.
+    pub(crate) monitor_sleeps: AtomicBool,
     pub(crate) reactor: OnceLock<Arc<dyn Reactor>>,
     above: OnceLock<Box<dyn std::any::Any + Send + Sync>>,
     /// A worker waits for events or handles some.
@@ -299,6 +301,7 @@ impl SystemCore {
             alive: AtomicUsize::new(0),
             dedicated: Mutex::new((shared as u16..stages as u16).rev().collect()),
             monitor_nap: (Mutex::new(false), Condvar::new()),
+            monitor_sleeps: AtomicBool::new(false),
             reactor: OnceLock::new(),
             above: OnceLock::new(),
             polling: AtomicBool::new(false),
