@@ -61,7 +61,8 @@ pub struct Config {
     pub stealing: Stealing,
     /// Whether worker `i` is bound to core `i`.
     pub pinning: bool,
-    /// How long a worker that finds nothing to do watches for messages, at most, before its thread sleeps. None: [`Config::spin_ns`] says.
+    /// How long a worker that finds nothing to do watches for messages, at most, before its thread sleeps. None: 40 µs, or 0 where
+    /// that takes processor time from others.
     pub spin: Option<Duration>,
     /// Whether threads outside that ask run workers that sleep (`lent.rs`).
     pub lends: bool,

@@ -32,7 +32,7 @@ const GLANCES: u32 = 64;
 /// The number of pauses with another glance after those. An answer of another worker takes about 0.25 µs. A worker needs as long to enter
 /// the set of idle workers and to leave it, because both write a cache line that the other worker reads.
 const PAUSES: u32 = 16;
-/// How long it watches that flag before it parks, at least; at most, [`Config::spin_ns`](crate::Config::spin_ns). In between, it watches as long as it
+/// How long it watches that flag before it parks, at least; at most, [`Config::spin`](crate::Config::spin). In between, it watches as long as it
 /// was worth its while lately: twice as long after it was called in time (or would have been), half as long after it was not. Others may need
 /// the core.
 const WATCH_NS_MIN: u64 = 2_500;

@@ -1,8 +1,10 @@
 //! Workers that sleep are run by the tasks that ask their actors: `SystemBuilder::run_by_askers`.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::task::Waker;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -303,6 +305,16 @@ fn a_task_that_asks_again_and_again_lets_others_have_their_turn() {
                 account.ask(Sum).await.unwrap();
             }
         };
+        let mut at_once = 0;
+        for _ in 0..10_000 {
+            let mut asked = pin!(account.ask(Sum));
+            let polled = asked.as_mut().poll(&mut std::task::Context::from_waker(Waker::noop()));
+            at_once = if polled.is_ready() { at_once + 1 } else { 0 };
+            assert!(at_once < 64);
+            if polled.is_pending() {
+                block_on(asked).unwrap();
+            }
+        }
         let ended: Result<(), _> = runtime.block_on(async { tokio::time::timeout(20 * MS, asks).await });
         assert!(ended.is_err());
         let asking = runtime.spawn(async move { while account.ask(Sum).await.is_ok() {} });
