@@ -1,4 +1,4 @@
-//! Workers that sleep, and are run by who asks.
+//! Workers that sleep, and are run by threads that ask.
 //!
 //! A thread outside that awaits an ask waits until the receiver's worker has woken and handled the request, and is then woken itself: two
 //! changes of threads, which take longer than most handlers. With [`Config::lends`](crate::Config::lends), such a thread *borrows* the worker if
@@ -26,10 +26,11 @@
 //! To all others a lent worker is awake, and is stolen from and sent to like any other. A handler that is stuck is a stuck handler: the monitor
 //! gives the worker's work to a new thread. Then the worker's former thread ends when the borrower has left it.
 //!
-//! # What an asker does not do
+//! # Limits of a loan
 //!
-//! It runs for about [`LASTS_NS`], and begins no handler that has taken longer than [`LONG_NS`] lately. It does not poll sockets: a worker that
-//! waits in the reactor is woken. Threads that block ([`Ask::wait`]) do not borrow: they may hold a lock that a handler of another actor waits for.
+//! A borrower runs the worker for about [`LASTS_NS`], and begins no message whose kind has taken longer than [`LONG_NS`] lately. Asks and starts of
+//! handlers do not nest on its stack. It does not poll sockets: a worker that waits in the reactor is woken. Threads that block ([`Ask::wait`]) do not
+//! borrow: they may hold a lock that a handler of another actor waits for.
 //!
 //! [`Ask::wait`]: ../playhouse_actor/struct.Ask.html#method.wait
 
@@ -59,7 +60,7 @@ thread_local! {
     static ASKS: Cell<bool> = const { Cell::new(false) };
     /// The worker that it has borrowed by that.
     static BORROWED: Cell<Option<Borrowed>> = const { Cell::new(None) };
-    /// What it has sent went to a worker that another thread outside runs just now.
+    /// This thread has sent to a worker that another thread outside runs just now.
     static RUNS_ELSEWHERE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -111,12 +112,12 @@ impl Drop for Borrowing {
     }
 }
 
-/// Whether what is sent next is what [`Borrowing`] is about. Once.
+/// Returns whether the next message is the one that [`Borrowing`] was begun for. It is so once.
 pub(crate) fn take_wish() -> bool {
     ASKS.replace(false)
 }
 
-/// Whom a message wakes.
+/// The thread that a message wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakes {
     /// Somebody runs the worker.
@@ -127,7 +128,7 @@ pub(crate) enum Wakes {
     Thread,
 }
 
-/// What a borrower has to do that wants to give the worker back.
+/// The next step of a borrower that wants to give the worker back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GivesBack {
     /// Nothing: the worker sleeps.
@@ -187,7 +188,7 @@ impl Loan {
     }
 }
 
-/// What a worker's own thread and its borrowers tell each other besides that.
+/// The state that a worker's own thread and its borrowers share besides that.
 #[derive(Default)]
 pub(crate) struct Lending {
     /// A borrower has lost the worker to the monitor, and is done with it.
@@ -213,7 +214,7 @@ impl Lending {
     }
 }
 
-/// What this thread has sent went to a worker that is lent.
+/// This thread has sent to a worker that is lent.
 pub(crate) fn note_runs_elsewhere() {
     RUNS_ELSEWHERE.set(true);
 }
@@ -271,7 +272,7 @@ impl Worker {
     /// Runs until nothing waits, or for a short while. In RUNTIME.
     fn run_lent(&self) {
         self.lending.is_borrowed.set(true);
-        // What asks and starts would run nested has no stack of its own here.
+        // Nested handlers would lie on the stack of the thread outside, which may be small.
         self.nested.set(NEST_MAX);
         // As after a rest: see `rest.rs`.
         self.begin_to_learn();
@@ -370,7 +371,7 @@ impl Worker {
 
     /// The worker's own thread goes on with what this one has begun. In RUNTIME.
     fn leave_to_thread(&self) {
-        // What was left to be written lies in places of this thread.
+        // The list of links with something to be written is one of this thread.
         self.write_out();
         self.publish();
         self.is_not_borrowed();

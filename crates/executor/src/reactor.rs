@@ -138,7 +138,7 @@ impl Worker {
 
     /// A busy worker looks for events, if nobody has for some time. In RUNTIME.
     pub(crate) fn poll_now_and_then(&self, now_ns: u64) {
-        // What a thread outside borrows has workers that poll.
+        // A thread outside runs this worker. The worker's own thread polls.
         if self.lending.is_borrowed.get() {
             return;
         }
