@@ -117,6 +117,7 @@ impl Worker {
     }
 
     /// Runs a gulp, at a boundary where something waits.
+    #[inline(always)]
     pub(crate) fn run_some(&self, bound: u64) -> Turn {
         let beat = self.beat.load(Ordering::Relaxed);
         let stop = if policy::times_message(self.next_ns.get(), beat) && self.system.config.knows_kinds() {
