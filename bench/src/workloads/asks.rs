@@ -121,7 +121,7 @@ fn by_hand(plan: &Plan) -> Result<Outcome, Failure> {
         let mut count = 0;
         while let Some(answer) = taken.recv().await {
             count += 1;
-            // Who asks waits for it.
+            // The task that asks waits for it.
             let _ = answer.send(count);
         }
     });

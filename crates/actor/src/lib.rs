@@ -10,6 +10,7 @@ mod actor;
 mod actor_ref;
 mod any;
 mod ask;
+mod ask_error;
 pub mod away;
 #[doc(hidden)]
 pub mod clones;

@@ -34,7 +34,7 @@ pub(crate) fn without_waiting<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Who wakes a worker that sleeps.
+/// The way in which a worker that sleeps is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WokenBy {
     /// The sender wakes its thread.

@@ -78,7 +78,7 @@ impl Borrowing {
 
     /// Runs the worker that was borrowed, if any, and returns true then. If another thread has borrowed it, waits for a moment, or until `done`.
     pub fn run(self, done: impl Fn() -> bool) -> bool {
-        /// So often, about 0.1 µs apart: others run a worker for about a microsecond.
+        /// The number of looks, about 0.1 µs apart. Another thread runs a worker for about a microsecond.
         const LOOKS: u32 = 20;
         if let Some(borrowed) = Borrowed::take() {
             borrowed.run(Worker::run_lent);
@@ -122,7 +122,7 @@ pub(crate) fn take_wish() -> bool {
 pub(crate) enum Wakes {
     /// Somebody runs the worker.
     Nobody,
-    /// Who sends it runs the worker.
+    /// The sender runs the worker.
     Borrower,
     /// The worker's own thread.
     Thread,
@@ -195,7 +195,7 @@ pub(crate) struct Lending {
     is_lost: AtomicBool,
     /// When the worker's thread, which is parked, wakes by itself, in nanoseconds of the system's clock. Written by that thread before it sleeps.
     pub(crate) due_ns: Cell<Option<u64>>,
-    /// A borrower runs the worker. For who runs it.
+    /// A borrower runs the worker. Only the thread that runs the worker uses this.
     pub(crate) is_borrowed: Cell<bool>,
     /// Written by the thread before it sleeps for the first time.
     thread: Cell<Option<Thread>>,
@@ -274,7 +274,7 @@ impl Worker {
         self.lending.is_borrowed.set(true);
         // Nested handlers would lie on the stack of the thread outside, which may be small.
         self.nested.set(NEST_MAX);
-        // As after a rest: see `rest.rs`.
+        // The same follows a rest (`rest.rs`).
         self.begin_to_learn();
         self.take_mail();
         self.flush();
@@ -415,7 +415,7 @@ mod tests {
     use super::{GivesBack, Loan, Wakes};
     use crate::office::Presence;
 
-    /// Where the worker's own thread is.
+    /// The step of the worker's own thread.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     enum Own {
         /// It runs the worker.
@@ -429,7 +429,7 @@ mod tests {
         },
     }
 
-    /// Where a thread outside is that sends once.
+    /// The step of a thread outside, which sends once.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     enum Other {
         WillAsk,

@@ -19,7 +19,7 @@ fn cores() -> Vec<usize> {
 /// Whether the process has less processor time than its cores have. `available_parallelism` looks at the quotas of control groups.
 #[cfg(target_os = "linux")]
 pub(crate) fn has_quota() -> bool {
-    // As of the first system's start, because the kernel says it in some ten files.
+    // The value is that of the first system's start, because the kernel says it in some ten files.
     static HAS_QUOTA: OnceLock<bool> = OnceLock::new();
     let look = || std::thread::available_parallelism().is_ok_and(|available| available.get() < cores().len());
     *HAS_QUOTA.get_or_init(look)

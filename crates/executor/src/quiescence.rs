@@ -141,7 +141,7 @@ impl SystemCore {
     }
 
     fn tell_quiet(&self) {
-        // Either this sees who waits, or who waits sees what this thread has done before (`WaitsForQuiet::begin`).
+        // Either this thread sees the one that waits, or that one sees all that this thread has done before (`WaitsForQuiet::begin`).
         fence(Ordering::SeqCst);
         if self.wait_for_quiet.load(Ordering::Relaxed) > 0 && self.is_quiet() {
             drop(lock(&self.quiet));

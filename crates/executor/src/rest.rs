@@ -263,7 +263,7 @@ impl Worker {
             }
             let is_due = left == Some(0);
             let mut inbox = self.office().lock();
-            // If the monitor has taken the worker from who had borrowed it, the inbox is another one's.
+            // If the monitor has taken the worker from its borrower, the inbox belongs to another worker.
             let is_own = Arc::ptr_eq(&inbox.signal, &self.tenure.signal);
             if !is_own || inbox.loan.sleeps_on(is_due) {
                 // Who runs the worker returns it if a timer is due.

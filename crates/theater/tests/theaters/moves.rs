@@ -779,8 +779,7 @@ fn an_actor_whose_migration_has_ended_can_be_sent_on_at_once() {
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
         // Other workers write to the link meanwhile, and answers are sent earlier than by the worker that has read what they answer.
-        for clerk in clerks {
-            let ends = &ends;
+        for (clerk, ends) in clerks.into_iter().zip([&ends; 2]) {
             scope.spawn(move || {
                 while !ends.load(Ordering::Relaxed) {
                     ask(clerk, WhichLife);
@@ -793,8 +792,7 @@ fn an_actor_whose_migration_has_ended_can_be_sent_on_at_once() {
                 // It comes back behind this.
                 drop(ask(from_afar, Shuttled));
             }
-            let to = peers[at][1 - at].as_ref().unwrap();
-            theaters[at].migrate(known, to).wait().map_err(|why| (step, why))
+            theaters[at].migrate(known, peers[at][1 - at].as_ref().unwrap()).wait().map_err(|why| (step, why))
         });
         ends.store(true, Ordering::Relaxed);
         assert_eq!(moved, Ok(()));
