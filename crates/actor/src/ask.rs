@@ -516,19 +516,44 @@ impl<A: Actor, M: Message> Ask<A, M> {
         let Some(message) = self.request else {
             panic!("`.wait()` was called on an ask that was polled before: `.await` it to its end")
         };
-        let Some(system) = SystemCore::by_id(self.to.address.raw().system()) else { return Err(AskError::Shutdown) };
+        let to = self.to.address;
+        let Some(blocked) = Blocked::begin(to.raw().system(), self.within) else { return Err(AskError::Shutdown) };
+        (self.post)(message, to, ReplyTo { to: Some(Target::Slot(Arc::clone(&blocked.slot))) }, None);
+        blocked.until_answered()
+    }
+}
+
+/// A thread that waits for an answer. It knows no message and no receiver, so that its code is there once for all with the same type of answers.
+struct Blocked<R> {
+    _outside: WaitOutside,
+    _timer: Option<Deadline>,
+    deadline: Option<Duration>,
+    slot: Arc<Slot<R>>,
+    system: Arc<SystemCore>,
+}
+
+impl<R: Send + 'static> Blocked<R> {
+    /// Returns nothing if the system is no more.
+    #[inline(never)]
+    fn begin(system: u16, within: Option<Duration>) -> Option<Blocked<R>> {
+        let system = SystemCore::by_id(system)?;
         let slot = Slot::new();
         {
             let mut state = slot.lock();
             state.thread = Some(std::thread::current());
-            state.due = self.within.map(|within| Due::new(&system, within));
+            state.due = within.map(|within| Due::new(&system, within));
         }
-        let deadline = self.within.map(|within| system.now().saturating_add(within));
-        let _timer = self.within.map(|within| Deadline::start(&system, within, &slot, false));
-        let _outside = system.wait_outside(&slot);
-        (self.post)(message, self.to.address, ReplyTo { to: Some(Target::Slot(Arc::clone(&slot))) }, None);
+        let deadline = within.map(|within| system.now().saturating_add(within));
+        let timer = within.map(|within| Deadline::start(&system, within, &slot, false));
+        let outside = system.wait_outside(&slot);
+        Some(Blocked { _outside: outside, _timer: timer, deadline, slot, system })
+    }
+
+    #[inline(never)]
+    fn until_answered(self) -> Result<R, AskError> {
+        let Blocked { system, slot, deadline, .. } = &self;
         let mut answer = None;
-        system.block_until(deadline, &mut || {
+        system.block_until(*deadline, &mut || {
             answer = answer.take().or_else(|| slot.take());
             answer.is_some()
         });

@@ -87,23 +87,42 @@ impl Codec {
                 let mut deserializer = postcard::Deserializer::from_bytes(bytes);
                 let read = T::deserialize(Nested::new(&mut deserializer));
                 let read = read.and_then(|value| Ok((value, deserializer.finalize()?)));
-                read.map_err(|error| WireError(take_unreadable().unwrap_or_else(|| error.to_string())))
+                read.map_err(not_positional)
             }
             Codec::Named => {
                 let mut rest = bytes;
                 let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
                 // It counts structs as well, and does not count enums.
                 deserializer.set_max_depth(usize::MAX);
-                let value =
-                    T::deserialize(Nested::new(&mut deserializer)).map_err(|error| WireError(error.to_string()));
-                value.map(|value| (value, rest))
+                let value = T::deserialize(Nested::new(&mut deserializer));
+                value.map(|value| (value, rest)).map_err(not_named)
             }
         };
         match rest? {
             (value, []) => Ok(value),
-            (_, rest) => Err(WireError(format!("{} bytes are left behind the value", rest.len()))),
+            (_, rest) => Err(left_behind(rest)),
         }
     }
+}
+
+// Each type that can be read calls these. They are not inlined, so that their code is there once.
+
+#[cold]
+#[inline(never)]
+fn not_positional(error: postcard::Error) -> WireError {
+    WireError(take_unreadable().unwrap_or_else(|| error.to_string()))
+}
+
+#[cold]
+#[inline(never)]
+fn not_named(error: rmp_serde::decode::Error) -> WireError {
+    WireError(error.to_string())
+}
+
+#[cold]
+#[inline(never)]
+fn left_behind(rest: &[u8]) -> WireError {
+    WireError(format!("{} bytes are left behind the value", rest.len()))
 }
 
 fn write_named<T: Serialize>(value: &T, out: impl std::io::Write) -> Written {
@@ -369,9 +388,11 @@ impl Handles {
             },
             place: |system, berth, carrier| crate::away::place::<A>(system, berth, carrier).id(),
             recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M, Mode>())),
-            timer: |bytes, codec| {
-                let message = (form::<M>().read)(bytes, codec)?;
-                Ok(mobile::timer::<A, M, Mode>(message))
+            // Timers of no other actors are sent. Their code is not in the binary.
+            timer: if A::MOBILE {
+                |bytes, codec| Ok(mobile::timer::<A, M, Mode>((form::<M>().read)(bytes, codec)?))
+            } else {
+                |_, _| Err(WireError("it is no mobile actor".to_owned()))
             },
             controls: Controls::of::<A>(),
         }
@@ -509,4 +530,21 @@ macro_rules! remote {
     };
 }
 
+/// Lists an entry in the binary: `submit! { Handles::of::<Till, Order, _>() }`.
+#[cfg(feature = "remote")]
 pub use inventory::submit;
+
+/// Lists an entry in the binary: `submit! { Handles::of::<Till, Order, _>() }`. Without the feature `remote`, nobody reads the list: the entry
+/// is checked by the compiler, and what it stands for is not in the binary.
+#[cfg(not(feature = "remote"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! do_not_list {
+    ($entry:expr) => {
+        const _: fn() = || {
+            let _ = $entry;
+        };
+    };
+}
+#[cfg(not(feature = "remote"))]
+pub use do_not_list as submit;

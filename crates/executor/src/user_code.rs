@@ -37,11 +37,18 @@ pub fn contained<R>(f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Some(result),
         Err(payload) => {
-            let _nobody_asks = ORIGIN.try_with(RefCell::take);
-            discard(payload);
+            discard_at_once(payload);
             None
         }
     }
+}
+
+/// Drops the payload of a panic whose origin nobody wants to know. Not inlined: each type of actors and messages has calls of [`contained`].
+#[cold]
+#[inline(never)]
+fn discard_at_once(payload: Box<dyn Any + Send>) {
+    let _nobody_asks = ORIGIN.try_with(RefCell::take);
+    discard(payload);
 }
 
 /// The circumstances of a crash, without its text.

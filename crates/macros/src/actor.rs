@@ -214,7 +214,7 @@ fn allow_forms(function: &mut ImplItemFn) {
 /// The type of the block, if it can be an actor.
 fn actor_type(block: &ItemImpl) -> syn::Result<ActorType> {
     let ty = &*block.self_ty;
-    if let Some((_, path, _)) = &block.trait_ {
+    if let Some((path, _)) = &block.trait_ {
         let text = if path.segments.last().is_some_and(|last| last.ident == "Actor") {
             format!(
                 "`#[actor]` writes `impl Actor` itself\n\

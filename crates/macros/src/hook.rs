@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Attribute, ImplItemFn, Meta, ReturnType, Type};
+use syn::{Attribute, ImplItemFn, Meta, ReturnType, Safety, Type};
 
 use crate::attrs::Inherited;
 use crate::errors::{Errors, pretty};
@@ -110,7 +110,7 @@ impl Hook {
                 ),
             );
         }
-        if let Some(token) = &sig.unsafety {
+        if let Safety::Unsafe(token) = &sig.safety {
             errors.at(token, format!("a `#[{name}]` method cannot be `unsafe`: the runtime calls it"));
         }
         if !sig.generics.params.is_empty() {

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Attribute, ImplItemFn, Path, ReturnType, Type, Visibility, WherePredicate, parse_quote};
+use syn::{Attribute, ImplItemFn, Path, ReturnType, Safety, Type, Visibility, WherePredicate, parse_quote};
 
 use crate::attrs::Inherited;
 use crate::errors::Errors;
@@ -146,7 +146,7 @@ fn check_form(function: &ImplItemFn, errors: &mut Errors) {
             ),
         );
     }
-    if let Some(token) = &sig.unsafety {
+    if let Safety::Unsafe(token) = &sig.safety {
         let text = "a message method cannot be `unsafe`: whoever sends the message makes no promise\n\
                     help: check what must hold inside of the method";
         errors.at(token, text);
@@ -154,7 +154,7 @@ fn check_form(function: &ImplItemFn, errors: &mut Errors) {
     if let Some(token) = &sig.variadic {
         errors.at(token, "a message has a fixed number of arguments");
     }
-    if let Some(token) = &function.defaultness {
+    if let Some(token) = &function.modifiers.defaultness {
         errors.at(token, "a message method cannot be `default`");
     }
 }

@@ -5,7 +5,7 @@
 
 use quote::ToTokens;
 use syn::visit::{self, Visit};
-use syn::{Lifetime, ParenthesizedGenericArguments, Type, TypeBareFn, TypeImplTrait, TypeReference};
+use syn::{Lifetime, ParenthesizedGenericArguments, Type, TypeFnPtr, TypeImplTrait, TypeReference};
 
 use crate::errors::{Errors, pretty};
 use crate::generics::ActorType;
@@ -102,7 +102,7 @@ impl Visit<'_> for Borrows<'_> {
         self.errors.at(anonymous, text);
     }
 
-    fn visit_type_bare_fn(&mut self, _: &TypeBareFn) {}
+    fn visit_type_fn_ptr(&mut self, _: &TypeFnPtr) {}
 
     fn visit_parenthesized_generic_arguments(&mut self, _: &ParenthesizedGenericArguments) {}
 

@@ -2,7 +2,7 @@
 
 use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
-use syn::{FnArg, GenericArgument, Pat, PatType, PathArguments, PathSegment, Receiver, Signature, Type};
+use syn::{FnArg, GenericArgument, Pat, PatType, PathArguments, PathSegment, Receiver, ReceiverKind, Signature, Type};
 
 use crate::errors::{Errors, pretty};
 use crate::generics::ActorType;
@@ -40,10 +40,14 @@ pub(crate) fn check_receiver(sig: &Signature, what: &str, errors: &mut Errors) {
 }
 
 fn borrows_self(receiver: &Receiver) -> bool {
-    match &*receiver.ty {
-        Type::Reference(reference) => {
-            matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("Self"))
-        }
+    match &receiver.kind {
+        ReceiverKind::Reference(..) => true,
+        ReceiverKind::Typed(_, ty) => match &**ty {
+            Type::Reference(reference) => {
+                matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("Self"))
+            }
+            _ => false,
+        },
         _ => false,
     }
 }

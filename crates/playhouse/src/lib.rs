@@ -33,13 +33,13 @@
 //!
 //! # Theaters
 //!
-//! A [`Theater`] is a system that others reach, most often one per process. An actor of the other one is used like any
+//! A `Theater` is a system that others reach, most often one per process; the feature `theaters` adds it. An actor of the other one is used like any
 //! other: what is sent to it crosses in order and once, also where the connection breaks and is made again. What crosses
 //! is listed in the binary by `#[actor(remote)]`; both programs must know the types, and need not be the same program.
 //!
 //! Here both are in one process, and talk over the loopback, where the processes of one user recognise each other by a
-//! cookie ([`TheaterBuilder::cookie`]). For other networks, theaters need certificates ([`TheaterBuilder::tls`]), unless plain
-//! links are allowed there ([`TheaterBuilder::plaintext`]).
+//! cookie (`TheaterBuilder::cookie`). For other networks, theaters need certificates (`TheaterBuilder::tls`), unless plain
+//! links are allowed there (`TheaterBuilder::plaintext`).
 //!
 //! ```
 //! use playhouse::prelude::*;
@@ -64,6 +64,7 @@
 //!     }
 //! }
 //!
+//! # #[cfg(feature = "theaters")]
 //! fn main() -> playhouse::Result<()> {
 //!     let there = Theater::builder().listen("127.0.0.1:0").start()?; // any port that is free
 //!     there.publish("counter", there.system().spawn(Counter { n: 1 }))?;
@@ -81,6 +82,8 @@
 //!     there.shutdown()?;
 //!     Ok(())
 //! }
+//! # #[cfg(not(feature = "theaters"))]
+//! # fn main() {}
 //! ```
 //!
 //! # The toolbox
@@ -92,16 +95,15 @@
 //!
 //! # Features
 //!
-//! | feature | on by default | what it adds |
-//! |---|---|---|
-//! | `theaters` | yes | [`Theater`], name servers, simulations, transports, TLS; its dependencies are in part compiled from C |
-//! | `metrics` | no | `System::record_metrics` and `Theater::record_metrics`: figures for the `metrics` crate |
-//! | `tracing` | no | `SystemBuilder::tracing`: spans for the `tracing` crate |
-//! | `tokio` | no | `SystemBuilder::tokio`: actors in the context of a tokio runtime |
+//! | feature | what it adds |
+//! |---|---|
+//! | `theaters` | `Theater`, name servers, simulations, transports, TLS; its dependencies are in part compiled from C |
+//! | `metrics` | `System::record_metrics` and `Theater::record_metrics`: figures for the `metrics` crate |
+//! | `tracing` | `SystemBuilder::tracing`: spans for the `tracing` crate |
+//! | `tokio` | `SystemBuilder::tokio`: actors in the context of a tokio runtime |
 //!
-//! A program whose actors are all in one process is smaller, and built sooner, without `theaters`:
-//! `playhouse = { .., default-features = false }`. `#[actor(remote)]` and `#[actor(mobile)]` work without it too, so a library
-//! of actors leaves it to its users.
+//! None is on by default: a program whose actors are all in one process is smaller, and built sooner. `#[actor(remote)]` and
+//! `#[actor(mobile)]` compile without `theaters` too, so a library of actors leaves it to its users.
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor, warn_needless_clones};

@@ -1,5 +1,4 @@
 //! Theaters whose systems are run by askers.
-#![cfg(feature = "theaters")]
 
 use std::net::SocketAddr;
 use std::thread;

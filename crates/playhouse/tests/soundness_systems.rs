@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use playhouse::Undelivered;
 use playhouse::prelude::*;
-#[cfg(feature = "theaters")]
+#[cfg(not(miri))]
 use playhouse::{Simulation, Theater};
 use support::{finishes, shut_down, simulated, threads};
 
@@ -230,7 +230,7 @@ fn an_actor_that_runs_its_own_simulated_system_panics_and_others_go_on() {
     });
 }
 
-#[cfg(feature = "theaters")]
+#[cfg(not(miri))]
 #[test]
 fn threads_that_run_simulated_theaters_take_turns() {
     finishes(|| {

@@ -212,7 +212,7 @@ impl House {
 
     /// Answers a marker: the actor is here.
     pub(crate) fn say_here(&self, id: ActorId, answer: TakeAnswer) {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(size_of::<Seat>());
         match self.seat(id).map(|seat| Codec::Positional.write(&seat, &mut bytes)) {
             Some(Ok(())) => answer(Ok((Codec::Positional, &bytes))),
             _ => answer(Err(AskError::Stopped)),

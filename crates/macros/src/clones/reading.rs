@@ -17,7 +17,7 @@ use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Arm, BinOp, Block, Expr, ExprAsync, ExprClosure, ExprForLoop, ExprIf, ExprLet, ExprMatch, ExprMethodCall,
-    ExprWhile, FnArg, Item, Local, Macro, Pat, PatIdent, Signature, Stmt, UnOp,
+    ExprWhile, FnArg, Item, Local, Macro, Pat, PatGuard, PatIdent, Signature, Stmt, UnOp,
 };
 
 use super::{Mark, mark};
@@ -461,10 +461,13 @@ impl VisitMut for Reading {
         let kept = self.unit(|this| this.borrow(&mut expr.expr));
         for (way, arm) in expr.arms.iter_mut().enumerate() {
             self.branch(fork, way, |this| {
-                let Arm { pat, guard, body, .. } = arm;
-                this.declare(pat, false, &kept);
-                if let Some((_, guard)) = guard {
-                    this.again(|this| this.visit_expr_mut(guard));
+                let Arm { pat, body, .. } = arm;
+                match pat {
+                    Pat::Guard(PatGuard { pat, guard, .. }) => {
+                        this.declare(pat, false, &kept);
+                        this.again(|this| this.visit_expr_mut(guard));
+                    }
+                    pat => this.declare(pat, false, &kept),
                 }
                 this.visit_expr_mut(body);
             });
