@@ -19,7 +19,7 @@ use crate::message::Message;
 use crate::names::Label;
 use crate::outside::assert_outside;
 use crate::recall::{self, Recall, TakesBack, TooLate};
-use crate::waiting::{Attempt, Awaited, Waiting, polled};
+use crate::waiting::{Attempt, Awaited, Edge, Waiting, polled};
 
 /// Where an answer is waited for.
 pub(crate) struct Slot<R> {
@@ -38,6 +38,10 @@ struct SlotState<R> {
     cycle: Option<Vec<String>>,
     /// A handler in another theater has begun the request.
     has_begun: bool,
+    /// The asker's edge in the graph of waiting actors, if the asker is an actor.
+    edge: Option<Edge>,
+    /// Who has the request since it was forwarded.
+    forwarded: Option<Label>,
 }
 
 /// The future that waits for an answer.
@@ -85,6 +89,8 @@ impl<R> Slot<R> {
                 recall: None,
                 cycle: None,
                 has_begun: false,
+                edge: None,
+                forwarded: None,
             }),
         })
     }
@@ -167,6 +173,36 @@ impl<R> Slot<R> {
         }
         state.progress = Progress::Running;
         Some(Arc::clone(state.recall.insert(Arc::default())))
+    }
+
+    /// The request, which was begun, is to be sent to the actor `to`. Returns false if it is not: nobody waits for the answer any more, or the asker
+    /// would wait for itself.
+    fn forward(&self, to: Label) -> bool {
+        let edge = {
+            let mut state = self.lock();
+            if !matches!(state.progress, Progress::Running) {
+                return false;
+            }
+            state.progress = Progress::Queued;
+            state.forwarded = Some(to);
+            state.edge
+        };
+        edge.is_none_or(|edge| self.turn(edge, to))
+    }
+
+    /// The asker waits for the actor `to` from now on. Returns false if that closes a cycle: then the ask has failed.
+    fn turn(&self, edge: Edge, to: Label) -> bool {
+        edge.turn(to).map_err(|path| self.answer(Err(AskError::Cycle(path)))).is_ok()
+    }
+
+    /// The asker is an actor, and has this edge. Returns false if the edge closes a cycle: the request was forwarded meanwhile.
+    fn note_edge(&self, edge: Edge) -> bool {
+        let forwarded = {
+            let mut state = self.lock();
+            state.edge = Some(edge);
+            state.forwarded
+        };
+        forwarded.is_none_or(|to| self.turn(edge, to))
     }
 
     fn take(&self) -> Option<Result<R, AskError>> {
@@ -401,6 +437,30 @@ impl<R: Send + 'static> ReplyTo<R> {
             Some(Target::Pending(pending)) => pending.leave().map(Some),
             Some(Target::Then(_)) => Some(None),
             None => None,
+        }
+    }
+
+    /// Whether somebody waits for the answer to a request that was begun.
+    pub(crate) fn is_awaited(&self) -> bool {
+        match &self.to {
+            Some(Target::Slot(slot)) => !slot.is_over(),
+            Some(Target::Pending(pending)) => !pending.is_over(),
+            Some(Target::Then(_)) => true,
+            None => false,
+        }
+    }
+
+    /// The request, which was begun, is to be sent to another actor. Returns false if it is not, since nobody waits for the answer any more.
+    pub(crate) fn forward(&self, to: Label) -> bool {
+        match &self.to {
+            Some(Target::Slot(slot)) => slot.forward(to),
+            Some(Target::Pending(pending)) => {
+                let mut state = pending.lock();
+                state.running = false;
+                state.then.is_some()
+            }
+            Some(Target::Then(_)) => true,
+            None => false,
         }
     }
 
@@ -648,7 +708,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
         let wait = || {
             let Some(attempt) = &attempt else { return Some(None) };
             match attempt.note(Arc::<Slot<M::Reply>>::clone(slot)) {
-                Ok(edge) => Some(Some(edge)),
+                Ok(waiting) => slot.note_edge(waiting.edge).then_some(Some(waiting)),
                 Err(path) => {
                     slot.answer(Err(AskError::Cycle(path)));
                     None

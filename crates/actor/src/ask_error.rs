@@ -45,6 +45,8 @@ pub enum AskError {
     Refused,
     /// The receiver's [mailbox](crate::Mailbox) was full: the request was not let in, or had to go for a newer message.
     Full,
+    /// The receiver has handled the request, and has dropped the [`Reply`](crate::Reply), or has ended or was restarted before it has used that.
+    Unanswered,
 }
 
 impl AskError {
@@ -75,6 +77,7 @@ impl fmt::Display for AskError {
             AskError::Refused => f.write_str("the receiver does not take this message in the state that it is in"),
             AskError::Full => f.write_str("the receiver's mailbox was full"),
             AskError::Panicked => f.write_str("the receiver's handler crashed"),
+            AskError::Unanswered => f.write_str("the receiver has dropped its `Reply` to the request without using it"),
             AskError::Shutdown => f.write_str("the system was shut down"),
             AskError::Unreachable(why) => write!(f, "the receiver in another theater could not be asked: {why}"),
             AskError::TheaterLost { may_have_run: false } => {

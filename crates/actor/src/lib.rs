@@ -32,6 +32,7 @@ mod nesting;
 mod observe;
 mod outside;
 mod recall;
+mod reply;
 mod shape;
 mod sleep;
 #[cfg(feature = "tracing")]
@@ -68,6 +69,7 @@ pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 #[doc(hidden)]
 pub use outside::assert_outside;
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
+pub use reply::{DeferredHandler, DeferredMode, Reply};
 pub use sleep::Sleep;
 pub use spawn::{Placement, SpawnError, SpawnOptions};
 pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};

@@ -352,7 +352,7 @@ impl<M: Message> Fired<M> {
 
     /// What becomes of it by its message's guard. One whose timer was cancelled does not wait.
     #[inline(always)]
-    fn admission<A: Actor>(&self, cx: &mut Cx<Life<A>>, guard: impl FnOnce(&M) -> Guard) -> Admission {
+    pub(crate) fn admission<A: Actor>(&self, cx: &mut Cx<Life<A>>, guard: impl FnOnce(&M) -> Guard) -> Admission {
         match self.clock.look(guard).unwrap_or(Guard::Holds) {
             Guard::Holds => Admission::Run,
             _ if !cx.with_extra_if_any(|extra| self.is_wanted(extra)).unwrap_or(false) => Admission::Run,
@@ -365,7 +365,7 @@ impl<M: Message> Fired<M> {
     }
 
     /// The message, if the actor still wants it.
-    fn take<A: Actor>(self, extra: &mut Extra<A>) -> Option<M> {
+    pub(crate) fn take<A: Actor>(self, extra: &mut Extra<A>) -> Option<M> {
         if !self.is_wanted(extra) {
             return None;
         }
@@ -373,6 +373,15 @@ impl<M: Message> Fired<M> {
             extra.timers.remove(&self.id);
         }
         self.clock.take()
+    }
+
+    /// Handles the message, if the actor still wants it.
+    pub(crate) fn handle_with<A: Actor>(self, cx: &mut Cx<Life<A>>, handle: impl FnOnce(M, &mut Cx<Life<A>>)) {
+        let id = self.id;
+        if let Some(message) = cx.with_extra(|extra| self.take::<A>(extra)) {
+            handle(message, cx);
+            cx.with_extra(|extra| go_on(extra, id));
+        }
     }
 }
 
@@ -391,11 +400,7 @@ fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
 
 impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        let id = self.id;
-        if let Some(message) = cx.with_extra(|extra| self.take::<A>(extra)) {
-            Tell(message).run(life, cx);
-            cx.with_extra(|extra| go_on(extra, id));
-        }
+        self.handle_with(cx, |message, cx| Tell(message).run(life, cx));
     }
 
     #[inline(always)]

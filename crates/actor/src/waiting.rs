@@ -25,6 +25,9 @@
 //! *One ask of a cycle fails.* An asker reads a cycle for the second time under a lock of all askers. It takes its own edge back before it
 //! releases that lock.
 //!
+//! *An edge turns* where its request is forwarded ([`Reply::forward`](crate::Reply::forward)): it leads to another actor from then on, under
+//! another token, and is looked at as a new edge is. An edge that was read twice with one token has therefore not turned in between.
+//!
 //! An edge ends with its ask's future. The answer may come earlier, and an answered ask does not count.
 //!
 //! An edge is added *before* its request is sent. A request that is under way when its ask fails may be handled all the
@@ -130,8 +133,10 @@ pub(crate) trait Awaited: Send + Sync {
 pub struct Wait {
     /// The actor that waits.
     pub from: ActorId,
-    /// The number of this wait among those of `from`.
+    /// The number of this wait among those of `from`. An edge that turns is another wait.
     pub token: u64,
+    /// The number of the edge.
+    number: u64,
     /// Whether a handler has begun the request, as far as is known here: then it cannot be taken back.
     pub has_begun: bool,
     to: Label,
@@ -143,6 +148,10 @@ impl Wait {
         self.to.id
     }
 
+    fn edge(&self) -> Edge {
+        Edge { from: self.from, number: self.number }
+    }
+
     /// Returns the label of the actor that `from` waits for.
     pub fn label(&self) -> String {
         self.to.to_string()
@@ -150,7 +159,14 @@ impl Wait {
 }
 
 /// A wait and its ask. The ask of an outer handler on a stack is `None` until that handler is suspended itself.
-type Edge = (Wait, Option<Arc<dyn Awaited>>);
+type WaitAndAsk = (Wait, Option<Arc<dyn Awaited>>);
+
+/// An edge of the graph, by which it is found as long as it is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Edge {
+    from: ActorId,
+    number: u64,
+}
 
 /// A few waits of one actor.
 type Waits = SmallVec<[Wait; 1]>;
@@ -166,7 +182,7 @@ struct Node {
 
 #[derive(Default)]
 struct Edges {
-    list: SmallVec<[Edge; 1]>,
+    list: SmallVec<[WaitAndAsk; 1]>,
     next_token: u64,
 }
 
@@ -179,15 +195,27 @@ impl Node {
         let mut edges = self.lock();
         let token = edges.next_token;
         edges.next_token += 1;
-        edges.list.push((Wait { from, token, has_begun: false, to }, ask));
+        edges.list.push((Wait { from, token, number: token, has_begun: false, to }, ask));
         // SeqCst: the asker reads the edges of other actors after this store.
         self.count.store(edges.list.len() as u32, Ordering::SeqCst);
-        Waiting { from, token, is_only: edges.list.len() == 1 }
+        Waiting { edge: Edge { from, number: token }, is_only: edges.list.len() == 1 }
     }
 
-    fn remove(&self, waiting: &Waiting) -> Option<Edge> {
+    /// The edge leads to another actor from now on. Returns false if it is not there any more.
+    fn turn(&self, edge: Edge, to: Label) -> bool {
         let mut edges = self.lock();
-        let at = edges.list.iter().position(|(wait, _)| waiting.is(wait))?;
+        let token = edges.next_token;
+        let Some((wait, _)) = edges.list.iter_mut().find(|(wait, _)| wait.edge() == edge) else { return false };
+        (wait.to, wait.token) = (to, token);
+        edges.next_token += 1;
+        // SeqCst: as for a new edge.
+        self.count.store(edges.list.len() as u32, Ordering::SeqCst);
+        true
+    }
+
+    fn remove(&self, edge: Edge) -> Option<WaitAndAsk> {
+        let mut edges = self.lock();
+        let at = edges.list.iter().position(|(wait, _)| wait.edge() == edge)?;
         let edge = edges.list.swap_remove(at);
         if edges.list.is_empty() {
             // A node lives for ever. It keeps no room for the largest number of edges that it ever had.
@@ -206,7 +234,7 @@ impl Node {
     /// Returns the waits of some actors whose asks have no answer.
     fn waits(&self, is_wanted: impl Fn(ActorId) -> bool) -> Waits {
         // No lock of an ask is taken under the lock of a node.
-        let edges: SmallVec<[Edge; 1]> =
+        let edges: SmallVec<[WaitAndAsk; 1]> =
             self.lock().list.iter().filter(|(wait, _)| is_wanted(wait.from)).cloned().collect();
         edges
             .into_iter()
@@ -335,7 +363,7 @@ pub fn waits(system: u16) -> Vec<Wait> {
 
 /// Ends the ask that `from` waits for, because it is part of a cycle, unless a handler has begun its request.
 pub fn fail(from: ActorId, token: u64, path: Vec<String>) {
-    let waiting = |(wait, ask): &Edge| (wait.from == from && wait.token == token).then(|| ask.clone());
+    let waiting = |(wait, ask): &WaitAndAsk| (wait.from == from && wait.token == token).then(|| ask.clone());
     let ask = node_of(from).and_then(|node| node.lock().list.iter().find_map(waiting));
     if let Some(ask) = ask.flatten() {
         ask.end(path);
@@ -344,21 +372,16 @@ pub fn fail(from: ActorId, token: u64, path: Vec<String>) {
 
 /// An edge of the graph. Dropping this value removes the edge.
 pub(crate) struct Waiting {
-    from: ActorId,
-    token: u64,
+    pub(crate) edge: Edge,
     /// The actor had no other edge when it was added.
     pub(crate) is_only: bool,
 }
 
 impl Waiting {
-    fn is(&self, wait: &Wait) -> bool {
-        wait.token == self.token && wait.from == self.from
-    }
-
     /// Adds the ask to an edge that has none.
     fn wait_for(&self, ask: Arc<dyn Awaited>) {
-        if let Some(node) = node_of(self.from)
-            && let Some((_, unknown)) = node.lock().list.iter_mut().find(|(wait, _)| self.is(wait))
+        if let Some(node) = node_of(self.edge.from)
+            && let Some((_, unknown)) = node.lock().list.iter_mut().find(|(wait, _)| wait.edge() == self.edge)
         {
             *unknown = Some(ask);
         }
@@ -367,6 +390,20 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
+        self.edge.remove();
+    }
+}
+
+impl Edge {
+    /// The actor waits for the actor `to` from now on: its request is forwarded there, after this.
+    ///
+    /// # Errors
+    /// The actors along the cycle that this closes. The edge is removed.
+    pub(crate) fn turn(self, to: Label) -> Result<(), Vec<String>> {
+        if node_of(self.from).is_some_and(|node| node.turn(self, to)) { check(self, to) } else { Ok(()) }
+    }
+
+    fn remove(self) {
         // The drop of the ask follows the release of the lock.
         let _ask = node_of(self.from).and_then(|node| node.remove(self));
     }
@@ -419,24 +456,33 @@ impl Drop for Attempt {
 /// Returns the actors along the cycle that the edge closes, and removes the edge.
 fn note(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Result<Waiting, Vec<String>> {
     let waiting = add(from, to, ask);
-    mark_as_asked(to.id);
-    if from != to.id && !(is_asked(from) && node_of(to.id).is_some_and(Node::has_edges)) {
-        return Ok(waiting);
-    }
-    judge(waiting, to)
+    check(waiting.edge, to)?;
+    Ok(waiting)
 }
 
-/// Searches for a cycle that the edge `waiting` closes. Removes the edge if the search finds one.
+/// Looks whether an edge that now leads to `to` closes a cycle.
+///
+/// # Errors
+/// Returns the actors along the cycle, and removes the edge.
+fn check(edge: Edge, to: Label) -> Result<(), Vec<String>> {
+    mark_as_asked(to.id);
+    if edge.from != to.id && !(is_asked(edge.from) && node_of(to.id).is_some_and(Node::has_edges)) {
+        return Ok(());
+    }
+    judge(edge, to)
+}
+
+/// Searches for a cycle that the edge closes. Removes the edge if the search finds one.
 #[cold]
-fn judge(waiting: Waiting, to: Label) -> Result<Waiting, Vec<String>> {
-    let from = waiting.from;
+fn judge(edge: Edge, to: Label) -> Result<(), Vec<String>> {
+    let from = edge.from;
     if from != to.id && path(to.id, from, &mut waits_of).is_none() {
-        return Ok(waiting);
+        return Ok(());
     }
     let judging = JUDGING.lock().unwrap_or_else(PoisonError::into_inner);
     let path = if from == to.id { Some(Vec::new()) } else { lasting_path(to.id, from, &mut waits_of) };
-    let Some(path) = path else { return Ok(waiting) };
-    drop(waiting);
+    let Some(path) = path else { return Ok(()) };
+    edge.remove();
     drop(judging);
     let along = path.iter().map(|wait| wait.to);
     Err(once(to).chain(along).chain(once(to)).map(|label| label.to_string()).collect())
@@ -555,7 +601,7 @@ mod tests {
             readings += 1;
             let wait = |(edge, (from, to)): (usize, (usize, usize))| {
                 let token = moments[now][edge].filter(|_| actors[from] == actor)?;
-                Some(Wait { from: actor, token, has_begun: false, to: Label::of::<Waiter>(actors[to]) })
+                Some(Wait { from: actor, token, number: token, has_begun: false, to: Label::of::<Waiter>(actors[to]) })
             };
             EDGES.into_iter().enumerate().filter_map(wait).collect()
         };

@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use syn::{Generics, Index, Token, Type};
 
 use crate::generics::ActorType;
-use crate::method::MessageMethod;
+use crate::method::{MessageMethod, Mode};
 use crate::options::{Otherwise, When};
 use crate::params::Param;
 
@@ -137,7 +137,7 @@ impl<'a> Message<'a> {
     }
 
     fn impl_handler(&self) -> TokenStream {
-        let MessageMethod { name, reply, inherited, method, is_async, .. } = self.method;
+        let MessageMethod { name, reply, inherited, method, mode, .. } = self.method;
         let cfgs = &inherited.cfgs;
         let deprecated = self.allow_deprecated();
         let all = self.actor.with(&self.method.predicates);
@@ -145,12 +145,15 @@ impl<'a> Message<'a> {
         let (_, arguments, _) = self.generics.split_for_impl();
         let actor = &self.actor.ty;
 
-        let (handler, asyncness, awaited) = if *is_async {
-            let span = self.span;
-            (quote_spanned!(span=> AsyncHandler), Some(quote!(async)), Some(quote_spanned!(span=> .await)))
-        } else {
-            (quote_spanned!(self.span=> Handler), None, None)
+        let span = self.span;
+        let (handler, asyncness, awaited) = match mode {
+            Mode::Sync => (quote_spanned!(span=> Handler), None, None),
+            Mode::Async => {
+                (quote_spanned!(span=> AsyncHandler), Some(quote!(async)), Some(quote_spanned!(span=> .await)))
+            }
+            Mode::Deferred => (quote_spanned!(span=> DeferredHandler), None, None),
         };
+        let replies = (*mode == Mode::Deferred).then(|| quote_spanned!(span=> __reply: ::playhouse::Reply<#reply>,));
         let has_context = self.method.params.iter().any(|param| matches!(param, Param::Context));
         let has_arguments = self.method.arguments().next().is_some();
         let msg = Ident::new(if has_arguments { "msg" } else { "_msg" }, self.span);
@@ -158,6 +161,7 @@ impl<'a> Message<'a> {
         let mut index = 0;
         let passed = self.method.params.iter().map(|param| match param {
             Param::Context => quote_spanned!(self.span=> #ctx),
+            Param::Reply(_) => quote_spanned!(self.span=> __reply),
             Param::Argument { name, .. } if !self.phantoms.is_empty() => {
                 quote_spanned!(self.span=> #msg.#name)
             }
@@ -169,6 +173,7 @@ impl<'a> Message<'a> {
         });
         let call = quote_spanned!(self.span=> Self::#method(self, #(#passed),*) #awaited);
         let (output, call) = match reply {
+            _ if *mode == Mode::Deferred => (None, quote!(#call;)),
             Type::Tuple(tuple) if tuple.elems.is_empty() => (None, quote!(#call;)),
             reply => (Some(quote_spanned!(self.span=> -> #reply)), call),
         };
@@ -179,7 +184,7 @@ impl<'a> Message<'a> {
             #[automatically_derived]
             impl #generics ::playhouse::#handler<#name #arguments> for #actor #clause {
                 #[inline]
-                #asyncness fn handle(&mut self, #msg: #name #arguments, #ctx: &mut ::playhouse::Context<Self>) #output {
+                #asyncness fn handle(&mut self, #msg: #name #arguments, #replies #ctx: &mut ::playhouse::Context<Self>) #output {
                     #call
                 }
                 #guard

@@ -127,8 +127,14 @@ impl Hook {
         let params = params::read(sig, actor, &mut errors);
         let mut is_told = false;
         for param in &params {
-            let Param::Argument { ty, .. } = param else {
-                continue;
+            let ty = match param {
+                Param::Context => continue,
+                Param::Reply(_) => {
+                    let text = format!("nobody has asked for a `#[{name}]` method, so it has no `Reply`\n{help}");
+                    errors.at(&sig.ident, text);
+                    continue;
+                }
+                Param::Argument { ty, .. } => ty,
             };
             if !is_told && kind.told().is_some_and(|(_, told, _)| is_called(ty, told)) {
                 is_told = true;
@@ -156,7 +162,8 @@ impl Hook {
         let told_param = self.kind.told().map(|_| quote_spanned!(span=> #told: ::playhouse::#ty,));
         let passed = self.params.iter().map(|param| match param {
             Param::Context => &ctx,
-            Param::Argument { .. } => &told,
+            // (A `Reply` is an error.)
+            Param::Argument { .. } | Param::Reply(_) => &told,
         });
         let allow = self.inherited.deprecated.then(|| quote!(#[allow(deprecated)]));
         quote_spanned! {span=>

@@ -42,7 +42,7 @@ use proc_macro::TokenStream;
 /// Makes an actor of a type: the marked methods of the `impl` block become its messages.
 ///
 /// For the block below, the macro writes `impl Actor for Counter`, the messages `Add(pub u64)`,
-/// `Get` and `Fetch`, and a `Handler` for each (an `AsyncHandler` for an `async fn`). The methods
+/// `Get` and `Fetch`, and a `Handler` for each (an `AsyncHandler` for an `async fn`, a `DeferredHandler` for a method with a `Reply`). The methods
 /// stay as they are, so a unit test can call them without a system.
 ///
 /// # Examples
@@ -115,6 +115,36 @@ use proc_macro::TokenStream;
 ///
 /// Arguments are moved into the message: they own their data, and so does the reply. A parameter
 /// of the type `&mut Context<Self>`, in any position, is the actor's context and no argument.
+///
+/// # Replies
+///
+/// A parameter of the type `Reply<T>`, in any position, is no argument either: the message is answered by `reply.send(..)`, now or later, and the
+/// method returns nothing. See `Reply` and `DeferredHandler`. (A `Reply` that an argument carries to another actor is in a tuple or a struct.)
+///
+/// ```
+/// use playhouse::prelude::*;
+///
+/// #[derive(Default)]
+/// struct Shelf {
+///     waiting: Vec<Reply<u32>>,
+/// }
+///
+/// #[actor]
+/// impl Shelf {
+///     #[message]
+///     fn take(&mut self, reply: Reply<u32>) {
+///         self.waiting.push(reply);
+///     }
+///
+///     #[message]
+///     fn put(&mut self, thing: u32) {
+///         match self.waiting.pop() {
+///             Some(reply) => reply.send(thing),
+///             None => {}
+///         }
+///     }
+/// }
+/// ```
 ///
 /// # Guards
 ///

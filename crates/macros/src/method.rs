@@ -3,7 +3,9 @@
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Attribute, ImplItemFn, Path, ReturnType, Safety, Type, Visibility, WherePredicate, parse_quote};
+use syn::{
+    Attribute, ImplItemFn, Path, ReturnType, Safety, Signature, Token, Type, Visibility, WherePredicate, parse_quote,
+};
 
 use crate::attrs::Inherited;
 use crate::errors::Errors;
@@ -22,11 +24,11 @@ pub(crate) struct MessageMethod {
     pub(crate) name: Ident,
     /// The visibility of both.
     pub(crate) vis: Visibility,
-    /// Whether the handler is an `AsyncHandler`.
-    pub(crate) is_async: bool,
+    /// How it is handled.
+    pub(crate) mode: Mode,
     /// What the method takes after `self`; no type says `Self`.
     pub(crate) params: Vec<Param>,
-    /// What it returns; does not say `Self`.
+    /// What it answers; does not say `Self`.
     pub(crate) reply: Type,
     /// Traits that the message derives.
     pub(crate) derives: Vec<Path>,
@@ -40,6 +42,17 @@ pub(crate) struct MessageMethod {
     pub(crate) predicates: Vec<WherePredicate>,
 }
 
+/// Which trait the handler implements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// `Handler`
+    Sync,
+    /// `AsyncHandler`
+    Async,
+    /// `DeferredHandler`
+    Deferred,
+}
+
 impl MessageMethod {
     /// Reads `function`, marked with `mark`. Its other attributes are still in place.
     pub(crate) fn read(function: &ImplItemFn, mark: &Attribute, actor: &ActorType, reach: Reach) -> syn::Result<Self> {
@@ -50,10 +63,15 @@ impl MessageMethod {
         let wire = options.wire(reach, &mut errors);
         let when = options.when(&mut errors);
         check_form(function, &mut errors);
+        let mut deferred = None;
         let params = params::read(sig, actor, &mut errors)
             .into_iter()
             .filter_map(|param| match param {
                 Param::Context => Some(Param::Context),
+                Param::Reply(answer) => {
+                    deferred = Some(answer.clone());
+                    Some(Param::Reply(answer))
+                }
                 Param::Argument { name, ty } => {
                     owned::check(&ty, Owner::Argument(&name.to_string(), actor), wire.is_some(), &mut errors);
                     let ty = Box::new(errors.keep(actor.without_self(&*ty))?);
@@ -61,16 +79,29 @@ impl MessageMethod {
                 }
             })
             .collect();
-        let reply = match &sig.output {
-            ReturnType::Default => parse_quote!(()),
-            ReturnType::Type(_, ty) => match &**ty {
-                Type::Never(_) => parse_quote!(()), // it diverges: there is never a reply
-                ty => {
-                    owned::check(ty, Owner::Reply(&sig.ident.to_string()), wire.is_some(), &mut errors);
-                    errors.keep(actor.without_self(ty)).unwrap_or_else(|| ty.clone())
-                }
+        let mode = match (&deferred, &sig.asyncness) {
+            (Some(_), asyncness) => {
+                check_deferred(sig, asyncness.as_ref(), &mut errors);
+                Mode::Deferred
+            }
+            (None, Some(_)) => Mode::Async,
+            (None, None) => Mode::Sync,
+        };
+        let answer = match (&deferred, &sig.output) {
+            (Some(answer), _) => Some(&**answer),
+            (None, ReturnType::Default) => None,
+            (None, ReturnType::Type(_, ty)) => match &**ty {
+                Type::Never(_) => None, // it diverges: there is never a reply
+                ty => Some(ty),
             },
         };
+        let reply = answer.map_or_else(
+            || parse_quote!(()),
+            |ty| {
+                owned::check(ty, Owner::Reply(&sig.ident.to_string()), wire.is_some(), &mut errors);
+                errors.keep(actor.without_self(ty)).unwrap_or_else(|| ty.clone())
+            },
+        );
         let predicates = sig
             .generics
             .where_clause
@@ -106,7 +137,7 @@ impl MessageMethod {
             method: sig.ident.clone(),
             name: name.unwrap_or(fallback),
             vis: function.vis.clone(),
-            is_async: sig.asyncness.is_some(),
+            mode,
             params,
             reply,
             derives: options.derives,
@@ -123,12 +154,29 @@ impl MessageMethod {
         Span::mixed_site().located_at(if unit { self.method.span() } else { self.reply.span() })
     }
 
-    /// The arguments: all parameters but the context.
+    /// The arguments: all parameters but the context and the `Reply`.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = (&Ident, &Type)> {
         self.params.iter().filter_map(|param| match param {
-            Param::Context => None,
+            Param::Context | Param::Reply(_) => None,
             Param::Argument { name, ty } => Some((name, &**ty)),
         })
+    }
+}
+
+/// Checks the form of a method with a `Reply`.
+fn check_deferred(sig: &Signature, asyncness: Option<&Token![async]>, errors: &mut Errors) {
+    if let Some(token) = asyncness {
+        let text = "a method that takes a `Reply` cannot be `async`\n\
+                    help: return the answer from an `async` method without a `Reply`, or answer in `ctx.ask(..).then(..)`";
+        errors.at(token, text);
+    }
+    if let ReturnType::Type(_, ty) = &sig.output
+        && !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty())
+        && !matches!(&**ty, Type::Never(_))
+    {
+        let text = "a method that takes a `Reply` returns nothing: the answer is what `reply.send(..)` is given\n\
+                    help: remove the returned type, or the `Reply`";
+        errors.at(ty, text);
     }
 }
 

@@ -11,6 +11,8 @@ use crate::generics::ActorType;
 pub(crate) enum Param {
     /// `&mut Context<Self>`
     Context,
+    /// `Reply<T>`: its `T`, as written.
+    Reply(Box<Type>),
     /// Anything else.
     Argument {
         /// Its name; `arg0` and so on for a `_`.
@@ -70,7 +72,13 @@ pub(crate) fn read(sig: &Signature, actor: &ActorType, errors: &mut Errors) -> V
             }
             Kind::Mistaken(text) => errors.at(&typed.ty, text),
             Kind::Other => {
-                if let Some(name) = argument_name(typed, index, errors) {
+                if let Some(answer) = reply_of(&typed.ty) {
+                    if params.iter().any(|param| matches!(param, Param::Reply(_))) {
+                        let text = "a message has one answer, so there is one `Reply`\nhelp: remove this parameter";
+                        errors.at(typed, text);
+                    }
+                    params.push(Param::Reply(Box::new(answer.clone())));
+                } else if let Some(name) = argument_name(typed, index, errors) {
                     params.push(Param::Argument { name, ty: typed.ty.clone() });
                 }
             }
@@ -134,6 +142,23 @@ fn context_of(ty: &Type, actor: &ActorType) -> Kind {
             ),
             _ => Kind::Other,
         },
+    }
+}
+
+/// What a `Reply` of this type answers.
+fn reply_of(ty: &Type) -> Option<&Type> {
+    match ty {
+        Type::Paren(inner) => reply_of(&inner.elem),
+        Type::Group(inner) => reply_of(&inner.elem),
+        Type::Path(path) => {
+            let last = path.path.segments.last().filter(|last| last.ident == "Reply")?;
+            let PathArguments::AngleBracketed(list) = &last.arguments else { return None };
+            match list.args.first() {
+                Some(GenericArgument::Type(answer)) if list.args.len() == 1 => Some(answer),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

@@ -129,9 +129,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What a program with actors needs.
 pub mod prelude {
     pub use crate::{
-        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, Directive, Down, FindChild, GaveUp,
-        Group, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement, Recipient, SpawnError,
-        SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, TimerKey, TrySendError, actor,
+        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, DeferredHandler, Directive, Down,
+        FindChild, GaveUp, Group, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement, Recipient,
+        Reply, SpawnError, SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, TimerKey,
+        TrySendError, actor,
     };
     #[cfg(feature = "theaters")]
     pub use crate::{NameError, NameServer, Names, Peer, Theater};

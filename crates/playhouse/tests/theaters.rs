@@ -1,6 +1,7 @@
 //! What a program sees of theaters: actors made by the macros, names that cannot be forged, what does not cross.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use playhouse::TheaterError;
 use playhouse::away::RefName;
@@ -293,4 +294,98 @@ fn a_mobile_actor_is_told_where_it_comes_to() {
     assert_eq!(started.ask(Seen).wait(), Ok(vec!["a".to_owned()]));
     assert_eq!(here.migrate(started, &peer).wait(), Err(MigrateError::Elsewhere));
     end([here, there]);
+}
+
+/// One of a crowd that roams: each asks others, and forwards, answers or drops what it is asked.
+#[derive(Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Roamer {
+    dice: u64,
+    others: Vec<ActorRef<Roamer>>,
+    theaters: Vec<String>,
+    /// Asked, answered, unanswered, failed otherwise.
+    counts: [u64; 4],
+}
+
+#[actor(mobile)]
+impl Roamer {
+    fn roll(&mut self, below: u64) -> u64 {
+        // (A generator with 64 bits of state, by Knuth.)
+        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.dice >> 33) % below
+    }
+
+    fn anybody(&mut self) -> ActorRef<Roamer> {
+        let at = self.roll(self.others.len() as u64);
+        self.others[at as usize]
+    }
+
+    #[message]
+    fn meet(&mut self, others: Vec<ActorRef<Roamer>>, theaters: Vec<String>) {
+        (self.others, self.theaters) = (others, theaters);
+    }
+
+    #[message]
+    fn want(&mut self, number: u64, reply: Reply<u64>) {
+        let to = self.anybody();
+        match self.roll(8) {
+            0..4 => reply.send(number),
+            4..7 => reply.forward(to, Want(number)),
+            _ => drop(reply),
+        }
+    }
+
+    #[message]
+    async fn ask_on(&mut self, number: u64, ctx: &mut Context<Self>) {
+        let to = self.anybody();
+        self.counts[0] += 1;
+        let at = match to.ask(Want(number)).within(Duration::from_secs(60)).await {
+            Ok(answer) if answer == number => 1,
+            Err(AskError::Unanswered) => 2,
+            Err(AskError::Cycle(_)) => 3,
+            other => panic!("{other:?}"),
+        };
+        self.counts[at] += 1;
+        if self.roll(3) == 0 {
+            let to = self.roll(self.theaters.len() as u64) as usize;
+            let to = self.theaters[to].clone();
+            ctx.migrate_to(to.parse().unwrap());
+        }
+    }
+
+    #[message]
+    fn counts(&self) -> [u64; 4] {
+        self.counts
+    }
+}
+
+#[test]
+fn replies_find_their_askers_while_both_roam_and_requests_are_forwarded_over_theaters() {
+    let mut all = [0; 4];
+    for seed in 0..30 {
+        let net = playhouse::Simulation::new(seed);
+        let theaters: Vec<Theater> =
+            (0..3).map(|_| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap()).collect();
+        let addresses: Vec<String> = theaters.iter().map(address).collect();
+        let start = |at: usize| {
+            let (dice, theater) = (seed * 100 + at as u64, &theaters[at % 3]);
+            theater.system().spawn(Roamer { dice, others: Vec::new(), theaters: Vec::new(), counts: [0; 4] })
+        };
+        let roamers: Vec<_> = (0..9).map(start).collect();
+        roamers.iter().for_each(|roamer| roamer.tell(Meet(roamers.clone(), addresses.clone())));
+        for number in 0..180 {
+            roamers[net.choose(9)].tell(AskOn(number));
+        }
+        let mut counts = [0; 4];
+        for roamer in &roamers {
+            for (sum, count) in counts.iter_mut().zip(roamer.ask(Counts).wait().unwrap()) {
+                *sum += count;
+            }
+        }
+        let [asked, ended @ ..] = counts;
+        assert_eq!((asked, ended.iter().sum()), (180, 180), "seed {seed}: {counts:?}");
+        all.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    let [_, answered, unanswered, _] = all;
+    assert!(answered > 1_000 && unanswered > 300, "{all:?}");
 }

@@ -17,6 +17,7 @@ mod observing;
 mod panics;
 mod receive_timeout;
 mod remote_forms;
+mod replies;
 mod supervision;
 mod supervision_trees;
 mod timers;

@@ -14,14 +14,14 @@ use crate::pipe::pipe;
 /// The backoff after an answer that is not good, if none is given.
 const ANSWER_BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
 
-/// How an ask is tried again: after [`AskError::Deadline`] and [`AskError::Panicked`], for which another try may help. Any
+/// How an ask is tried again: after [`AskError::Deadline`], [`AskError::Panicked`] and [`AskError::Unanswered`], for which another try may help. Any
 /// other error ends it at once. An answer that is an error of the handler is tried again where [`RetryAsk::again_if`] says so.
 ///
 /// If actors ask each other in their handlers at the same time, one of the asks fails with [`AskError::Cycle`]. That ask is not tried again: the others go
 /// on only when the handler that it has failed in has ended. The handler returns the error, and whoever has asked it tries again, by
 /// `again_if`, after a random pause. Over theaters, a request that has failed so may be handled nevertheless.
 ///
-/// A request whose deadline has passed may have been handled, and so may one whose handler has crashed: let the message carry
+/// A request whose deadline has passed may have been handled, and so may one whose handler has crashed or has dropped the `Reply`: let the message carry
 /// an [`IdempotencyKey`], and the receiver keep an [`AnswerCache`], where that matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -147,7 +147,9 @@ impl<A: Actor, M: Message> RetryAsk<A, M> {
             let answer = request.await;
             let may_help = match &answer {
                 Ok(answer) => again.as_ref().is_some_and(|is_not_good| is_not_good(answer)),
-                Err(error) => matches!(error, AskError::Deadline { .. } | AskError::Panicked),
+                Err(error) => {
+                    matches!(error, AskError::Deadline { .. } | AskError::Panicked | AskError::Unanswered)
+                }
             };
             let Some(system) = system_of(to.id()).filter(|_| may_help && attempts < retry.attempts) else {
                 return answer.map_err(|last| RetryError { attempts, last });
