@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor_ref::ActorRef;
 use crate::any::{AnyActor, Known};
+use crate::attach::Streams;
 use crate::away::{self, Carrier, Parcel};
 use crate::context::Context;
 use crate::crashes::{self, AfterCrash};
@@ -170,6 +171,7 @@ pub struct Extra<A: Actor> {
     pub(crate) life: u64,
     /// Its receive timeout.
     pub(crate) idle: Option<Idle>,
+    pub(crate) streams: Streams<A>,
     pub(crate) child: Option<Child<A>>,
     /// Where the actor is, if it is not here.
     pub(crate) away: Option<Arc<dyn Carrier>>,
@@ -190,6 +192,7 @@ impl<A: Actor> Default for Extra<A> {
             next_timer: 0,
             life: 0,
             idle: None,
+            streams: Streams::new(),
             child: None,
             away: None,
             turn: None,
@@ -215,6 +218,8 @@ impl<A: Actor> Extra<A> {
         self.life += 1;
         renew_all(&mut self.timers);
         self.idle.take().into_iter().for_each(Idle::cancel);
+        let streams = std::mem::take(&mut self.streams);
+        contained(|| drop(streams));
     }
 }
 
@@ -254,10 +259,13 @@ impl<A: Actor> Resident for Life<A> {
         if calm {
             contained(|| self.actor.stopped(Context::of(cx)));
             // What the hook has started ends with the actor.
-            let started = cx.with_extra_if_any(|extra| (std::mem::take(&mut extra.timers), extra.idle.take()));
-            if let Some((timers, idle)) = started {
+            let started = cx.with_extra_if_any(|extra| {
+                (std::mem::take(&mut extra.timers), extra.idle.take(), std::mem::take(&mut extra.streams))
+            });
+            if let Some((timers, idle, streams)) = started {
                 cancel_all(timers);
                 contained(|| idle.into_iter().for_each(Idle::cancel));
+                contained(|| drop(streams));
             }
         }
     }
@@ -289,12 +297,13 @@ struct TellOthers<A: Actor> {
 impl<A: Actor> Drop for TellOthers<A> {
     fn drop(&mut self) {
         let Some(extra) = self.extra.take() else { return };
-        let Extra { name, watchers, child, timers, idle, .. } = *extra;
+        let Extra { name, watchers, child, timers, idle, streams, .. } = *extra;
         // Each step is taken even if another one panics: a full mailbox calls the hook for dead letters, and timers own messages.
         contained(|| tell_watchers(watchers, self.id, name, &self.reason));
         contained(|| child.map(|child| child.ended()));
         cancel_all(timers);
         contained(|| idle.into_iter().for_each(Idle::cancel));
+        contained(|| drop(streams));
     }
 }
 

@@ -11,6 +11,7 @@ mod actor_ref;
 mod any;
 mod ask;
 mod ask_error;
+mod attach;
 pub mod away;
 #[doc(hidden)]
 pub mod clones;
@@ -53,6 +54,7 @@ pub use actor::{Ended, Notify, Tell, Watcher};
 pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
 pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, Phase};
+pub use attach::StreamKey;
 pub use context::{Context, ContextAsk, TimerKey};
 pub use crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
 pub use ending::Ending;

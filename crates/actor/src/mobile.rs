@@ -659,6 +659,8 @@ struct Departing;
 impl<A: Actor> Envelope<Life<A>> for Departing {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
         life.actor.departing(Context::of(cx));
+        let streams = cx.with_extra_if_any(|extra| std::mem::take(&mut extra.streams));
+        drop(streams);
     }
 
     fn describe() -> (MailKind, &'static str) {

@@ -340,7 +340,7 @@ macro_rules! wrap_cx {
         $(#[$attribute])*
         #[repr(transparent)]
         $vis struct $name<$param: $bound> {
-            cx: $crate::Cx<$resident>,
+            pub(crate) cx: $crate::Cx<$resident>,
         }
 
         impl<$param: $bound> $name<$param> {

@@ -389,3 +389,63 @@ fn replies_find_their_askers_while_both_roam_and_requests_are_forwarded_over_the
     let [_, answered, unanswered, _] = all;
     assert!(answered > 1_000 && unanswered > 300, "{all:?}");
 }
+
+/// Counts what a stream gives.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(crate = "playhouse::serde")]
+struct Meter {
+    count: u32,
+}
+
+/// A stream without an end, which has something whenever it is polled. Tells when it is dropped.
+struct Endless(std::sync::mpsc::Sender<()>);
+
+impl futures_core::Stream for Endless {
+    type Item = u32;
+
+    fn poll_next(self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<Option<u32>> {
+        cx.waker().wake_by_ref();
+        std::task::Poll::Ready(Some(1))
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+#[actor(mobile)]
+impl Meter {
+    #[message]
+    fn add(&mut self, by: u32) {
+        self.count += by;
+    }
+
+    #[message(local)]
+    fn measure(&mut self, dropped: std::sync::mpsc::Sender<()>, ctx: &mut Context<Self>) {
+        ctx.attach(Endless(dropped), Add);
+    }
+
+    #[message]
+    fn count(&self) -> u32 {
+        self.count
+    }
+}
+
+#[test]
+fn a_stream_without_an_end_leaves_others_their_turns_and_ends_where_its_actor_leaves() {
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let meter = here.system().spawn(Meter::default());
+    let (dropped, drops) = std::sync::mpsc::channel();
+    meter.tell(Measure(dropped));
+    while meter.ask(Count).wait().unwrap() < 1_000 {}
+    here.migrate(meter, &peer).wait().unwrap();
+    assert_eq!(drops.recv_timeout(Duration::from_secs(60)), Ok(()));
+    // What had become messages by then has come along.
+    let count = meter.ask(Count).wait().unwrap();
+    assert!(count >= 1_000);
+    assert_eq!(meter.ask(Count).wait(), Ok(count));
+    end([here, there]);
+}

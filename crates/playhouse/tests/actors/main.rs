@@ -18,6 +18,7 @@ mod panics;
 mod receive_timeout;
 mod remote_forms;
 mod replies;
+mod streams;
 mod supervision;
 mod supervision_trees;
 mod timers;

@@ -1,0 +1,218 @@
+//! Streams whose items become messages of an actor.
+//!
+//! The stream is in the actor's [`Extra`], and is polled in the actor's own turns: when a [`Ready`] comes, which is sent when the stream is attached,
+//! when its waker is called, and behind the messages of the items that it has given. So the actor handles these before the stream is polled again, and
+//! the stream ends with the actor.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context as PollContext, Poll, Wake, Waker};
+
+use futures_core::Stream;
+use playhouse_executor::{Address, AwayCx, Cx, Envelope, MailKind, Undelivered};
+
+use crate::actor::{Actor, Life};
+use crate::context::Context;
+use crate::message::HandledBy;
+
+/// The most items that a stream gives before the actor handles them.
+const ITEMS_MAX: usize = 16;
+
+/// A stream that is attached to an actor: see [`Context::attach`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StreamKey(u64);
+
+impl<A: Actor> Context<A> {
+    /// Sends this actor what `message` makes of each item of `stream`, in order, until the stream ends.
+    ///
+    /// The stream is polled in the actor's turns, and only when the actor has handled the items before: at most 16 of them wait in the mailbox. (A message
+    /// that its guard defers counts as handled.) If the mailbox is bounded and full, the item waits until there is room. In a system with
+    /// `SystemBuilder::tokio` the stream is polled in the runtime's context.
+    ///
+    /// The stream is dropped when it ends, when it is [detached](Context::detach), and when the actor ends, is restarted, or sets out for another theater,
+    /// also if it stays then. Nothing tells the actor of the stream's end: for that, chain an item of your own to the stream.
+    ///
+    /// # Panics
+    /// Not here. A panic in the stream or in `message` is a crash of the actor, and drops the stream.
+    ///
+    /// ```
+    /// use playhouse_actor::{Actor, Context, Handler, Message, System};
+    /// # use std::{pin::Pin, task::{Context as PollContext, Poll}};
+    /// # struct Numbers(std::ops::Range<u32>);
+    /// # impl futures_core::Stream for Numbers {
+    /// #     type Item = u32;
+    /// #     fn poll_next(mut self: Pin<&mut Self>, _: &mut PollContext<'_>) -> Poll<Option<u32>> { Poll::Ready(self.0.next()) }
+    /// # }
+    ///
+    /// struct Add(u32);
+    /// impl Message for Add {
+    ///     type Reply = ();
+    /// }
+    /// struct Sum;
+    /// impl Message for Sum {
+    ///     type Reply = u32;
+    /// }
+    ///
+    /// struct Counter(u32);
+    ///
+    /// impl Actor for Counter {
+    ///     fn started(&mut self, ctx: &mut Context<Self>) {
+    ///         let numbers = Numbers(0..5); // a stream
+    ///         ctx.attach(numbers, Add);
+    ///     }
+    /// }
+    /// impl Handler<Add> for Counter {
+    ///     fn handle(&mut self, Add(number): Add, _: &mut Context<Self>) {
+    ///         self.0 += number;
+    ///     }
+    /// }
+    /// impl Handler<Sum> for Counter {
+    ///     fn handle(&mut self, _: Sum, _: &mut Context<Self>) -> u32 {
+    ///         self.0
+    ///     }
+    /// }
+    ///
+    /// let system = System::start().unwrap();
+    /// let counter = system.spawn(Counter(0));
+    /// system.run_until_idle();
+    /// assert_eq!(counter.ask(Sum).wait(), Ok(10));
+    /// ```
+    pub fn attach<S, M, Mode>(&mut self, stream: S, message: impl FnMut(S::Item) -> M + Send + 'static) -> StreamKey
+    where
+        S: Stream + Send + 'static,
+        M: HandledBy<A, Mode>,
+    {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        // Relaxed: the numbers only differ.
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let address = self.cx.address();
+        let bell = Arc::new(Bell { address, number, has_rung: AtomicBool::new(false) });
+        let post = |message: M, to| message.try_post(to);
+        let flow = Flow { stream: Box::pin(stream), message, post, held: None, bell: Arc::clone(&bell) };
+        self.cx.with_extra(|extra| extra.streams.push((number, Some(Box::new(flow)))));
+        bell.ring();
+        StreamKey(number)
+    }
+
+    /// Drops a stream that was attached. Messages that were made of its items already are handled. Returns whether the stream was still attached.
+    pub fn detach(&mut self, StreamKey(number): StreamKey) -> bool {
+        let attached = self.cx.with_extra(|extra| {
+            let at = extra.streams.iter().position(|(of, _)| *of == number)?;
+            Some(extra.streams.swap_remove(at))
+        });
+        attached.is_some()
+    }
+}
+
+/// The streams of an actor by their numbers. One that is polled now is not there.
+pub(crate) type Streams<A> = Vec<(u64, Option<Box<dyn Attached<A>>>)>;
+
+/// A stream, whatever its items are.
+pub(crate) trait Attached<A: Actor>: Send {
+    /// Sends the actor the items that are there. Returns whether the stream has ended.
+    fn flow(&mut self) -> bool;
+}
+
+struct Flow<A: Actor, S, F, M> {
+    stream: Pin<Box<S>>,
+    message: F,
+    post: fn(M, Address<Life<A>>) -> Result<(), M>,
+    /// The message that had no room in the mailbox.
+    held: Option<M>,
+    bell: Arc<Bell<A>>,
+}
+
+impl<A, S, F, M> Attached<A> for Flow<A, S, F, M>
+where
+    A: Actor,
+    S: Stream + Send + 'static,
+    F: FnMut(S::Item) -> M + Send + 'static,
+    M: Send + 'static,
+{
+    fn flow(&mut self) -> bool {
+        // A wake from here on is another `Ready`.
+        self.bell.has_rung.store(false, Ordering::SeqCst);
+        let waker = Waker::from(Arc::clone(&self.bell));
+        let mut cx = PollContext::from_waker(&waker);
+        for _ in 0..ITEMS_MAX {
+            let message = match self.held.take() {
+                Some(message) => message,
+                None => match self.stream.as_mut().poll_next(&mut cx) {
+                    Poll::Ready(Some(item)) => (self.message)(item),
+                    Poll::Ready(None) => return true,
+                    Poll::Pending => return false,
+                },
+            };
+            if let Err(message) = (self.post)(message, self.bell.address) {
+                self.held = Some(message);
+                break;
+            }
+        }
+        // Behind what was sent, or behind what leaves no room.
+        self.bell.ring();
+        false
+    }
+}
+
+/// The waker of a stream.
+struct Bell<A: Actor> {
+    address: Address<Life<A>>,
+    number: u64,
+    /// A `Ready` is under way.
+    has_rung: AtomicBool,
+}
+
+impl<A: Actor> Bell<A> {
+    fn ring(&self) {
+        if !self.has_rung.swap(true, Ordering::SeqCst) {
+            self.address.send_request(Ready { number: self.number });
+        }
+    }
+}
+
+impl<A: Actor> Wake for Bell<A> {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.ring();
+    }
+}
+
+/// The stream of this number is to be polled.
+struct Ready {
+    number: u64,
+}
+
+impl<A: Actor> Envelope<Life<A>> for Ready {
+    fn run(self, _: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        let number = self.number;
+        let taken = cx.with_extra(|extra| {
+            let (_, attached) = extra.streams.iter_mut().find(|(of, _)| *of == number)?;
+            attached.take()
+        });
+        let Some(mut attached) = taken else { return };
+        let has_ended = attached.flow();
+        let dropped = cx.with_extra(|extra| {
+            let Some(at) = extra.streams.iter().position(|(of, _)| *of == number) else { return Some(attached) };
+            if has_ended {
+                extra.streams.swap_remove(at);
+                return Some(attached);
+            }
+            extra.streams[at].1 = Some(attached);
+            None
+        });
+        drop(dropped);
+    }
+
+    // Like an answer: a bounded mailbox takes it.
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Control, "stream")
+    }
+
+    fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+}
