@@ -20,12 +20,14 @@
 //! | `attrs` | which attributes of a method its message inherits |
 //! | `name` | names of messages |
 //! | `clones` | `#[warn_needless_clones]` |
+//! | `entry` | `#[main]` and `#[test]` |
 //! | `errors` | several errors at once |
 
 mod actor;
 mod attrs;
 mod clones;
 mod emit;
+mod entry;
 mod errors;
 mod generics;
 mod hook;
@@ -380,6 +382,76 @@ pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Message, attributes(message))]
 pub fn message(item: TokenStream) -> TokenStream {
     message::expand(item.into()).into()
+}
+
+/// Gives `main` a system: it is started before, and shut down when `main` returns, with the limit of `System::shutdown`. If that takes longer, what
+/// holds it up is printed on stderr.
+///
+/// The function takes `&System`. It may be `async`: then it runs on the main thread, and awaits asks, and any future that needs no runtime. In a program
+/// that uses tokio, write `#[tokio::main]` and start the system in it. `#[playhouse::main(workers = 2)]` starts two workers instead of one per core.
+///
+/// # Panics
+/// The system does not start.
+///
+/// ```
+/// use playhouse::prelude::*;
+///
+/// struct Greeter;
+///
+/// #[actor]
+/// impl Greeter {
+///     #[message]
+///     fn greet(&self, name: String) -> String {
+///         format!("Hello, {name}!")
+///     }
+/// }
+///
+/// #[playhouse::main]
+/// async fn main(system: &System) -> playhouse::Result<()> {
+///     let greeter = system.spawn(Greeter);
+///     println!("{}", greeter.ask(Greet("reader".to_owned())).await?);
+///     Ok(())
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
+    entry::main(args.into(), item.into()).into()
+}
+
+/// Makes a test of a function that takes `&System`, and may be `async`: it runs with one simulated system after another, whose choices differ, in virtual
+/// time. Each is shut down after it.
+///
+/// | option | |
+/// |---|---|
+/// | `seeds = 50` | so many systems, of the seeds 0 to 49; 20 without it |
+/// | `seed = 7` | the system of this seed, alone |
+/// | `threads` | one system with real threads and real time instead |
+/// | `workers = 2` | so many workers |
+///
+/// A test that panics, or returns an error, prints the seed that it has done so with.
+///
+/// # Panics
+/// The system does not start, is not shut down in time, or has nothing left to do while the function waits.
+///
+/// ```
+/// # use playhouse::prelude::*;
+/// # struct Counter { n: u64 }
+/// # #[actor]
+/// # impl Counter {
+/// #     #[message] fn add(&mut self, by: u64) { self.n += by }
+/// #     #[message] fn get(&self) -> u64 { self.n }
+/// # }
+/// #[playhouse::test(seeds = 50)]
+/// async fn a_counter_counts(system: &System) -> Result<(), AskError> {
+///     let counter = system.spawn(Counter { n: 0 });
+///     counter.tell(Add(5));
+///     assert_eq!(counter.ask(Get).await?, 5);
+///     Ok(())
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
+    entry::test(args.into(), item.into()).into()
 }
 
 /// Warns where something is cloned that nothing uses afterwards, so that it could have been moved.

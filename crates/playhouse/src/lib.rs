@@ -106,7 +106,7 @@
 //! `#[actor(mobile)]` compile without `theaters` too, so a library of actors leaves it to its users.
 
 pub use playhouse_actor::*;
-pub use playhouse_macros::{Message, actor, warn_needless_clones};
+pub use playhouse_macros::{Message, actor, main, test, warn_needless_clones};
 #[cfg(feature = "theaters")]
 pub use playhouse_theater::{
     ActorLine, Balance, Balancing, COOKIE_FILE, Cookie, CountNames, Evacuation, Find, FindError, GetName, Happened,
@@ -114,6 +114,8 @@ pub use playhouse_theater::{
     Peer, PeerState, PublishError, PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder,
     TheaterError, Tls, UpdateName, WorkerLine, transport,
 };
+#[doc(hidden)]
+pub use playhouse_toolbox::entry;
 pub use playhouse_toolbox::{asks, durable, receptionist, remote_topic, resource, router, shutdown, stdout, topic};
 /// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
 /// `#[serde(crate = "playhouse::serde")]`.

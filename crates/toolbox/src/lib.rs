@@ -10,6 +10,8 @@
 pub mod asks;
 mod block;
 pub mod durable;
+#[doc(hidden)]
+pub mod entry;
 mod keeper;
 mod pipe;
 pub mod receptionist;

@@ -1,0 +1,109 @@
+//! `#[playhouse::main]` and `#[playhouse::test]`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use playhouse::prelude::*;
+
+#[derive(Default)]
+struct Counter {
+    n: u64,
+}
+
+#[actor]
+impl Counter {
+    #[message]
+    fn add(&mut self, by: u64) {
+        self.n += by;
+    }
+
+    #[message]
+    async fn get(&mut self, after: Duration, ctx: &mut Context<Self>) -> u64 {
+        ctx.sleep(after).await;
+        self.n
+    }
+
+    #[stopped]
+    fn end(&mut self) {
+        ENDED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+static ENDED: AtomicU64 = AtomicU64::new(0);
+
+#[playhouse::main(workers = 2)]
+async fn program(system: &System) -> Result<usize, AskError> {
+    let counter = system.spawn(Counter::default());
+    counter.tell(Add(7));
+    assert_eq!(counter.ask(Get(Duration::from_millis(1))).await?, 7);
+    Ok(system.workers())
+}
+
+#[playhouse::main]
+fn without_async(system: &System) -> u64 {
+    system.spawn(Counter { n: 9 }).ask(Get(Duration::ZERO)).wait().unwrap_or(0)
+}
+
+#[test]
+fn a_main_function_is_given_a_system_that_ends_after_it() {
+    let before = ENDED.load(Ordering::Relaxed);
+    assert_eq!(program(), Ok(2));
+    assert_eq!(without_async(), 9);
+    assert!(ENDED.load(Ordering::Relaxed) >= before + 2);
+}
+
+#[playhouse::test]
+async fn a_test_runs_in_virtual_time(system: &System) -> playhouse::Result<()> {
+    let began = Instant::now();
+    let counter = system.spawn(Counter { n: 1 });
+    assert_eq!(counter.ask(Get(Duration::from_secs(3_600))).await?, 1);
+    assert!(began.elapsed() < Duration::from_secs(60));
+    Ok(())
+}
+
+#[playhouse::test(threads, workers = 1)]
+fn a_test_runs_on_threads(system: &System) {
+    assert_eq!(system.workers(), 1);
+    assert_eq!(system.spawn(Counter { n: 2 }).ask(Get(Duration::ZERO)).wait(), Ok(2));
+}
+
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+// Not a test by itself: the one below calls it.
+mod counted {
+    use super::*;
+
+    #[playhouse::test(seeds = 5)]
+    fn runs(system: &System) {
+        system.run_until_idle();
+        RUNS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[playhouse::test(seeds = 5)]
+    #[should_panic = "at the third"]
+    fn panics(_: &System) {
+        static RUN: AtomicU64 = AtomicU64::new(0);
+        assert!(RUN.fetch_add(1, Ordering::Relaxed) < 2, "at the third");
+    }
+
+    #[playhouse::test(seed = 3)]
+    #[should_panic = "cannot come"]
+    async fn waits_for_ever(_: &System) {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[test]
+fn a_test_runs_once_for_each_seed() {
+    let outcome = playhouse::entry::test(System::builder, 0..=4, |system| {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        system.spawn(Counter::default());
+    });
+    let () = outcome;
+    assert!([5, 6, 7, 8, 9, 10].contains(&RUNS.load(Ordering::Relaxed)));
+    let runs = AtomicU64::new(0);
+    let failed = playhouse::entry::test(System::builder, 0..=4, |_| {
+        if runs.fetch_add(1, Ordering::Relaxed) < 2 { Ok(()) } else { Err("at the third") }
+    });
+    assert_eq!((failed, runs.into_inner()), (Err("at the third"), 3));
+}
