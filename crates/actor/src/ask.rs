@@ -40,8 +40,6 @@ struct SlotState<R> {
     has_begun: bool,
     /// The asker's edge in the graph of waiting actors, if the asker is an actor.
     edge: Option<Edge>,
-    /// Who has the request since it was forwarded.
-    forwarded: Option<Label>,
 }
 
 /// The future that waits for an answer.
@@ -90,7 +88,6 @@ impl<R> Slot<R> {
                 cycle: None,
                 has_begun: false,
                 edge: None,
-                forwarded: None,
             }),
         })
     }
@@ -184,25 +181,11 @@ impl<R> Slot<R> {
                 return false;
             }
             state.progress = Progress::Queued;
-            state.forwarded = Some(to);
             state.edge
         };
-        edge.is_none_or(|edge| self.turn(edge, to))
-    }
-
-    /// The asker waits for the actor `to` from now on. Returns false if that closes a cycle: then the ask has failed.
-    fn turn(&self, edge: Edge, to: Label) -> bool {
-        edge.turn(to).map_err(|path| self.answer(Err(AskError::Cycle(path)))).is_ok()
-    }
-
-    /// The asker is an actor, and has this edge. Returns false if the edge closes a cycle: the request was forwarded meanwhile.
-    fn note_edge(&self, edge: Edge) -> bool {
-        let forwarded = {
-            let mut state = self.lock();
-            state.edge = Some(edge);
-            state.forwarded
-        };
-        forwarded.is_none_or(|to| self.turn(edge, to))
+        // Nobody else turns the edge meanwhile, because nobody else has the request.
+        let turned = edge.map_or(Ok(()), |edge| edge.turn(to));
+        turned.map_err(|path| self.answer(Err(AskError::Cycle(path)))).is_ok()
     }
 
     fn take(&self) -> Option<Result<R, AskError>> {
@@ -277,6 +260,11 @@ type Then<R> = Box<dyn TakeAnswer<R>>;
 pub(crate) trait TakeAnswer<R>: Send {
     /// Takes the answer, on the thread that answers.
     fn take(self: Box<Self>, answer: Result<R, AskError>);
+
+    /// Returns whether who asked still wants the answer, as far as is known.
+    fn is_wanted(&self) -> bool {
+        true
+    }
 }
 
 impl<R, F: FnOnce(Result<R, AskError>) + Send> TakeAnswer<R> for F {
@@ -319,6 +307,23 @@ impl<R> Pending<R> {
     }
 
     fn answer(&self, answer: Result<R, AskError>) {
+        if let Some(then) = self.take_then() {
+            then.take(answer);
+        }
+    }
+
+    fn try_answer(&self, answer: R) -> Result<(), R> {
+        match self.take_then().filter(|then| then.is_wanted()) {
+            Some(then) => {
+                then.take(Ok(answer));
+                Ok(())
+            }
+            None => Err(answer),
+        }
+    }
+
+    /// Ends the wait. Returns what is to be called with the answer, if it was not called before.
+    fn take_then(&self) -> Option<Then<R>> {
         let (then, timer) = {
             let mut state = self.lock();
             state.recall = None;
@@ -327,9 +332,7 @@ impl<R> Pending<R> {
         if let Some((system, key)) = timer {
             system.cancel_timer(key);
         }
-        if let Some(then) = then {
-            then.take(answer);
-        }
+        then
     }
 
     fn expire(&self) {
@@ -359,13 +362,26 @@ impl<R> Pending<R> {
 }
 
 impl<R: Send> TakesBack for Pending<R> {
+    fn asker_is_lost(&self) {
+        let then = {
+            let mut state = self.lock();
+            if state.running && state.recall.is_none() { state.then.take() } else { None }
+        };
+        if let Some(then) = then {
+            then.take(Err(AskError::TheaterLost { may_have_run: true }));
+        }
+    }
+
     fn take_back(&self, _: u64, cycle: Option<TooLate>) {
         let (then, recall) = {
             let mut state = self.lock();
             match (state.running, &state.recall) {
                 (false, _) => (state.then.take(), None),
-                // It went on from here, or was begun here.
-                (true, recall) => (None, recall.clone()),
+                // It went on from here.
+                (true, Some(recall)) => (None, Some(Arc::clone(recall))),
+                // A handler has begun it, and may have kept the right to answer.
+                (true, None) if cycle.is_none() => (state.then.take(), None),
+                (true, None) => (None, None),
             }
         };
         match (then, recall, cycle) {
@@ -444,8 +460,8 @@ impl<R: Send + 'static> ReplyTo<R> {
     pub(crate) fn is_awaited(&self) -> bool {
         match &self.to {
             Some(Target::Slot(slot)) => !slot.is_over(),
-            Some(Target::Pending(pending)) => !pending.is_over(),
-            Some(Target::Then(_)) => true,
+            Some(Target::Pending(pending)) => pending.lock().then.as_ref().is_some_and(|then| then.is_wanted()),
+            Some(Target::Then(then)) => then.is_wanted(),
             None => false,
         }
     }
@@ -457,15 +473,35 @@ impl<R: Send + 'static> ReplyTo<R> {
             Some(Target::Pending(pending)) => {
                 let mut state = pending.lock();
                 state.running = false;
-                state.then.is_some()
+                state.then.as_ref().is_some_and(|then| then.is_wanted())
             }
-            Some(Target::Then(_)) => true,
+            Some(Target::Then(then)) => then.is_wanted(),
             None => false,
         }
     }
 
     pub(crate) fn send(mut self, answer: Result<R, AskError>) {
         self.deliver(answer);
+    }
+
+    /// Answers, if somebody waits for that.
+    ///
+    /// # Errors
+    /// The answer, if nobody does.
+    pub(crate) fn try_send(mut self, answer: R) -> Result<(), R> {
+        match self.to.take() {
+            Some(Target::Slot(slot)) => {
+                let mut answer = Some(answer);
+                drop(slot.answer_with(|_| answer.take().map(Ok)));
+                answer.map_or(Ok(()), Err)
+            }
+            Some(Target::Pending(pending)) => pending.try_answer(answer),
+            Some(Target::Then(then)) if then.is_wanted() => {
+                then.take(Ok(answer));
+                Ok(())
+            }
+            Some(Target::Then(_)) | None => Err(answer),
+        }
     }
 }
 
@@ -708,7 +744,10 @@ impl<A: Actor, M: Message> Ask<A, M> {
         let wait = || {
             let Some(attempt) = &attempt else { return Some(None) };
             match attempt.note(Arc::<Slot<M::Reply>>::clone(slot)) {
-                Ok(waiting) => slot.note_edge(waiting.edge).then_some(Some(waiting)),
+                Ok(waiting) => {
+                    slot.lock().edge = Some(waiting.edge);
+                    Some(Some(waiting))
+                }
                 Err(path) => {
                     slot.answer(Err(AskError::Cycle(path)));
                     None

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Phase {
-    /// It waited in the receiver's mailbox. It was taken back: it was not handled and never will be.
+    /// It waited in the receiver's mailbox. It was taken back: it was not handled and never will be. (If it was [forwarded](crate::Reply::forward), that
+    /// holds for the last receiver.)
     Queued,
     /// It was being handled. The handler goes on; its answer is dropped. Also if it was sent to another theater: then it is taken back there, unless a
     /// handler begins it before that is heard.
@@ -26,7 +27,8 @@ pub enum AskError {
         phase: Phase,
     },
     /// The receiver waits, directly or over others, for the asker. The actors along the cycle, as they are shown. The
-    /// request was not handled and never will be: in one process it is not sent, and over theaters it was taken back.
+    /// request was not handled and never will be: in one process it is not sent, and over theaters it was taken back. (If it was
+    /// [forwarded](crate::Reply::forward), that holds for the last receiver.)
     Cycle(Vec<String>),
     /// The receiver has stopped, or stopped before it answered.
     Stopped,

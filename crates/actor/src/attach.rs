@@ -1,6 +1,6 @@
 //! Streams whose items become messages of an actor.
 //!
-//! The stream is in the actor's [`Extra`], and is polled in the actor's own turns: when a [`Ready`] comes, which is sent when the stream is attached,
+//! The stream is in the actor's [`Extra`](crate::actor::Extra), and is polled in the actor's own turns: when a [`Ready`] comes, which is sent when the stream is attached,
 //! when its waker is called, and behind the messages of the items that it has given. So the actor handles these before the stream is polled again, and
 //! the stream ends with the actor.
 

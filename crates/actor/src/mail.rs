@@ -244,6 +244,10 @@ where
     fn take(self: Box<Self>, answer: Result<R, AskError>) {
         self.asker.send(Answer { continuation: self, answer });
     }
+
+    fn is_wanted(&self) -> bool {
+        !self.asker.raw().is_stale()
+    }
 }
 
 /// The answer to `ctx.ask(..).then(f)`, on its way back with `f`.
@@ -293,6 +297,10 @@ where
 {
     fn take(self: Box<Self>, answer: Result<R, AskError>) {
         self.asker.send(Piped { pipe: self, answer });
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.asker.raw().is_stale()
     }
 }
 

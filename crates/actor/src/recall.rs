@@ -14,6 +14,9 @@ pub trait TakesBack: Send + Sync {
     /// Takes back the request with this number, if no handler has begun it. With `cycle`, it is part of a cycle, and the asker waits for the answer: that is
     /// [`AskError::Cycle`](crate::AskError::Cycle) without a path if the request was taken back.
     fn take_back(&self, number: u64, cycle: Option<TooLate>);
+
+    /// The asker's theater is lost. Nobody waits for the answer to a request that a handler has begun; one that waits in a mailbox is handled.
+    fn asker_is_lost(&self) {}
 }
 
 /// Called if a request was not taken back because a handler has begun it.

@@ -7,7 +7,9 @@
 //!
 //! A request that is forwarded waits in a mailbox again, so it can be taken back again. An actor that awaits the answer waits for the new receiver
 //! from then on: its edge in the graph of waiting actors turns before the request is sent ([`waiting`](crate::waiting)). If the edge closes a
-//! cycle, the ask fails, and nothing is sent.
+//! cycle, the ask fails, and nothing is sent. At any time one actor at most has the request and can turn the edge.
+//!
+//! The edge of an asker in another theater does not turn: its theater is not told.
 
 use std::any::type_name;
 use std::fmt;
@@ -31,8 +33,16 @@ use crate::names::Label;
 /// A `Reply` that is dropped ends the ask with [`AskError::Unanswered`]. That is also what becomes of those in the state of an actor that ends, is
 /// restarted, or moves to another theater: a `Reply` does not leave its theater, so the state of a mobile actor skips it (`#[serde(skip)]`).
 ///
+/// A handler that crashes, or calls [`Context::fail`], after it has used its `Reply` has answered. If it still has the `Reply` when it panics, the ask fails
+/// with [`AskError::Panicked`], and with [`AskError::Unanswered`] if it has put the `Reply` into its state.
+///
+/// # Cycles
+///
 /// An asker that awaits the answer in a handler waits for the actor that was asked, until that one calls [`forward`](Reply::forward). So if the actor
-/// has *sent* its `Reply` to another actor, and awaits an ask to the asker then, that ask fails with [`AskError::Cycle`].
+/// has *sent* its `Reply` to another actor, and awaits an ask to the asker then, that ask fails with [`AskError::Cycle`], though the other one could answer.
+/// And if the other one awaits an ask to the asker, nobody finds that cycle: give such asks a deadline. The same holds where the `Reply` was moved to a thread
+/// or a task, and for `forward` by an actor that is in another theater than the asker, because the asker's theater does not hear of that. Nor is an
+/// actor known to wait for what it has asked by `ctx.ask(..).then(..)`, so a cycle over a `Reply` in such a continuation is not found.
 ///
 /// ```
 /// use playhouse_actor::{Actor, Context, DeferredHandler, Handler, Message, Reply, System};
@@ -83,10 +93,34 @@ pub struct Reply<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Reply<T> {
+    /// A reply that calls `answered` with the answer, or with the error that an asker would get: for unit tests that call message methods without a system.
+    ///
+    /// ```
+    /// use playhouse_actor::{AskError, Reply};
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let reply = Reply::from_fn(move |answer| tell.send(answer).unwrap());
+    /// reply.send(7);
+    /// assert_eq!(told.recv(), Ok(Ok(7)));
+    /// ```
+    pub fn from_fn(answered: impl FnOnce(Result<T, AskError>) + Send + 'static) -> Reply<T> {
+        Reply { to: Some(ReplyTo::then(Box::new(answered))) }
+    }
+
     /// Gives the answer. If nobody waits for it any more, it is dropped.
-    pub fn send(mut self, answer: T) {
-        if let Some(to) = self.to.take() {
-            to.send(Ok(answer));
+    pub fn send(self, answer: T) {
+        drop(self.try_send(answer));
+    }
+
+    /// Gives the answer, if somebody waits for it.
+    ///
+    /// # Errors
+    /// Gives it back if nobody does, as far as is known here: see [`Reply::is_awaited`].
+    pub fn try_send(mut self, answer: T) -> Result<(), T> {
+        match self.to.take() {
+            Some(to) => to.try_send(answer),
+            None => Err(answer),
         }
     }
 
@@ -103,8 +137,8 @@ impl<T: Send + 'static> Reply<T> {
     ///
     /// If nobody waits for the answer any more, nothing is sent. If nobody has asked, the message is sent as by `tell`.
     ///
-    /// If the asker is an actor that awaits the answer in its handler, and the new receiver waits for the asker, directly or over others, the ask
-    /// fails with [`AskError::Cycle`], and nothing is sent.
+    /// If the asker is an actor of this theater that awaits the answer in its handler, and the new receiver waits for the asker, directly or over others, the
+    /// ask fails with [`AskError::Cycle`], and nothing is sent. What this actor has done for the request by then is done.
     pub fn forward<A, M, Mode>(mut self, to: ActorRef<A>, message: M)
     where
         A: Actor,
@@ -193,6 +227,8 @@ impl<A: DeferredHandler<M>, M: Message> HandledBy<A, DeferredMode> for M {
     }
 }
 
+/// The request always becomes a message, though the handler could be run on the asker's stack: it may forward the request, and the asker's edge in the
+/// graph of waiting actors is to be there before that.
 #[inline]
 fn post_carried<A: DeferredHandler<M>, M: Message, C: Carries<M>>(
     message: C,
@@ -200,14 +236,9 @@ fn post_carried<A: DeferredHandler<M>, M: Message, C: Carries<M>>(
     reply: ReplyTo<M::Reply>,
     now: Option<MaySend<'_>>,
 ) {
-    let mut mail = DeferredAsk::<M, C> { message, reply };
-    if let Some(may_send) = now {
-        match to.call_now(mail) {
-            Err(back) if may_send() => mail = back,
-            _ => return,
-        }
+    if now.is_none_or(|may_send| may_send()) {
+        to.send_request(DeferredAsk::<M, C> { message, reply });
     }
-    to.send_request(mail);
 }
 
 #[inline(never)]

@@ -26,7 +26,8 @@
 //! releases that lock.
 //!
 //! *An edge turns* where its request is forwarded ([`Reply::forward`](crate::Reply::forward)): it leads to another actor from then on, under
-//! another token, and is looked at as a new edge is. An edge that was read twice with one token has therefore not turned in between.
+//! another token, and is looked at as a new edge is, by the thread that forwards. An edge that was read twice with one token has therefore not turned in
+//! between. The ask may end meanwhile, and its edge with it: then its failure comes too late and does nothing.
 //!
 //! An edge ends with its ask's future. The answer may come earlier, and an answered ask does not count.
 //!

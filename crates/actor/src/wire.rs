@@ -541,8 +541,8 @@ pub use inventory::submit;
 #[macro_export]
 macro_rules! do_not_list {
     ($entry:expr) => {
-        const _: fn() = || {
-            let _ = $entry;
+        const _: () = {
+            let _entry = $entry;
         };
     };
 }

@@ -48,7 +48,13 @@ impl Options {
 }
 
 pub(crate) fn main(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand(args, item, false).unwrap_or_else(|error| error.to_compile_error())
+    let name = parse2::<ItemFn>(item.clone()).map(|function| function.sig.ident);
+    expand(args, item, false).unwrap_or_else(|error| {
+        let error = error.to_compile_error();
+        // A program without `main` would be another error.
+        let stub = name.ok().map(|name| quote!(fn #name() {}));
+        quote!(#error #stub)
+    })
 }
 
 pub(crate) fn test(args: TokenStream, item: TokenStream) -> TokenStream {

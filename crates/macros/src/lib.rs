@@ -121,7 +121,8 @@ use proc_macro::TokenStream;
 /// # Replies
 ///
 /// A parameter of the type `Reply<T>`, in any position, is no argument either: the message is answered by `reply.send(..)`, now or later, and the
-/// method returns nothing. See `Reply` and `DeferredHandler`. (A `Reply` that an argument carries to another actor is in a tuple or a struct.)
+/// method returns nothing. See `Reply` and `DeferredHandler`. (A `Reply` that an argument carries to another actor is in a tuple or a struct. A type of your
+/// own that is called `Reply`, with one type argument, is used under another name.)
 ///
 /// ```
 /// use playhouse::prelude::*;

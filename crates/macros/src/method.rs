@@ -175,7 +175,7 @@ fn check_deferred(sig: &Signature, asyncness: Option<&Token![async]>, errors: &m
         && !matches!(&**ty, Type::Never(_))
     {
         let text = "a method that takes a `Reply` returns nothing: the answer is what `reply.send(..)` is given\n\
-                    help: remove the returned type, or the `Reply`";
+                    help: remove the returned type, or the `Reply` (a type of your own with that name: `use` it under another one)";
         errors.at(ty, text);
     }
 }

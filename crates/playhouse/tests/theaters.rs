@@ -449,3 +449,76 @@ fn a_stream_without_an_end_leaves_others_their_turns_and_ends_where_its_actor_le
     assert_eq!(meter.ask(Count).wait(), Ok(count));
     end([here, there]);
 }
+
+/// Keeps replies.
+#[derive(Default)]
+struct Keeper {
+    kept: Vec<Reply<u32>>,
+    handled: u32,
+}
+
+#[actor(remote)]
+impl Keeper {
+    #[message]
+    fn keep(&mut self, reply: Reply<u32>) {
+        self.kept.push(reply);
+    }
+
+    #[message]
+    fn handle_it(&mut self) -> u32 {
+        self.handled += 1;
+        self.handled
+    }
+
+    #[message]
+    fn awaited(&self) -> usize {
+        self.kept.iter().filter(|reply| reply.is_awaited()).count()
+    }
+
+    #[message]
+    fn forward_all(&mut self, to: ActorRef<Keeper>) {
+        self.kept.drain(..).for_each(|reply| reply.forward(to, HandleIt));
+    }
+
+    #[message]
+    fn handled(&self) -> u32 {
+        self.handled
+    }
+}
+
+#[test]
+fn a_reply_whose_asker_in_another_theater_has_given_up_or_is_lost_is_not_awaited() {
+    for is_lost in [false, true] {
+        let net = playhouse::Simulation::new(3);
+        let [here, there] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        let [keeper, last] = [(); 2].map(|()| there.system().spawn(Keeper::default()));
+        there.publish("keeper", keeper).unwrap();
+        let found = here.find::<Keeper>(&format!("playhouse://{}/keeper", address(&there))).wait().unwrap();
+        let asked = here.system().spawn(Asks { keeper: found });
+        asked.tell(AskKeeper);
+        net.run_for(Duration::from_secs(1));
+        assert_eq!(keeper.ask(Awaited).wait(), Ok(1));
+        if is_lost {
+            net.kill(&here)
+        } else {
+            asked.kill()
+        }
+        net.run_for(Duration::from_secs(120));
+        assert_eq!(keeper.ask(Awaited).wait(), Ok(0), "lost: {is_lost}");
+        keeper.tell(ForwardAll(last));
+        net.run_for(Duration::from_secs(1));
+        assert_eq!(last.ask(Handled).wait(), Ok(0), "lost: {is_lost}");
+    }
+}
+
+struct Asks {
+    keeper: ActorRef<Keeper>,
+}
+
+#[actor]
+impl Asks {
+    #[message]
+    async fn ask_keeper(&mut self) {
+        let _never = self.keeper.ask(Keep).await;
+    }
+}

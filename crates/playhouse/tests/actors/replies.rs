@@ -31,11 +31,16 @@ impl Shelf {
     #[message]
     fn put(&mut self, thing: u32) -> bool {
         self.waiting.retain(|(_, reply)| reply.is_awaited());
-        let Some((number, reply)) = self.waiting.first().is_some().then(|| self.waiting.remove(0)) else {
+        let Some((number, reply)) = (!self.waiting.is_empty()).then(|| self.waiting.remove(0)) else {
             return false;
         };
         reply.send(number + thing);
         true
+    }
+
+    #[message]
+    fn awaited(&self) -> usize {
+        self.waiting.iter().filter(|(_, reply)| reply.is_awaited()).count()
     }
 
     #[message]
@@ -281,6 +286,137 @@ fn a_forwarded_request_to_who_has_ended_or_takes_nothing_fails_as_any_other() {
 }
 
 #[test]
+fn a_forwarded_request_is_refused_as_any_other() {
+    struct Picky;
+    #[actor]
+    impl Picky {
+        #[message(when = "*number < 10", otherwise = "refuse")]
+        fn choose(&mut self, number: u32) -> u32 {
+            number
+        }
+    }
+    struct Front(ActorRef<Picky>);
+    #[actor]
+    impl Front {
+        #[message]
+        fn give(&mut self, number: u32, reply: Reply<u32>) {
+            reply.forward(self.0, Choose(number));
+        }
+        #[message(name = "GiveMany")]
+        fn give_many(&mut self, numbers: Vec<u32>, reply: Reply<u32>) {
+            numbers.iter().for_each(|number| self.0.tell(Choose(*number)));
+            reply.forward(self.0, Choose(1));
+        }
+    }
+    let system = simulated(5);
+    let picky = system.spawn_with(SpawnOptions::new().mailbox(Mailbox::bounded(2)), Picky);
+    let front = system.spawn(Front(picky));
+    assert_eq!(front.ask(Give(7)).wait(), Ok(7));
+    assert_eq!(front.ask(Give(70)).wait(), Err(AskError::Refused));
+    // Nobody takes anything from the mailbox before this handler returns.
+    assert_eq!(front.ask(GiveMany(vec![1, 2, 3])).wait(), Err(AskError::Full));
+}
+
+#[test]
+fn a_reply_knows_that_an_asker_has_ended() {
+    let system = simulated(5);
+    let shelf = system.spawn(Shelf::default());
+    /// Asks without a deadline.
+    struct Then(ActorRef<Shelf>);
+    #[actor]
+    impl Then {
+        #[message]
+        fn go(&mut self, ctx: &mut Context<Self>) {
+            ctx.ask(self.0, Take(1)).then(|_, _, _| {});
+        }
+        #[message(name = "GoPiped")]
+        fn go_piped(&mut self, ctx: &mut Context<Self>) {
+            ctx.ask(self.0, Take(3)).pipe_to_self(|_| Go);
+        }
+    }
+    let asker = system.spawn(Then(shelf));
+    asker.tell(Go);
+    asker.tell(GoPiped);
+    system.run_until_idle();
+    assert_eq!(shelf.ask(Awaited).wait(), Ok(2));
+    asker.kill();
+    system.run_until_idle();
+    assert_eq!(shelf.ask(Awaited).wait(), Ok(0));
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_is_given_back() {
+    struct Pool {
+        free: Vec<String>,
+        waiting: Vec<Reply<String>>,
+    }
+    #[actor]
+    impl Pool {
+        #[message(name = "Lend")]
+        fn lend(&mut self, reply: Reply<String>) {
+            self.waiting.push(reply);
+        }
+        #[message(name = "Return")]
+        fn take_back(&mut self, thing: String) {
+            let mut thing = Some(thing);
+            while let (Some(given), false) = (thing.take(), self.waiting.is_empty()) {
+                match self.waiting.remove(0).try_send(given) {
+                    Ok(()) => return,
+                    Err(back) => thing = Some(back),
+                }
+                if self.waiting.is_empty() {
+                    self.free.extend(thing.take());
+                }
+            }
+        }
+        #[message(name = "Free")]
+        fn free(&self) -> Vec<String> {
+            self.free.clone()
+        }
+    }
+    struct Client(ActorRef<Pool>);
+    #[actor]
+    impl Client {
+        #[message(name = "Await")]
+        async fn wait(&mut self) {
+            let _ = self.0.ask(Lend).await;
+        }
+        #[message(name = "Continue")]
+        fn go_on(&mut self, ctx: &mut Context<Self>) {
+            ctx.ask(self.0, Lend).then(|_, _, _| {});
+        }
+    }
+    let system = simulated(6);
+    let pool = system.spawn(Pool { free: Vec::new(), waiting: Vec::new() });
+    assert!(pool.ask(Lend).within(SECOND).wait().is_err());
+    let [one, other] = [system.spawn(Client(pool)), system.spawn(Client(pool))];
+    one.tell(Await);
+    other.tell(Continue);
+    pool.tell(Lend);
+    system.run_until_idle();
+    one.kill();
+    other.kill();
+    system.run_until_idle();
+    pool.tell(Return("a connection".to_owned()));
+    assert_eq!(pool.ask(Free).wait(), Ok(vec!["a connection".to_owned()]));
+}
+
+#[test]
+fn a_restart_leaves_the_replies_of_the_former_state_unanswered() {
+    let system = simulated(5);
+    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let shelf = supervisor.ask(Supervised::new("shelf", Shelf::default)).wait().unwrap().unwrap();
+    let asker = system.spawn(Asker { shelf });
+    let teller = system.spawn(Teller { asker, told: None });
+    teller.tell(Begin(1));
+    system.run_until_idle();
+    shelf.tell(Crash);
+    system.run_until_idle();
+    assert_eq!(teller.ask(Told).wait(), Ok(Some(Err(AskError::Unanswered))));
+    assert_eq!(shelf.ask(Awaited).wait(), Ok(0));
+}
+
+#[test]
 fn a_forwarded_request_is_taken_back_when_nobody_waits_any_more() {
     let system = simulated(6);
     let desks = desks(&system, 3);
@@ -483,4 +619,86 @@ fn on_threads_too() {
             system.shutdown().unwrap();
         }
     });
+}
+
+/// As a member of the crowd that asks without a deadline, and hands no reply on.
+struct Patient {
+    dice: Dice,
+    others: Vec<ActorRef<Patient>>,
+    kept: Vec<Reply<u64>>,
+    counts: Arc<Counts>,
+}
+
+#[actor]
+impl Patient {
+    #[message(name = "Meeting")]
+    fn meeting(&mut self, others: Vec<ActorRef<Patient>>) {
+        self.others = others;
+    }
+
+    #[message]
+    fn wish(&mut self, hops: u64, reply: Reply<u64>) {
+        let to = self.others[self.dice.below(self.others.len())];
+        match self.dice.below(3) {
+            0 if hops > 0 => reply.forward(to, Wish(hops - 1)),
+            1 => self.kept.push(reply),
+            _ => reply.send(hops),
+        }
+    }
+
+    #[message]
+    async fn ask_wish(&mut self) {
+        let to = self.others[self.dice.below(self.others.len())];
+        self.counts.asked.fetch_add(1, Ordering::Relaxed);
+        let count = match to.ask(Wish(4)).await {
+            Ok(_) => &self.counts.answered,
+            Err(AskError::Cycle(_)) => &self.counts.cycles,
+            Err(error) => panic!("{error}"),
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[message]
+    fn settle(&mut self) -> usize {
+        let kept = std::mem::take(&mut self.kept);
+        let count = kept.len();
+        for reply in kept {
+            let to = self.others[self.dice.below(self.others.len())];
+            if self.dice.one_in(2) { reply.forward(to, Wish(4)) } else { reply.send(0) }
+        }
+        count
+    }
+}
+
+/// Where nobody waits for itself over others, somebody is free and can answer.
+#[test]
+fn no_cycle_is_missed_in_a_crowd_without_deadlines() {
+    let (mut answered, mut cycles) = (0, 0);
+    for seed in 0..300 {
+        let system = simulated(seed);
+        let counts = Arc::<Counts>::default();
+        let patient = |at| {
+            let (dice, counts) = (Dice(seed * 100 + at), Arc::clone(&counts));
+            system.spawn(Patient { dice, others: Vec::new(), kept: Vec::new(), counts })
+        };
+        let patients: Vec<_> = (0..5).map(patient).collect();
+        patients.iter().for_each(|patient| patient.tell(Meeting(patients.clone())));
+        let mut dice = Dice(seed);
+        for _ in 0..40 {
+            patients[dice.below(5)].tell(AskWish);
+        }
+        for round in 0.. {
+            // Those that wait settle later.
+            patients.iter().for_each(|patient| patient.tell_urgent(Settle));
+            system.run_until_idle();
+            let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+            let ended = count(&counts.answered) + count(&counts.cycles);
+            if ended == 40 {
+                (answered, cycles) = (answered + count(&counts.answered), cycles + count(&counts.cycles));
+                break;
+            }
+            assert!(round < 2_000, "seed {seed}: {ended} of 40 have ended");
+        }
+    }
+    assert!(answered > 3_000 && cycles > 1_000, "{answered} {cycles}");
 }

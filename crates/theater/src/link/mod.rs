@@ -752,6 +752,7 @@ impl Link {
             contained(|| notify(StopReason::TheaterLost.into()));
         }
         self.forget_guests();
+        self.lose_held();
         let left = std::mem::take(&mut *lock(&self.left));
         contained(|| drop(left));
         let parties = std::mem::take(&mut *lock(&self.parties));

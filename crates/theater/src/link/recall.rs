@@ -58,6 +58,12 @@ impl Link {
         by.take_back(0, for_cycle.then_some(too_late));
     }
 
+    /// The other end is lost, and waits for no answers.
+    pub(super) fn lose_held(&self) {
+        let held: Vec<_> = lock(&self.recalls.held).values().flatten().filter_map(Weak::upgrade).collect();
+        held.iter().for_each(|by| by.asker_is_lost());
+    }
+
     /// Writes what is unsaid behind the requests themselves.
     pub(super) fn write_taken_back(&self, out: &mut Out) {
         if !self.recalls.is_any_unsaid.load(Ordering::Acquire) {
