@@ -4,13 +4,14 @@
 //! when its waker is called, and behind the messages of the items that it has given. So the actor handles these before the stream is polled again, and
 //! the stream ends with the actor.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context as PollContext, Poll, Wake, Waker};
 
 use futures_core::Stream;
-use playhouse_executor::{Address, AwayCx, Cx, Envelope, MailKind, Undelivered};
+use playhouse_executor::{Address, AwayCx, Cx, Envelope, MailKind, Undelivered, with_current_system};
 
 use crate::actor::{Actor, Life};
 use crate::context::Context;
@@ -26,12 +27,15 @@ pub struct StreamKey(u64);
 impl<A: Actor> Context<A> {
     /// Sends this actor what `message` makes of each item of `stream`, in order, until the stream ends.
     ///
-    /// The stream is polled in the actor's turns, and only when the actor has handled the items before: at most 16 of them wait in the mailbox. (A message
-    /// that its guard defers counts as handled.) If the mailbox is bounded and full, the item waits until there is room. In a system with
+    /// The stream is polled in the actor's turns, and only when the actor has handled the items before: at most 16 of each stream wait in the mailbox. (A
+    /// message that its guard defers counts as handled.) If the mailbox is bounded and full, the item waits until there is room; with
+    /// [`OnFull::DropOldest`](crate::OnFull::DropOldest) the oldest messages go instead, as always. In a system with
     /// `SystemBuilder::tokio` the stream is polled in the runtime's context.
     ///
     /// The stream is dropped when it ends, when it is [detached](Context::detach), and when the actor ends, is restarted, or sets out for another theater,
-    /// also if it stays then. Nothing tells the actor of the stream's end: for that, chain an item of your own to the stream.
+    /// also if it stays then. It is not polled any more when a shutdown of the system has begun. Nothing tells the actor of the stream's end: for that, chain an item of your own to the stream.
+    ///
+    /// In simulation, time passes only when nothing is left to do: not while a stream always has an item, or wakes itself.
     ///
     /// # Panics
     /// Not here. A panic in the stream or in `message` is a crash of the actor, and drops the stream.
@@ -90,23 +94,20 @@ impl<A: Actor> Context<A> {
         let bell = Arc::new(Bell { address, number, has_rung: AtomicBool::new(false) });
         let post = |message: M, to| message.try_post(to);
         let flow = Flow { stream: Box::pin(stream), message, post, held: None, bell: Arc::clone(&bell) };
-        self.cx.with_extra(|extra| extra.streams.push((number, Some(Box::new(flow)))));
+        self.cx.with_extra(|extra| extra.streams.insert(number, Some(Box::new(flow))));
         bell.ring();
         StreamKey(number)
     }
 
     /// Drops a stream that was attached. Messages that were made of its items already are handled. Returns whether the stream was still attached.
     pub fn detach(&mut self, StreamKey(number): StreamKey) -> bool {
-        let attached = self.cx.with_extra(|extra| {
-            let at = extra.streams.iter().position(|(of, _)| *of == number)?;
-            Some(extra.streams.swap_remove(at))
-        });
-        attached.is_some()
+        let detached = self.cx.with_extra(|extra| extra.streams.remove(&number));
+        detached.is_some()
     }
 }
 
 /// The streams of an actor by their numbers. One that is polled now is not there.
-pub(crate) type Streams<A> = Vec<(u64, Option<Box<dyn Attached<A>>>)>;
+pub(crate) type Streams<A> = BTreeMap<u64, Option<Box<dyn Attached<A>>>>;
 
 /// A stream, whatever its items are.
 pub(crate) trait Attached<A: Actor>: Send {
@@ -131,6 +132,9 @@ where
     M: Send + 'static,
 {
     fn flow(&mut self) -> bool {
+        if with_current_system(|system| system.is_some_and(|system| system.is_draining())) {
+            return false;
+        }
         // A wake from here on is another `Ready`.
         self.bell.has_rung.store(false, Ordering::SeqCst);
         let waker = Waker::from(Arc::clone(&self.bell));
@@ -189,20 +193,18 @@ struct Ready {
 impl<A: Actor> Envelope<Life<A>> for Ready {
     fn run(self, _: &mut Life<A>, cx: &mut Cx<Life<A>>) {
         let number = self.number;
-        let taken = cx.with_extra(|extra| {
-            let (_, attached) = extra.streams.iter_mut().find(|(of, _)| *of == number)?;
-            attached.take()
-        });
+        let taken = cx.with_extra(|extra| extra.streams.get_mut(&number)?.take());
         let Some(mut attached) = taken else { return };
         let has_ended = attached.flow();
         let dropped = cx.with_extra(|extra| {
-            let Some(at) = extra.streams.iter().position(|(of, _)| *of == number) else { return Some(attached) };
             if has_ended {
-                extra.streams.swap_remove(at);
-                return Some(attached);
+                extra.streams.remove(&number);
             }
-            extra.streams[at].1 = Some(attached);
-            None
+            match extra.streams.get_mut(&number) {
+                Some(place) => place.replace(attached),
+                // It has ended, or was detached.
+                None => Some(attached),
+            }
         });
         drop(dropped);
     }

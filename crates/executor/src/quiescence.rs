@@ -198,6 +198,8 @@ impl SystemCore {
 
     /// Waits until no message is queued or handled, or its workers end, at most `limit`.
     pub fn drain(self: &Arc<Self>, limit: Duration) {
+        // Relaxed: see `is_draining`.
+        self.draining.store(true, Ordering::Relaxed);
         if let Some(simulation) = &self.simulation {
             // A system that never rests is stopped in the middle, as on threads. Its time may stand still meanwhile.
             let deadline = self.now().saturating_add(limit);

@@ -82,6 +82,8 @@ pub struct SystemCore {
     next_spread: AtomicUsize,
     /// The state of a generator of random numbers (splitmix64).
     random: AtomicU64,
+    /// A shutdown has begun.
+    pub(crate) draining: AtomicBool,
     /// No messages from outside are taken any more. It is set by [`SystemCore::close`] only.
     pub(crate) closed: AtomicBool,
     /// The thread that ends what is left, while it does.
@@ -281,6 +283,7 @@ impl SystemCore {
             wait_for_quiet: AtomicUsize::new(0),
             next_spread: AtomicUsize::new(0),
             random: AtomicU64::new(random),
+            draining: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             sweeping: Mutex::new(None),
             spawning: AtomicUsize::new(0),
@@ -527,6 +530,12 @@ impl SystemCore {
         self.spawning.fetch_add(1, Ordering::SeqCst);
         let spawning = Spawning(&self.spawning);
         (!self.closed.load(Ordering::SeqCst) || self.sweeps_here()).then_some(spawning)
+    }
+
+    /// Returns whether a shutdown has begun, as far as this thread knows: what goes on by itself is to end.
+    pub fn is_draining(&self) -> bool {
+        // Relaxed: nothing else is read by it.
+        self.draining.load(Ordering::Relaxed)
     }
 
     /// Returns whether this thread ends what is left of the system after its shutdown.

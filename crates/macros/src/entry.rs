@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::parse::Parser as _;
 use syn::spanned::Spanned;
-use syn::{Error, FnArg, ItemFn, LitInt, Pat, Result, ReturnType, Type, parse2};
+use syn::{Error, FnArg, ItemFn, LitInt, Pat, Result, Type, parse2};
 
 use crate::errors::pretty;
 
@@ -69,19 +69,17 @@ fn expand(args: TokenStream, item: TokenStream, is_test: bool) -> Result<TokenSt
     function.sig.inputs.clear();
     let ItemFn { attrs, vis, sig, block, .. } = &function;
     let span = Span::mixed_site().located_at(sig.ident.span());
-    let output = match &sig.output {
-        ReturnType::Default => quote!(()),
-        ReturnType::Type(_, ty) => quote!(#ty),
-    };
+    let output = &sig.output;
     let workers = options.workers.map(|workers| quote_spanned!(span=> .workers(#workers)));
     let builder = quote_spanned!(span=> ::playhouse::System::builder() #workers);
+    let asyncness = is_async.then(|| quote_spanned!(span=> async));
+    // It is called as the user calls it in messages of the compiler.
+    let name = &sig.ident;
+    let inner = quote_spanned!(span=> #asyncness fn #name(#system: &::playhouse::System) #output #block);
     let body = if is_async {
-        quote_spanned!(span=> |__system: &::playhouse::System| -> #output {
-            let #system: &::playhouse::System = __system;
-            ::playhouse::entry::block_on(__system, async move { let __output: #output = #block; __output })
-        })
+        quote_spanned!(span=> |__system: &::playhouse::System| ::playhouse::entry::block_on(__system, #name(__system)))
     } else {
-        quote_spanned!(span=> |#system: &::playhouse::System| -> #output #block)
+        quote_spanned!(span=> #name)
     };
     let run = match (is_test, options.on_threads) {
         (false, _) => quote_spanned!(span=> ::playhouse::entry::main(#builder, #body)),
@@ -99,7 +97,10 @@ fn expand(args: TokenStream, item: TokenStream, is_test: bool) -> Result<TokenSt
     Ok(quote! {
         #test
         #(#attrs)*
-        #vis #sig { #run }
+        #vis #sig {
+            #inner
+            #run
+        }
     })
 }
 
@@ -109,6 +110,9 @@ fn system_of(function: &ItemFn) -> Result<Pat> {
     let help = format!("help: write `fn {}(system: &System)`", sig.ident);
     if !sig.generics.params.is_empty() {
         return Err(Error::new(sig.generics.span(), format!("nobody says what is generic here\n{help}")));
+    }
+    if let Some(FnArg::Receiver(receiver)) = sig.inputs.first() {
+        return Err(Error::new(receiver.span(), format!("the function is no method\n{help}")));
     }
     let mut inputs = sig.inputs.iter();
     let (first, more) = (inputs.next(), inputs.next());

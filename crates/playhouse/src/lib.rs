@@ -133,8 +133,8 @@ pub mod prelude {
     pub use crate::{
         Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, DeferredHandler, Directive, Down,
         FindChild, GaveUp, Group, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement, Recipient,
-        Reply, SpawnError, SpawnOptions, Stealing, StopReason, Supervise, Supervised, Supervisor, System, TimerKey,
-        TrySendError, actor,
+        Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, Supervise, Supervised, Supervisor, System,
+        TimerKey, TrySendError, actor,
     };
     #[cfg(feature = "theaters")]
     pub use crate::{NameError, NameServer, Names, Peer, Theater};

@@ -61,6 +61,12 @@ async fn a_test_runs_in_virtual_time(system: &System) -> playhouse::Result<()> {
     Ok(())
 }
 
+#[playhouse::test(seeds = 1)]
+#[should_panic = "at once"]
+async fn a_test_that_only_panics_compiles_without_a_warning(_: &System) {
+    panic!("at once");
+}
+
 #[playhouse::test(threads, workers = 1)]
 fn a_test_runs_on_threads(system: &System) {
     assert_eq!(system.workers(), 1);

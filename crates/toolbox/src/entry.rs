@@ -8,6 +8,10 @@ use playhouse_actor::{System, SystemBuilder};
 pub const SEEDS: RangeInclusive<u64> = 0..=19;
 
 /// What a test returns.
+#[diagnostic::on_unimplemented(
+    message = "a test returns nothing or a `Result<(), _>`, and not a `{Self}`",
+    note = "remove what the function returns, or check it with `assert_eq!`"
+)]
 pub trait Outcome {
     /// Returns whether it is an error.
     fn has_failed(&self) -> bool;

@@ -233,6 +233,53 @@ fn a_stream_ends_with_its_actor() {
     }
 }
 
+/// Always has an item; or never, and wakes itself.
+struct Busy {
+    has_items: bool,
+}
+
+impl Stream for Busy {
+    type Item = u32;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Option<u32>> {
+        if self.has_items {
+            return Poll::Ready(Some(1));
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[test]
+fn a_stream_without_an_end_holds_up_no_shutdown() {
+    finishes(|| {
+        for has_items in [true, false] {
+            struct Flooded(u64);
+            #[actor]
+            impl Flooded {
+                #[message]
+                fn flood(&mut self, has_items: bool, ctx: &mut Context<Self>) {
+                    ctx.attach(Busy { has_items }, Drip);
+                }
+                #[message]
+                fn drip(&mut self, by: u32) {
+                    self.0 += u64::from(by);
+                }
+                #[message]
+                fn drops(&self) -> u64 {
+                    self.0
+                }
+            }
+            let system = threads(2);
+            let flooded = system.spawn(Flooded(0));
+            flooded.tell(Flood(has_items));
+            while flooded.ask(Drops).wait().unwrap() < 1_000 && has_items {}
+            let ended = system.shutdown_within(crate::support::LIMIT).unwrap();
+            assert!(ended.took < crate::support::LIMIT / 4, "{ended:?}");
+        }
+    });
+}
+
 #[test]
 fn a_restart_drops_the_streams_of_the_former_state() {
     let system = simulated(8);

@@ -25,5 +25,11 @@ fn typo(system: &System) {}
 #[playhouse::test]
 fn generic<T>(system: &System) {}
 
+struct S;
+impl S {
+    #[playhouse::test]
+    fn method(&self, system: &System) {}
+}
+
 #[playhouse::main(seeds = 3)]
 fn main(system: &System) {}
