@@ -296,6 +296,18 @@ fn a_mobile_actor_is_told_where_it_comes_to() {
     end([here, there]);
 }
 
+/// The reference is that of the theater that the actor was started in: the other one has a reference of its own.
+#[test]
+fn only_a_reference_of_its_own_sends_an_actor_out_of_a_theater() {
+    let net = playhouse::Simulation::new(1);
+    let [here, there] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+    let traveller = here.system().spawn(Traveller::default());
+    let peers = [&there, &here].map(|to| to.address().unwrap());
+    here.migrate(traveller, &here.connect(peers[0]).unwrap()).wait().unwrap();
+    let back = there.connect(peers[1]).unwrap();
+    assert_eq!(there.migrate(traveller, &back).wait(), Err(MigrateError::Elsewhere));
+}
+
 /// One of a crowd that roams: each asks others, and forwards, answers or drops what it is asked.
 #[derive(Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]

@@ -179,6 +179,10 @@ impl Drop for Settles {
 impl House {
     /// Has an actor taken to the theater behind `link`, with its group if it is in one.
     pub(crate) fn migrate(self: &Arc<Self>, id: ActorId, link: Arc<Link>, done: Done) {
+        if id.address().system() != self.system.core().id() {
+            // A name of another theater of this process.
+            return done(Err(MigrateError::Elsewhere));
+        }
         self.migrate_until(self.now() + HEARS_MAX, id, link, done);
     }
 
