@@ -18,10 +18,11 @@ pub use crate::abroad::{About, Decision, Found, Host};
 use crate::actor::{Actor, ActorId, Extra, Life, Notify, Tell, Watcher, dead_letter};
 use crate::actor_ref::{ActorRef, Recipient};
 use crate::any::{AnyActor, Known};
-use crate::ask::{AskError, ReplyTo};
+use crate::ask::AskError;
 use crate::group::GroupName;
 use crate::message::Message;
 pub use crate::recall::{Recall, TakesBack, TooLate};
+use crate::reply_to::ReplyTo;
 use crate::wire::{Codec, Remote, WireError, handles_named, handles_of};
 
 /// Writes a value.

@@ -34,6 +34,7 @@ mod observe;
 mod outside;
 mod recall;
 mod reply;
+mod reply_to;
 mod shape;
 mod sleep;
 #[cfg(feature = "tracing")]

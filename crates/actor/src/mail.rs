@@ -11,11 +11,12 @@ use playhouse_executor::{
 };
 
 use crate::actor::{Actor, Down, Extra, Life, dead_letter};
-use crate::ask::{AskError, ReplyTo, TakeAnswer};
+use crate::ask::AskError;
 use crate::away;
 use crate::context::Context;
 use crate::deadline::as_answering;
 use crate::message::{AsyncHandler, Guard, Handler, Message};
+use crate::reply_to::{ReplyTo, TakeAnswer};
 use crate::timers::Clock;
 use crate::waiting;
 

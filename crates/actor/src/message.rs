@@ -1,9 +1,10 @@
 //! Messages and their handlers.
 
 use crate::actor::{Actor, Life};
-use crate::ask::{MaySend, ReplyTo};
+use crate::ask::MaySend;
 use crate::context::Context;
 use crate::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, CARRIED_BYTES_MAX, Carries, Fired, Tell};
+use crate::reply_to::ReplyTo;
 use crate::wire::WireForm;
 use playhouse_executor::{Address, Admission, Undelivered};
 

@@ -18,12 +18,13 @@ use playhouse_executor::{Address, Admission, AwayCx, Cx, Envelope, MailKind, Und
 
 use crate::actor::{Actor, Life, dead_letter};
 use crate::actor_ref::ActorRef;
-use crate::ask::{AskError, MaySend, ReplyTo};
+use crate::ask::{AskError, MaySend};
 use crate::away;
 use crate::context::Context;
 use crate::mail::{CARRIED_BYTES_MAX, Carries, Fired};
 use crate::message::{Guard, HandledBy, Message};
 use crate::names::Label;
+use crate::reply_to::ReplyTo;
 
 /// The right to answer one request: given to a handler that takes `reply: Reply<T>`, and used when the answer is known.
 ///
@@ -317,7 +318,7 @@ impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for Def
     }
 }
 
-/// As [`Fired`], for a handler that answers when it can.
+/// [`Fired`], for a handler that answers when it can.
 #[repr(transparent)]
 struct DeferredFired<M>(Fired<M>);
 

@@ -16,7 +16,7 @@ pub use crate::abroad::Ties;
 use crate::abroad::{About, Decision, decide, start_child};
 use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
 use crate::actor_ref::ActorRef;
-use crate::ask::{AskError, ReplyTo};
+use crate::ask::AskError;
 pub use crate::gather::{Freeze, Gathered};
 use crate::message::{HandledBy, Message};
 use crate::mobile;
@@ -25,6 +25,7 @@ pub use crate::mobile::{
 };
 use crate::nesting::Nested;
 use crate::recall::TakesBack;
+use crate::reply_to::ReplyTo;
 use crate::spawn::{SpawnOptions, spawn};
 use crate::ways::Rerouted;
 pub use crate::ways::{Present, Reroute, Settle, Settled, Settling};

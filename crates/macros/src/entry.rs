@@ -8,7 +8,7 @@ use syn::{Error, FnArg, ItemFn, LitInt, Pat, Result, Type, parse2};
 
 use crate::errors::pretty;
 
-/// What an attribute says.
+/// The options of an attribute.
 #[derive(Default)]
 struct Options {
     workers: Option<LitInt>,
@@ -104,7 +104,7 @@ fn expand(args: TokenStream, item: TokenStream, is_test: bool) -> Result<TokenSt
     })
 }
 
-/// What the function calls its system.
+/// Returns the pattern that the function binds its system to.
 fn system_of(function: &ItemFn) -> Result<Pat> {
     let sig = &function.sig;
     let help = format!("help: write `fn {}(system: &System)`", sig.ident);

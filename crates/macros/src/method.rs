@@ -28,7 +28,7 @@ pub(crate) struct MessageMethod {
     pub(crate) mode: Mode,
     /// What the method takes after `self`; no type says `Self`.
     pub(crate) params: Vec<Param>,
-    /// What it answers; does not say `Self`.
+    /// The type of the answer; does not say `Self`.
     pub(crate) reply: Type,
     /// Traits that the message derives.
     pub(crate) derives: Vec<Path>,

@@ -145,7 +145,7 @@ fn context_of(ty: &Type, actor: &ActorType) -> Kind {
     }
 }
 
-/// What a `Reply` of this type answers.
+/// Returns the type of the answers, if this is a `Reply`.
 fn reply_of(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Paren(inner) => reply_of(&inner.elem),

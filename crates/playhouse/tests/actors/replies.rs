@@ -10,7 +10,7 @@ use playhouse::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Gives away what is put there, in the order of those who have asked.
+/// Gives its things away in the order of the askers.
 #[derive(Default)]
 struct Shelf {
     waiting: Vec<(u32, Reply<u32>)>,
@@ -269,7 +269,7 @@ fn a_request_is_forwarded_and_answered_by_who_handles_it_last() {
         assert_eq!(desks[3].ask(WaitFor(0, vec![1, 2, 0, 1])).wait(), Ok(Ok(3)));
         let handled: Vec<_> = desks.iter().map(|desk| desk.ask(Handled).wait().unwrap()).collect();
         assert_eq!(handled, [3, 3, 2, 1]);
-        // What was told is told on.
+        // A message that was told is forwarded as one.
         desks[0].tell(Pass(vec![3]));
         system.run_until_idle();
         assert_eq!(desks[3].ask(Handled).wait(), Ok(2));
@@ -621,7 +621,7 @@ fn on_threads_too() {
     });
 }
 
-/// As a member of the crowd that asks without a deadline, and hands no reply on.
+/// A member of a crowd that asks without a deadline, and hands no reply on.
 struct Patient {
     dice: Dice,
     others: Vec<ActorRef<Patient>>,
