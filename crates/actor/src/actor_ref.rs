@@ -6,13 +6,14 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use playhouse_executor::{Address, Port, RawAddress, Sends, SystemCore, Undelivered, record_bytes};
+use playhouse_executor::{Address, MaySend, Port, RawAddress, Requests, Sends, SystemCore, Undelivered, record_bytes};
 
 use crate::actor::{Actor, ActorId, Life, Request, dead_letter};
-use crate::ask::Ask;
+use crate::ask::{Ask, AskError, RequestTo};
 use crate::mail::Mark;
 use crate::message::{HandledBy, Message};
 use crate::names::{Label, ShortType, name_of};
+use crate::reply_to::ReplyTo;
 
 /// A reference to an actor of type `A`.
 ///
@@ -166,14 +167,15 @@ impl<A: Actor> ActorRef<A> {
     /// a thread that runs no actor. In a sync handler use [`Context::ask`](crate::Context::ask).
     ///
     /// Nothing is sent before it is awaited or waited for.
-    pub fn ask<M, Mode>(self, message: M) -> Ask<A, M>
+    pub fn ask<M, Mode>(self, message: M) -> Ask<M>
     where
         M: HandledBy<A, Mode>,
     {
-        Ask::new(self, message, M::post_ask)
+        Ask::new(self, message)
     }
 
-    /// The same reference without the actor's type: it takes only `M`.
+    /// The same reference without the actor's type: it takes only `M`. Which `M` is found out from where the recipient goes, or is
+    /// said as in `let to: Recipient<Print> = printer.recipient();`.
     pub fn recipient<M, Mode>(self) -> Recipient<M>
     where
         M: HandledBy<A, Mode>,
@@ -190,7 +192,7 @@ impl<A: Actor> ActorRef<A> {
                 }
             }
         }
-        Recipient { port: self.address.port::<Posted<M>, ByTell<Mode>, _>() }
+        Recipient { tells: self.address.port::<Posted<M>, ByTell<Mode>, _>(), asks: self.requests() }
     }
 
     /// Stops the actor after the message it is handling; what is queued for it becomes dead letters.
@@ -239,8 +241,61 @@ impl<A: Actor> ActorRef<A> {
 }
 
 /// A reference to any actor that takes `M`.
-pub struct Recipient<M> {
-    port: Port<Posted<M>, Result<(), M>>,
+pub struct Recipient<M: Message> {
+    tells: Port<Posted<M>, Result<(), M>>,
+    asks: RequestTo<M>,
+}
+
+/// Whom a request of type `M` can be sent to: an [`ActorRef`] whose actor handles it, or a [`Recipient`].
+///
+/// `Mode` is always inferred.
+#[diagnostic::on_unimplemented(
+    message = "a `{M}` cannot be sent to a `{Self}`",
+    label = "expected an `ActorRef` or a `Recipient<{M}>`"
+)]
+pub trait AskTarget<M: Message, Mode>: Copy {
+    #[doc(hidden)]
+    fn requests(self) -> RequestTo<M>;
+    #[doc(hidden)]
+    fn send(self, message: M);
+    /// The type of the receiver.
+    #[doc(hidden)]
+    fn type_for_reports(self) -> &'static str;
+}
+
+impl<A: Actor, M: HandledBy<A, Mode>, Mode> AskTarget<M, Mode> for ActorRef<A> {
+    fn requests(self) -> RequestTo<M> {
+        struct ByAsk<Mode>(PhantomData<Mode>);
+        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Requests<Life<A>, M, ReplyTo<M::Reply>> for ByAsk<Mode> {
+            fn request(to: Address<Life<A>>, message: M, reply: ReplyTo<M::Reply>, may_send: Option<MaySend<'_>>) {
+                message.post_ask(to, reply, may_send);
+            }
+        }
+        self.address.request_port::<M, _, ByAsk<Mode>>()
+    }
+
+    fn send(self, message: M) {
+        self.tell(message);
+    }
+
+    fn type_for_reports(self) -> &'static str {
+        type_name::<A>()
+    }
+}
+
+impl<M: Message> AskTarget<M, ()> for Recipient<M> {
+    fn requests(self) -> RequestTo<M> {
+        self.asks
+    }
+
+    fn send(self, message: M) {
+        self.tell(message);
+    }
+
+    fn type_for_reports(self) -> &'static str {
+        // Of an actor that has ended, no type is known any more.
+        self.asks.raw().resident_name().unwrap_or(type_name::<Self>())
+    }
 }
 
 /// A message on its way through a [`Recipient`].
@@ -251,21 +306,21 @@ enum Posted<M> {
     IfTaken(M),
 }
 
-impl<M> Clone for Recipient<M> {
+impl<M: Message> Clone for Recipient<M> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<M> Copy for Recipient<M> {}
+impl<M: Message> Copy for Recipient<M> {}
 
-impl<M> PartialEq for Recipient<M> {
+impl<M: Message> PartialEq for Recipient<M> {
     fn eq(&self, other: &Self) -> bool {
         self.id() == other.id()
     }
 }
-impl<M> Eq for Recipient<M> {}
+impl<M: Message> Eq for Recipient<M> {}
 
-impl<M> fmt::Debug for Recipient<M> {
+impl<M: Message> fmt::Debug for Recipient<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = ShortType(type_name::<M>());
         match name_of(self.id()) {
@@ -275,11 +330,11 @@ impl<M> fmt::Debug for Recipient<M> {
     }
 }
 
-impl<M> Recipient<M> {
+impl<M: Message> Recipient<M> {
     /// Sends `message`: as [`ActorRef::tell`].
     #[inline]
     pub fn tell(self, message: M) {
-        let _sent = self.port.send(Posted::Anyway(message));
+        let _sent = self.tells.send(Posted::Anyway(message));
     }
 
     /// Sends `message` if its receiver keeps up: as [`ActorRef::try_tell`].
@@ -287,15 +342,17 @@ impl<M> Recipient<M> {
     /// # Errors
     /// As [`ActorRef::try_tell`].
     pub fn try_tell(self, message: M) -> Result<(), TrySendError<M>> {
-        let message = admit(self.port.raw(), message)?;
-        self.port.send(Posted::IfTaken(message)).map_err(TrySendError::Full)
+        let message = admit(self.tells.raw(), message)?;
+        self.tells.send(Posted::IfTaken(message)).map_err(TrySendError::Full)
+    }
+
+    /// Sends `message` and hands back its answer: as [`ActorRef::ask`].
+    pub fn ask(self, message: M) -> Ask<M> {
+        Ask::new(self, message)
     }
 
     /// A recipient that has ended.
-    pub(crate) fn nowhere() -> Self
-    where
-        M: Message,
-    {
+    pub(crate) fn nowhere() -> Self {
         struct Nobody;
         impl Actor for Nobody {}
         struct Nothing;
@@ -305,12 +362,19 @@ impl<M> Recipient<M> {
                 Ok(())
             }
         }
-        Recipient { port: RawAddress::nowhere::<Life<Nobody>>().port::<Posted<M>, Nothing, _>() }
+        impl<M: Message> Requests<Life<Nobody>, M, ReplyTo<M::Reply>> for Nothing {
+            fn request(_: Address<Life<Nobody>>, _: M, reply: ReplyTo<M::Reply>, _: Option<MaySend<'_>>) {
+                dead_letter::<Nobody, M>(Undelivered::Stopped);
+                reply.send(Err(AskError::Stopped));
+            }
+        }
+        let nobody = RawAddress::nowhere::<Life<Nobody>>();
+        Recipient { tells: nobody.port::<Posted<M>, Nothing, _>(), asks: nobody.request_port::<M, _, Nothing>() }
     }
 
     /// The identity of the actor behind it.
     pub fn id(self) -> ActorId {
-        ActorId(self.port.raw())
+        ActorId(self.tells.raw())
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::task::{Context as PollContext, Poll, Waker};
 use std::time::Duration;
 
-use playhouse_executor::{Address, Borrowing, Sleeper, SystemCore, TimerKey, WaitOutside, with_current_system};
+use playhouse_executor::{Borrowing, RequestPort, Sleeper, SystemCore, TimerKey, WaitOutside, with_current_system};
 
-use crate::actor::{Actor, Life};
-use crate::actor_ref::ActorRef;
+use crate::actor::ActorId;
+use crate::actor_ref::AskTarget;
 pub use crate::ask_error::{AskError, Phase};
 use crate::deadline::{Due, cap};
 use crate::message::Message;
@@ -18,12 +18,8 @@ use crate::outside::assert_outside;
 use crate::reply_to::{Asker, ReplyTo, Slot};
 use crate::waiting::{Attempt, Waiting, polled};
 
-/// How a request of type `M` is sent to an `A`.
-pub(crate) type PostAsk<A, M> = for<'a> fn(M, Address<Life<A>>, ReplyTo<<M as Message>::Reply>, Option<MaySend<'a>>);
-
-/// Asked before a request is sent that could not be handled on the spot.
-#[doc(hidden)]
-pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
+/// Where a request of type `M` is sent to.
+pub(crate) type RequestTo<M> = RequestPort<M, ReplyTo<<M as Message>::Reply>>;
 
 /// A request that waits for its answer: see [`ActorRef::ask`]. A future that sends the request when it is polled first.
 ///
@@ -35,11 +31,12 @@ pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
 /// not handled yet; a handler that runs goes on, and its answer is dropped. Another theater hears a moment later that a request is taken
 /// back; a handler there may begin it meanwhile.
 #[must_use = "an ask is sent when it is awaited or waited for"]
-pub struct Ask<A: Actor, M: Message> {
-    to: ActorRef<A>,
+pub struct Ask<M: Message> {
+    to: RequestTo<M>,
+    /// The type of the receiver, for reports.
+    actor: &'static str,
     /// The request, until it is sent.
     request: Option<M>,
-    post: PostAsk<A, M>,
     within: Option<Duration>,
     slot: HeldSlot<M::Reply>,
     /// The edge from the asker to the receiver in the graph of waiting actors. The future drops the edge when it returns the answer.
@@ -63,12 +60,13 @@ impl<R> Drop for HeldSlot<R> {
 }
 
 // No field is ever pinned.
-impl<A: Actor, M: Message> Unpin for Ask<A, M> {}
+impl<M: Message> Unpin for Ask<M> {}
 
-impl<A: Actor, M: Message> Ask<A, M> {
-    pub(crate) fn new(to: ActorRef<A>, message: M, post: PostAsk<A, M>) -> Self {
-        let slot = HeldSlot(None);
-        Ask { to, request: Some(message), post, within: None, slot, waiting: None, timer: None, outside: None }
+impl<M: Message> Ask<M> {
+    #[inline]
+    pub(crate) fn new<Mode>(to: impl AskTarget<M, Mode>, message: M) -> Self {
+        let (to, actor, slot) = (to.requests(), to.type_for_reports(), HeldSlot(None));
+        Ask { to, actor, request: Some(message), within: None, slot, waiting: None, timer: None, outside: None }
     }
 
     /// Fails with [`AskError::Deadline`] if the answer takes longer. Millisecond resolution. Counted from when the request is sent; so it changes
@@ -96,9 +94,10 @@ impl<A: Actor, M: Message> Ask<A, M> {
         let Some(message) = self.request else {
             panic!("`.wait()` was called on an ask that was polled before: `.await` it to its end")
         };
-        let to = self.to.address;
-        let Some(blocked) = Blocked::begin(to.raw().system(), self.within) else { return Err(AskError::Shutdown) };
-        (self.post)(message, to, ReplyTo::slot(&blocked.slot), None);
+        let Some(blocked) = Blocked::begin(self.to.raw().system(), self.within) else {
+            return Err(if self.to.raw().is_nowhere() { AskError::Stopped } else { AskError::Shutdown });
+        };
+        self.to.request(message, ReplyTo::slot(&blocked.slot), None);
         blocked.until_answered()
     }
 }
@@ -202,7 +201,7 @@ struct Sent {
     was_run_here: bool,
 }
 
-impl<A: Actor, M: Message> Ask<A, M> {
+impl<M: Message> Ask<M> {
     /// Sends the request, or runs its handler on this stack. The slot holds the answer at once if that handler has ended, or if the wait
     /// would close a cycle.
     ///
@@ -210,19 +209,18 @@ impl<A: Actor, M: Message> Ask<A, M> {
     /// asker, before the asker's poll has returned. If the request's handler runs on the asker's stack, the edge is added when that handler
     /// has to wait, or a handler above it on the stack.
     fn send(
-        (to, within): (ActorRef<A>, Option<Duration>),
+        (to, actor): (RequestTo<M>, &'static str),
+        within: Option<Duration>,
         message: M,
-        post: PostAsk<A, M>,
         slot: &Arc<Slot<M::Reply>>,
         waker: &Waker,
     ) -> Sent {
-        let timed =
-            cap(polled(), within).and_then(|within| Some((within, SystemCore::by_id(to.address.raw().system())?)));
+        let timed = cap(polled(), within).and_then(|within| Some((within, SystemCore::by_id(to.raw().system())?)));
         if let Some((within, system)) = &timed {
             slot.lock().due = Some(Due::new(system, *within));
         }
         let reply = ReplyTo::slot(slot);
-        let attempt = Attempt::begin(Label::of::<A>(to.id()));
+        let attempt = Attempt::begin(Label::of_type(actor, ActorId(to.raw())));
         let mut sent = Sent { timed, waiting: None, wakes: false, was_run_here: false };
         // Returns `Some(None)` for an asker that is no actor, and `None` if the edge closes a cycle.
         let wait = || {
@@ -240,9 +238,8 @@ impl<A: Actor, M: Message> Ask<A, M> {
         };
         let mut becomes_message = false;
         let borrowing = attempt.is_none().then(Borrowing::begin);
-        post(
+        to.request(
             message,
-            to.address,
             reply,
             Some(&mut || {
                 becomes_message = true;
@@ -256,7 +253,7 @@ impl<A: Actor, M: Message> Ask<A, M> {
                 slot.lock().asker = Some(sleeper.map_or_else(|| Asker::Task(waker.clone()), Asker::Handler));
                 sent.waiting = edge;
                 // A full mailbox may refuse the request at once.
-                sent.wakes = !to.address.raw().is_bounded();
+                sent.wakes = !to.raw().is_bounded();
                 true
             }),
         );
@@ -284,7 +281,7 @@ fn has_run_many() -> bool {
     run == MANY
 }
 
-impl<A: Actor, M: Message> Future for Ask<A, M> {
+impl<M: Message> Future for Ask<M> {
     type Output = Result<M::Reply, AskError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
@@ -294,7 +291,7 @@ impl<A: Actor, M: Message> Future for Ask<A, M> {
             this.slot.0 = Some(Slot::new());
         }
         let Some(slot) = &this.slot.0 else { panic!("an ask was polled again after it had returned the answer") };
-        let sent = request.map(|request| Self::send((this.to, this.within), request, this.post, slot, cx.waker()));
+        let sent = request.map(|request| Self::send((this.to, this.actor), this.within, request, slot, cx.waker()));
         if sent.as_ref().is_some_and(|sent| sent.was_run_here) && slot.is_over() && has_run_many() {
             // The answer waits until others have had their turn.
             cx.waker().wake_by_ref();
@@ -329,7 +326,7 @@ impl<A: Actor, M: Message> Future for Ask<A, M> {
         if let Some(Sent { timed, waiting, .. }) = sent {
             this.timer = timed.map(|(within, system)| Deadline::start(&system, within, slot, true));
             this.waiting = waiting;
-            let system = this.to.address.raw().system();
+            let system = this.to.raw().system();
             let is_inside = with_current_system(|current| current.is_some_and(|current| current.id() == system));
             if !is_inside {
                 // The slot knows the asker by now. An answer that comes at once wakes it.

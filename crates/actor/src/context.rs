@@ -9,9 +9,9 @@ use playhouse_executor::{Address, Failure, Port, Sends, with_current_system, wra
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
-use crate::actor_ref::ActorRef;
+use crate::actor_ref::{ActorRef, AskTarget};
 use crate::any::{AnyActor, Known};
-use crate::ask::{AskError, PostAsk};
+use crate::ask::{AskError, RequestTo};
 use crate::group::Group;
 use crate::idle::Idle;
 use crate::mail::{Continuation, DownMail, Pipe, Start};
@@ -44,6 +44,11 @@ impl<A: Actor> Context<A> {
     }
 
     /// The actor itself.
+    #[doc(alias = "me")]
+    #[doc(alias = "myself")]
+    #[doc(alias = "self_ref")]
+    #[doc(alias = "actor_ref")]
+    #[doc(alias = "address")]
     #[inline(always)]
     pub fn this(&self) -> ActorRef<A> {
         ActorRef::new(self.cx.address())
@@ -116,11 +121,8 @@ impl<A: Actor> Context<A> {
     /// Sends `message` to `to`; the answer is handled by the function given to `then`, or as what `pipe_to_self` makes of it, as a message of its own.
     ///
     /// This actor goes on with other messages meanwhile.
-    pub fn ask<B: Actor, M, Mode>(&mut self, to: ActorRef<B>, message: M) -> ContextAsk<'_, A, B, M>
-    where
-        M: HandledBy<B, Mode>,
-    {
-        ContextAsk { ctx: self, to, message, within: None, post: M::post_ask }
+    pub fn ask<M: Message, Mode>(&mut self, to: impl AskTarget<M, Mode>, message: M) -> ContextAsk<'_, A, M> {
+        ContextAsk { to: to.requests(), ctx: self, message, within: None }
     }
 
     /// Asks for a [`terminated`](Actor::terminated) call when `who` ends; at once if it has ended. Watching twice is
@@ -332,15 +334,14 @@ impl<A: Actor> std::fmt::Debug for Context<A> {
 
 /// A request of an actor, waiting to be told what to do with the answer.
 #[must_use = "nothing is sent before `then` or `pipe_to_self`"]
-pub struct ContextAsk<'a, A: Actor, B: Actor, M: Message> {
+pub struct ContextAsk<'a, A: Actor, M: Message> {
     ctx: &'a mut Context<A>,
-    to: ActorRef<B>,
+    to: RequestTo<M>,
     message: M,
     within: Option<Duration>,
-    post: PostAsk<B, M>,
 }
 
-impl<A: Actor, B: Actor, M: Message> ContextAsk<'_, A, B, M> {
+impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
     /// Answers [`AskError::Deadline`] if the answer takes longer. Millisecond resolution.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
@@ -420,6 +421,6 @@ impl<A: Actor, B: Actor, M: Message> ContextAsk<'_, A, B, M> {
                 with_current_system(|system| ReplyTo::timed(back, within, system.expect("a handler runs on a worker")))
             }
         };
-        (self.post)(self.message, self.to.address, reply, None);
+        self.to.request(self.message, reply, None);
     }
 }

@@ -52,7 +52,7 @@ pub use abroad::TheaterLost;
 pub use actor::{Actor, ActorId, Down, StopReason};
 #[doc(hidden)]
 pub use actor::{Ended, Notify, Tell, Watcher};
-pub use actor_ref::{ActorRef, Owned, Recipient, TrySendError};
+pub use actor_ref::{ActorRef, AskTarget, Owned, Recipient, TrySendError};
 pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, Phase};
 pub use attach::StreamKey;

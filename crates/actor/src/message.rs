@@ -1,12 +1,11 @@
 //! Messages and their handlers.
 
 use crate::actor::{Actor, Life};
-use crate::ask::MaySend;
 use crate::context::Context;
 use crate::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, CARRIED_BYTES_MAX, Carries, Fired, Tell};
 use crate::reply_to::ReplyTo;
 use crate::wire::WireForm;
-use playhouse_executor::{Address, Admission, Undelivered};
+use playhouse_executor::{Address, Admission, MaySend, Undelivered};
 
 /// A value that can be sent to an actor. It is moved to the receiver, never copied.
 ///

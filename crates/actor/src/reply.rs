@@ -14,11 +14,13 @@
 use std::any::type_name;
 use std::fmt;
 
-use playhouse_executor::{Address, Admission, AwayCx, Cx, Envelope, MailKind, Undelivered, with_current_system};
+use playhouse_executor::{
+    Address, Admission, AwayCx, Cx, Envelope, MailKind, MaySend, Undelivered, with_current_system,
+};
 
-use crate::actor::{Actor, Life, dead_letter};
-use crate::actor_ref::ActorRef;
-use crate::ask::{AskError, MaySend};
+use crate::actor::{Actor, ActorId, Life, dead_letter};
+use crate::actor_ref::AskTarget;
+use crate::ask::AskError;
 use crate::away;
 use crate::context::Context;
 use crate::mail::{CARRIED_BYTES_MAX, Carries, Fired};
@@ -140,15 +142,11 @@ impl<T: Send + 'static> Reply<T> {
     ///
     /// If the asker is an actor of this theater that awaits the answer in its handler, and the new receiver waits for the asker, directly or over others, the
     /// ask fails with [`AskError::Cycle`], and nothing is sent. What this actor has done for the request by then is done.
-    pub fn forward<A, M, Mode>(mut self, to: ActorRef<A>, message: M)
-    where
-        A: Actor,
-        M: HandledBy<A, Mode, Reply = T>,
-    {
-        match self.to.take() {
-            Some(reply) if reply.forward(Label::of::<A>(to.id())) => message.post_ask(to.address, reply, None),
-            Some(_answered) => {}
-            None => message.post_tell(to.address),
+    pub fn forward<M: Message<Reply = T>, Mode>(mut self, to: impl AskTarget<M, Mode>, message: M) {
+        let Some(reply) = self.to.take() else { return to.send(message) };
+        let requests = to.requests();
+        if reply.forward(Label::of_type(to.type_for_reports(), ActorId(requests.raw()))) {
+            requests.request(message, reply, None);
         }
     }
 }

@@ -242,7 +242,7 @@ fn schema_of<T: DeserializeOwned>() -> Option<u64> {
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` takes no messages from other theaters",
     label = "`{Self}` is not remote",
-    note = "write `#[actor(remote)]` at the block with its messages, or `#[actor(mobile)]` if it is to move"
+    note = "write `#[actor(remote)]` at the block that makes it an actor, or `#[actor(mobile)]` if it is to move"
 )]
 pub trait Remote: Actor {
     /// What the actor's type is called on the wire.

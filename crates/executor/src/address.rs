@@ -143,6 +143,17 @@ impl RawAddress {
         (!self.is_stale()).then_some(id)
     }
 
+    /// The name of the type of who lives at the address, for reports. None where the actor has ended.
+    pub fn resident_name(self) -> Option<&'static str> {
+        if self.is_stale() {
+            return None;
+        }
+        // SAFETY: cells are never freed. The kind is that of the address's own life or of a later one: then it is stale.
+        let kind = unsafe { self.cell.as_ref() }.kind();
+        let name = (kind.name)();
+        (!self.is_stale()).then_some(name)
+    }
+
     /// Whether the actor is known to have ended. False may be out of date at once; true stays true.
     pub fn is_stale(self) -> bool {
         // SAFETY: cells are never freed.
@@ -310,7 +321,52 @@ impl<M, R> Clone for Port<M, R> {
 }
 impl<M, R> Copy for Port<M, R> {}
 
+/// Asked before a request is sent that could not be handled on the spot: whether it is to be sent.
+pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
+
+/// A way of sending an `M` with the right to answer it, a `P`, to an `S`. It is named by a type so that it can be erased.
+pub trait Requests<S, M, P> {
+    /// Sends the request. With `may_send`, its handler is run at once where that cannot be told from sending.
+    fn request(to: Address<S>, message: M, reply: P, may_send: Option<MaySend<'_>>);
+}
+
+/// An address that takes requests of type `M`, whatever lives there.
+pub struct RequestPort<M, P> {
+    raw: RawAddress,
+    request: fn(RawAddress, M, P, Option<MaySend<'_>>),
+}
+
+impl<M, P> Clone for RequestPort<M, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M, P> Copy for RequestPort<M, P> {}
+
+impl<M, P> RequestPort<M, P> {
+    /// Sends a request: see [`Requests::request`].
+    #[inline]
+    pub fn request(self, message: M, reply: P, may_send: Option<MaySend<'_>>) {
+        (self.request)(self.raw, message, reply, may_send);
+    }
+
+    /// The address behind it.
+    pub fn raw(self) -> RawAddress {
+        self.raw
+    }
+}
+
 impl<S> Address<S> {
+    /// The address as a port that sends requests by `W`.
+    #[inline]
+    pub fn request_port<M, P, W: Requests<S, M, P>>(self) -> RequestPort<M, P> {
+        // As in `port`: the type that the function assumes is the address's own.
+        let request = |raw: RawAddress, message: M, reply: P, may_send: Option<MaySend<'_>>| {
+            W::request(raw.typed::<S>(), message, reply, may_send);
+        };
+        RequestPort { raw: self.raw, request }
+    }
+
     /// The address as a port that sends by `W`.
     pub fn port<M, W: Sends<S, M, R>, R>(self) -> Port<M, R> {
         // The function pointer is made here together with the address, so the type it assumes is the address's own.

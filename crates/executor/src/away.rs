@@ -278,6 +278,11 @@ impl RawAddress {
         address.typed()
     }
 
+    /// Whether this is the address that stands for actors that have ended, of whichever system.
+    pub fn is_nowhere(self) -> bool {
+        NOWHERE.get() == Some(&self)
+    }
+
     /// A number for the actor's place in memory. Not unique over time: another actor may have it later, with another
     /// [life](RawAddress::life).
     pub fn slot(self) -> u64 {

@@ -71,7 +71,7 @@ mod timers;
 mod user_code;
 mod worker;
 
-pub use address::{Address, Lane, Port, RawAddress, Sends, Spread};
+pub use address::{Address, Lane, MaySend, Port, RawAddress, RequestPort, Requests, Sends, Spread};
 pub use away::{AwayCx, Gate, Way, pause_stage};
 pub use census::{Census, WorkerState};
 pub use config::{Around, Config, StageChoice, Stealing, limits};

@@ -37,10 +37,19 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
     let actor = errors.keep(actor_type(&block));
     let reach = actor.as_ref().map_or(Reach::Refused, |actor| remote::reach(&options, actor, &mut errors));
     let parts = Parts::take(&mut block, actor.as_ref(), reach, &mut errors);
+    if options.more.is_some() {
+        for hook in &parts.hooks {
+            let text = "an actor's hooks are methods of its block without `more`\nhelp: move this method there";
+            errors.at(&hook.method, text);
+        }
+    }
     let generated = actor.map(|actor| {
         let messages = parts.messages.iter().map(|method| emit::message(method, &actor));
         let entries = (reach == Reach::Remote).then(|| remote::entries(&options, &actor, &parts.messages));
-        let actor = impl_actor(&actor, &parts.hooks);
+        let actor = match &options.more {
+            None => impl_actor(&actor, &parts.hooks),
+            Some(_) => TokenStream::new(),
+        };
         quote!(#actor #(#messages)* #entries)
     });
     let errors = errors.into_tokens();
@@ -52,7 +61,16 @@ fn impl_actor(actor: &ActorType, hooks: &[Hook]) -> TokenStream {
     let ty = &actor.ty;
     let (generics, _, clause) = actor.generics.split_for_impl();
     let hooks = hooks.iter().map(Hook::forward);
+    // A second block without `more` is two errors: that the trait is implemented twice, and that this is there twice, which says what to do.
+    let reminder = Ident::new("__a_second_block_is_marked_with_actor_more", span);
     quote_spanned! {span=>
+        #[automatically_derived]
+        impl #generics #ty #clause {
+            #[doc(hidden)]
+            #[allow(dead_code, non_upper_case_globals)]
+            const #reminder: () = ();
+        }
+
         #[automatically_derived]
         impl #generics ::playhouse::Actor for #ty #clause {
             #(#hooks)*

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Generics, Index, Token, Type};
 
@@ -15,7 +15,7 @@ use crate::params::Param;
 /// The message struct, its `impl Message` and the handler.
 pub(crate) fn message(method: &MessageMethod, actor: &ActorType) -> TokenStream {
     let message = Message::new(method, actor);
-    [message.definition(), message.impl_message(), message.impl_handler()].into_iter().collect()
+    [message.definition(), message.reminder(), message.impl_message(), message.impl_handler()].into_iter().collect()
 }
 
 /// That the actor takes the message from other theaters, for the list in the binary.
@@ -82,11 +82,44 @@ impl<'a> Message<'a> {
         if !self.phantoms.is_empty() {
             return self.phantom_definition(&head);
         }
-        let mut types = self.method.arguments().map(|(_, ty)| ty).peekable();
-        if types.peek().is_none() {
+        if self.method.arguments().next().is_none() {
             return quote_spanned!(self.span=> #head #name #generics #clause;);
         }
-        quote_spanned!(self.span=> #head #name #generics (#(#vis #types),*) #clause;)
+        let (fields, types): (Vec<&Ident>, Vec<&Type>) = self.method.arguments().unzip();
+        let docs = self.field_docs();
+        if self.method.named {
+            return quote_spanned!(self.span=> #head #name #generics #clause { #(#docs #vis #fields: #types),* });
+        }
+        quote_spanned!(self.span=> #head #name #generics (#(#docs #vis #types),*) #clause;)
+    }
+
+    /// The documentation of the fields.
+    fn field_docs(&self) -> Vec<TokenStream> {
+        let (actor, method) = (&self.actor.name, &self.method.method);
+        let doc = |(name, ty): (&Ident, &Type)| {
+            let text = format!(" The argument `{name}` of `{actor}::{method}`.");
+            // At the type, where the compiler shows what is wrong with the field.
+            quote_spanned!(Span::mixed_site().located_at(ty.span())=> #[doc = #text])
+        };
+        self.method.arguments().map(doc).collect()
+    }
+
+    /// Whether the fields have names.
+    fn is_braced(&self) -> bool {
+        self.method.named || !self.phantoms.is_empty()
+    }
+
+    /// An item by which the compiler says what to do if two messages of a module have one name.
+    fn reminder(&self) -> TokenStream {
+        let MessageMethod { name, inherited, .. } = self.method;
+        let cfgs = &inherited.cfgs;
+        let reminder = format_ident!("__two_messages_are_called_{name}_write_message_name_at_one", span = self.span);
+        quote_spanned! {self.span=>
+            #(#cfgs)*
+            #[doc(hidden)]
+            #[allow(dead_code, non_upper_case_globals)]
+            const #reminder: () = ();
+        }
     }
 
     /// A struct with named fields, and the function that makes it.
@@ -95,7 +128,7 @@ impl<'a> Message<'a> {
         let cfgs = &inherited.cfgs;
         let (generics, arguments, clause) = self.generics.split_for_impl();
         let (fields, types): (Vec<&Ident>, Vec<&Type>) = self.method.arguments().unzip();
-        let docs = fields.iter().map(|field| format!(" The argument `{field}` of `{}::{method}`.", self.actor.name));
+        let docs = self.field_docs();
         let phantoms = &self.phantoms;
         let phantom = quote_spanned!(self.span=> ::core::marker::PhantomData);
         let marker = quote_spanned!(self.span=> __reply);
@@ -103,7 +136,7 @@ impl<'a> Message<'a> {
         let deprecated = self.allow_deprecated();
         quote_spanned! {self.span=>
             #head #name #generics #clause {
-                #(#[doc = #docs] #vis #fields: #types,)*
+                #(#docs #vis #fields: #types,)*
                 #marker: #phantom<fn() -> (#(#phantoms,)*)>,
             }
 
@@ -162,7 +195,7 @@ impl<'a> Message<'a> {
         let passed = self.method.params.iter().map(|param| match param {
             Param::Context => quote_spanned!(self.span=> #ctx),
             Param::Reply(_) => quote_spanned!(self.span=> __reply),
-            Param::Argument { name, .. } if !self.phantoms.is_empty() => {
+            Param::Argument { name, .. } if self.is_braced() => {
                 quote_spanned!(self.span=> #msg.#name)
             }
             Param::Argument { .. } => {
@@ -203,7 +236,7 @@ impl<'a> Message<'a> {
         let names: Vec<&Ident> = self.method.arguments().map(|(name, _)| name).collect();
         let pattern = match names.as_slice() {
             [] => quote_spanned!(self.span=> _),
-            _ if !self.phantoms.is_empty() => quote_spanned!(self.span=> #name { #(#names,)* .. }),
+            _ if self.is_braced() => quote_spanned!(self.span=> #name { #(#names,)* .. }),
             names => quote_spanned!(self.span=> #name(#(#names),*)),
         };
         let otherwise = match otherwise {

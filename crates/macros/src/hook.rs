@@ -81,7 +81,7 @@ impl HookKind {
 pub(crate) struct Hook {
     /// Which one.
     pub(crate) kind: HookKind,
-    method: Ident,
+    pub(crate) method: Ident,
     params: Vec<Param>,
     inherited: Inherited,
 }

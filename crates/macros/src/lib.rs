@@ -111,12 +111,51 @@ use proc_macro::TokenStream;
 ///
 /// - has the method's name in `CamelCase`, or the one given with `#[message(name = "..")]`;
 /// - has the method's visibility, documentation, and `#[cfg]`, `#[allow]` and `#[deprecated]`;
-/// - is a tuple struct with a field per argument, or a unit struct when there are none;
+/// - is a tuple struct with a field per argument, or a unit struct when there are none; with `#[message(named)]`, its fields have the
+///   names of the arguments, as in `Deposit { amount: 5 }`;
 /// - has the return type as its reply;
 /// - derives the traits listed in `#[message(derive(..))]`.
 ///
 /// Arguments are moved into the message: they own their data, and so does the reply. A parameter
 /// of the type `&mut Context<Self>`, in any position, is the actor's context and no argument.
+///
+/// Two actors of one module cannot both have a message of one name. One of the two is named with `#[message(name = "..")]`, or the actors are in modules
+/// of their own.
+///
+/// # Several blocks
+///
+/// One block makes the type an actor. Others add messages to it with `#[actor(more)]`, also in other modules; of a remote actor with
+/// `#[actor(more, remote)]`, or their messages are local ones. Hooks are methods of the first block.
+///
+/// ```
+/// use playhouse::prelude::*;
+///
+/// struct Account {
+///     sum: u64,
+/// }
+///
+/// #[actor]
+/// impl Account {
+///     #[message(named)]
+///     fn deposit(&mut self, amount: u64) {
+///         self.sum += amount;
+///     }
+/// }
+///
+/// #[actor(more)]
+/// impl Account {
+///     #[message]
+///     fn sum(&self) -> u64 {
+///         self.sum
+///     }
+/// }
+///
+/// let system = System::start()?;
+/// let account = system.spawn(Account { sum: 1 });
+/// account.tell(Deposit { amount: 5 });
+/// assert_eq!(account.ask(Sum).wait()?, 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Replies
 ///
@@ -196,6 +235,7 @@ use proc_macro::TokenStream;
 /// | `#[actor(remote = "shop.Till")]` | it has this name there, so that it may be renamed and moved |
 /// | `#[actor(remote, spawn)]` | other theaters can start it too: its type derives `Serialize` and `Deserialize` |
 /// | `#[actor(mobile)]`, `#[actor(remote = "..", mobile)]` | it can also be taken from one theater to another while it lives |
+/// | `#[actor(more, remote)]` | the messages of a further block are remote as well |
 /// | `#[message(remote = "put")]` | the message has this name on the wire |
 /// | `#[message(local)]` | the message stays in this process, and needs no wire form |
 ///
@@ -277,6 +317,12 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
     actor::expand(args.into(), item.into()).into()
+}
+
+/// Marks a message method in an `impl` block under [`#[actor]`](macro@actor), which is where it is explained and read. Anywhere else it is an error.
+#[proc_macro_attribute]
+pub fn message(_: TokenStream, item: TokenStream) -> TokenStream {
+    errors::message_outside(item.into()).into()
 }
 
 /// Implements `Message` for a struct or an enum.
@@ -381,7 +427,7 @@ pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
 /// # fn main() {}
 /// ```
 #[proc_macro_derive(Message, attributes(message))]
-pub fn message(item: TokenStream) -> TokenStream {
+pub fn derive_message(item: TokenStream) -> TokenStream {
     message::expand(item.into()).into()
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct MessageMethod {
     pub(crate) params: Vec<Param>,
     /// The type of the answer; does not say `Self`.
     pub(crate) reply: Type,
+    /// The fields of the message have the names of the arguments.
+    pub(crate) named: bool,
     /// Traits that the message derives.
     pub(crate) derives: Vec<Path>,
     /// What the message is called on the wire, if it goes there.
@@ -78,7 +80,7 @@ impl MessageMethod {
                     Some(Param::Argument { name, ty })
                 }
             })
-            .collect();
+            .collect::<Vec<_>>();
         let mode = match (&deferred, &sig.asyncness) {
             (Some(_), asyncness) => {
                 check_deferred(sig, asyncness.as_ref(), &mut errors);
@@ -132,6 +134,14 @@ impl MessageMethod {
                 errors.at(name, text);
             }
         }
+        let has_arguments = params.iter().any(|param| matches!(param, Param::Argument { .. }));
+        if let (Some(named), false) = (&options.named, has_arguments) {
+            let text = format!(
+                "`named` names the fields of a message, and that of `{}` has none\nhelp: remove `named`",
+                sig.ident
+            );
+            errors.at(named, text);
+        }
         let fallback = sig.ident.clone(); // never seen: without a name there is an error
         errors.or(Self {
             method: sig.ident.clone(),
@@ -140,6 +150,7 @@ impl MessageMethod {
             mode,
             params,
             reply,
+            named: options.named.is_some(),
             derives: options.derives,
             wire,
             when,

@@ -22,6 +22,8 @@ pub(crate) struct ActorOptions {
     pub(crate) spawn: Option<Path>,
     /// `mobile`
     pub(crate) mobile: Option<Path>,
+    /// `more`: the block adds messages to an actor, and another block without it makes the type an actor.
+    pub(crate) more: Option<Path>,
 }
 
 impl ActorOptions {
@@ -40,7 +42,10 @@ impl ActorOptions {
             Ok(())
         });
         if let Err(error) = all.parse2(args) {
-            errors.add(syn::Error::new(error.span(), "expected `remote`, `remote = \"..\"`, `spawn` or `mobile`"));
+            errors.add(syn::Error::new(
+                error.span(),
+                "expected `remote`, `remote = \"..\"`, `spawn`, `mobile` or `more`",
+            ));
         }
         options
     }
@@ -64,6 +69,11 @@ impl ActorOptions {
                 return Err(meta.error("`mobile` is given twice"));
             }
             alone(meta)
+        } else if meta.path.is_ident("more") {
+            if self.more.replace(meta.path.clone()).is_some() {
+                return Err(meta.error("`more` is given twice"));
+            }
+            alone(meta)
         } else {
             let help = if meta.path.is_ident("name") {
                 "\nhelp: the name of an actor's type on the wire is given with `remote = \"..\"`"
@@ -73,7 +83,7 @@ impl ActorOptions {
             Err(syn::Error::new_spanned(
                 &meta.path,
                 format!(
-                    "unknown argument `{}`: `#[actor]` takes `remote`, `remote = \"..\"`, `spawn` and `mobile`{help}",
+                    "unknown argument `{}`: `#[actor]` takes `remote`, `remote = \"..\"`, `spawn`, `mobile` and `more`{help}",
                     pretty(&meta.path)
                 ),
             ))
@@ -115,6 +125,8 @@ pub(crate) struct MessageOptions {
     remote: Option<(Path, WireName)>,
     /// `local`
     local: Option<Path>,
+    /// `named`
+    pub(crate) named: Option<Path>,
 }
 
 impl MessageOptions {
@@ -193,6 +205,11 @@ impl MessageOptions {
                 return Err(meta.error("`local` is given twice"));
             }
             alone(meta)
+        } else if meta.path.is_ident("named") {
+            if self.named.replace(meta.path.clone()).is_some() {
+                return Err(meta.error("`named` is given twice"));
+            }
+            alone(meta)
         } else if meta.path.is_ident("reply") {
             Err(meta.error(
                 "the reply of a message method is its return type\n\
@@ -200,7 +217,7 @@ impl MessageOptions {
             ))
         } else {
             Err(meta.error(format!(
-                "unknown argument `{}`: `#[message]` on a method takes `name = \"..\"`, `derive(..)`, `when = \"..\"` and \
+                "unknown argument `{}`: `#[message]` on a method takes `name = \"..\"`, `named`, `derive(..)`, `when = \"..\"` and \
                  `otherwise = \"..\"`, and under `#[actor(remote)]` also `remote = \"..\"` and `local`",
                 pretty(&meta.path)
             )))

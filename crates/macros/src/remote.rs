@@ -9,7 +9,7 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 
 use crate::emit;
-use crate::errors::Errors;
+use crate::errors::{Errors, pretty};
 use crate::generics::ActorType;
 use crate::method::MessageMethod;
 use crate::options::{self, ActorOptions};
@@ -61,6 +61,9 @@ pub(crate) enum Reach {
 
 /// What the options say of the actor; reports where it cannot be so.
 pub(crate) fn reach(options: &ActorOptions, actor: &ActorType, errors: &mut Errors) -> Reach {
+    if options.more.is_some() && !is_only_more(options, errors) {
+        return Reach::Refused;
+    }
     if options.remote.is_none() && options.mobile.is_none() {
         if let Some(spawn) = &options.spawn {
             let text = "an actor that other theaters can start is one that they can send to\n\
@@ -83,9 +86,31 @@ pub(crate) fn reach(options: &ActorOptions, actor: &ActorType, errors: &mut Erro
     Reach::Remote
 }
 
-/// `impl Remote`, and an entry for each message and for the start, where the actor is a remote one.
+/// Whether nothing is said of the actor at a block with `more`; reports what is.
+fn is_only_more(options: &ActorOptions, errors: &mut Errors) -> bool {
+    let help = "help: a block with `more` takes only `remote` beside it, which says that its messages are";
+    for path in [&options.spawn, &options.mobile].into_iter().flatten() {
+        let text = format!("`{}` is said at the actor's block without `more`\n{help}", pretty(path));
+        errors.at(path, text);
+    }
+    if let Some(WireName::Given(name)) = &options.remote {
+        errors.at(name, format!("the actor's name on the wire is given at its block without `more`\n{help}"));
+        return false;
+    }
+    options.spawn.is_none() && options.mobile.is_none()
+}
+
+/// `impl Remote`, and an entry for each message and for the start, where the actor is a remote one. Of a block with `more`, the entries of its
+/// messages.
 pub(crate) fn entries(options: &ActorOptions, actor: &ActorType, messages: &[MessageMethod]) -> TokenStream {
     let ty = &actor.ty;
+    if options.more.is_some() {
+        return messages
+            .iter()
+            .filter(|method| method.wire.is_some())
+            .map(|method| emit::entry(method, actor))
+            .collect();
+    }
     let span = Span::mixed_site().located_at(ty.span());
     let name = match &options.remote {
         Some(WireName::Given(name)) => quote!(#name),

@@ -412,3 +412,90 @@ mod from_a_macro {
         Ok(())
     }
 }
+
+mod several_blocks {
+    use playhouse::prelude::*;
+
+    #[derive(Default)]
+    pub struct Account {
+        sum: u64,
+        log: Vec<String>,
+    }
+
+    #[actor(remote)]
+    impl Account {
+        #[message(named, derive(Debug, Clone, PartialEq))]
+        pub fn deposit(&mut self, amount: u64, note: String) -> u64 {
+            self.sum += amount;
+            self.log.push(note);
+            self.sum
+        }
+    }
+
+    /// A further block, in a module of its own.
+    pub mod reports {
+        use super::Account;
+        use playhouse::prelude::*;
+
+        #[actor(more, remote)]
+        impl Account {
+            #[message]
+            pub fn sum(&self) -> u64 {
+                self.sum
+            }
+
+            #[message(named, when = "*most < self.sum")]
+            pub async fn withdraw(&mut self, most: u64) -> u64 {
+                self.sum -= most;
+                self.sum
+            }
+        }
+
+        #[actor(more)]
+        impl Account {
+            /// Its argument has no wire form.
+            #[message(named)]
+            pub fn read(&self, read: fn(&[String]) -> usize, reply: Reply<usize>) {
+                reply.send(read(&self.log));
+            }
+        }
+    }
+
+    pub struct Shelf<T>(pub Vec<T>);
+
+    #[actor]
+    impl<T: Send + 'static> Shelf<T> {
+        #[message(named)]
+        pub fn put(&mut self, thing: T) {
+            self.0.push(thing);
+        }
+    }
+
+    #[actor(more)]
+    impl Shelf<u8> {
+        #[message]
+        pub fn total(&self) -> u64 {
+            self.0.iter().map(|n| u64::from(*n)).sum()
+        }
+    }
+}
+
+#[test]
+fn an_actor_has_several_blocks_and_messages_with_named_fields() {
+    use several_blocks::reports::{Read, Sum, Withdraw};
+    use several_blocks::{Account, Deposit, Put, Shelf, Total};
+    let system = System::start().unwrap();
+    let account = system.spawn(Account::default());
+    let deposit = Deposit { amount: 5, note: "first".to_owned() };
+    assert_eq!(deposit.clone(), deposit);
+    assert_eq!(account.ask(deposit).wait(), Ok(5));
+    let withdrawn = std::thread::spawn(move || account.ask(Withdraw { most: 6 }).wait());
+    assert_eq!(account.ask(Deposit { amount: 2, note: "second".to_owned() }).wait(), Ok(7));
+    assert_eq!(withdrawn.join().unwrap(), Ok(1));
+    assert_eq!(account.ask(Sum).wait(), Ok(1));
+    assert_eq!(account.ask(Read { read: |log| log.len() }).wait(), Ok(2));
+    let shelf = system.spawn(Shelf(vec![1_u8]));
+    shelf.tell(Put { thing: 2 });
+    assert_eq!(shelf.ask(Total).wait(), Ok(3));
+    system.shutdown().unwrap();
+}

@@ -106,7 +106,7 @@
 //! `#[actor(mobile)]` compile without `theaters` too, so a library of actors leaves it to its users.
 
 pub use playhouse_actor::*;
-pub use playhouse_macros::{Message, actor, main, test, warn_needless_clones};
+pub use playhouse_macros::{Message, actor, main, message, test, warn_needless_clones};
 #[cfg(feature = "theaters")]
 pub use playhouse_theater::{
     ActorLine, Balance, Balancing, COOKIE_FILE, Cookie, CountNames, Evacuation, Find, FindError, GetName, Happened,
@@ -134,7 +134,7 @@ pub mod prelude {
         Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, DeferredHandler, Directive, Down,
         FindChild, GaveUp, Group, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement, Recipient,
         Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, Supervise, Supervised, Supervisor, System,
-        TimerKey, TrySendError, actor,
+        TimerKey, TrySendError, actor, message,
     };
     #[cfg(feature = "theaters")]
     pub use crate::{NameError, NameServer, Names, Peer, Theater};

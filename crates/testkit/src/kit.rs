@@ -137,14 +137,14 @@ impl<M: Message<Reply = ()>> Handler<M> for Ear<M> {
 }
 
 /// A recipient of messages for a test to look at: [`Kit::probe`].
-pub struct Probe<M> {
+pub struct Probe<M: Message> {
     session: Arc<Session>,
     recipient: Recipient<M>,
     seen: Arc<Mutex<VecDeque<M>>>,
     window: Duration,
 }
 
-impl<M> fmt::Debug for Probe<M> {
+impl<M: Message> fmt::Debug for Probe<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Probe<{}>", ShortType(std::any::type_name::<M>()))
     }

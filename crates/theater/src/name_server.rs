@@ -391,7 +391,7 @@ impl Names for ActorRef<NameServer> {
 /// As that of an [`Ask`]: dropped while it waits, it may have been done or not.
 #[must_use = "nothing is sent before it is awaited or waited for"]
 pub struct NameAsk<M: Message, T> {
-    ask: Ask<NameServer, M>,
+    ask: Ask<M>,
     read: fn(M::Reply) -> Result<T, NameError>,
 }
 

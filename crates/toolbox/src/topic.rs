@@ -45,9 +45,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
 #[doc(hidden)]
 pub use playhouse_actor::remote;
-use playhouse_actor::{
-    Actor, ActorId, ActorRef, Context, Down, HandledBy, Message, Placement, Recipient, SpawnOptions, System,
-};
+use playhouse_actor::{Actor, ActorId, ActorRef, Context, Down, HandledBy, Message, Placement, SpawnOptions, System};
 use serde::{Deserialize, Serialize};
 
 pub use self::desk::{Desk, RemoteTopic};
@@ -92,7 +90,7 @@ struct Inner<M: Message> {
 /// What a topic that has joined another one knows of that.
 struct Home<M: Message> {
     desk: ActorRef<Desk<M>>,
-    submit: Recipient<Submission<M>>,
+    submit: fn(ActorRef<Desk<M>>, Submission<M>),
     missed: AtomicU64,
 }
 
@@ -280,7 +278,7 @@ impl<M: Message> Topic<M> {
 impl<M: Message + Clone> Inner<M> {
     fn publish(&self, subject: Option<&str>, message: M) -> Published {
         let Some(home) = &self.home else { return self.issue(subject, message) };
-        home.submit.tell(Submission { subject: subject.map(str::to_owned), message });
+        (home.submit)(home.desk, Submission { subject: subject.map(str::to_owned), message });
         Published { elsewhere: usize::from(!home.desk.is_stopped()), ..Published::default() }
     }
 

@@ -16,6 +16,7 @@ mod names;
 mod observing;
 mod panics;
 mod receive_timeout;
+mod recipients;
 mod remote_forms;
 mod replies;
 mod streams;

@@ -350,7 +350,10 @@ fn recipients_travel_and_come_home() {
     let back = away.ask(Greet { to: to.clone() }).within(LIMIT).wait().unwrap();
     assert_eq!(back[..2], to[..2]);
     assert!(back[2].try_tell(Add(1)).is_err(), "it has ended");
+    assert_eq!(back[2].ask(Add(1)).wait(), Err(AskError::Stopped));
     assert_eq!(away.ask(Get).within(LIMIT).wait(), Ok(7));
+    assert_eq!(back[1].ask(Add(1)).within(LIMIT).wait(), Ok(()));
+    assert_eq!(away.ask(Get).within(LIMIT).wait(), Ok(8));
     back[0].tell(Add(1));
     while home.ask(Get).within(LIMIT).wait() != Ok(8) {}
 

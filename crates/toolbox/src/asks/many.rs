@@ -38,7 +38,7 @@ pub struct AskMany<A: Actor, M: Message> {
     targets: Vec<ActorRef<A>>,
     message: M,
     within: Option<Duration>,
-    ask: fn(ActorRef<A>, M) -> Ask<A, M>,
+    ask: fn(ActorRef<A>, M) -> Ask<M>,
     clone: fn(&M) -> M,
 }
 
@@ -76,8 +76,8 @@ impl<A: Actor, M: Message> fmt::Debug for AskMany<A, M> {
 }
 
 /// One of those that are asked.
-enum Asked<A: Actor, M: Message> {
-    Waiting(Box<Ask<A, M>>),
+enum Asked<M: Message> {
+    Waiting(Box<Ask<M>>),
     Over(Result<M::Reply, AskError>),
     Taken,
 }
@@ -85,7 +85,7 @@ enum Asked<A: Actor, M: Message> {
 /// The requests under way.
 struct Gather<A: Actor, M: Message> {
     request: Option<AskMany<A, M>>,
-    asked: Vec<(ActorRef<A>, Asked<A, M>)>,
+    asked: Vec<(ActorRef<A>, Asked<M>)>,
     /// In the order in which they came.
     answered: Vec<usize>,
     failed: Vec<usize>,

@@ -89,7 +89,7 @@ pub struct RetryAsk<A: Actor, M: Message> {
     retry: Retry,
     to: ActorRef<A>,
     message: M,
-    ask: fn(ActorRef<A>, &M) -> Ask<A, M>,
+    ask: fn(ActorRef<A>, &M) -> Ask<M>,
     again: Option<IsNotGood<M::Reply>>,
 }
 

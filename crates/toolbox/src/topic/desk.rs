@@ -8,7 +8,8 @@ use playhouse_actor::{Actor, ActorRef, Context, Down, Handler, Message, StopReas
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Inner, Subscriber, Way, WhenOverloaded};
+use super::subscriber::{SendIssue, Sent, Subscriber, Way};
+use super::{Inner, WhenOverloaded};
 
 /// Messages whose topics reach over theaters: by [`remote_topic!`](crate::remote_topic), which the crate of the message says.
 #[diagnostic::on_unimplemented(
@@ -131,7 +132,10 @@ message!(Issue, "playhouse.Issue" -> ());
 impl<M: RemoteTopic> Handler<Enroll<M>> for Desk<M> {
     fn handle(&mut self, Enroll { desk, when_overloaded }: Enroll<M>, _: &mut Context<Self>) -> bool {
         let Some(topic) = self.topic.upgrade() else { return false };
-        topic.add(desk, Subscriber::new(Way::Desk(desk, desk.recipient()), None, when_overloaded));
+        let send: SendIssue<M> = |desk, issue, when_overloaded| {
+            Sent::by(when_overloaded, issue, |issue| desk.tell(issue), |issue| desk.try_tell(issue))
+        };
+        topic.add(desk, Subscriber::new(Way::Desk(desk, send), None, when_overloaded));
         true
     }
 }

@@ -54,8 +54,8 @@ pub struct Join<M: RemoteTopic> {
 impl<M: RemoteTopic> Join<M> {
     async fn run(self) -> Result<Topic<M>, JoinError> {
         let Join { system, home, when_overloaded } = self;
-        let topic =
-            Topic::build(&system, Some(Home { desk: home, submit: home.recipient(), missed: AtomicU64::new(0) }));
+        let submit = |home: ActorRef<Desk<M>>, submission| home.tell(submission);
+        let topic = Topic::build(&system, Some(Home { desk: home, submit, missed: AtomicU64::new(0) }));
         match home.ask(Enroll { desk: topic.desk(), when_overloaded }).await {
             Ok(true) => Ok(topic),
             Ok(false) | Err(AskError::Stopped) => Err(JoinError::Ended),

@@ -20,15 +20,37 @@ pub(super) struct Subscriber<M: Message> {
 /// To whom a subscription sends.
 pub(super) enum Way<M: Message> {
     Actor(Recipient<M>),
-    /// A topic that has joined this one.
-    Desk(ActorRef<Desk<M>>, Recipient<Issue<M>>),
+    /// A topic that has joined this one, and how it is sent to.
+    Desk(ActorRef<Desk<M>>, SendIssue<M>),
 }
+
+pub(super) type SendIssue<M> = fn(ActorRef<Desk<M>>, Issue<M>, WhenOverloaded) -> Sent;
 
 /// What has become of a message for a subscriber.
 pub(super) enum Sent {
     Taken,
     Overloaded,
     Ended,
+}
+
+impl Sent {
+    /// Sends by one of two functions.
+    pub(super) fn by<T>(
+        when_overloaded: WhenOverloaded,
+        message: T,
+        tell: impl FnOnce(T),
+        try_tell: impl FnOnce(T) -> Result<(), TrySendError<T>>,
+    ) -> Sent {
+        if when_overloaded == WhenOverloaded::SlowPublisher {
+            tell(message);
+            return Sent::Taken;
+        }
+        match try_tell(message) {
+            Ok(()) => Sent::Taken,
+            Err(TrySendError::Stopped(_)) => Sent::Ended,
+            Err(_) => Sent::Overloaded,
+        }
+    }
 }
 
 impl<M: Message> Way<M> {
@@ -65,23 +87,16 @@ impl<M: Message> Subscriber<M> {
         M: Clone,
     {
         match &self.way {
-            Way::Actor(to) => self.send_to(*to, message.clone()),
-            Way::Desk(_, to) => {
+            Way::Actor(to) => Sent::by(
+                self.when_overloaded,
+                message.clone(),
+                |message| to.tell(message),
+                |message| to.try_tell(message),
+            ),
+            Way::Desk(desk, send) => {
                 let (subject, missed) = (subject.map(str::to_owned), self.dropped.load(Ordering::Relaxed));
-                self.send_to(*to, Issue { subject, missed, message: message.clone() })
+                send(*desk, Issue { subject, missed, message: message.clone() }, self.when_overloaded)
             }
-        }
-    }
-
-    fn send_to<T>(&self, to: Recipient<T>, message: T) -> Sent {
-        if self.when_overloaded == WhenOverloaded::SlowPublisher {
-            to.tell(message);
-            return Sent::Taken;
-        }
-        match to.try_tell(message) {
-            Ok(()) => Sent::Taken,
-            Err(TrySendError::Stopped(_)) => Sent::Ended,
-            Err(_) => Sent::Overloaded,
         }
     }
 }
