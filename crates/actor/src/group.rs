@@ -5,13 +5,12 @@
 //! member is known to the theater, told [before anybody hears of the actor](Joined); a system without one keeps no books.
 
 use std::any::type_name;
-use std::sync::Arc;
 
 use playhouse_executor::{Cx, Envelope, MailKind, SystemCore, Undelivered};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, ActorId, Life};
-use crate::mobile::Agency;
+use crate::services::agency_of;
 use crate::system::System;
 
 /// What a group is called by all theaters.
@@ -40,20 +39,16 @@ pub struct Group {
     pub(crate) name: Option<GroupName>,
 }
 
-fn agency(system: &SystemCore) -> Option<&Arc<dyn Agency>> {
-    system.above()
-}
-
 impl Group {
     /// A new group; groups are spread over the stages by turns.
     pub fn new(system: &System) -> Group {
-        let name = agency(system.core()).and_then(|agency| agency.new_group());
+        let name = agency_of(system.core()).and_then(|agency| agency.new_group());
         Group { stage: system.core().next_stage(), name }
     }
 
     /// The group around an actor on this stage.
     pub(crate) fn around(actor: ActorId, stage: u16, system: &System) -> Group {
-        Group { stage, name: agency(system.core()).and_then(|agency| agency.group_of(actor)) }
+        Group { stage, name: agency_of(system.core()).and_then(|agency| agency.group_of(actor)) }
     }
 
     /// The group with this name, which has this stage.
@@ -70,7 +65,7 @@ impl Group {
 
     /// Its stage in this system.
     pub(crate) fn stage_in(self, system: &SystemCore) -> u16 {
-        let known = self.name.and_then(|name| Some(agency(system)?.stage_of(name, self.stage)));
+        let known = self.name.and_then(|name| Some(agency_of(system)?.stage_of(name, self.stage)));
         known.unwrap_or(self.stage)
     }
 }
@@ -81,7 +76,7 @@ pub(crate) struct Joined<E>(pub(crate) GroupName, pub(crate) E);
 
 /// `actor` is a member of the group.
 pub(crate) fn join<A: Actor>(system: &SystemCore, group: GroupName, actor: ActorId) {
-    if let Some(agency) = agency(system) {
+    if let Some(agency) = agency_of(system) {
         agency.join(group, actor, type_name::<A>());
     }
 }

@@ -35,6 +35,7 @@ mod outside;
 mod recall;
 mod reply;
 mod reply_to;
+mod services;
 mod shape;
 mod sleep;
 #[cfg(feature = "tracing")]

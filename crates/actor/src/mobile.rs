@@ -27,6 +27,7 @@ use crate::idle::Idle;
 use crate::mail::Start;
 use crate::message::HandledBy;
 use crate::names::Name;
+use crate::services::agency_of;
 use crate::spawn::{Placement, spawn_at, take_name};
 use crate::supervise::Child;
 use crate::timers::{Pace, Timer, Timers, cancel_all};
@@ -135,10 +136,7 @@ pub trait Agency: Send + Sync + 'static {
 }
 
 fn agency() -> Option<Arc<dyn Agency>> {
-    playhouse_executor::with_current_system(|system| {
-        let above = system.expect("a handler runs on a worker").above::<Arc<dyn Agency>>();
-        above.cloned()
-    })
+    playhouse_executor::with_current_system(|system| agency_of(system.expect("a handler runs on a worker")).cloned())
 }
 
 /// The watcher does not watch this actor any more. Perhaps its place was about to be told that it does.

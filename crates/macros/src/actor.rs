@@ -113,15 +113,17 @@ impl Parts {
                     parts.messages.extend(errors.keep(method));
                     allow_forms(function);
                 }
-                [Mark::Hook(kind, mark)] => {
-                    let hook =
-                        Hook::read(*kind, function, mark, actor).and_then(|hook| seen.hook(hook, mark, function));
-                    parts.hooks.extend(errors.keep(hook));
-                    allow_forms(function);
-                }
-                [first, second, ..] => {
+                [first, second, ..] if marks.iter().any(|mark| mark.hook().is_none()) => {
                     let text = format!("`{}` is marked already, with `{}`", function.sig.ident, pretty(first.attr()));
                     errors.at(second.attr(), text);
+                }
+                hooks => {
+                    for (kind, mark) in hooks.iter().filter_map(Mark::hook) {
+                        let hook =
+                            Hook::read(kind, function, mark, actor).and_then(|hook| seen.hook(hook, mark, function));
+                        parts.hooks.extend(errors.keep(hook));
+                    }
+                    allow_forms(function);
                 }
             }
         }
@@ -203,6 +205,13 @@ impl Mark {
         let marks = attrs.iter().filter_map(Self::of).collect();
         attrs.retain(|attr| Self::of(attr).is_none());
         marks
+    }
+
+    fn hook(&self) -> Option<(HookKind, &Attribute)> {
+        match self {
+            Self::Hook(kind, attr) => Some((*kind, attr)),
+            Self::Message(_) => None,
+        }
     }
 
     fn attr(&self) -> &Attribute {

@@ -221,7 +221,7 @@ use proc_macro::TokenStream;
 /// `#[started]` and `#[stopped]` mark methods of the form `fn(&mut self)` or
 /// `fn(&mut self, &mut Context<Self>)`, and so does `#[receive_timeout]`; `#[terminated]` marks one that also takes a `Down`. Those of mobile actors are `#[departing]`,
 /// `#[arrived]`, and `#[stayed]`, which also takes a `MigrateError`.
-/// `Actor`'s methods of these names forward to them.
+/// `Actor`'s methods of these names forward to them. One method may be several hooks, such as `#[started]` and `#[arrived]`.
 ///
 /// # Remote actors
 ///

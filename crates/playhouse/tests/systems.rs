@@ -136,3 +136,81 @@ fn what_nobody_sets_has_a_default_that_follows_from_the_rest() {
     assert_eq!(size(System::builder().simulated(7)), (4, 64));
     assert_eq!(size(System::builder().workers(2).simulated(7)), (2, 32));
 }
+
+/// Notes when it is dropped.
+struct Client(&'static str, Log<&'static str>);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.1.push(self.0);
+    }
+}
+
+/// Says which client it finds, and notes the one that it finds at its end.
+struct Caller(Log<&'static str>);
+
+#[actor]
+impl Caller {
+    #[message(name = "WhichClient")]
+    fn client(&self, ctx: &mut Context<Self>) -> Option<&'static str> {
+        ctx.system().service::<Client>().map(|client| client.0)
+    }
+
+    #[stopped]
+    fn hang_up(&mut self, ctx: &mut Context<Self>) {
+        self.0.push(ctx.system().service::<Client>().map_or("nobody", |client| client.0));
+    }
+}
+
+#[test]
+fn services_are_found_by_their_type_until_the_last_actor_has_ended() {
+    finishes(|| {
+        for system in [threads(2), simulated(0)] {
+            let log = Log::new();
+            let caller = system.spawn(Caller(log.clone()));
+            assert_eq!(caller.ask(WhichClient).wait(), Ok(None));
+            assert!(system.provide(Client("first", log.clone())).is_none());
+            assert!(system.provide(7_u32).is_none());
+            assert_eq!(caller.ask(WhichClient).wait(), Ok(Some("first")));
+            let former = system.provide(Client("second", log.clone())).expect("there was one");
+            assert_eq!((former.0, caller.ask(WhichClient).wait()), ("first", Ok(Some("second"))));
+            assert_eq!(log.take(), [""; 0], "the former one is still held");
+            drop(former);
+            assert_eq!(system.service::<u32>().as_deref(), Some(&7));
+            let kept = system.clone();
+            system.shutdown().unwrap();
+            assert_eq!(log.take(), ["first", "second", "second"], "the last one is dropped behind the actor");
+            assert!(kept.service::<u32>().is_none());
+        }
+    });
+}
+
+#[test]
+fn what_is_done_at_the_start_comes_before_the_start_returns_or_fails_it() {
+    finishes(|| {
+        let log = Log::new();
+        let provides = log.clone();
+        let builder = System::builder().workers(1).on_start(move |system| {
+            system.provide(Client("client", provides.clone()));
+            system.spawn(Caller(provides.clone()));
+            Ok(())
+        });
+        let system = builder.clone().on_start(|system| Ok(drop(system.service::<Client>().ok_or("no client")?)));
+        system.start().unwrap().shutdown().unwrap();
+        assert_eq!(log.take(), ["client", "client"], "the actor has ended, and then the service");
+        let error = builder.on_start(|_| Err("the port is in use".into())).start().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the actor system could not be started: what is done at its start has failed: the port is in use"
+        );
+        assert_eq!(log.take(), ["client", "client"], "it was ended");
+    });
+}
+
+#[test]
+fn the_report_of_a_shutdown_is_shown_in_a_line() {
+    let system = simulated(0);
+    system.spawn(Adder);
+    let text = system.shutdown().unwrap().to_string();
+    assert!(text.starts_with("shut down in ") && text.ends_with(": 1 actor stopped, 0 messages undelivered"), "{text}");
+}

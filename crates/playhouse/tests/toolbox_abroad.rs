@@ -117,3 +117,67 @@ fn a_disk_of_a_simulated_theater_is_slow_and_stalls_under_every_seed() {
     }
     assert!(in_time > 600 && too_late > 150, "{in_time} in time, {too_late} too late");
 }
+
+/// Has its work done by the pool of the theater that it is in.
+#[derive(Default, playhouse::serde::Serialize, playhouse::serde::Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Clerk {
+    moves: u64,
+    #[serde(skip)]
+    pool: Option<ResourcePool>,
+}
+
+#[actor(mobile, remote = "toolbox_abroad.Clerk")]
+impl Clerk {
+    #[started]
+    #[arrived]
+    fn settle_in(&mut self, ctx: &mut Context<Self>) {
+        self.moves += 1;
+        self.pool = ctx.system().service::<ResourcePool>().map(|pool| (*pool).clone());
+    }
+
+    #[message]
+    async fn work(&self) -> (u64, String) {
+        let pool = self.pool.clone().expect("each theater provides one before it listens");
+        let thread = pool.run(|_| std::thread::current().id()).await.unwrap();
+        (self.moves, format!("{thread:?}"))
+    }
+
+    #[message]
+    fn go(&mut self, to: std::net::SocketAddr, ctx: &mut Context<Self>) {
+        ctx.migrate_to(to);
+    }
+}
+
+#[test]
+fn a_mobile_actor_finds_the_pool_of_each_theater_that_it_comes_to() {
+    finishes(|| {
+        let theater = || {
+            let system = System::builder().workers(1).on_start(|system| {
+                system.provide(ResourcePool::start(system, 1, 10)?);
+                Ok(())
+            });
+            Theater::builder().listen("127.0.0.1:0").system(system).start().unwrap()
+        };
+        let (here, there) = (theater(), theater());
+        let clerk = here.system().spawn(Clerk::default());
+        let mut threads = Vec::new();
+        for round in 0..4 {
+            let thread = loop {
+                // It leaves soon after it was told to.
+                match clerk.ask(Work).wait().unwrap() {
+                    (moves, thread) if moves == round + 1 => break thread,
+                    (moves, _) => assert_eq!(moves, round),
+                }
+            };
+            threads.push(thread);
+            let to = if round % 2 == 0 { &there } else { &here };
+            clerk.tell(Go(to.address().unwrap()));
+        }
+        assert_eq!((&threads[0], &threads[1]), (&threads[2], &threads[3]), "each theater has its own pool");
+        assert_ne!(threads[0], threads[1]);
+        for theater in [here, there] {
+            theater.shutdown().unwrap();
+        }
+    });
+}

@@ -320,11 +320,17 @@ fn look_up_anew<A: Remote>(
     house.reach_later(address, Duration::ZERO, Box::new(over));
 }
 
+/// The host and the port in `playhouse://host:port`, which is how others are told where a theater is. Anything else is left as it is.
+fn without_scheme(address: &str) -> &str {
+    let rest = address.strip_prefix("playhouse://").unwrap_or(address);
+    if rest.len() < address.len() { rest.strip_suffix('/').unwrap_or(rest) } else { address }
+}
+
 fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     let io_error = |error| TheaterError::Io { address: address.to_owned(), error };
-    let mut found = address.to_socket_addrs().map_err(|error| {
+    let mut found = without_scheme(address).to_socket_addrs().map_err(|error| {
         // Of what is no address it says no more than that it is none, or that no host has this name.
-        let is_none = error.kind() == ErrorKind::InvalidInput || address.contains('/');
+        let is_none = error.kind() == ErrorKind::InvalidInput || without_scheme(address).contains('/');
         let why = "it should be HOST:PORT, with a port up to 65,535, such as 127.0.0.1:7000";
         io_error(if is_none { io::Error::new(ErrorKind::InvalidInput, why) } else { error })
     })?;
@@ -468,7 +474,8 @@ impl Theater {
         self.house.listens
     }
 
-    /// The theater at `address` (`host:port`). Called if need be, which may take some seconds and blocks this thread.
+    /// The theater at `address`: `host:port` or `playhouse://host:port`, with an IP address or a name as the host. Called if need be, which may take some
+    /// seconds and blocks this thread.
     ///
     /// # Errors
     /// It cannot be reached, or refuses the connection.

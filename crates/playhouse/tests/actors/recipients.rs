@@ -81,6 +81,7 @@ fn recipients_of_different_actors_are_asked_alike() {
         system.run_until_idle();
         assert_eq!(branch.ask(Told).wait(), Ok(vec![Ok(75)]));
         assert_eq!(branch.ask(PassOn(25)).wait(), Ok(50));
+        system.shutdown().unwrap();
     }
 }
 
@@ -120,6 +121,7 @@ fn a_cycle_over_recipients_is_found_and_names_the_actors() {
         let [Err(AskError::Cycle(path))] = &told[..] else { panic!("seed {seed}: {told:?}") };
         assert!(path.iter().all(|actor| actor.starts_with("Branch \"")), "{path:?}");
         assert_eq!(path.len(), 3, "{path:?}");
+        system.shutdown().unwrap();
     }
 }
 
@@ -156,4 +158,5 @@ fn the_deadline_of_an_ask_of_a_recipient_holds() {
     let late = slow.ask(Withdraw(1)).within(Duration::from_secs(2)).wait();
     assert_eq!(late, Err(AskError::Deadline { phase: Phase::Running }));
     assert_eq!(system.now(), Duration::from_secs(2));
+    system.shutdown().unwrap();
 }

@@ -247,7 +247,7 @@ impl House {
         });
         house.directory.belongs_to(&house);
         let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
-        house.system.core().set_above(office);
+        house.system.belongs_to(office);
         house
     }
 

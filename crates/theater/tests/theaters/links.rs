@@ -365,9 +365,36 @@ fn recipients_travel_and_come_home() {
 }
 
 #[test]
+fn a_theater_is_called_by_its_address_with_and_without_the_scheme_and_by_its_name() {
+    let there = Theater::builder().listen("playhouse://localhost:0").start().unwrap();
+    let address = there.address().unwrap();
+    let here = theater();
+    for way in
+        [format!("playhouse://{address}"), format!("playhouse://{address}/"), format!("localhost:{}", address.port())]
+    {
+        assert_eq!(
+            here.connect(&way).map(|peer| peer.address()).map_err(|error| error.to_string()),
+            Ok(Some(address)),
+            "{way}"
+        );
+    }
+    assert_eq!(here.peers().len(), 1, "each was the same link");
+    here.shutdown().unwrap();
+    there.shutdown().unwrap();
+}
+
+#[test]
 fn what_is_no_address_is_answered_with_what_would_be_one() {
     let here = theater();
-    for wrong in ["nonsense", "127.0.0.1", "127.0.0.1:70000", "playhouse://127.0.0.1:7000", ""] {
+    for wrong in [
+        "nonsense",
+        "127.0.0.1",
+        "127.0.0.1:70000",
+        "playhouse://127.0.0.1",
+        "playhouse://127.0.0.1:1/name",
+        "http://x:1",
+        "",
+    ] {
         let connected = here.connect(wrong).unwrap_err().to_string();
         let listening = Theater::builder().listen(wrong).start().unwrap_err().to_string();
         for words in [connected, listening] {

@@ -202,7 +202,7 @@ impl<A: Actor, M: Message> IntoFuture for RetryAsk<A, M> {
 
 /// What a request is known by, however often it is sent: 128 bits.
 ///
-/// The best key is one that the request has anyway, such as the number of an order: `IdempotencyKey::from(number)`.
+/// The best key is one that the request has anyway, such as the number of an order: `IdempotencyKey::from(number)` (a `u64`, or the bytes of a UUID).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IdempotencyKey {
     high: u64,
@@ -217,8 +217,16 @@ impl IdempotencyKey {
     }
 }
 
-impl From<u128> for IdempotencyKey {
-    fn from(number: u128) -> IdempotencyKey {
+impl From<u64> for IdempotencyKey {
+    fn from(number: u64) -> IdempotencyKey {
+        IdempotencyKey { high: 0, low: number }
+    }
+}
+
+/// The bytes of a UUID.
+impl From<[u8; 16]> for IdempotencyKey {
+    fn from(bytes: [u8; 16]) -> IdempotencyKey {
+        let number = u128::from_be_bytes(bytes);
         IdempotencyKey { high: (number >> 64) as u64, low: number as u64 }
     }
 }

@@ -124,6 +124,29 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
         let turn = !std::mem::replace(&mut lock(&self.place.current).saving, true);
         Save { place: Arc::clone(&self.place), turn: turn.then(|| Turn(Arc::clone(&self.place))), new: Arc::new(new) }
     }
+
+    /// Saves the value as `change` leaves a copy of it: as [`save`](Durable::save).
+    ///
+    /// ```
+    /// use playhouse_toolbox::durable::{Durable, MemoryStore};
+    /// use playhouse_toolbox::resource::ResourcePool;
+    /// # let system = playhouse_actor::System::start()?;
+    ///
+    /// let pool = ResourcePool::start(&system, 1, 10)?;
+    /// let visits: Durable<Vec<String>> = Durable::open(&pool, MemoryStore::default(), "visits", Vec::new()).wait()?;
+    /// visits.update(|visits| visits.push("Ann".to_owned())).wait()?;
+    /// assert_eq!(*visits.get(), ["Ann"]);
+    /// # system.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn update(&self, change: impl FnOnce(&mut T)) -> Save<T>
+    where
+        T: Clone,
+    {
+        let mut new = (*self.get()).clone();
+        change(&mut new);
+        self.save(new)
+    }
 }
 
 impl<T> fmt::Debug for Durable<T> {
