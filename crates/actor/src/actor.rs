@@ -20,6 +20,7 @@ use crate::crashes::{self, AfterCrash};
 use crate::idle::Idle;
 use crate::mobile::{self, MigrateError};
 use crate::names::Name;
+use crate::reentrant::Waiters;
 use crate::supervise::Child;
 use crate::timers::{Timers, cancel_all, renew_all};
 
@@ -172,6 +173,7 @@ pub struct Extra<A: Actor> {
     /// Its receive timeout.
     pub(crate) idle: Option<Idle>,
     pub(crate) streams: Streams<A>,
+    pub(crate) waiters: Waiters,
     pub(crate) child: Option<Child<A>>,
     /// Where the actor is, if it is not here.
     pub(crate) away: Option<Arc<dyn Carrier>>,
@@ -193,6 +195,7 @@ impl<A: Actor> Default for Extra<A> {
             life: 0,
             idle: None,
             streams: Streams::new(),
+            waiters: Waiters::default(),
             child: None,
             away: None,
             turn: None,
@@ -218,7 +221,7 @@ impl<A: Actor> Extra<A> {
         self.life += 1;
         renew_all(&mut self.timers);
         self.idle.take().into_iter().for_each(Idle::cancel);
-        let streams = std::mem::take(&mut self.streams);
+        let (streams, _waiters) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.waiters));
         contained(|| drop(streams));
     }
 }
@@ -244,7 +247,7 @@ impl<A: Actor> Resident for Life<A> {
         type_name::<A>()
     }
 
-    fn ended(&mut self, extra: Option<Box<Extra<A>>>, ending: Ending, cx: &mut Cx<Self>) {
+    fn ended(&mut self, mut extra: Option<Box<Extra<A>>>, ending: Ending, cx: &mut Cx<Self>) {
         let id = ActorId(cx.address().raw());
         crate::waiting::forget_asks(id);
         let crashed = extra.as_ref().and_then(|extra| extra.child.as_ref()).is_some_and(|child| child.crashed);
@@ -255,6 +258,9 @@ impl<A: Actor> Resident for Life<A> {
             Ending::Crashed(crash) => return end_by_crash(extra, crash, id),
         };
         let calm = reason != StopReason::Killed && !crashed;
+        if let Some(extra) = extra.as_mut().filter(|_| calm) {
+            extra.waiters.let_go();
+        }
         let _tell = TellOthers { extra, id, reason };
         if calm {
             contained(|| self.actor.stopped(Context::of(cx)));

@@ -21,7 +21,7 @@ use crate::waiting::{Attempt, Waiting, polled};
 /// Where a request of type `M` is sent to.
 pub(crate) type RequestTo<M> = RequestPort<M, ReplyTo<<M as Message>::Reply>>;
 
-/// A request that waits for its answer: see [`ActorRef::ask`]. A future that sends the request when it is polled first.
+/// A request that waits for its answer: see [`ActorRef::ask`](crate::ActorRef::ask). A future that sends the request when it is polled first.
 ///
 /// # Panics
 /// If it is polled after it has returned the answer.

@@ -33,6 +33,7 @@ mod nesting;
 mod observe;
 mod outside;
 mod recall;
+mod reentrant;
 mod reply;
 mod reply_to;
 mod services;
@@ -73,6 +74,8 @@ pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 #[doc(hidden)]
 pub use outside::assert_outside;
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
+#[doc(hidden)]
+pub use reentrant::{Await, Waiter};
 pub use reply::{DeferredHandler, DeferredMode, Reply};
 pub use sleep::Sleep;
 pub use spawn::{Placement, SpawnError, SpawnOptions};

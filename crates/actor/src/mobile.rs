@@ -657,7 +657,10 @@ struct Departing;
 impl<A: Actor> Envelope<Life<A>> for Departing {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
         life.actor.departing(Context::of(cx));
-        let streams = cx.with_extra_if_any(|extra| std::mem::take(&mut extra.streams));
+        let streams = cx.with_extra_if_any(|extra| {
+            extra.waiters.let_go();
+            std::mem::take(&mut extra.streams)
+        });
         drop(streams);
     }
 

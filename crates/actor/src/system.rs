@@ -40,7 +40,9 @@ pub struct SystemBuilder {
 
 /// What is done when a system has started.
 #[derive(Clone)]
-struct OnStart(Arc<dyn Fn(&System) -> Result<(), Box<dyn Error + Send + Sync>> + Send + Sync>);
+struct OnStart(Arc<dyn Fn(&System) -> Started + Send + Sync>);
+
+type Started = Result<(), Box<dyn Error + Send + Sync>>;
 
 impl fmt::Debug for OnStart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

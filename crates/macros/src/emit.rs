@@ -184,10 +184,12 @@ impl<'a> Message<'a> {
             Mode::Async => {
                 (quote_spanned!(span=> AsyncHandler), Some(quote!(async)), Some(quote_spanned!(span=> .await)))
             }
-            Mode::Deferred => (quote_spanned!(span=> DeferredHandler), None, None),
+            Mode::Deferred | Mode::Reentrant => (quote_spanned!(span=> DeferredHandler), None, None),
         };
-        let replies = (*mode == Mode::Deferred).then(|| quote_spanned!(span=> __reply: ::playhouse::Reply<#reply>,));
-        let has_context = self.method.params.iter().any(|param| matches!(param, Param::Context));
+        let is_deferred = matches!(mode, Mode::Deferred | Mode::Reentrant);
+        let replies = is_deferred.then(|| quote_spanned!(span=> __reply: ::playhouse::Reply<#reply>,));
+        let has_context =
+            *mode == Mode::Reentrant || self.method.params.iter().any(|param| matches!(param, Param::Context));
         let has_arguments = self.method.arguments().next().is_some();
         let msg = Ident::new(if has_arguments { "msg" } else { "_msg" }, self.span);
         let ctx = Ident::new(if has_context { "ctx" } else { "_ctx" }, self.span);
@@ -207,6 +209,13 @@ impl<'a> Message<'a> {
         let call = quote_spanned!(self.span=> Self::#method(self, #(#passed),*) #awaited);
         let (output, call) = match reply {
             _ if *mode == Mode::Deferred => (None, quote!(#call;)),
+            _ if *mode == Mode::Reentrant => {
+                let begin = quote_spanned! {self.method.reply_span()=>
+                    let __answer = #call;
+                    ::playhouse::Reply::send_when_ready(__reply, #ctx, __answer);
+                };
+                (None, begin)
+            }
             Type::Tuple(tuple) if tuple.elems.is_empty() => (None, quote!(#call;)),
             reply => (Some(quote_spanned!(self.span=> -> #reply)), call),
         };

@@ -11,6 +11,7 @@
 //! | `method` | one `#[message]` method: its signature, checked and taken apart |
 //! | `options` | the arguments of `#[actor(..)]` and `#[message(..)]` |
 //! | `params` | parameters of methods; which of them is the context |
+//! | `reentrant` | methods that return the future of the answer |
 //! | `hook` | `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[departing]`, `#[arrived]`, `#[stayed]` |
 //! | `emit` | the code that is written for a message method |
 //! | `message` | `#[derive(Message)]` |
@@ -37,6 +38,7 @@ mod name;
 mod options;
 mod owned;
 mod params;
+mod reentrant;
 mod remote;
 
 use proc_macro::TokenStream;
@@ -186,6 +188,62 @@ use proc_macro::TokenStream;
 ///         }
 ///     }
 /// }
+/// ```
+///
+/// With `#[message(reentrant)]`, the method returns the future of the answer. The actor handles other messages while that is awaited. The future owns what it
+/// uses, as its type says (`use<>`: it borrows nothing), and sends the actor what is to be done with its state. See `Reply::send_when_ready`.
+///
+/// ```
+/// use playhouse::prelude::*;
+///
+/// struct Shelf;
+///
+/// #[actor]
+/// impl Shelf {
+///     #[message]
+///     fn find(&self, title: String) -> Option<u32> {
+///         title.starts_with('A').then_some(7)
+///     }
+/// }
+///
+/// struct Library {
+///     shelf: ActorRef<Shelf>,
+///     lent: u32,
+/// }
+///
+/// #[actor]
+/// impl Library {
+///     #[message(reentrant)]
+///     fn lend(
+///         &mut self,
+///         title: String,
+///         ctx: &mut Context<Self>,
+///     ) -> impl Future<Output = Result<Option<u32>, AskError>> + Send + use<> {
+///         let (shelf, library) = (self.shelf, ctx.this());
+///         async move {
+///             let place = shelf.ask(Find(title)).await?;
+///             library.ask(Note(place.is_some())).await?;
+///             Ok(place)
+///         }
+///     }
+///
+///     #[message]
+///     fn note(&mut self, is_lent: bool) {
+///         self.lent += u32::from(is_lent);
+///     }
+///
+///     #[message]
+///     fn lent(&self) -> u32 {
+///         self.lent
+///     }
+/// }
+///
+/// let system = System::start()?;
+/// let library = system.spawn(Library { shelf: system.spawn(Shelf), lent: 0 });
+/// assert_eq!(library.ask(Lend("Atlas".to_owned())).wait()??, Some(7));
+/// assert_eq!(library.ask(Lent).wait()?, 1);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Guards

@@ -14,6 +14,7 @@ use crate::name;
 use crate::options::{MessageOptions, When};
 use crate::owned::{self, Owner};
 use crate::params::{self, Param};
+use crate::reentrant;
 use crate::remote::{Reach, WireName};
 
 /// All that is needed to write the message of a method and its handler.
@@ -51,8 +52,10 @@ pub(crate) enum Mode {
     Sync,
     /// `AsyncHandler`
     Async,
-    /// `DeferredHandler`
+    /// `DeferredHandler`, for a method with a `Reply`
     Deferred,
+    /// `DeferredHandler`, for a method that returns the future of the answer
+    Reentrant,
 }
 
 impl MessageMethod {
@@ -82,6 +85,7 @@ impl MessageMethod {
             })
             .collect::<Vec<_>>();
         let mode = match (&deferred, &sig.asyncness) {
+            _ if options.reentrant.is_some() => Mode::Reentrant,
             (Some(_), asyncness) => {
                 check_deferred(sig, asyncness.as_ref(), &mut errors);
                 Mode::Deferred
@@ -90,6 +94,7 @@ impl MessageMethod {
             (None, None) => Mode::Sync,
         };
         let answer = match (&deferred, &sig.output) {
+            _ if mode == Mode::Reentrant => errors.keep(reentrant::answer(sig, deferred.is_some())),
             (Some(answer), _) => Some(&**answer),
             (None, ReturnType::Default) => None,
             (None, ReturnType::Type(_, ty)) => match &**ty {

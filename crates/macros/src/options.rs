@@ -127,6 +127,8 @@ pub(crate) struct MessageOptions {
     local: Option<Path>,
     /// `named`
     pub(crate) named: Option<Path>,
+    /// `reentrant`
+    pub(crate) reentrant: Option<Path>,
 }
 
 impl MessageOptions {
@@ -210,6 +212,11 @@ impl MessageOptions {
                 return Err(meta.error("`named` is given twice"));
             }
             alone(meta)
+        } else if meta.path.is_ident("reentrant") {
+            if self.reentrant.replace(meta.path.clone()).is_some() {
+                return Err(meta.error("`reentrant` is given twice"));
+            }
+            alone(meta)
         } else if meta.path.is_ident("reply") {
             Err(meta.error(
                 "the reply of a message method is its return type\n\
@@ -217,7 +224,7 @@ impl MessageOptions {
             ))
         } else {
             Err(meta.error(format!(
-                "unknown argument `{}`: `#[message]` on a method takes `name = \"..\"`, `named`, `derive(..)`, `when = \"..\"` and \
+                "unknown argument `{}`: `#[message]` on a method takes `name = \"..\"`, `named`, `reentrant`, `derive(..)`, `when = \"..\"` and \
                  `otherwise = \"..\"`, and under `#[actor(remote)]` also `remote = \"..\"` and `local`",
                 pretty(&meta.path)
             )))

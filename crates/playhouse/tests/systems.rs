@@ -195,7 +195,10 @@ fn what_is_done_at_the_start_comes_before_the_start_returns_or_fails_it() {
             system.spawn(Caller(provides.clone()));
             Ok(())
         });
-        let system = builder.clone().on_start(|system| Ok(drop(system.service::<Client>().ok_or("no client")?)));
+        let system = builder.clone().on_start(|system| match system.service::<Client>() {
+            Some(_client) => Ok(()),
+            None => Err("what was provided before is not there".into()),
+        });
         system.start().unwrap().shutdown().unwrap();
         assert_eq!(log.take(), ["client", "client"], "the actor has ended, and then the service");
         let error = builder.on_start(|_| Err("the port is in use".into())).start().unwrap_err().to_string();

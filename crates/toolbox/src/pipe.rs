@@ -2,25 +2,7 @@
 
 use std::fmt;
 
-use playhouse_actor::{Actor, AsyncHandler, Context, Message};
-
-/// Awaits one future, and ends.
-struct Bearer;
-
-impl Actor for Bearer {}
-
-struct Await<F>(F);
-
-impl<F: Future<Output: Send + 'static> + Send + 'static> Message for Await<F> {
-    type Reply = F::Output;
-}
-
-impl<F: Future<Output: Send + 'static> + Send + 'static> AsyncHandler<Await<F>> for Bearer {
-    async fn handle(&mut self, Await(future): Await<F>, ctx: &mut Context<Self>) -> F::Output {
-        ctx.stop();
-        future.await
-    }
-}
+use playhouse_actor::{Actor, Await, Context, Waiter};
 
 #[derive(Debug)]
 struct Panicked;
@@ -42,7 +24,7 @@ pub(crate) fn pipe<A: Actor, F>(
 ) where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    bear(ctx, future, |this, outcome, ctx| match outcome {
+    await_apart(ctx, future, |this, outcome, ctx| match outcome {
         Some(outcome) => then(this, outcome, ctx),
         None => ctx.fail_without_place(Panicked),
     });
@@ -58,7 +40,7 @@ pub(crate) fn pipe_in_this_life<A: Actor, F, R>(
     F: Future<Output: Send + 'static> + Send + 'static,
 {
     let life = ctx.life();
-    bear(ctx, future, move |this, outcome, ctx| match outcome.map(settle) {
+    await_apart(ctx, future, move |this, outcome, ctx| match outcome.map(settle) {
         _ if ctx.life() != life => {}
         Some(outcome) => then(this, outcome, ctx),
         None => ctx.fail_without_place(Panicked),
@@ -66,13 +48,13 @@ pub(crate) fn pipe_in_this_life<A: Actor, F, R>(
 }
 
 /// None: the future has panicked.
-fn bear<A: Actor, F>(
+fn await_apart<A: Actor, F>(
     ctx: &mut Context<A>,
     future: F,
     then: impl FnOnce(&mut A, Option<F::Output>, &mut Context<A>) + Send + 'static,
 ) where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    let bearer = ctx.spawn(Bearer);
-    ctx.ask(bearer, Await(future)).then(|this, outcome, ctx| then(this, outcome.ok(), ctx));
+    let waiter = ctx.spawn(Waiter);
+    ctx.ask(waiter, Await(future)).then(|this, outcome, ctx| then(this, outcome.ok(), ctx));
 }

@@ -17,6 +17,7 @@ mod observing;
 mod panics;
 mod receive_timeout;
 mod recipients;
+mod reentrant;
 mod remote_forms;
 mod replies;
 mod streams;

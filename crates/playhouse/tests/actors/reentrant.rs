@@ -1,0 +1,253 @@
+//! Handlers whose actors handle other messages while they await.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use crate::support::{finishes, simulated, threads};
+use playhouse::prelude::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Counts how often one of these is dropped.
+struct Counted(Arc<AtomicU32>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[derive(Default)]
+struct Kitchen {
+    begun: u32,
+    done: u32,
+    open: bool,
+    dropped: Arc<AtomicU32>,
+}
+
+#[actor]
+impl Kitchen {
+    /// The number of dishes that were done before, and this one.
+    #[message(reentrant)]
+    fn cook(&mut self, time: Duration, ctx: &mut Context<Self>) -> impl Future<Output = u32> + Send + use<> {
+        self.begun += 1;
+        let (sleep, this, counted) = (ctx.sleep(time), ctx.this(), Counted(Arc::clone(&self.dropped)));
+        async move {
+            let _counted = counted;
+            sleep.await;
+            this.ask(Done).await.unwrap_or(0)
+        }
+    }
+
+    #[message]
+    fn done(&mut self) -> u32 {
+        self.done += 1;
+        self.done
+    }
+
+    #[message]
+    fn begun(&self) -> u32 {
+        self.begun
+    }
+
+    #[message]
+    fn open(&mut self) {
+        self.open = true;
+    }
+
+    #[message(reentrant, when = "self.open")]
+    fn serve(&mut self, dishes: u32) -> impl Future<Output = u32> + Send + use<> {
+        async move { dishes }
+    }
+
+    #[message(reentrant)]
+    fn burn(&mut self) -> impl Future<Output = u32> + Send + use<> {
+        async { panic!("it burns") }
+    }
+
+    #[message(reentrant)]
+    fn ask_back(&mut self, guest: ActorRef<Guest>) -> impl Future<Output = Result<u32, AskError>> + Send + use<> {
+        async move { guest.ask(Hungry).await }
+    }
+
+    /// The future ends when `told` is told, by whichever thread.
+    #[message(reentrant)]
+    fn order_in(&mut self, told: tokio::sync::oneshot::Receiver<u32>) -> impl Future<Output = u32> + Send + use<> {
+        self.begun += 1;
+        async move { told.await.unwrap_or(0) }
+    }
+
+    #[message]
+    fn crash(&mut self) {
+        panic!("the kitchen crashes");
+    }
+}
+
+struct Guest(ActorRef<Kitchen>);
+
+#[actor]
+impl Guest {
+    #[message]
+    async fn eat(&mut self, me: ActorRef<Guest>) -> Result<Result<u32, AskError>, AskError> {
+        self.0.ask(AskBack(me)).await
+    }
+
+    #[message]
+    async fn eat_with(&mut self, other: ActorRef<Guest>) -> Result<Result<u32, AskError>, AskError> {
+        self.0.ask(AskBack(other)).await
+    }
+
+    #[message]
+    fn hungry(&self) -> u32 {
+        3
+    }
+}
+
+#[test]
+fn other_messages_are_handled_while_a_reentrant_handler_awaits() {
+    for seed in 0..20 {
+        let system = simulated(seed);
+        let kitchen = system.spawn(Kitchen::default());
+        for _ in 0..99 {
+            kitchen.tell(Cook(SECOND));
+        }
+        assert_eq!(kitchen.ask(Begun).wait(), Ok(99));
+        assert!(system.now() < SECOND);
+        // It is begun last, and ends first.
+        assert_eq!(kitchen.ask(Cook(SECOND / 2)).wait(), Ok(1));
+        system.run_until_idle();
+        assert!(system.now() < SECOND + SECOND / 2, "{:?}", system.now());
+        assert_eq!(kitchen.ask(Done).wait(), Ok(101));
+        system.shutdown().unwrap();
+    }
+}
+
+#[test]
+fn a_reentrant_request_has_a_deadline_and_a_guard() {
+    let system = simulated(1);
+    let kitchen = system.spawn(Kitchen::default());
+    let late = kitchen.ask(Cook(SECOND * 10)).within(SECOND).wait();
+    assert_eq!((late, system.now()), (Err(AskError::Deadline { phase: Phase::Running }), SECOND));
+    let deferred = kitchen.ask(Serve(2)).within(SECOND).wait();
+    assert_eq!(deferred, Err(AskError::Deadline { phase: Phase::Queued }));
+    kitchen.tell(Open);
+    assert_eq!(kitchen.ask(Serve(2)).wait(), Ok(2));
+    system.shutdown().unwrap();
+}
+
+#[test]
+fn a_cycle_over_a_reentrant_request_is_found_and_nothing_else_is_one() {
+    for seed in 0..50 {
+        let system = simulated(seed);
+        let kitchen = system.spawn(Kitchen::default());
+        let [one, two] = [(); 2].map(|()| system.spawn(Guest(kitchen)));
+        let answer = one.ask(Eat(one)).wait();
+        assert!(matches!(answer, Ok(Ok(Err(AskError::Cycle(_))))), "seed {seed}: {answer:?}");
+        assert_eq!(one.ask(EatWith(two)).wait(), Ok(Ok(Ok(3))), "seed {seed}");
+        system.shutdown().unwrap();
+    }
+    finishes(|| {
+        let system = threads(2);
+        let kitchen = system.spawn(Kitchen::default());
+        let [one, two] = [(); 2].map(|()| system.spawn(Guest(kitchen)));
+        for _ in 0..500 {
+            assert!(matches!(one.ask(Eat(one)).wait(), Ok(Ok(Err(AskError::Cycle(_))))));
+            assert_eq!(one.ask(EatWith(two)).wait(), Ok(Ok(Ok(3))));
+        }
+        system.shutdown().unwrap();
+    });
+}
+
+#[test]
+fn a_panic_of_the_future_ends_the_ask_and_not_the_actor() {
+    let system = simulated(1);
+    let kitchen = system.spawn(Kitchen::default());
+    assert_eq!(kitchen.ask(Burn).wait(), Err(AskError::Panicked));
+    assert_eq!(kitchen.ask(Begun).wait(), Ok(0));
+    system.shutdown().unwrap();
+}
+
+#[test]
+fn futures_go_on_when_the_actor_stops_and_end_when_it_is_killed_or_restarted() {
+    for seed in 0..20 {
+        for (ends, lives) in [("stop", true), ("drain", true), ("kill", false), ("crash", false), ("restart", false)] {
+            let system = simulated(seed);
+            let dropped = Arc::new(AtomicU32::new(0));
+            let make = {
+                let dropped = Arc::clone(&dropped);
+                move || Kitchen { dropped: Arc::clone(&dropped), ..Kitchen::default() }
+            };
+            let kitchen = if ends == "restart" {
+                let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+                supervisor.ask(Supervised::new("kitchen", make)).wait().unwrap().unwrap()
+            } else {
+                system.spawn(make())
+            };
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let (answered, answer) = channel();
+            system.spawn(Asker { kitchen, answered }).tell(Begin(told));
+            kitchen.tell(Cook(SECOND * 5));
+            while kitchen.ask(Begun).wait() != Ok(2) {}
+            match ends {
+                "stop" => kitchen.stop(),
+                "drain" => kitchen.drain(),
+                "kill" => kitchen.kill(),
+                _ => kitchen.tell(Crash),
+            }
+            if ends == "restart" {
+                assert_eq!(kitchen.ask(Begun).wait(), Ok(0), "it is a new one");
+            }
+            if !lives {
+                // The futures are dropped before their time.
+                while answer.try_recv().map(|answer| assert_eq!(answer, Err(AskError::Stopped))).is_err() {
+                    assert!(system.now() < SECOND, "{ends}, seed {seed}");
+                    kitchen.ask(Begun).wait().unwrap_or(0);
+                }
+                assert!(tell.is_closed(), "{ends}, seed {seed}");
+                system.run_until_idle();
+                assert_eq!((dropped.load(Ordering::SeqCst), system.now() < SECOND), (1, true), "{ends}, seed {seed}");
+            } else {
+                tell.send(7).unwrap();
+                system.run_until_idle();
+                assert_eq!(answer.try_recv(), Ok(Ok(7)), "{ends}, seed {seed}");
+                assert_eq!((dropped.load(Ordering::SeqCst), system.now()), (1, SECOND * 5), "{ends}, seed {seed}");
+            }
+            system.shutdown().unwrap();
+        }
+    }
+}
+
+struct Asker {
+    kitchen: ActorRef<Kitchen>,
+    answered: std::sync::mpsc::Sender<Result<u32, AskError>>,
+}
+
+#[actor]
+impl Asker {
+    #[message]
+    async fn begin(&mut self, told: tokio::sync::oneshot::Receiver<u32>) {
+        let answer = self.kitchen.ask(OrderIn(told)).await;
+        self.answered.send(answer).unwrap();
+    }
+}
+
+#[test]
+fn a_system_is_not_idle_while_a_reentrant_request_waits_for_a_thread() {
+    finishes(|| {
+        let system = threads(2);
+        let kitchen = system.spawn(Kitchen::default());
+        for number in 0..200 {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let asked = std::thread::spawn(move || kitchen.ask(OrderIn(told)).wait());
+            kitchen.tell(Cook(Duration::ZERO));
+            std::thread::spawn(move || tell.send(number).unwrap());
+            system.run_until_idle();
+            assert_eq!(asked.join().unwrap(), Ok(number));
+        }
+        let report = system.shutdown().unwrap();
+        assert_eq!(report.undelivered, 0);
+        assert_eq!(report.actors_stopped, 1, "who has awaited has ended");
+    });
+}
