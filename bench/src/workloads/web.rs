@@ -1,9 +1,9 @@
 //! A web server with actors behind it. Servers are programs of `bench/peers`, because they need axum.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use playhouse::prelude::*;
@@ -38,6 +38,17 @@ struct Listening {
     address: SocketAddr,
 }
 
+impl Listening {
+    /// Reads what the server called `name` says.
+    fn read(out: ChildStdout, name: &str) -> Result<Self, Failure> {
+        let mut line = String::new();
+        let read = BufReader::new(out).read_line(&mut line);
+        read.map_err(|error| Failure::new(format!("the server cannot be heard: {error}")))?;
+        let said = serde_json::from_str(&line).ok().filter(|said: &Self| said.peer == name);
+        said.ok_or_else(|| Failure::new(format!("the server should say where it listens, and says `{}`", line.trim())))
+    }
+}
+
 /// The run of a server.
 pub(crate) struct Served {
     pub(crate) version: String,
@@ -58,32 +69,28 @@ pub(crate) fn serve(
     size: Size,
     limit: Duration,
 ) -> Result<Served, Failure> {
-    let failure = |error: &dyn std::fmt::Display| Failure::new(format!("the server `{name}`: {error}"));
+    let failed = |doing: &str, error: io::Error| Failure::new(format!("the server cannot be {doing}: {error}"));
     command.args([name, "--workers"]).arg(workers.to_string());
     let started = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut child = started.map_err(|error| failure(&error))?;
+    let mut child = started.map_err(|error| failed("started", error))?;
     let process = child.id().to_string();
     // The server ends when this end of its input is dropped.
     let (input, out) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
     let leader = Leader::of(child);
-    let mut line = String::new();
-    BufReader::new(out).read_line(&mut line).map_err(|error| failure(&error))?;
-    let listening: Option<Listening> = serde_json::from_str(&line).ok().filter(|said: &Listening| said.peer == name);
-    let Some(Listening { version, address, .. }) = listening else {
-        leader.kill();
-        return Err(failure(&format!("it should say where it listens, and says `{}`", line.trim())));
-    };
-
     let load = Load { connections: 64, requests: size.pick(2_000, 200_000, 1_000_000), seed: 1, limit };
-    let before = processor_time(&process);
-    let answered = load.send_to(address).inspect_err(|_| leader.kill()).map_err(|error| failure(&error))?;
-    let cpu = processor_time(&process).zip(before).map(|(after, before)| after - before);
-    let server = ServerUsage { cpu, peak_rss_mb: memory::peak_of(&process) };
+    let loaded = Listening::read(out, name).and_then(|Listening { version, address, .. }| {
+        let before = processor_time(&process);
+        let answered = load.send_to(address)?;
+        let cpu = processor_time(&process).zip(before).map(|(after, before)| after - before);
+        let server = ServerUsage { cpu, peak_rss_mb: memory::peak_of(&process) };
+        Ok((version, answered, server))
+    });
+    let (version, answered, server) = loaded.inspect_err(|_| leader.kill())?;
     drop(input);
-    let ended = leader.end_within(END).ok_or_else(|| failure(&"it does not end with its input"))?;
-    let status = ended.map_err(|error| failure(&error))?;
+    let ended = leader.end_within(END).ok_or_else(|| Failure::new("the server does not end with its input"))?;
+    let status = ended.map_err(|error| failed("waited for", error))?;
     if !status.success() {
-        return Err(failure(&status));
+        return Err(Failure::new(format!("the server ended with {status}")));
     }
     check("the posts", load.requests - load.requests / 5, answered.posts)?;
     let outcome = Outcome::new(load.requests, answered.elapsed).with_waits(answered.times_ns);

@@ -47,6 +47,11 @@ impl Posts {
     }
 }
 
+/// Copies the text of a request. The original has the buffer of its connection, some kilobytes, and a room would keep these.
+pub fn own(text: &str) -> String {
+    text.to_owned()
+}
+
 /// Reads `SERVER --workers N`, calls `app` with the number of workers, says where the server listens, and serves. The process ends with
 /// its standard input.
 pub fn serve(peer: &str, version: &str, app: impl FnOnce(usize) -> Router) -> ! {

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use playhouse_peers_web::{LIMIT, MAILBOX, Posts, ROOMS, serve};
+use playhouse_peers_web::{LIMIT, MAILBOX, Posts, ROOMS, own, serve};
 
 fn main() {
     // Arbiters belong to a system, which holds them together and runs nothing itself.
@@ -58,7 +58,7 @@ impl Handler<Read> for Room {
 type Rooms = Arc<[Addr<Room>]>;
 
 async fn post_to(State(rooms): State<Rooms>, Path(id): Path<usize>, text: String) -> Result<String, Failed> {
-    Ok(rooms[id % ROOMS].send(Post(text)).timeout(LIMIT).await?.to_string())
+    Ok(rooms[id % ROOMS].send(Post(own(&text))).timeout(LIMIT).await?.to_string())
 }
 
 async fn read_of(State(rooms): State<Rooms>, Path(id): Path<usize>) -> Result<Json<Vec<String>>, Failed> {

@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use kameo::error::{Infallible, SendError};
 use kameo::mailbox;
 use kameo::prelude::*;
-use playhouse_peers_web::{LIMIT, MAILBOX, Posts, ROOMS, serve};
+use playhouse_peers_web::{LIMIT, MAILBOX, Posts, ROOMS, own, serve};
 
 /// The longest time that a request waits for room in a mailbox.
 const MAILBOX_LIMIT: Duration = Duration::from_millis(1);
@@ -43,7 +43,7 @@ impl Room {
 type Rooms = Arc<[ActorRef<Room>]>;
 
 async fn post_to(State(rooms): State<Rooms>, Path(id): Path<usize>, text: String) -> Result<String, Failed> {
-    let ask = rooms[id % ROOMS].ask(Post { text }).mailbox_timeout(MAILBOX_LIMIT).reply_timeout(LIMIT);
+    let ask = rooms[id % ROOMS].ask(Post { text: own(&text) }).mailbox_timeout(MAILBOX_LIMIT).reply_timeout(LIMIT);
     Ok(ask.await?.to_string())
 }
 

@@ -9,7 +9,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use playhouse::prelude::*;
 use playhouse_peers::fail;
-use playhouse_peers_web::{LIMIT, MAILBOX, Posts, ROOMS, serve};
+use playhouse_peers_web::{LIMIT, MAILBOX, Posts, ROOMS, own, serve};
 
 fn main() {
     serve("playhouse", env!("PLAYHOUSE_VERSION"), |workers| {
@@ -41,7 +41,7 @@ impl Room {
 type Rooms = Arc<[ActorRef<Room>]>;
 
 async fn post_to(State(rooms): State<Rooms>, Path(id): Path<usize>, text: String) -> Result<String, Failed> {
-    Ok(rooms[id % ROOMS].ask(Post(text)).within(LIMIT).await?.to_string())
+    Ok(rooms[id % ROOMS].ask(Post(own(&text))).within(LIMIT).await?.to_string())
 }
 
 async fn read_of(State(rooms): State<Rooms>, Path(id): Path<usize>) -> Result<Json<Vec<String>>, Failed> {
