@@ -14,6 +14,7 @@
 //! - [`steps`]: work with each message, for Savina's programs.
 //! - [`partner`]: the other process of a remote benchmark.
 //! - [`peer`]: other actor runtimes beside it, each a program of `bench/peers`.
+//! - [`load`]: the requests that a web server answers in one of the benchmarks.
 //! - [`alone`]: such a program of Playhouse itself.
 //! - `process`: the processes of both.
 //! - `workloads`: the workloads as actors. Every one checks its own result; a wrong result is a [`Failure`].
@@ -33,11 +34,14 @@ pub mod bootstrap;
 pub mod chatapp;
 pub mod fit;
 pub mod latency;
+#[cfg(feature = "whole")]
+pub mod load;
 pub mod machine;
 pub mod memory;
 pub mod outcome;
 #[cfg(feature = "remote")]
 pub mod partner;
+#[cfg(feature = "whole")]
 pub mod peer;
 pub mod registry;
 pub mod report;

@@ -70,12 +70,23 @@ pub struct Outcome {
     pub latency: Option<Latency>,
     /// The whole distribution of that.
     pub cdf: Option<Cdf>,
+    /// What the server has taken, if another process did the work.
+    pub server: Option<ServerUsage>,
+}
+
+/// What a server has taken.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerUsage {
+    /// The processor time of all its threads from the first request to the last answer; `None` where the operating system does not say.
+    pub cpu: Option<Duration>,
+    /// Its peak memory in MiB; `None` where the operating system does not say.
+    pub peak_rss_mb: Option<f64>,
 }
 
 impl Outcome {
     /// So many operations in this time.
     pub fn new(ops: u64, elapsed: Duration) -> Self {
-        Self { ops, elapsed, latency: None, cdf: None }
+        Self { ops, elapsed, latency: None, cdf: None, server: None }
     }
 
     /// The same, and how long those who asked on the side waited each time, in nanoseconds.
@@ -86,6 +97,11 @@ impl Outcome {
     /// Nanoseconds per operation.
     pub fn ns_per_op(&self) -> f64 {
         self.elapsed.as_nanos() as f64 / self.ops.max(1) as f64
+    }
+
+    /// Nanoseconds of the server's processor time per operation, if there is a server.
+    pub fn cpu_ns_per_op(&self) -> Option<f64> {
+        Some(self.server?.cpu?.as_nanos() as f64 / self.ops.max(1) as f64)
     }
 }
 

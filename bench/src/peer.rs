@@ -10,14 +10,16 @@ mod run;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Failure, Size};
 use crate::registry::{self, Benchmark};
-use crate::report::{Spread, figure, rounded};
+use crate::report::{Spread, figure, rounded, server_line};
 use crate::runner::{Options, measure_in_child};
+use crate::workloads::web::{self, Served};
 
 pub use run::become_peer;
 
@@ -42,14 +44,36 @@ pub const REMOTE: [&str; 6] = ["rpingpong", "rthroughput", "rcreate", "rrings-1"
 /// The peers that play in several processes.
 pub const REMOTING: [&str; 7] = ["ractor", "kameo", "pekko", "protoactor", "erlang", "caf", "alone"];
 
+/// The benchmark of a web server. All its servers, also that of Playhouse, are one program of the folder, which is told which one it is.
+pub const WEB: &str = web::WEB.name;
+
+/// The peers that have a server.
+pub const SERVING: [&str; 2] = ["actix", "kameo"];
+
 /// All benchmarks that there are peers for.
 pub fn workloads() -> impl Iterator<Item = &'static str> {
-    LOCAL.into_iter().chain(REMOTE)
+    LOCAL.into_iter().chain(REMOTE).chain([WEB])
 }
 
 /// Whether the peer plays the benchmark of this name.
 pub fn plays(peer: &str, workload: &str) -> bool {
-    LOCAL.contains(&workload) || (REMOTE.contains(&workload) && REMOTING.contains(&peer))
+    LOCAL.contains(&workload)
+        || (REMOTE.contains(&workload) && REMOTING.contains(&peer))
+        || (workload == WEB && SERVING.contains(&peer))
+}
+
+/// The program with which the peer plays the benchmark `workload`.
+pub fn program_of<'a>(peer: &'a str, workload: &str) -> &'a str {
+    if workload == WEB { WEB } else { peer }
+}
+
+/// Whether the programs that `benchmark` starts without peers are installed.
+///
+/// # Errors
+///
+/// Says how to get them if they are not.
+pub fn check_installed(benchmark: &Benchmark) -> Result<(), Failure> {
+    if benchmark.name == WEB { Folder::find()?.program(WEB).map(drop) } else { Ok(()) }
 }
 
 /// What Playhouse itself is called beside them.
@@ -71,20 +95,28 @@ pub fn check_played(benchmark: &Benchmark, size: Size) -> Result<(), Failure> {
     Ok(())
 }
 
+static NAMED: OnceLock<PathBuf> = OnceLock::new();
+
 /// The folder of the peers.
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// The folder `at`, or else `bench/peers` in the working directory, in one above it, or in the checkout that this program was
-    /// built from.
+    /// Names the folder that [`find`](Self::find) returns.
+    pub fn set(folder: PathBuf) {
+        // The first one counts.
+        let _ = NAMED.set(folder);
+    }
+
+    /// The folder that was [`set`](Self::set), or else `bench/peers` in the working directory, in one above it, or in the checkout that this
+    /// program was built from.
     ///
     /// # Errors
     ///
     /// If there is no `install` in it, or no such folder.
-    pub fn find(at: Option<&Path>) -> Result<Self, Failure> {
+    pub fn find() -> Result<Self, Failure> {
         let has_install = |folder: &Path| folder.join("install").is_file();
-        if let Some(folder) = at {
+        if let Some(folder) = NAMED.get() {
             return if has_install(folder) {
                 Ok(Self(folder.to_owned()))
             } else {
@@ -134,6 +166,10 @@ struct Run {
     ops: u64,
     ns_per_op: f64,
     peak_rss_mb: Option<f64>,
+    /// Of a server.
+    p99_ns: Option<f64>,
+    /// Of a server.
+    cpu_ns_per_op: Option<f64>,
 }
 
 /// Why there is no run.
@@ -180,10 +216,11 @@ impl Contender {
         self.program.as_deref()
     }
 
-    /// Has it play `benchmark` once. For a peer `command` runs its program, and takes what is said to that behind its own words; for
-    /// Playhouse it prints what [`answer_parent`](crate::runner::answer_parent) returns.
+    /// Has it play `benchmark` once. For a peer, and for each server of [`WEB`], `command` runs its program, and takes what is said to that
+    /// behind its own words; for Playhouse it prints what [`answer_parent`](crate::runner::answer_parent) returns.
     pub fn play(&mut self, benchmark: &Benchmark, options: &Options, limit: Duration, command: Command) {
         let run = match &self.program {
+            _ if benchmark.name == WEB => play_web(command, self.name, options, limit),
             Some(_) => play(command, self.name, benchmark, options, limit),
             None => play_ours(command),
         };
@@ -205,7 +242,21 @@ impl Contender {
 fn play_ours(child: Command) -> Result<Run, Missed> {
     let report = measure_in_child(child).map_err(|failure| Missed::Failed(failure.to_string()))?.report;
     let version = crate::VERSION.to_owned();
-    Ok(Run { version, ops: report.ops, ns_per_op: report.ns_per_op, peak_rss_mb: report.peak_rss_mb })
+    let (ops, ns_per_op, peak_rss_mb) = (report.ops, report.ns_per_op, report.peak_rss_mb);
+    Ok(Run { version, ops, ns_per_op, peak_rss_mb, p99_ns: None, cpu_ns_per_op: None })
+}
+
+fn play_web(command: Command, name: &str, options: &Options, limit: Duration) -> Result<Run, Missed> {
+    let served = web::serve(command, name, options.workers, options.size, limit);
+    let Served { version, outcome } = served.map_err(|failure| Missed::Failed(failure.to_string()))?;
+    Ok(Run {
+        version,
+        ops: outcome.ops,
+        ns_per_op: outcome.ns_per_op(),
+        peak_rss_mb: outcome.server.and_then(|server| server.peak_rss_mb),
+        p99_ns: outcome.latency.map(|latency| latency.p99_ns as f64),
+        cpu_ns_per_op: outcome.cpu_ns_per_op(),
+    })
 }
 
 fn play(
@@ -225,7 +276,8 @@ fn play(
         Some(Answer { peer: by, version, workload, ops, ns })
             if by == peer && workload == benchmark.name && ops > 0 && ns > 0 =>
         {
-            Ok(Run { version, ops, ns_per_op: ns as f64 / ops as f64, peak_rss_mb: ended.peak_rss_mb })
+            let (ns_per_op, peak_rss_mb) = (ns as f64 / ops as f64, ended.peak_rss_mb);
+            Ok(Run { version, ops, ns_per_op, peak_rss_mb, p99_ns: None, cpu_ns_per_op: None })
         }
         _ => Err(Missed::Failed(format!("it should say what it has played, and says `{}`", last_lines(&ended.out)))),
     }
@@ -266,6 +318,12 @@ pub struct Row {
     pub peak_rss_mb: Option<f64>,
     /// Nanoseconds per operation and peak memory in MiB of each run, in their order.
     pub runs: Vec<(f64, Option<f64>)>,
+    /// The time in nanoseconds within which 99 of 100 requests were answered, of a server: the median of the runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<f64>,
+    /// Nanoseconds of processor time per operation, of a server: the median of the runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_op: Option<f64>,
     /// Why there are no figures: `over 300 s`, or what was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
@@ -313,11 +371,19 @@ fn row(contender: &Contender, benchmark: &Benchmark, options: &Options, limit: D
         ratio: ratio.filter(|_| contender.program.is_some()),
         peak_rss_mb: runs.iter().filter_map(|run| run.peak_rss_mb).reduce(f64::max).map(rounded),
         runs: runs.iter().map(|run| (rounded(run.ns_per_op), run.peak_rss_mb.map(rounded))).collect(),
+        p99_ns: median_of(runs, |run| run.p99_ns),
+        cpu_ns_per_op: median_of(runs, |run| run.cpu_ns_per_op),
         remark: contender.missed.as_ref().map(|missed| match missed {
             Missed::Over => format!("over {} s", limit.as_secs()),
             Missed::Failed(text) => text.clone(),
         }),
     }
+}
+
+/// The median of a figure that some runs have.
+fn median_of(runs: &[Run], figure: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
+    let figures: Vec<_> = runs.iter().filter_map(figure).collect();
+    (!figures.is_empty()).then(|| rounded(Spread::of(&figures).median))
 }
 
 impl Row {
@@ -350,7 +416,7 @@ pub fn table_head() -> String {
     format!("{first}\n{}", line("benchmark", "who", ["median", "min", "max", "ours", "MiB"]))
 }
 
-/// The row of one contender; no wider than 80 characters, but where something was wrong.
+/// The row of one contender, and below it the figures of a server; no wider than 80 characters, but where something was wrong.
 pub fn table_row(row: &Row) -> String {
     let bench = if row.who == OURS { &*row.bench } else { "" };
     if let Some(remark) = &row.remark {
@@ -359,7 +425,9 @@ pub fn table_row(row: &Row) -> String {
     let or_dash = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
     let peak = row.peak_rss_mb.map_or_else(|| "–".to_owned(), |mb| format!("{mb:.0}"));
     let cells = [or_dash(row.ns_per_op), or_dash(row.min), or_dash(row.max), or_dash(row.ratio), peak];
-    line(bench, &row.who, cells.each_ref().map(String::as_str))
+    let server = server_line(&row.op, row.ns_per_op, row.p99_ns, row.cpu_ns_per_op);
+    let server = server.map(|line| format!("\n  {line}")).unwrap_or_default();
+    line(bench, &row.who, cells.each_ref().map(String::as_str)) + &server
 }
 
 fn line(bench: &str, who: &str, cells: [&str; 5]) -> String {

@@ -1,10 +1,11 @@
-//! Processes that this one starts, each the leader of a group of its own, and how long they may take to end.
+//! Processes that this one starts, each the leader of a group of its own, how long they may take to end, and their processor time.
 
 use std::io;
 use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// How long a process may take to end when it has been told to.
@@ -47,6 +48,23 @@ impl Leader {
     }
 }
 
+/// Returns the processor time that all threads of a process have taken, by its number, as long as it has not ended. Returns `None` where the
+/// operating system does not say.
+///
+/// Linux: `utime` and `stime` of `/proc/PID/stat`, which count hundredths of a second.
+pub(crate) fn processor_time(process: &str) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    Some(Duration::from_secs_f64(ticks(&stat)? as f64 / clock_ticks_per_second() as f64))
+}
+
+/// Returns the ticks in a line of `/proc/PID/stat`. They are the fields 14 and 15. The name of the program is the second one, in parentheses,
+/// and may contain spaces and parentheses.
+fn ticks(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
+    Some(fields.next()?? + fields.next()??)
+}
+
 fn kill(group: Pid) {
     // It fails where nobody is left.
     let _ = kill_process_group(group, Signal::KILL);
@@ -78,6 +96,12 @@ mod tests {
         // Nobody holds the other end any more.
         out.read_to_string(&mut said).unwrap();
         assert_eq!(said, "here\n");
+    }
+
+    #[test]
+    fn ticks_are_read_behind_the_name() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194304 95 0 0 0 1200 34 5 6 20 0 1 0";
+        assert_eq!((ticks(stat), ticks("7 (a) S 1"), ticks("")), (Some(1234), None, None));
     }
 
     #[test]

@@ -148,6 +148,7 @@ const TABLE: &[Benchmark] = &[
     workloads::pingpong::PINGPONG_AUTO,
     workloads::asks::ASKS_FROM_TOKIO,
     workloads::asks::ASKS_FROM_TOKIO_1,
+    workloads::web::WEB,
     workloads::rings::THREADRING,
     workloads::rings::THREADRING_NEAR,
     workloads::rings::RINGMULTI,

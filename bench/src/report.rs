@@ -8,7 +8,7 @@ use crate::registry::{Benchmark, Target};
 
 /// The figures of one benchmark.
 ///
-/// Its JSON form has these keys, in this order; the last three are left out where there is nothing to say.
+/// Its JSON form has these keys, in this order; the last four are left out where there is nothing to say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The benchmark's name.
@@ -37,6 +37,9 @@ pub struct Report {
     /// How long those who asked on the side waited for their answers, in the last run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
+    /// Nanoseconds of the server's processor time per operation in the last run, if another process did the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_op: Option<f64>,
     /// What it should reach on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
@@ -94,6 +97,7 @@ impl Report {
             workers: shape.0,
             stages: shape.1,
             latency: outcome.latency,
+            cpu_ns_per_op: outcome.cpu_ns_per_op().map(rounded),
             target: None,
             reached: None,
         }
@@ -170,10 +174,11 @@ impl Table {
         ];
         let reached = report.reached.as_deref().unwrap_or("–");
         let row = self.line(&report.bench, cells.each_ref().map(String::as_str), reached);
-        match report.latency {
-            Some(latency) => format!("{row}\n  asks: {latency}"),
-            None => row,
-        }
+        let latency = report.latency.map(|latency| format!("\n  asks: {latency}")).unwrap_or_default();
+        let p99_ns = report.latency.map(|latency| latency.p99_ns as f64);
+        let server = server_line(&report.op, Some(report.ns_per_op), p99_ns, report.cpu_ns_per_op);
+        let server = server.map(|line| format!("\n  {line}")).unwrap_or_default();
+        format!("{row}{latency}{server}")
     }
 
     fn line(&self, name: &str, cells: [&str; 9], reached: &str) -> String {
@@ -181,6 +186,17 @@ impl Table {
         let cells: String = WIDTHS.iter().zip(cells).map(|(width, cell)| format!(" {cell:>width$}")).collect();
         format!("{name:<width$}{cells}  {reached}", width = self.name_width).trim_end().to_owned()
     }
+}
+
+/// The figures of a server in the units that web servers are compared in; `None` if there are none.
+pub(crate) fn server_line(
+    op: &str,
+    ns_per_op: Option<f64>,
+    p99_ns: Option<f64>,
+    cpu_ns_per_op: Option<f64>,
+) -> Option<String> {
+    let (per_second, p99, cpu) = (1e9 / ns_per_op?, p99_ns? / 1e3, cpu_ns_per_op? / 1e3);
+    Some(format!("{per_second:.0} {op}s/s, p99 {p99:.0} µs, processor time of the server {cpu:.1} µs/{op}"))
 }
 
 /// A number with as many digits as it deserves.
@@ -273,5 +289,10 @@ mod tests {
         assert!(row.chars().count() <= 100, "{} characters\n{row}", row.chars().count());
         report.latency = Some(Latency::default());
         assert_eq!(table.row(&report).lines().nth(1).unwrap(), "  asks: median 0 ns, p90 0 ns, p99 0 ns, max 0 ns");
+        report.latency = Some(Latency { p99_ns: 7_890_000, ..Latency::default() });
+        report.cpu_ns_per_op = Some(65_432.1);
+        report.op = "request".to_owned();
+        let line = "  8100 requests/s, p99 7890 µs, processor time of the server 65.4 µs/request";
+        assert_eq!(table.row(&report).lines().nth(2).unwrap(), line);
     }
 }

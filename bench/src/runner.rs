@@ -170,7 +170,7 @@ fn play(benchmark: &Benchmark, options: &Options) -> Result<Played, Failure> {
     // After a failure the system is left to the end of the process: what stalled may never shut down either.
     let outcome = (benchmark.workload)(&system, options.size, options.work)?;
     system.run_until_idle();
-    let peak_rss_mb = memory::peak_rss_mb();
+    let peak_rss_mb = outcome.server.map_or_else(memory::peak_rss_mb, |server| server.peak_rss_mb);
     let statistics = statistics(&system);
     stop(system)?;
     Ok(Played { outcome, peak_rss_mb, statistics, workers, stages })

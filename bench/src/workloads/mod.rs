@@ -41,6 +41,8 @@ pub(crate) mod send;
 pub(crate) mod skynet;
 #[cfg(feature = "remote")]
 pub(crate) mod theater_rings;
+#[cfg(feature = "whole")]
+pub(crate) mod web;
 
 use playhouse::prelude::*;
 

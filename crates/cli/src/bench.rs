@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use playhouse_bench::partner;
-use playhouse_bench::peer::become_peer;
+use playhouse_bench::peer::{Folder, become_peer};
 use playhouse_bench::registry::{self, Family};
 use playhouse_bench::runner::{self, Options, answer_parent};
 use playhouse_bench::scaling::pattern::{GROUP, Pattern};
@@ -103,6 +103,9 @@ pub fn run(args: &Args) -> ExitCode {
         size: args.size,
         work: Steps(args.work),
     };
+    if let Some(folder) = &args.peers.peers_dir {
+        Folder::set(folder.clone());
+    }
     let with_peers = args.peers.asked();
     let chosen = match Chosen::of(args, &options) {
         Ok(chosen) => chosen,

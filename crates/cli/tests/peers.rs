@@ -257,6 +257,41 @@ echo '{{"peer":"{peer}","version":"1.2","workload":"'$1'","ops":'$ops',"ns":5}}'
     assert!(rows.iter().all(|row| row["ns_per_op"].is_number()), "{rows:?}");
 }
 
+#[test]
+fn absent_servers_are_said_with_the_line_that_gets_them_and_the_rest_runs() {
+    let peers = Peers::new("no-servers", &[("kameo", &counted("kameo", 20_000))]);
+    let absent = format!("web is not installed; `{} web` gets it\n", peers.0.join("install").display());
+    let (code, out, errors) = peers.bench(&["web", "count", "--runs", "1"]);
+    assert_eq!((code, errors), (1, format!("error: web: {absent}")));
+    assert!(out.contains("\ncount "), "{out}");
+    // Beside peers it is left out, as peers are that are not installed.
+    let (code, out, errors) = peers.bench(&["web", "count", "--runs", "1", "--peers", "kameo"]);
+    assert_eq!((code, errors), (0, format!("note: {absent}")));
+    assert!(out.contains("\ncount ") && out.contains(" kameo ") && !out.contains("\nweb "), "{out}");
+    let (_, list, errors) = peers.bench(&["--list"]);
+    assert!(list.contains("\nweb (operation: request)") && errors.is_empty(), "{list}{errors}");
+}
+
+#[test]
+fn what_is_wrong_with_a_server_is_said_and_it_is_ended() {
+    let error = "the server should say where it listens, and says `nothing of use`";
+    let script = format!("{ALIVE}\necho nothing of use; exec sleep infinity");
+    let peers = Peers::new("server", &[("web", &script)]);
+    let alive = peers.alive();
+    let (code, _, errors) = peers.bench(&["web", "--runs", "2"]);
+    assert_eq!((code, errors), (1, format!("error: web: {error}\n")));
+    assert_eq!(alive.iter().collect::<Vec<_>>(), ["here"]);
+
+    let script = r#"echo "$@" >> "$(dirname "$0")/../log"; echo nothing of use; exec sleep infinity"#;
+    let peers = Peers::new("servers", &[("web", script)]);
+    let (rows, errors) = peers.rows(&["web", "--runs", "2", "--peers", "kameo,actix"]);
+    let names = ["playhouse", "actix", "kameo"];
+    assert_eq!(errors, names.map(|name| format!("error: web: {name}: {error}\n")).concat());
+    assert!(rows.len() == 3 && rows.iter().all(|row| row["remark"].is_string()), "{rows:?}");
+    let asked = fs::read_to_string(peers.0.join("log")).unwrap();
+    assert_eq!(asked, names.map(|name| format!("{name} --workers 1\n")).concat());
+}
+
 /// With a `cargo` that makes programs which say what they are and what they are asked.
 #[test]
 fn who_plays_over_processes_has_a_program_of_its_own_for_them() {
@@ -271,7 +306,7 @@ mkdir -p "$at"; printf '#!/bin/sh\necho "$(basename "$0") $*"\n' > "$at/$name"; 
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers/install"), &install).unwrap();
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
     let installed =
-        Command::new("bash").arg(install).args(["ractor", "kameo", "actix", "alone"]).env("PATH", path).output();
+        Command::new("bash").arg(install).args(["ractor", "kameo", "actix", "alone", "web"]).env("PATH", path).output();
     let installed = installed.unwrap();
     assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
     for (peer, workload, program) in [
@@ -284,6 +319,10 @@ mkdir -p "$at"; printf '#!/bin/sh\necho "$(basename "$0") $*"\n' > "$at/$name"; 
         ("alone", "fib", "playhouse-alone"),
         ("alone", "rpingpong", "playhouse-alone-remote"),
         ("actix", "rpingpong", "actix"),
+        // The servers are one program here, and its first word names one of them.
+        ("web", "playhouse", "web-playhouse"),
+        ("web", "actix", "web-actix"),
+        ("web", "kameo", "web-kameo"),
     ] {
         let asked = Command::new(peers.0.join("bin").join(peer)).args([workload, "--size", "smoke"]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&asked.stdout), format!("{program} {workload} --size smoke\n"));

@@ -305,7 +305,8 @@ pub fn run(peer: &str, version: &str, play: impl FnOnce(&str, Size, usize) -> Op
     }
 }
 
-fn end_with_input() {
+/// Ends this process when its standard input ends.
+pub fn end_with_input() {
     // An error is as good as its end.
     let _ = io::copy(&mut io::stdin(), &mut io::sink());
     exit(0)

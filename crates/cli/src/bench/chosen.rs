@@ -2,6 +2,7 @@
 
 use playhouse_bench::Failure;
 use playhouse_bench::Steps;
+use playhouse_bench::peer;
 use playhouse_bench::registry::{self, Benchmark, Family};
 use playhouse_bench::runner::{self, Options};
 use playhouse_bench::scaling::pattern::{GROUP, Pattern};
@@ -33,7 +34,7 @@ impl Chosen {
         let benchmarks = match (names.is_empty() && !args.names.is_empty(), args.peers.asked()) {
             (true, _) => Vec::new(),
             (false, true) => peers::choose(&names, options)?,
-            (false, false) => benchmarks(&names, options)?,
+            (false, false) => without_absent(benchmarks(&names, options)?, &names, args.list),
         };
         let chosen = Self { benchmarks, patterns: without_repeats(&patterns) };
         if chosen.patterns.is_empty() && args.scaling.is_asked() {
@@ -57,6 +58,18 @@ impl Chosen {
             print(&format!("{name} (operation: {op})\n    {summary}"));
         }
     }
+}
+
+/// Returns the benchmarks without those whose programs are not installed, and notes how to get these. A benchmark that `names` calls by
+/// its own name stays, because its absence is an error. So does each one that is only listed.
+fn without_absent(benchmarks: Vec<&'static Benchmark>, names: &[&str], is_listed: bool) -> Vec<&'static Benchmark> {
+    let stays = |benchmark: &&Benchmark| {
+        let installed = peer::check_installed(benchmark);
+        is_listed
+            || names.contains(&benchmark.name)
+            || installed.inspect_err(|absent| eprintln!("note: {}: {absent}", benchmark.name)).is_ok()
+    };
+    benchmarks.into_iter().filter(stays).collect()
 }
 
 /// Returns the patterns called `names`, each once, in the order of the names.

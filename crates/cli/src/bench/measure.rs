@@ -89,6 +89,9 @@ pub fn child(benchmark: &Benchmark, options: &Options, args: &Args) -> Result<Co
     if let Some(stages) = args.stages {
         command.arg("--stages").arg(stages.to_string());
     }
+    if let Some(folder) = &args.peers.peers_dir {
+        command.arg("--peers-dir").arg(folder);
+    }
     command.arg(benchmark.name);
     Ok(command)
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use playhouse_bench::Benchmark;
-use playhouse_bench::peer::{self, Contender, Folder, Row, check_played, plays, rows, table_head, table_row};
+use playhouse_bench::peer::{
+    self, Contender, Folder, Row, WEB, check_played, plays, program_of, rows, table_head, table_row,
+};
 use playhouse_bench::registry;
 use playhouse_bench::runner::Options;
 
@@ -23,9 +25,9 @@ pub struct Args {
         value_parser = PossibleValuesParser::new(peer::ALL), conflicts_with_all = ["stats", "sweep_stages", "sweep_workers", "list", "work"],
     )]
     names: Vec<String>,
-    /// Where they are; without, `bench/peers` of the checkout
-    #[arg(long, value_name = "DIR", requires = "peers")]
-    peers_dir: Option<PathBuf>,
+    /// Where they are, and the server of `web`; without, `bench/peers` of the checkout
+    #[arg(long, value_name = "DIR")]
+    pub peers_dir: Option<PathBuf>,
     /// After so many seconds a run of a peer is ended, and said to be over that
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "peers", value_parser = clap::value_parser!(u32).range(1..))]
     peer_limit: u32,
@@ -68,16 +70,22 @@ pub fn compare(
     args: &super::Args,
     failures: &mut Vec<String>,
 ) -> Result<Vec<Row>, playhouse_bench::Failure> {
-    let Args { names, peers_dir, peer_limit, csv } = &args.peers;
-    let folder = Folder::find(peers_dir.as_deref())?;
-    let mut peers = Vec::new();
-    for peer in peer::ALL.into_iter().filter(|peer| names.iter().any(|name| name == peer)) {
-        match folder.program(peer) {
-            Ok(program) => peers.push((peer, program)),
-            Err(absent) => eprintln!("note: {absent}"),
+    let Args { names, peer_limit, csv, .. } = &args.peers;
+    let folder = Folder::find()?;
+    let peers: Vec<_> = peer::ALL.into_iter().filter(|peer| names.iter().any(|name| name == peer)).collect();
+    // A peer may have a program for some benchmarks, and lack the one for others.
+    let mut programs: Vec<(&str, Option<PathBuf>)> = Vec::new();
+    for name in peers.iter().flat_map(|peer| benchmarks.iter().map(|benchmark| program_of(peer, benchmark.name))) {
+        if !programs.iter().any(|(known, _)| *known == name) {
+            let program = folder.program(name).inspect_err(|absent| eprintln!("note: {absent}"));
+            programs.push((name, program.ok()));
         }
     }
-    for (peer, _) in &peers {
+    let program = |peer, benchmark: &Benchmark| {
+        let name = program_of(peer, benchmark.name);
+        programs.iter().find(|(known, _)| *known == name).and_then(|(_, program)| program.clone())
+    };
+    for peer in peers.iter().filter(|peer| benchmarks.iter().any(|benchmark| program(peer, benchmark).is_some())) {
         let not: Vec<_> = benchmarks.iter().map(|benchmark| benchmark.name).filter(|name| !plays(peer, name)).collect();
         if !not.is_empty() {
             eprintln!("note: {peer} does not play {}: bench/peers/README.md says why", not.join(", "));
@@ -92,14 +100,18 @@ pub fn compare(
     let mut all = Vec::new();
     let mut versions: Vec<String> = Vec::new();
     for (number, benchmark) in benchmarks.iter().enumerate() {
-        let playing = peers.iter().filter(|(name, _)| plays(name, benchmark.name));
-        let theirs = playing.map(|(name, program)| Contender::peer(name, program.clone()));
+        let server = (benchmark.name == WEB).then(|| program(peer::OURS, benchmark));
+        if server == Some(None) {
+            continue;
+        }
+        let playing = peers.iter().filter(|name| plays(name, benchmark.name));
+        let theirs = playing.filter_map(|name| Some(Contender::peer(name, program(name, benchmark)?)));
         let mut contenders: Vec<_> = [Contender::ours()].into_iter().chain(theirs).collect();
         for _ in 0..options.runs {
             for contender in contenders.iter_mut().filter(|contender| contender.plays()) {
                 let label = format!("{}: {}", benchmark.name, contender.name());
                 let progress = Progress::say(number, benchmarks.len(), &label);
-                let command = match contender.program() {
+                let command = match contender.program().or(server.as_ref().and_then(Option::as_deref)) {
                     Some(program) => {
                         let mut command = this_program()?;
                         command.args(["bench", "--become-peer"]).arg(program);
