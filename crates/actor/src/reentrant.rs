@@ -71,7 +71,8 @@ impl<T: Send + 'static> Reply<T> {
     /// crashes or is restarted, the future is dropped, and the ask ends with [`AskError::Stopped`](crate::AskError::Stopped). If the actor stops, or is taken
     /// to another theater, the future goes on where it was begun.
     ///
-    /// Until then, an asker that awaits the answer in a handler waits for the future, and the future for what it asks: such cycles are found.
+    /// Until then, an asker that awaits the answer in a handler waits for the future, and the future for what it asks. Such cycles are found as after a
+    /// [`forward`](Reply::forward): not if the asker is in another theater.
     ///
     /// ```
     /// use playhouse_actor::*;

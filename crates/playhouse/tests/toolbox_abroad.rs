@@ -143,10 +143,64 @@ impl Clerk {
         (self.moves, format!("{thread:?}"))
     }
 
+    /// Answers when it was told to go on, wherever it is then.
+    #[message(reentrant)]
+    fn errand(&mut self, number: u64, gate: ActorRef<Gate>) -> impl Future<Output = (u64, Option<u64>)> + Send + use<> {
+        async move { (number, gate.ask(Pass(number)).await.ok()) }
+    }
+
     #[message]
     fn go(&mut self, to: std::net::SocketAddr, ctx: &mut Context<Self>) {
         ctx.migrate_to(to);
     }
+}
+
+/// Lets each request wait until its number is named.
+#[derive(Default)]
+struct Gate {
+    waiting: Vec<(u64, Reply<u64>)>,
+}
+
+#[actor(remote = "toolbox_abroad.Gate")]
+impl Gate {
+    #[message]
+    fn pass(&mut self, number: u64, reply: Reply<u64>) {
+        self.waiting.push((number, reply));
+    }
+
+    #[message]
+    fn open(&mut self, number: u64) -> bool {
+        let at = self.waiting.iter().position(|(waiting, _)| *waiting == number);
+        at.map(|at| self.waiting.swap_remove(at).1.send(number * 2)).is_some()
+    }
+}
+
+#[test]
+fn a_reentrant_request_is_answered_though_its_actor_has_left_and_though_others_are_answered_before() {
+    finishes(|| {
+        let theater = || Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(1)).start().unwrap();
+        let (here, there) = (theater(), theater());
+        let gate = here.system().spawn(Gate::default());
+        let clerk = here.system().spawn(Clerk::default());
+        clerk.tell(Go(there.address().unwrap()));
+        let ask = |number| std::thread::spawn(move || clerk.ask(Errand(number, gate)).wait());
+        let asked: Vec<_> = (1..=10).map(ask).collect();
+        let open = |number| {
+            while gate.ask(Open(number)).wait() != Ok(true) {
+                std::thread::yield_now();
+            }
+        };
+        (6..=10).for_each(open);
+        // The others were begun in this theater or in the other one, and the actor comes back meanwhile.
+        clerk.tell(Go(here.address().unwrap()));
+        let asked: Vec<_> = asked.into_iter().chain([ask(11)]).collect();
+        (1..=5).chain([11]).for_each(open);
+        let answers = asked.into_iter().map(|asked| asked.join().unwrap());
+        assert!(answers.zip(1..).all(|(answer, number)| answer == Ok((number, Some(number * 2)))));
+        for theater in [here, there] {
+            theater.shutdown().unwrap();
+        }
+    });
 }
 
 #[test]
