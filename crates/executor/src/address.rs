@@ -300,6 +300,7 @@ impl<S: Resident> Address<S> {
     }
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Address<u8>>() == 16);
 
 /// A way of sending an `M` to an `S`, named by a type so that it can be erased.

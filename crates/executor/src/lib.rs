@@ -13,6 +13,12 @@
 //! `simulated`, `driving`, `deliveries` (one message at a time),
 //! `observed` (who looks on).
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "Playhouse needs a target with pointers of 64 bits, such as x86_64 or aarch64: the records of messages are laid out for them. \
+     32-bit targets and WebAssembly (wasm32) are not supported."
+);
+
 mod address;
 mod away;
 mod backpressure;

@@ -146,6 +146,7 @@ pub(crate) struct Record {
 }
 
 pub(crate) const HEAD_BYTES: usize = size_of::<Record>();
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(HEAD_BYTES == 24);
 
 impl Record {

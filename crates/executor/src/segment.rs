@@ -41,6 +41,7 @@ pub(crate) struct Segment {
     pub(crate) used: usize,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Segment>() == HEADER_BYTES);
 
 impl Segment {
