@@ -194,6 +194,43 @@ impl SystemBuilder {
         self
     }
 
+    /// Whether a shutdown waits, within its limit, for handlers that await something: a task of tokio, a timer, an answer. Messages behind them are handled
+    /// then, too. Default: no. A handler that awaits what never comes takes the whole limit.
+    ///
+    /// It waits for no timer and no stream by itself: only handlers count, also the futures of reentrant ones. In simulation, time moves on meanwhile, and
+    /// what only another thread could bring is not waited for.
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    /// use std::time::Duration;
+    ///
+    /// struct Ledger(std::sync::mpsc::Sender<u32>);
+    /// impl Actor for Ledger {}
+    ///
+    /// struct Save(u32);
+    /// impl Message for Save {
+    ///     type Reply = ();
+    /// }
+    /// impl AsyncHandler<Save> for Ledger {
+    ///     async fn handle(&mut self, Save(entry): Save, ctx: &mut Context<Self>) {
+    ///         ctx.sleep(Duration::from_millis(10)).await; // a database, say
+    ///         let _ = self.0.send(entry);
+    ///     }
+    /// }
+    ///
+    /// let system = System::builder().await_handlers(true).start()?;
+    /// let (saved, entries) = std::sync::mpsc::channel();
+    /// let ledger = system.spawn(Ledger(saved));
+    /// (0..3).for_each(|entry| ledger.tell(Save(entry)));
+    /// assert_eq!(system.shutdown()?.undelivered, 0);
+    /// assert_eq!(entries.iter().collect::<Vec<_>>(), [0, 1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn await_handlers(mut self, yes: bool) -> Self {
+        self.config.awaits_handlers = yes;
+        self
+    }
+
     /// Whether each handler is timed, for [`System::handler_times`]. Costs each message about a tenth of a microsecond.
     /// Default: no, which costs nothing; [`System::time_handlers`] can be asked for it later.
     pub fn handler_times(mut self, timed: bool) -> Self {
@@ -394,8 +431,8 @@ impl System {
 
     /// Handles what is queued (for up to 5 seconds), stops all actors, and ends the threads. Blocks meanwhile.
     ///
-    /// It does not wait for handlers that await something from outside the system, such as a thread or a timer. Messages behind these are dead
-    /// letters: see [`System::run_until_idle`].
+    /// It does not wait for handlers that await something from outside the system, such as a thread or a timer, and messages behind these are dead
+    /// letters, unless [`SystemBuilder::await_handlers`] asks for that.
     ///
     /// When this returns, the states of all actors have been dropped. If `stopped` or the drop of a state starts other actors, those are
     /// stopped, too, without having been started. After 100 generations they are killed, so their `stopped` is not called. Only if the drops

@@ -66,6 +66,8 @@ pub struct Config {
     pub spin: Option<Duration>,
     /// Whether threads outside that ask run workers that sleep (`lent.rs`).
     pub lends: bool,
+    /// Whether a drain waits for suspended handlers, too.
+    pub awaits_handlers: bool,
     /// One thread and virtual time, every choice taken from this seed.
     pub simulated: Option<u64>,
     /// Within this, threads run actors.
@@ -126,6 +128,7 @@ impl Config {
             pinning: false,
             spin: None,
             lends: false,
+            awaits_handlers: false,
             simulated: None,
             around: None,
         }

@@ -276,6 +276,8 @@ pub(crate) struct Office {
     pub(crate) mail: Apart<MailFlag>,
     /// Timers, suspended handlers and muted stages that this worker has begun, less those that it has ended: see `SystemCore::open_more`.
     pub(crate) open: Apart<AtomicIsize>,
+    /// The suspended handlers among those, if a drain waits for them.
+    pub(crate) suspended: Apart<AtomicIsize>,
     /// The mail from others takes this worker more than 2 ms. Stages that send more than they handle are muted, and threads outside wait.
     pub(crate) pressed: AtomicBool,
     /// The mail from others is above the high-water mark of 2 MiB. Stages that send to this worker pass its overload on to their
@@ -337,6 +339,7 @@ impl Office {
             })),
             mail: Apart::default(),
             open: Apart::default(),
+            suspended: Apart::default(),
             pressed: AtomicBool::new(false),
             overloaded: AtomicBool::new(false),
             held_up: AtomicBool::new(false),

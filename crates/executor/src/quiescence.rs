@@ -196,7 +196,19 @@ impl SystemCore {
 
     // -- the end -------------------------------------------------------------------------------------------------------
 
-    /// Waits until no message is queued or handled, or its workers end, at most `limit`.
+    /// Whether handlers are suspended that a drain waits for, or may be.
+    fn awaits_suspended(&self) -> bool {
+        if !self.config.awaits_handlers {
+            return false;
+        }
+        // As in `is_quiet`: the sum is right if no worker was awake between the reads.
+        let active = self.active.load(Ordering::Acquire);
+        let suspended: isize = self.offices.made().map(|(_, office)| office.suspended.load(Ordering::Acquire)).sum();
+        suspended != 0 || !active.is_multiple_of(WOKEN) || self.active.load(Ordering::Acquire) != active
+    }
+
+    /// Waits until no message is queued or handled, with [`Config::awaits_handlers`](crate::Config::awaits_handlers) also until no handler is suspended,
+    /// or its workers end, at most `limit`.
     pub fn drain(self: &Arc<Self>, limit: Duration) {
         // Relaxed: see `is_draining`.
         self.draining.store(true, Ordering::Relaxed);
@@ -207,7 +219,10 @@ impl SystemCore {
             simulation.run(self, &mut || {
                 steps += 1;
                 let is_ending = self.ending.load(Ordering::Acquire);
-                steps > DRAIN_STEPS_MAX || self.now() >= deadline || is_ending || self.active() == 0
+                steps > DRAIN_STEPS_MAX
+                    || self.now() >= deadline
+                    || is_ending
+                    || (self.active() == 0 && !self.awaits_suspended())
             });
             return;
         }
@@ -216,7 +231,10 @@ impl SystemCore {
         let deadline = after(limit);
         let mut quiet = lock(&self.quiet);
         loop {
-            let rests = self.active() == 0 && self.detached.load(Ordering::Acquire) == 0 && !self.is_muted_elsewhere();
+            let rests = self.active() == 0
+                && self.detached.load(Ordering::Acquire) == 0
+                && !self.is_muted_elsewhere()
+                && !self.awaits_suspended();
             // Nothing is handled any more after the end, or by workers that end.
             if rests || self.has_ended() || self.ending.load(Ordering::Acquire) {
                 return;

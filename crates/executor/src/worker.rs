@@ -439,6 +439,10 @@ impl Drop for Worker {
 /// A handler was suspended (or is not any more): the system is not idle while one is.
 pub(crate) fn note_suspended(suspended: bool) {
     if let Some(worker) = current() {
+        if worker.system.config.awaits_handlers {
+            // AcqRel, as for `open`: what the handler did is seen by whoever finds that none is suspended.
+            worker.office().suspended.fetch_add(if suspended { 1 } else { -1 }, Ordering::AcqRel);
+        }
         if suspended {
             worker.system.open_more();
         } else {

@@ -217,3 +217,91 @@ fn the_report_of_a_shutdown_is_shown_in_a_line() {
     let text = system.shutdown().unwrap().to_string();
     assert!(text.starts_with("shut down in ") && text.ends_with(": 1 actor stopped, 0 messages undelivered"), "{text}");
 }
+
+/// Saves what it is told, which takes a while.
+struct Ledger(Log<u32>);
+
+#[actor]
+impl Ledger {
+    #[message]
+    async fn save(&mut self, entry: u32, ctx: &mut Context<Self>) {
+        ctx.sleep(Duration::from_millis(3)).await;
+        self.0.push(entry);
+    }
+
+    /// `told` is told by a thread of the test.
+    #[message]
+    async fn save_what_comes(&mut self, told: tokio::sync::oneshot::Receiver<u32>) {
+        self.0.push(told.await.unwrap_or(0));
+    }
+
+    #[message(reentrant)]
+    fn save_apart(&mut self, entry: u32, ctx: &mut Context<Self>) -> impl Future<Output = ()> + Send + use<> {
+        let (sleep, log) = (ctx.sleep(Duration::from_millis(3)), self.0.clone());
+        async move {
+            sleep.await;
+            log.push(entry);
+        }
+    }
+
+    #[message]
+    async fn wait_for_ever(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[test]
+fn a_shutdown_waits_for_handlers_that_await_if_that_is_asked_for() {
+    finishes(|| {
+        for (awaits, seed) in [(true, None), (false, None), (true, Some(1)), (false, Some(1))] {
+            let builder = System::builder().workers(2).await_handlers(awaits);
+            let system = match seed {
+                None => builder.start().unwrap(),
+                Some(seed) => builder.simulated(seed).start().unwrap(),
+            };
+            let log = Log::new();
+            let ledgers = [(); 3].map(|()| system.spawn(Ledger(log.clone())));
+            // A timer that fires again and again is not waited for.
+            let restless = system.spawn(Periodic);
+            restless.tell(Tick);
+            for entry in 0..5 {
+                ledgers.iter().for_each(|ledger| ledger.tell(Save(entry)));
+                ledgers.iter().for_each(|ledger| ledger.tell(SaveApart(entry)));
+            }
+            let report = system.shutdown().unwrap();
+            let (saved, of_all) = (log.take().len(), 3 * 5 * 2);
+            assert_eq!((saved == of_all, report.undelivered == 0), (awaits, awaits), "{saved} of {of_all}: {report}");
+        }
+    });
+}
+
+struct Periodic;
+
+#[actor]
+impl Periodic {
+    #[message(derive(Clone))]
+    fn tick(&mut self, ctx: &mut Context<Self>) {
+        ctx.send_after(Duration::from_millis(1), Tick);
+    }
+}
+
+#[test]
+fn a_shutdown_waits_for_a_thread_and_no_longer_than_its_limit() {
+    finishes(|| {
+        for _ in 0..50 {
+            let log = Log::new();
+            let system = System::builder().workers(2).await_handlers(true).start().unwrap();
+            let (tell, told) = tokio::sync::oneshot::channel();
+            system.spawn(Ledger(log.clone())).tell(SaveWhatComes(told));
+            let outside = std::thread::spawn(move || tell.send(7).unwrap());
+            system.shutdown().unwrap();
+            outside.join().unwrap();
+            assert_eq!(log.take(), [7]);
+        }
+        let system = System::builder().workers(2).await_handlers(true).start().unwrap();
+        system.spawn(Ledger(Log::new())).tell(WaitForEver);
+        let limit = Duration::from_millis(200);
+        let report = system.shutdown_within(limit).unwrap();
+        assert!(report.took >= limit && report.actors_stopped == 1, "{report}");
+    });
+}
