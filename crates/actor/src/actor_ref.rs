@@ -174,27 +174,6 @@ impl<A: Actor> ActorRef<A> {
         Ask::new(self, message)
     }
 
-    /// The same reference without the actor's type: it takes only `M`. Which `M` is found out from where the recipient goes, or is
-    /// said as in `let to: Recipient<Print> = printer.recipient();`.
-    pub fn recipient<M, Mode>(self) -> Recipient<M>
-    where
-        M: HandledBy<A, Mode>,
-    {
-        struct ByTell<Mode>(PhantomData<Mode>);
-        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Sends<Life<A>, Posted<M>, Result<(), M>> for ByTell<Mode> {
-            fn send(to: Address<Life<A>>, posted: Posted<M>) -> Result<(), M> {
-                match posted {
-                    Posted::Anyway(message) => {
-                        message.post_tell(to);
-                        Ok(())
-                    }
-                    Posted::IfTaken(message) => message.try_post(to),
-                }
-            }
-        }
-        Recipient { tells: self.address.port::<Posted<M>, ByTell<Mode>, _>(), asks: self.requests() }
-    }
-
     /// Stops the actor after the message it is handling; what is queued for it becomes dead letters.
     pub fn stop(self) {
         self.address.send_control(Request::Stop);
@@ -240,10 +219,66 @@ impl<A: Actor> ActorRef<A> {
     }
 }
 
-/// A reference to any actor that takes `M`.
+/// A reference to any actor that takes `M`, of [`actor.recipient::<M>()`](ToRecipient::recipient). It is told and asked like an [`ActorRef`].
 pub struct Recipient<M: Message> {
     tells: Port<Posted<M>, Result<(), M>>,
     asks: RequestTo<M>,
+}
+
+/// References that become a [`Recipient`].
+///
+/// It is a trait because of `Mode`, which is always inferred: so `actor.recipient::<Print>()` names the message alone. For the same reason there is no
+/// `From<ActorRef<A>>` for `Recipient<M>`: in how many ways an actor handles a message is not known from these two types.
+pub trait ToRecipient<A: Actor, Mode>: Sized {
+    /// Returns the same reference without the actor's type: it takes only `M`.
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    ///
+    /// struct Printer;
+    /// impl Actor for Printer {}
+    ///
+    /// struct Print(&'static str);
+    /// impl Message for Print {
+    ///     type Reply = usize;
+    /// }
+    /// impl Handler<Print> for Printer {
+    ///     fn handle(&mut self, print: Print, _: &mut Context<Self>) -> usize {
+    ///         print.0.len()
+    ///     }
+    /// }
+    ///
+    /// let system = System::start()?;
+    /// let printer = system.spawn(Printer).recipient::<Print>();
+    /// printer.tell(Print("a"));
+    /// assert_eq!(printer.ask(Print("abc")).wait()?, 3);
+    /// # system.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn recipient<M>(self) -> Recipient<M>
+    where
+        M: HandledBy<A, Mode>;
+}
+
+impl<A: Actor, Mode> ToRecipient<A, Mode> for ActorRef<A> {
+    fn recipient<M>(self) -> Recipient<M>
+    where
+        M: HandledBy<A, Mode>,
+    {
+        struct ByTell<Mode>(PhantomData<Mode>);
+        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Sends<Life<A>, Posted<M>, Result<(), M>> for ByTell<Mode> {
+            fn send(to: Address<Life<A>>, posted: Posted<M>) -> Result<(), M> {
+                match posted {
+                    Posted::Anyway(message) => {
+                        message.post_tell(to);
+                        Ok(())
+                    }
+                    Posted::IfTaken(message) => message.try_post(to),
+                }
+            }
+        }
+        Recipient { tells: self.address.port::<Posted<M>, ByTell<Mode>, _>(), asks: self.requests() }
+    }
 }
 
 /// Whom a request of type `M` can be sent to: an [`ActorRef`] whose actor handles it, or a [`Recipient`].

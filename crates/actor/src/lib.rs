@@ -54,7 +54,7 @@ pub use abroad::TheaterLost;
 pub use actor::{Actor, ActorId, Down, StopReason};
 #[doc(hidden)]
 pub use actor::{Ended, Notify, Tell, Watcher};
-pub use actor_ref::{ActorRef, AskTarget, Owned, Recipient, TrySendError};
+pub use actor_ref::{ActorRef, AskTarget, Owned, Recipient, ToRecipient, TrySendError};
 pub use any::{AnyActor, WrongType};
 pub use ask::{Ask, AskError, Phase};
 pub use attach::StreamKey;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::abroad::Ties;
 use crate::abroad::{About, Decision, decide, start_child};
 use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
-use crate::actor_ref::ActorRef;
+use crate::actor_ref::{ActorRef, ToRecipient};
 use crate::ask::AskError;
 pub use crate::gather::{Freeze, Gathered};
 use crate::message::{HandledBy, Message};
@@ -388,7 +388,7 @@ impl Handles {
                 Ok(held)
             },
             place: |system, berth, carrier| crate::away::place::<A>(system, berth, carrier).id(),
-            recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M, Mode>())),
+            recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M>())),
             // Timers of no other actors are sent. Their code is not in the binary.
             timer: if A::MOBILE {
                 |bytes, codec| Ok(mobile::timer::<A, M, Mode>((form::<M>().read)(bytes, codec)?))

@@ -142,7 +142,7 @@ pub mod prelude {
         Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, DeferredHandler, Directive, Down,
         FindChild, GaveUp, Group, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement, Recipient,
         Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, Supervise, Supervised, Supervisor, System,
-        TimerKey, TrySendError, actor, message,
+        TimerKey, ToRecipient, TrySendError, actor, message,
     };
     #[cfg(all(feature = "theaters", unix))]
     pub use crate::{NameError, NameServer, Names, Peer, Theater};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use playhouse::{Actor, ActorRef, Context, Handler, Message, Recipient, ShortType, System};
+use playhouse::{Actor, ActorRef, Context, Handler, Message, Recipient, ShortType, System, ToRecipient};
 
 use crate::run::{Purpose, Session, lock};
 use crate::schedule::{Schedule, Sent};

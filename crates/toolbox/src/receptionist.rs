@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::marker::PhantomData;
 
-use playhouse_actor::{Actor, ActorId, ActorRef, Context, Down, HandledBy, Handler, Message, Recipient};
+use playhouse_actor::{Actor, ActorId, ActorRef, Context, Down, HandledBy, Handler, Message, Recipient, ToRecipient};
 
 /// Knows actors by type and key: see [the module](self).
 #[derive(Default)]

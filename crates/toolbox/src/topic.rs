@@ -45,7 +45,9 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
 #[doc(hidden)]
 pub use playhouse_actor::remote;
-use playhouse_actor::{Actor, ActorId, ActorRef, Context, Down, HandledBy, Message, Placement, SpawnOptions, System};
+use playhouse_actor::{
+    Actor, ActorId, ActorRef, Context, Down, HandledBy, Message, Placement, SpawnOptions, System, ToRecipient,
+};
 use serde::{Deserialize, Serialize};
 
 pub use self::desk::{Desk, RemoteTopic};

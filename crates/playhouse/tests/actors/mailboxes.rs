@@ -129,8 +129,8 @@ impl Writer {
                 0 => self.to.tell(Post(letter)),
                 1 => self.to.tell_urgent(Post(letter)),
                 2 => drop(self.to.try_tell(PostSlowly(letter))),
-                3 => self.to.recipient::<PostIfOpen, _>().tell(PostIfOpen(letter)),
-                4 => drop(self.to.recipient::<Post, _>().try_tell(Post(letter))),
+                3 => self.to.recipient::<PostIfOpen>().tell(PostIfOpen(letter)),
+                4 => drop(self.to.recipient::<Post>().try_tell(Post(letter))),
                 5 => ctx.ask(self.to, PostIfOpen(letter)).then(|_, _, _| ()),
                 6 => self.to.tell(PostSlowly(letter)),
                 _ => self.to.tell_urgent(PostIfOpen(letter)),
@@ -324,12 +324,12 @@ fn what_does_not_fit_is_given_back_or_a_dead_letter_or_a_failed_ask() {
             }
             other => panic!("{other:?}"),
         }
-        assert!(matches!(reader.recipient::<Post, _>().try_tell(Post((0, 4, None))), Err(TrySendError::Full(_))));
+        assert!(matches!(reader.recipient::<Post>().try_tell(Post((0, 4, None))), Err(TrySendError::Full(_))));
         assert_eq!((why.take(), system.stats().total.rejected), (vec![], 0));
 
         reader.tell(Post((0, 5, None)));
         reader.tell_urgent(Post((0, 6, None)));
-        reader.recipient::<Post, _>().tell(Post((0, 7, None)));
+        reader.recipient::<Post>().tell(Post((0, 7, None)));
         assert_eq!(why.take(), [Undelivered::Full; 3]);
         assert_eq!((system.stats().total.rejected, system.stats().total.dropped), (3, 0));
 

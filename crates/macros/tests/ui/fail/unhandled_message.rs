@@ -42,7 +42,7 @@ fn main() {
     counter.tell(Add(1));
     counter.tell(Get);
     counter.ask(Get).wait().unwrap();
-    counter.recipient::<Get, _>();
+    counter.recipient::<Get>();
 
     let several = system.spawn(Several);
     several.tell(One);
