@@ -4,6 +4,8 @@ use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use playhouse::prelude::*;
@@ -39,11 +41,19 @@ struct Listening {
 }
 
 impl Listening {
-    /// Reads what the server called `name` says.
-    fn read(out: ChildStdout, name: &str) -> Result<Self, Failure> {
-        let mut line = String::new();
-        let read = BufReader::new(out).read_line(&mut line);
-        read.map_err(|error| Failure::new(format!("the server cannot be heard: {error}")))?;
+    /// Reads the line of the server called `name`, which has to come within `limit`.
+    fn read(out: ChildStdout, name: &str, limit: Duration) -> Result<Self, Failure> {
+        let (tell, told) = mpsc::channel();
+        // This thread ends with the line, or with the server.
+        thread::spawn(move || {
+            let mut line = String::new();
+            let read = BufReader::new(out).read_line(&mut line);
+            // Nobody listens any more if the limit is over.
+            let _ = tell.send(read.map(|_| line));
+        });
+        let silent = |_| Failure::new(format!("the server does not say within {limit:?} where it listens"));
+        let line = told.recv_timeout(limit).map_err(silent)?;
+        let line = line.map_err(|error| Failure::new(format!("the server cannot be heard: {error}")))?;
         let said = serde_json::from_str(&line).ok().filter(|said: &Self| said.peer == name);
         said.ok_or_else(|| Failure::new(format!("the server should say where it listens, and says `{}`", line.trim())))
     }
@@ -78,7 +88,7 @@ pub(crate) fn serve(
     let (input, out) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
     let leader = Leader::of(child);
     let load = Load { connections: 64, requests: size.pick(2_000, 200_000, 1_000_000), seed: 1, limit };
-    let loaded = Listening::read(out, name).and_then(|Listening { version, address, .. }| {
+    let loaded = Listening::read(out, name, limit).and_then(|Listening { version, address, .. }| {
         let before = processor_time(&process);
         let answered = load.send_to(address)?;
         let cpu = processor_time(&process).zip(before).map(|(after, before)| after - before);

@@ -266,6 +266,7 @@ impl<A: Actor> Resident for Life<A> {
             contained(|| self.actor.stopped(Context::of(cx)));
             // What the hook has started ends with the actor.
             let started = cx.with_extra_if_any(|extra| {
+                extra.waiters.let_go();
                 (std::mem::take(&mut extra.timers), extra.idle.take(), std::mem::take(&mut extra.streams))
             });
             if let Some((timers, idle, streams)) = started {

@@ -302,8 +302,15 @@ impl<A: Actor, M: HandledBy<A, Mode>, Mode> AskTarget<M, Mode> for ActorRef<A> {
     fn requests(self) -> RequestTo<M> {
         struct ByAsk<Mode>(PhantomData<Mode>);
         impl<A: Actor, M: HandledBy<A, Mode>, Mode> Requests<Life<A>, M, ReplyTo<M::Reply>> for ByAsk<Mode> {
-            fn request(to: Address<Life<A>>, message: M, reply: ReplyTo<M::Reply>, may_send: Option<MaySend<'_>>) {
-                message.post_ask(to, reply, may_send);
+            fn request(
+                to: Address<Life<A>>,
+                message: &mut Option<M>,
+                reply: ReplyTo<M::Reply>,
+                may_send: Option<MaySend<'_>>,
+            ) {
+                if let Some(message) = message.take() {
+                    message.post_ask(to, reply, may_send);
+                }
             }
         }
         self.address.request_port::<M, _, ByAsk<Mode>>()
@@ -355,6 +362,12 @@ impl<M: Message> PartialEq for Recipient<M> {
 }
 impl<M: Message> Eq for Recipient<M> {}
 
+impl<M: Message> Hash for Recipient<M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
 impl<M: Message> fmt::Debug for Recipient<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = ShortType(type_name::<M>());
@@ -398,13 +411,18 @@ impl<M: Message> Recipient<M> {
             }
         }
         impl<M: Message> Requests<Life<Nobody>, M, ReplyTo<M::Reply>> for Nothing {
-            fn request(_: Address<Life<Nobody>>, _: M, reply: ReplyTo<M::Reply>, _: Option<MaySend<'_>>) {
+            fn request(_: Address<Life<Nobody>>, _: &mut Option<M>, reply: ReplyTo<M::Reply>, _: Option<MaySend<'_>>) {
                 dead_letter::<Nobody, M>(Undelivered::Stopped);
                 reply.send(Err(AskError::Stopped));
             }
         }
         let nobody = RawAddress::nowhere::<Life<Nobody>>();
         Recipient { tells: nobody.port::<Posted<M>, Nothing, _>(), asks: nobody.request_port::<M, _, Nothing>() }
+    }
+
+    /// Whether the actor behind it is known to have ended: as [`ActorRef::is_stopped`].
+    pub fn is_stopped(self) -> bool {
+        self.tells.raw().is_stale()
     }
 
     /// The identity of the actor behind it.

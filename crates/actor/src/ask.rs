@@ -89,15 +89,15 @@ impl<M: Message> Ask<M> {
     ///
     /// [`Context::ask`]: crate::Context::ask
     #[track_caller]
-    pub fn wait(self) -> Result<M::Reply, AskError> {
+    pub fn wait(mut self) -> Result<M::Reply, AskError> {
         assert_outside("`.wait()`", "`.await` the ask in an async handler, or use `ctx.ask(..).then(..)`");
-        let Some(message) = self.request else {
+        if self.request.is_none() {
             panic!("`.wait()` was called on an ask that was polled before: `.await` it to its end")
-        };
+        }
         let Some(blocked) = Blocked::begin(self.to.raw().system(), self.within) else {
             return Err(if self.to.raw().is_nowhere() { AskError::Stopped } else { AskError::Shutdown });
         };
-        self.to.request(message, ReplyTo::slot(&blocked.slot), None);
+        self.to.request(&mut self.request, ReplyTo::slot(&blocked.slot), None);
         blocked.until_answered()
     }
 }
@@ -211,7 +211,7 @@ impl<M: Message> Ask<M> {
     fn send(
         (to, actor): (RequestTo<M>, &'static str),
         within: Option<Duration>,
-        message: M,
+        message: &mut Option<M>,
         slot: &Arc<Slot<M::Reply>>,
         waker: &Waker,
     ) -> Sent {
@@ -286,12 +286,13 @@ impl<M: Message> Future for Ask<M> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let request = this.request.take();
-        if request.is_some() {
+        let is_first = this.request.is_some();
+        if is_first {
             this.slot.0 = Some(Slot::new());
         }
         let Some(slot) = &this.slot.0 else { panic!("an ask was polled again after it had returned the answer") };
-        let sent = request.map(|request| Self::send((this.to, this.actor), this.within, request, slot, cx.waker()));
+        let sent =
+            is_first.then(|| Self::send((this.to, this.actor), this.within, &mut this.request, slot, cx.waker()));
         if sent.as_ref().is_some_and(|sent| sent.was_run_here) && slot.is_over() && has_run_many() {
             // The answer waits until others have had their turn.
             cx.waker().wake_by_ref();

@@ -437,7 +437,7 @@ impl<M: Message> Serialize for Recipient<M> {
             if entry.is_none() && !self.id().0.is_stale() {
                 let (id, name) = (self.id(), type_name::<M>());
                 return Err(WireError::new(format!(
-                    "{id} takes no {name} from other theaters: see `#[actor(remote)]`"
+                    "{id} takes no {name} from other theaters: see `#[actor(remote)]`, and `#[actor(more, remote)]` for a further block"
                 )));
             }
             Ok((border.name_of(self.id())?, actor))

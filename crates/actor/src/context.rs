@@ -43,6 +43,11 @@ impl<A: Actor> Context<A> {
         if self.cx.has_failed() { Err(AskError::Panicked) } else { Ok(answer) }
     }
 
+    /// Whether the handler that runs has called [`Context::fail`].
+    pub(crate) fn has_failed(&mut self) -> bool {
+        self.cx.has_failed()
+    }
+
     /// The actor itself.
     #[doc(alias = "me")]
     #[doc(alias = "myself")]
@@ -54,7 +59,8 @@ impl<A: Actor> Context<A> {
         ActorRef::new(self.cx.address())
     }
 
-    /// Starts a child near this actor: on a stage of the same worker, by turns; a [dedicated](crate::Placement::Dedicated)
+    /// Starts an actor near this one, which goes on when this one ends (children that end and are restarted with their parent are those of a
+    /// [`Supervisor`](crate::Supervisor)): on a stage of the same worker, by turns; a [dedicated](crate::Placement::Dedicated)
     /// actor's children are put on any stage.
     ///
     /// The child's `started` is run before any message to it. When else is left open: mostly before this returns, but as a
@@ -122,7 +128,7 @@ impl<A: Actor> Context<A> {
     ///
     /// This actor goes on with other messages meanwhile.
     pub fn ask<M: Message, Mode>(&mut self, to: impl AskTarget<M, Mode>, message: M) -> ContextAsk<'_, A, M> {
-        ContextAsk { to: to.requests(), ctx: self, message, within: None }
+        ContextAsk { to: to.requests(), ctx: self, message: Some(message), within: None }
     }
 
     /// Asks for a [`terminated`](Actor::terminated) call when `who` ends; at once if it has ended. Watching twice is
@@ -337,7 +343,8 @@ impl<A: Actor> std::fmt::Debug for Context<A> {
 pub struct ContextAsk<'a, A: Actor, M: Message> {
     ctx: &'a mut Context<A>,
     to: RequestTo<M>,
-    message: M,
+    /// Until it is sent.
+    message: Option<M>,
     within: Option<Duration>,
 }
 
@@ -414,13 +421,13 @@ impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
         self.send(Box::new(Pipe { asker: asker.address, tell, request: PhantomData::<fn(M)> }));
     }
 
-    fn send(self, back: Box<dyn TakeAnswer<M::Reply>>) {
+    fn send(mut self, back: Box<dyn TakeAnswer<M::Reply>>) {
         let reply = match self.within {
             None => ReplyTo::then(back),
             Some(within) => {
                 with_current_system(|system| ReplyTo::timed(back, within, system.expect("a handler runs on a worker")))
             }
         };
-        self.to.request(self.message, reply, None);
+        self.to.request(&mut self.message, reply, None);
     }
 }

@@ -138,7 +138,7 @@ pub enum AsyncMode {}
 
 /// A message of which clones are sent again and again: each one that is `Clone`.
 #[diagnostic::on_unimplemented(
-    message = "the message `{Self}` is to be sent again and again, and is not `Clone`",
+    message = "clones of the message `{Self}` are to be sent, and it is not `Clone`",
     label = "not `Clone`",
     note = "write `#[message(derive(Clone))]` at its method in an `#[actor]` block, or `#[derive(Clone)]` at `{Self}`"
 )]

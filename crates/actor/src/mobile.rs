@@ -522,6 +522,7 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         let extra = cx.extra();
         extra.away = Some(Arc::clone(&self.0));
         extra.turn = None;
+        extra.waiters.let_go();
         let watchers = std::mem::take(&mut extra.watchers);
         let watching = std::mem::take(&mut extra.watching);
         if let Some(child) = extra.child.take() {
@@ -657,10 +658,7 @@ struct Departing;
 impl<A: Actor> Envelope<Life<A>> for Departing {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
         life.actor.departing(Context::of(cx));
-        let streams = cx.with_extra_if_any(|extra| {
-            extra.waiters.let_go();
-            std::mem::take(&mut extra.streams)
-        });
+        let streams = cx.with_extra_if_any(|extra| std::mem::take(&mut extra.streams));
         drop(streams);
     }
 

@@ -5,11 +5,12 @@
 
 use crate::actor::Actor;
 use crate::actor_ref::ActorRef;
+use crate::ask::AskError;
 use crate::context::Context;
 use crate::message::{AsyncHandler, Message};
 use crate::reply::Reply;
 
-/// Awaits one future, and ends.
+/// Awaits one future. Its spawner drains it behind the request, which may be taken back before it is begun.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Waiter;
@@ -26,8 +27,7 @@ impl<F: Future<Output: Send + 'static> + Send + 'static> Message for Await<F> {
 }
 
 impl<F: Future<Output: Send + 'static> + Send + 'static> AsyncHandler<Await<F>> for Waiter {
-    async fn handle(&mut self, Await(future): Await<F>, ctx: &mut Context<Self>) -> F::Output {
-        ctx.stop();
+    async fn handle(&mut self, Await(future): Await<F>, _: &mut Context<Self>) -> F::Output {
         future.await
     }
 }
@@ -68,8 +68,13 @@ impl<T: Send + 'static> Reply<T> {
     /// the future. It is awaited also if nobody waits for the answer any more, unless the asker has given up before the future was begun.
     ///
     /// A panic in the future ends the ask with [`AskError::Panicked`](crate::AskError::Panicked), and is no crash of this actor. If this actor is killed,
-    /// crashes or is restarted, the future is dropped, and the ask ends with [`AskError::Stopped`](crate::AskError::Stopped). If the actor stops, or is taken
-    /// to another theater, the future goes on where it was begun.
+    /// restarted, or ends by a crash, the future is dropped, and the ask ends with [`AskError::Stopped`](crate::AskError::Stopped). If the actor stops, goes on
+    /// after a crash ([`Directive::Resume`](crate::Directive::Resume)), or is taken to another theater, the future goes on where it was begun. If
+    /// [`Context::fail`] was called before, the future is not begun, and the ask ends with `AskError::Panicked`.
+    ///
+    /// The future is awaited by an actor of its own, beside this one: on this actor's worker, or on another one for a dedicated actor. Reports of crashes, slow
+    /// handlers and cycles call that actor `Waiter`, and it counts among the actors of the system. Nothing bounds how many such requests are under way:
+    /// a [bounded mailbox](crate::Mailbox) counts messages that wait. Where that matters, a guard counts them.
     ///
     /// Until then, an asker that awaits the answer in a handler waits for the future, and the future for what it asks. Such cycles are found as after a
     /// [`forward`](Reply::forward): not if the asker is in another theater.
@@ -116,9 +121,14 @@ impl<T: Send + 'static> Reply<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send_when_ready<A: Actor>(self, ctx: &mut Context<A>, answer: impl Future<Output = T> + Send + 'static) {
+        if ctx.has_failed() {
+            // A handler that fails has no answer, whatever it returns.
+            return self.fail(AskError::Panicked);
+        }
         let waiter = ctx.spawn(Waiter);
         ctx.add_waiter(waiter);
         self.forward(waiter, Await(answer));
+        waiter.drain();
     }
 }
 

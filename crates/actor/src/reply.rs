@@ -127,6 +127,13 @@ impl<T: Send + 'static> Reply<T> {
         }
     }
 
+    /// Ends the ask with an error.
+    pub(crate) fn fail(mut self, error: AskError) {
+        if let Some(to) = self.to.take() {
+            to.send(Err(error));
+        }
+    }
+
     /// Whether somebody waits for the answer, as far as is known here.
     ///
     /// False where the message was not asked for, where the asker has given up (its deadline has passed, it has dropped the ask, or has ended), and
@@ -146,7 +153,7 @@ impl<T: Send + 'static> Reply<T> {
         let Some(reply) = self.to.take() else { return to.send(message) };
         let requests = to.requests();
         if reply.forward(Label::of_type(to.type_for_reports(), ActorId(requests.raw()))) {
-            requests.request(message, reply, None);
+            requests.request(&mut Some(message), reply, None);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a system keeps for its actors beside their own states: values that they find by their types, and the theater that it is part of.
+//! A system keeps services for its actors, which they find by their types, and knows the theater that it is part of.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -9,38 +9,33 @@ use playhouse_executor::{SystemCore, contained};
 use crate::mobile::Agency;
 use crate::system::System;
 
-/// Set once in each system, before it has actors.
+/// Each system has one, which is set before the system has actors.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct OfSystem {
     services: Mutex<Services>,
     agency: OnceLock<Arc<dyn Agency>>,
 }
 
-/// By type.
-type Services = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+#[derive(Default)]
+struct Services {
+    by_type: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    /// The system has ended, and takes no more.
+    closed: bool,
+}
 
-impl Kept {
-    fn of(system: &SystemCore) -> &Kept {
+impl OfSystem {
+    fn get(system: &SystemCore) -> &OfSystem {
         system.above().expect("it is set where a system is started")
     }
 
     fn with_services<R>(&self, act: impl FnOnce(&mut Services) -> R) -> R {
         act(&mut self.services.lock().unwrap_or_else(PoisonError::into_inner))
     }
-
-    /// Drops the services of a system that has ended.
-    pub(crate) fn drop_services(system: &SystemCore) {
-        // A drop may look for another service, so this is done without the lock. One that panics is no reason to keep the others.
-        let services = Kept::of(system).with_services(std::mem::take);
-        for (_, service) in services {
-            contained(|| drop(service)).unwrap_or(());
-        }
-    }
 }
 
 /// The theater that the system is part of.
 pub(crate) fn agency_of(system: &SystemCore) -> Option<&Arc<dyn Agency>> {
-    Kept::of(system).agency.get()
+    OfSystem::get(system).agency.get()
 }
 
 impl System {
@@ -50,7 +45,7 @@ impl System {
     /// An actor that has come from another theater finds the service of the theater that it is in now ([`arrived`](crate::Actor::arrived)). For services
     /// that are to be there before actors arrive, see [`SystemBuilder::on_start`](crate::SystemBuilder::on_start).
     ///
-    /// The services are dropped at the end of the shutdown, after all actors.
+    /// The services are dropped at the end of the shutdown, after all actors. A system that was shut down takes none: the service is dropped at once.
     ///
     /// ```
     /// use playhouse_actor::*;
@@ -80,7 +75,15 @@ impl System {
     /// ```
     pub fn provide<T: Send + Sync + 'static>(&self, service: T) -> Option<Arc<T>> {
         let service: Arc<dyn Any + Send + Sync> = Arc::new(service);
-        let former = Kept::of(self.core()).with_services(|services| services.insert(TypeId::of::<T>(), service));
+        // One that is not taken is dropped without the lock, because its drop may look for another service.
+        let (former, refused) = OfSystem::get(self.core()).with_services(|services| {
+            if services.closed {
+                (None, Some(service))
+            } else {
+                (services.by_type.insert(TypeId::of::<T>(), service), None)
+            }
+        });
+        drop(refused);
         former.and_then(|former| former.downcast().ok())
     }
 
@@ -88,13 +91,28 @@ impl System {
     ///
     /// An actor that needs it for each message keeps the `Arc`: this takes a lock.
     pub fn service<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        let service = Kept::of(self.core()).with_services(|services| services.get(&TypeId::of::<T>()).cloned());
+        let service =
+            OfSystem::get(self.core()).with_services(|services| services.by_type.get(&TypeId::of::<T>()).cloned());
         service.and_then(|service| service.downcast().ok())
+    }
+
+    /// Drops the services of a system that has ended.
+    #[doc(hidden)]
+    pub fn drop_services(&self) {
+        // A drop may look for another service, so this is done without the lock.
+        let services = OfSystem::get(self.core()).with_services(|services| {
+            services.closed = true;
+            std::mem::take(&mut services.by_type)
+        });
+        for (_, service) in services {
+            // The panic hook has reported a drop that panics, and the other services are dropped all the same.
+            let _dropped = contained(|| drop(service));
+        }
     }
 
     /// Says which theater the system is part of, once.
     #[doc(hidden)]
     pub fn belongs_to(&self, theater: Arc<dyn Agency>) {
-        let _former = Kept::of(self.core()).agency.set(theater);
+        let _former = OfSystem::get(self.core()).agency.set(theater);
     }
 }

@@ -15,7 +15,7 @@ use crate::actor_ref::{ActorRef, Owned};
 use crate::names::{Label, ShortType};
 use crate::observe::Observed;
 use crate::outside::assert_outside_of;
-use crate::services::Kept;
+use crate::services::OfSystem;
 use crate::spawn::{SpawnError, SpawnOptions};
 
 /// A handle to an actor system: workers, stages, and the actors on them. Cheap to clone.
@@ -35,18 +35,42 @@ pub struct SystemBuilder {
     workers: Option<usize>,
     stages: Option<usize>,
     observed: Observed,
-    on_start: Vec<OnStart>,
+    on_start: OnStart,
 }
 
-/// What is done when a system has started.
-#[derive(Clone)]
-struct OnStart(Arc<dyn Fn(&System) -> Started + Send + Sync>);
+/// The functions that are called when a system has started: see [`SystemBuilder::on_start`].
+#[doc(hidden)]
+#[derive(Clone, Default)]
+pub struct OnStart(Vec<Arc<dyn Fn(&System) -> Started + Send + Sync>>);
 
 type Started = Result<(), Box<dyn Error + Send + Sync>>;
 
+impl OnStart {
+    /// Calls them. If one fails or panics, the system is shut down.
+    #[doc(hidden)]
+    pub fn run(self, system: &System) -> Result<(), BuildError> {
+        /// Shuts the system down, unless all have returned.
+        struct Unfinished<'a>(Option<&'a System>);
+        impl Drop for Unfinished<'_> {
+            fn drop(&mut self) {
+                if let Some(system) = self.0 {
+                    // The caller is told of the first failure only, and not also of a shutdown that is late.
+                    drop(system.clone().shutdown());
+                }
+            }
+        }
+        let mut unfinished = Unfinished(Some(system));
+        for act in self.0 {
+            act(system).map_err(|error| BuildError { wrong: vec![format!("`on_start` has failed: {error}")] })?;
+        }
+        unfinished.0 = None;
+        Ok(())
+    }
+}
+
 impl fmt::Debug for OnStart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnStart")
+        write!(f, "OnStart({} functions)", self.0.len())
     }
 }
 
@@ -265,10 +289,14 @@ impl SystemBuilder {
         self
     }
 
-    /// Calls `act` with the system when it has started, before anybody else has it: to [`provide`](System::provide) services, and to start actors that
-    /// others rely on. In a theater, before it listens. Those that were given before are called first.
+    /// Calls `act` with the system when that has started, and before `start` returns it: to [`provide`](System::provide) services, and to start actors that
+    /// others rely on. In a theater, it is called before the theater answers a caller. Functions that were given before are called first.
     ///
-    /// If it fails, so does the start, and the system is ended.
+    /// # Errors
+    /// If `act` returns an error, `start` fails with it, and the system is shut down.
+    ///
+    /// # Panics
+    /// If `act` panics, `start` does, and the system is shut down.
     ///
     /// ```
     /// use playhouse_actor::System;
@@ -288,15 +316,29 @@ impl SystemBuilder {
         mut self,
         act: impl Fn(&System) -> Result<(), Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
     ) -> Self {
-        self.on_start.push(OnStart(Arc::new(act)));
+        self.on_start.0.push(Arc::new(act));
         self
     }
 
     /// Starts the system.
     ///
     /// # Errors
-    /// All wrong settings at once, or that a thread could not be started, or that what is to be done [at the start](SystemBuilder::on_start) has failed.
+    /// All wrong settings at once, or that a thread could not be started, or that a function given to [`on_start`](SystemBuilder::on_start) has failed.
     pub fn start(self) -> Result<System, BuildError> {
+        let (system, on_start) = self.begin()?;
+        on_start.run(&system)?;
+        Ok(system)
+    }
+
+    /// Whether it is to be a [simulated](SystemBuilder::simulated) system.
+    #[doc(hidden)]
+    pub fn is_simulated(&self) -> bool {
+        self.config.simulated.is_some()
+    }
+
+    /// Starts the system, and leaves it to the caller to call the functions given to [`on_start`](SystemBuilder::on_start).
+    #[doc(hidden)]
+    pub fn begin(self) -> Result<(System, OnStart), BuildError> {
         let mut config = self.config;
         config.workers = self.workers.unwrap_or_else(|| match config.simulated {
             // The same seed is to give the same run on every machine.
@@ -305,16 +347,9 @@ impl SystemBuilder {
         });
         config.stages = self.stages.unwrap_or(config.workers.max(1) * playhouse_executor::limits::STAGES_PER_WORKER);
         let core = SystemCore::start(config).map_err(|wrong| BuildError { wrong })?;
-        core.set_above(Kept::default());
+        core.set_above(OfSystem::default());
         self.observed.begin(&core);
-        let system = System { core };
-        for act in self.on_start {
-            if let Err(error) = (act.0)(&system) {
-                let _report = system.shutdown();
-                return Err(BuildError { wrong: vec![format!("what is done at its start has failed: {error}")] });
-            }
-        }
-        Ok(system)
+        Ok((System { core }, self.on_start))
     }
 }
 
@@ -335,7 +370,7 @@ impl System {
             workers: None,
             stages: None,
             observed: Observed::default(),
-            on_start: Vec::new(),
+            on_start: OnStart::default(),
         }
     }
 
@@ -439,7 +474,8 @@ impl System {
     /// of states start others without end, the states of the 200th generation are never dropped.
     ///
     /// # Errors
-    /// A handler, `stopped`, a drop or a dead-letter hook did not return in time: its thread goes on until it does. Asks that still wait fail
+    /// A handler, `stopped`, a drop or a dead-letter hook did not return in time: its thread goes on until it does. [Services](System::provide) are kept
+    /// then, until a later shutdown succeeds. Asks that still wait fail
     /// with [`AskError::Shutdown`](crate::AskError::Shutdown), and messages that wait for actors that no thread runs are dead letters.
     ///
     /// # Panics
@@ -450,7 +486,8 @@ impl System {
     }
 
     /// Does the same as [`System::shutdown`], with another limit. It returns within that, and a fifth of it or 200 milliseconds more, whatever
-    /// handlers, `stopped`, drops and dead-letter hooks do. (In simulation they take this thread for as long as they run.)
+    /// handlers, `stopped`, drops and dead-letter hooks do. (In simulation they take this thread for as long as they run.) Then
+    /// [services](System::provide) are dropped, for as long as that takes.
     ///
     /// # Errors
     /// As [`System::shutdown`].
@@ -484,7 +521,7 @@ impl System {
                 at_work.into_iter().map(|(who, actor)| Label::of_type(actor, ActorId(who)).to_string()).collect();
             return Err(ShutdownError { stuck, actors });
         }
-        Kept::drop_services(&self.core);
+        self.drop_services();
         Ok(ShutdownReport {
             actors_stopped,
             undelivered: stats.total.dead_letters - before,

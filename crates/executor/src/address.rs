@@ -143,7 +143,7 @@ impl RawAddress {
         (!self.is_stale()).then_some(id)
     }
 
-    /// The name of the type of who lives at the address, for reports. None where the actor has ended.
+    /// The name of the type of the actor at the address, for reports. None where the actor has ended.
     pub fn resident_name(self) -> Option<&'static str> {
         if self.is_stale() {
             return None;
@@ -327,14 +327,16 @@ pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
 
 /// A way of sending an `M` with the right to answer it, a `P`, to an `S`. It is named by a type so that it can be erased.
 pub trait Requests<S, M, P> {
-    /// Sends the request. With `may_send`, its handler is run at once where that cannot be told from sending.
-    fn request(to: Address<S>, message: M, reply: P, may_send: Option<MaySend<'_>>);
+    /// Takes the message out of `message`, and sends the request. With `may_send`, its handler is run at once where that cannot be told from sending.
+    ///
+    /// The message comes by reference, because each function that it is passed through by value has a place for it on the stack, and it may be large.
+    fn request(to: Address<S>, message: &mut Option<M>, reply: P, may_send: Option<MaySend<'_>>);
 }
 
 /// An address that takes requests of type `M`, whatever lives there.
 pub struct RequestPort<M, P> {
     raw: RawAddress,
-    request: fn(RawAddress, M, P, Option<MaySend<'_>>),
+    request: fn(RawAddress, &mut Option<M>, P, Option<MaySend<'_>>),
 }
 
 impl<M, P> Clone for RequestPort<M, P> {
@@ -347,7 +349,7 @@ impl<M, P> Copy for RequestPort<M, P> {}
 impl<M, P> RequestPort<M, P> {
     /// Sends a request: see [`Requests::request`].
     #[inline]
-    pub fn request(self, message: M, reply: P, may_send: Option<MaySend<'_>>) {
+    pub fn request(self, message: &mut Option<M>, reply: P, may_send: Option<MaySend<'_>>) {
         (self.request)(self.raw, message, reply, may_send);
     }
 
@@ -362,7 +364,7 @@ impl<S> Address<S> {
     #[inline]
     pub fn request_port<M, P, W: Requests<S, M, P>>(self) -> RequestPort<M, P> {
         // As in `port`: the type that the function assumes is the address's own.
-        let request = |raw: RawAddress, message: M, reply: P, may_send: Option<MaySend<'_>>| {
+        let request = |raw: RawAddress, message: &mut Option<M>, reply: P, may_send: Option<MaySend<'_>>| {
             W::request(raw.typed::<S>(), message, reply, may_send);
         };
         RequestPort { raw: self.raw, request }

@@ -15,6 +15,14 @@ use crate::params::Param;
 /// The message struct, its `impl Message` and the handler.
 pub(crate) fn message(method: &MessageMethod, actor: &ActorType) -> TokenStream {
     let message = Message::new(method, actor);
+    if method.named && !message.phantoms.is_empty() {
+        let text = format!(
+            "only the reply of `{}` mentions a generic type, so a function makes its message, `{}(..)`, and fields are not named\n\
+             help: remove `named`",
+            method.method, method.name
+        );
+        return syn::Error::new_spanned(&method.name, text).into_compile_error();
+    }
     [message.definition(), message.reminder(), message.impl_message(), message.impl_handler()].into_iter().collect()
 }
 

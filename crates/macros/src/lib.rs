@@ -330,7 +330,8 @@ use proc_macro::TokenStream;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The message of a method has its arguments in their order, without names, whichever codec writes it. A message that is
+/// The message of a method has its arguments in their order, without names, whichever codec writes it; with `named`, codecs that write names (JSON, say)
+/// write them. So to add `named` to a remote message, or to take it away, makes another message of it, which older programs do not know. A message that is
 /// to get or lose fields while older programs still send it is a struct of its own, with
 /// [`#[derive(Message)]`](derive@Message) and `#[message(remote)]`; it joins those of the block with
 /// `playhouse::wire::submit! { playhouse::wire::Handles::of::<Till, Order, _>() }`.

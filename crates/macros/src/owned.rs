@@ -90,6 +90,10 @@ impl Visit<'_> for Borrows<'_> {
                 "a message is one concrete type, so the argument `{name}` cannot be `impl {bounds}`\n\
                  help: name the type that is sent, or make it a generic of the actor"
             ),
+            Owner::Reply(method) if bounds.contains("Future") => format!(
+                "the reply of a message has a name, so `{method}` cannot return `impl {bounds}`\n\
+                 help: write an `async fn`, which holds the actor while it awaits, or mark the method with `#[message(reentrant)]`"
+            ),
             Owner::Reply(method) => format!(
                 "the reply of a message has a name, so `{method}` cannot return `impl {bounds}`\n\
                  help: return a named type; for an iterator, collect it into a `Vec`"

@@ -454,3 +454,22 @@ fn what_cannot_be_a_key_or_a_state_is_said() {
     );
     assert_eq!(error.key(), "big");
 }
+
+#[test]
+fn an_update_within_an_update_is_refused_and_changes_nothing() {
+    let system = threads(1);
+    let pool = ResourcePool::start(&system, 2, 10).unwrap();
+    let account = Durable::open(&pool, MemoryStore::new(), "account", Account::default()).wait().unwrap();
+    let outer = account.update(|outer| {
+        let inner = account.update(|inner| inner.balance += 10).wait();
+        assert!(matches!(inner, Err(DurableError::Busy { .. })), "{inner:?}");
+        outer.balance += 1;
+    });
+    outer.wait().unwrap();
+    assert_eq!(account.get().balance, 1);
+    let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| account.update(|_| panic!("no"))));
+    assert!(panics.is_err());
+    account.update(|account| account.balance += 1).wait().unwrap();
+    assert_eq!((account.get().balance, account.revision()), (2, 2));
+    system.shutdown().unwrap();
+}

@@ -258,6 +258,24 @@ impl LargeAsker {
     }
 }
 
+#[actor(more)]
+impl LargeAsker {
+    #[message]
+    async fn ask_recipient(&mut self, ctx: &mut Context<Self>) {
+        let to = self.to.recipient::<Large>();
+        let answer = to.ask(Large([8; MIB])).await.unwrap();
+        self.answered.fetch_add(answer.into(), Ordering::SeqCst);
+        ctx.ask(to, Large([9; MIB])).then(|me, answer, _| {
+            me.answered.fetch_add(answer.unwrap().into(), Ordering::SeqCst);
+        });
+    }
+
+    #[message]
+    fn pass_on(&mut self, reply: Reply<u8>) {
+        reply.forward(self.to.recipient::<Large>(), Large([10; MIB]));
+    }
+}
+
 #[test]
 fn asks_carry_messages_of_a_mebibyte_by_value() {
     finishes(|| {
@@ -270,9 +288,19 @@ fn asks_carry_messages_of_a_mebibyte_by_value() {
         asker.tell(AskLaterThen);
         system.run_until_idle();
         assert_eq!(answered.load(Ordering::SeqCst), 3 + 4 + 5 + 6);
+        // By a recipient, and forwarded to one.
+        asker.tell(AskRecipient);
+        system.run_until_idle();
+        assert_eq!(answered.load(Ordering::SeqCst), 3 + 4 + 5 + 6 + 8 + 9);
+        assert_eq!(asker.ask(PassOn).wait(), Ok(10));
         // From outside, each on a stack of 8 MiB.
         type Asks = fn(ActorRef<Receiver>) -> Result<u8, AskError>;
-        let asks: [Asks; 2] = [|to| to.ask(Large([7; MIB])).wait(), |to| to.ask(LargeLater([7; MIB])).wait()];
+        let asks: [Asks; 4] = [
+            |to| to.ask(Large([7; MIB])).wait(),
+            |to| to.ask(LargeLater([7; MIB])).wait(),
+            |to| to.recipient::<Large>().ask(Large([7; MIB])).wait(),
+            |to| to.recipient::<LargeLater>().ask(LargeLater([7; MIB])).wait(),
+        ];
         for ask in asks {
             let outside = std::thread::Builder::new().stack_size(8 * MIB).spawn(move || ask(to));
             assert_eq!(outside.unwrap().join().unwrap(), Ok(7));

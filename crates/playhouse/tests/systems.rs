@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use playhouse::prelude::*;
@@ -181,6 +182,8 @@ fn services_are_found_by_their_type_until_the_last_actor_has_ended() {
             system.shutdown().unwrap();
             assert_eq!(log.take(), ["first", "second", "second"], "the last one is dropped behind the actor");
             assert!(kept.service::<u32>().is_none());
+            assert!(kept.provide(Client("late", log.clone())).is_none() && kept.service::<Client>().is_none());
+            assert_eq!(log.take(), ["late"], "a system that has ended takes none");
         }
     });
 }
@@ -202,11 +205,15 @@ fn what_is_done_at_the_start_comes_before_the_start_returns_or_fails_it() {
         system.start().unwrap().shutdown().unwrap();
         assert_eq!(log.take(), ["client", "client"], "the actor has ended, and then the service");
         let error = builder.on_start(|_| Err("the port is in use".into())).start().unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "the actor system could not be started: what is done at its start has failed: the port is in use"
-        );
+        assert_eq!(error, "the actor system could not be started: `on_start` has failed: the port is in use");
         assert_eq!(log.take(), ["client", "client"], "it was ended");
+        let panics = log.clone();
+        let builder = System::builder().workers(1).on_start(move |system| {
+            system.provide(Client("client", panics.clone()));
+            panic!("nobody is at home");
+        });
+        assert!(std::panic::catch_unwind(AssertUnwindSafe(|| builder.start())).is_err());
+        assert_eq!(log.take(), ["client"], "it was ended, too");
     });
 }
 

@@ -235,3 +235,70 @@ fn a_mobile_actor_finds_the_pool_of_each_theater_that_it_comes_to() {
         }
     });
 }
+
+/// Its state cannot be written, so it stays.
+#[derive(Default, playhouse::serde::Serialize, playhouse::serde::Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Rooted {
+    #[serde(serialize_with = "no_form")]
+    root: u32,
+    #[serde(skip)]
+    stays: u32,
+    #[serde(skip)]
+    begun: u32,
+}
+
+fn no_form<S: playhouse::serde::Serializer>(_: &u32, _: S) -> Result<S::Ok, S::Error> {
+    Err(playhouse::serde::ser::Error::custom("a root has no form"))
+}
+
+#[actor(mobile, remote = "toolbox_abroad.Rooted")]
+impl Rooted {
+    #[message(local, name = "RootedGo")]
+    fn go(&mut self, to: std::net::SocketAddr, ctx: &mut Context<Self>) {
+        ctx.migrate_to(to);
+    }
+
+    #[stayed]
+    fn stay(&mut self, _: MigrateError) {
+        self.stays += 1;
+    }
+
+    #[message(local, name = "Stays")]
+    fn stays(&self) -> u32 {
+        self.stays
+    }
+
+    #[message(local, name = "HasBegun")]
+    fn begun(&self) -> u32 {
+        self.begun
+    }
+
+    #[message(local, reentrant)]
+    fn wait_for_ever(&mut self) -> impl Future<Output = u32> + Send + use<> {
+        self.begun += 1;
+        std::future::pending()
+    }
+}
+
+#[test]
+fn an_actor_that_was_to_move_and_stays_keeps_its_futures_until_it_is_killed() {
+    finishes(|| {
+        let theater = || Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(1)).start().unwrap();
+        let (here, there) = (theater(), theater());
+        let rooted = here.system().spawn(Rooted::default());
+        let asked = std::thread::spawn(move || rooted.ask(WaitForEver).wait());
+        while rooted.ask(HasBegun).wait() != Ok(1) {
+            std::thread::yield_now();
+        }
+        rooted.tell(RootedGo(there.address().unwrap()));
+        while rooted.ask(Stays).wait() != Ok(1) {
+            std::thread::yield_now();
+        }
+        rooted.kill();
+        assert_eq!(asked.join().unwrap(), Err(AskError::Stopped));
+        for theater in [here, there] {
+            theater.shutdown().unwrap();
+        }
+    });
+}

@@ -195,7 +195,7 @@ impl Table {
             Some(Some(found)) => Ok(*found),
             Some(None) => Err(WireError::new(format!("the other theater's actors of this type take no {name}"))),
             None => Err(WireError::new(format!(
-                "{name} is no message that the actor takes from other theaters: see `#[actor(remote)]`"
+                "{name} is no message that the actor takes from other theaters: see `#[actor(remote)]`, and `#[actor(more, remote)]` for a further block"
             ))),
         }
     }

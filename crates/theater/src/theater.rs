@@ -11,8 +11,8 @@ use std::time::Duration;
 use playhouse_actor::away::{Berth, Found, Host, Place, Write, place};
 use playhouse_actor::wire::{Codec, Remote, WireError};
 use playhouse_actor::{
-    ActorId, ActorRef, AskError, Ending, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System,
-    SystemBuilder, assert_outside,
+    ActorId, ActorRef, AskError, BuildError, Ending, Group, MigrateError, Mobile, ShutdownError, ShutdownReport,
+    System, SystemBuilder, assert_outside,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -177,6 +177,10 @@ impl TheaterBuilder {
     /// listened on or is not one that others can call ([`TheaterError::Advertised`]), the [cookie](Self::cookie) cannot be read or made, or
     /// two actors or messages of this program are called alike on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
+        if self.system.is_simulated() {
+            let why = "a simulated system is that of a theater in a `Simulation` only, which starts it";
+            return Err(TheaterError::System(why.to_owned()));
+        }
         if self.settings.cluster.len() > CLUSTER_BYTES_MAX {
             let bytes = self.settings.cluster.len();
             let why = format!("the cluster's name has {bytes} bytes, and {CLUSTER_BYTES_MAX} are allowed");
@@ -201,16 +205,14 @@ impl TheaterBuilder {
         let (door, bell) = listener.map(Door::new).transpose().map_err(io_error)?.unzip();
         let registry = Registry::new()?;
         let poller = Arc::new(Poller::new().map_err(io_error)?);
-        let system = self.system.links(LINKS).start().map_err(|error| TheaterError::System(error.to_string()))?;
-        if system.core().config().simulated.is_some() {
-            system.core().end(Duration::ZERO, &mut |_, _, _| {});
-            let why = "a simulated system is that of a theater in a `Simulation` only, which starts it";
-            return Err(TheaterError::System(why.to_owned()));
-        }
+        let not_started = |error: BuildError| TheaterError::System(error.to_string());
+        let (system, on_start) = self.system.links(LINKS).begin().map_err(not_started)?;
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
         let credentials = Credentials::new(cookie);
         let inside = (Identity::new(credentials.incarnation), Some(credentials), None);
         let house = House::new(registry, system, listens, self.settings, (poller, bell), inside);
+        let unfinished = Unfinished(Some(Arc::clone(&house)));
+        on_start.run(&house.system).map_err(not_started)?;
         if self.inspected {
             Inspector::start_in(&house)?;
         }
@@ -221,6 +223,7 @@ impl TheaterBuilder {
             let doorkeeper = Arc::clone(&house);
             thread("door").spawn(move || doorkeeper.hear_callers(door)).map_err(io_error)?;
         }
+        unfinished.succeed();
         Ok(Theater { house })
     }
 
@@ -271,8 +274,8 @@ impl TheaterBuilder {
         let registry = Registry::new()?;
         let (seed, incarnation, key) =
             world.choose(|choices| (choices.next(), choices.next(), [choices.next(), choices.next()]));
-        let system = self.system.simulated(seed).links(LINKS).start();
-        let system = system.map_err(|error| TheaterError::System(error.to_string()))?;
+        let not_started = |error: BuildError| TheaterError::System(error.to_string());
+        let (system, on_start) = self.system.simulated(seed).links(LINKS).begin().map_err(not_started)?;
         let steps = world.take_over(system.core()).expect("it is simulated, and has just begun");
         let outside = world.outside();
         let poller = Arc::new(Poller::simulated(&outside));
@@ -284,11 +287,31 @@ impl TheaterBuilder {
         let identity = Identity { incarnation, seal: Seal::new(bytes), simulated: true };
         let inside = (identity, None, Some(Arc::clone(&outside)));
         let house = House::new(registry, system, listens, self.settings, (poller, None), inside);
+        let unfinished = Unfinished(Some(Arc::clone(&house)));
         if self.inspected {
             Inspector::start_in(&house)?;
         }
         world.admit(&house, steps, outside, bound);
+        on_start.run(&house.system).map_err(not_started)?;
+        unfinished.succeed();
         Ok(Theater { house })
+    }
+}
+
+/// A theater whose start has not succeeded yet. Dropping this ends it.
+struct Unfinished(Option<Arc<House>>);
+
+impl Unfinished {
+    fn succeed(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(house) = &self.0 {
+            house.end();
+        }
     }
 }
 

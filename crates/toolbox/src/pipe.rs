@@ -57,4 +57,5 @@ fn await_apart<A: Actor, F>(
 {
     let waiter = ctx.spawn(Waiter);
     ctx.ask(waiter, Await(future)).then(|this, outcome, ctx| then(this, outcome.ok(), ctx));
+    waiter.drain();
 }

@@ -83,6 +83,12 @@ impl Kitchen {
     fn crash(&mut self) {
         panic!("the kitchen crashes");
     }
+
+    #[message(reentrant)]
+    fn fail(&mut self, ctx: &mut Context<Self>) -> impl Future<Output = u32> + Send + use<> {
+        ctx.fail(std::io::Error::other("the gas is off"));
+        async { 9 }
+    }
 }
 
 struct Guest(ActorRef<Kitchen>);
@@ -248,6 +254,126 @@ fn a_system_is_not_idle_while_a_reentrant_request_waits_for_a_thread() {
         }
         let report = system.shutdown().unwrap();
         assert_eq!(report.undelivered, 0);
-        assert_eq!(report.actors_stopped, 1, "who has awaited has ended");
+        assert_eq!(report.actors_stopped, 1, "the actors that have awaited the futures have ended");
     });
+}
+
+/// Keeps what it is asked, and begins to answer when it is told to, or at its end.
+#[derive(Default)]
+struct Keeper(Vec<Reply<u32>>);
+
+#[actor]
+impl Keeper {
+    #[message]
+    fn keep(&mut self, reply: Reply<u32>) {
+        self.0.push(reply);
+    }
+
+    #[message]
+    fn begin_all(&mut self, ctx: &mut Context<Self>) {
+        self.0.drain(..).for_each(|reply| reply.send_when_ready(ctx, async { 1 }));
+    }
+
+    #[message(reentrant)]
+    fn quick(&mut self) -> impl Future<Output = u32> + Send + use<> {
+        async { 7 }
+    }
+
+    #[stopped]
+    fn answer_at_the_end(&mut self, ctx: &mut Context<Self>) {
+        for reply in self.0.drain(..) {
+            let sleep = ctx.sleep(SECOND);
+            reply.send_when_ready(ctx, async {
+                sleep.await;
+                5
+            });
+        }
+    }
+}
+
+/// Asks ten times at once, and gives up when there is one answer.
+struct Impatient(ActorRef<Keeper>);
+
+#[actor]
+impl Impatient {
+    #[message]
+    async fn look(&mut self) {
+        let mut asks: Vec<_> = (0..10).map(|_| Box::pin(self.0.ask(Quick))).collect();
+        std::future::poll_fn(|cx| match asks.iter_mut().any(|ask| ask.as_mut().poll(cx).is_ready()) {
+            true => std::task::Poll::Ready(()),
+            false => std::task::Poll::Pending,
+        })
+        .await;
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_reentrant_request_whose_asker_has_given_up() {
+    for seed in 0..50 {
+        let system = simulated(seed);
+        let keeper = system.spawn(Keeper::default());
+        for _ in 0..5 {
+            assert!(keeper.ask(Keep).within(SECOND).wait().is_err());
+        }
+        keeper.tell(BeginAll);
+        let impatient = system.spawn(Impatient(keeper));
+        impatient.ask(Look).wait().unwrap();
+        system.run_until_idle();
+        assert_eq!(system.shutdown().unwrap().actors_stopped, 2, "seed {seed}: the keeper and the asker");
+    }
+}
+
+/// Stops another one after a while.
+struct Stopper(ActorRef<Keeper>);
+
+#[actor]
+impl Stopper {
+    #[message]
+    async fn stop_in(&mut self, time: Duration, ctx: &mut Context<Self>) {
+        ctx.sleep(time).await;
+        self.0.stop();
+    }
+}
+
+#[test]
+fn an_actor_answers_at_its_end_with_futures_that_go_on() {
+    let system = simulated(1);
+    let keeper = system.spawn(Keeper::default());
+    system.spawn(Stopper(keeper)).tell(StopIn(SECOND));
+    assert_eq!(keeper.ask(Keep).wait(), Ok(5));
+    assert_eq!(system.now(), SECOND * 2);
+    system.shutdown().unwrap();
+}
+
+#[test]
+fn futures_go_on_when_a_crash_is_resumed() {
+    let system = simulated(1);
+    let dropped = Arc::new(AtomicU32::new(0));
+    let make = {
+        let dropped = Arc::clone(&dropped);
+        move || Kitchen { dropped: Arc::clone(&dropped), ..Kitchen::default() }
+    };
+    let policy = Supervise::one_for_one().when(|_| true, Directive::Resume);
+    let supervisor = system.spawn(Supervisor::new(policy));
+    let kitchen = supervisor.ask(Supervised::new("kitchen", make)).wait().unwrap().unwrap();
+    kitchen.tell(Cook(SECOND));
+    kitchen.tell(Crash);
+    assert_eq!(kitchen.ask(Begun).wait(), Ok(1), "it has its state");
+    assert_eq!(dropped.load(Ordering::SeqCst), 0);
+    system.run_until_idle();
+    assert_eq!(kitchen.ask(Done).wait(), Ok(2));
+    system.shutdown().unwrap();
+}
+
+#[test]
+fn a_reentrant_handler_that_fails_gives_no_answer() {
+    for seed in 0..20 {
+        let system = simulated(seed);
+        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+        let kitchen = supervisor.ask(Supervised::new("kitchen", Kitchen::default)).wait().unwrap().unwrap();
+        assert_eq!(kitchen.ask(Fail).wait(), Err(AskError::Panicked), "seed {seed}");
+        assert_eq!(kitchen.ask(Begun).wait(), Ok(0));
+        assert_eq!(system.spawn(Kitchen::default()).ask(Fail).wait(), Err(AskError::Panicked), "seed {seed}");
+        system.shutdown().unwrap();
+    }
 }

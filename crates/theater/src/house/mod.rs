@@ -329,7 +329,10 @@ impl House {
     pub(crate) fn end(self: &Arc<Self>) {
         self.close();
         self.lose_links(Duration::ZERO);
-        self.system.core().end(Duration::ZERO, &mut |_, _, _| {});
+        let (_, stuck) = self.system.core().end(Duration::ZERO, &mut |_, _, _| {});
+        if stuck == 0 {
+            self.system.drop_services();
+        }
     }
 
     /// Ends the workers, at most within `limit`, and gives all links up. No actor handles that: the others are not lost.

@@ -384,6 +384,27 @@ fn a_theater_is_called_by_its_address_with_and_without_the_scheme_and_by_its_nam
 }
 
 #[test]
+fn what_is_done_at_the_start_of_a_theater_may_use_it_and_a_start_that_fails_leaves_nothing() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let system = System::builder().workers(1).on_start(move |system| {
+        tell.send(Group::new(system))?;
+        Ok(())
+    });
+    let here = Theater::builder().listen("127.0.0.1:0").system(system).start().unwrap();
+    // A group has a name if it is one of a theater.
+    let (early, late) = (format!("{:?}", told.recv().unwrap()), format!("{:?}", Group::new(here.system())));
+    assert_eq!((early.contains("Some"), late.contains("Some")), (true, true), "{early} {late}");
+    let address = here.address().unwrap();
+    here.shutdown().unwrap();
+
+    let fails = System::builder().workers(1).on_start(|_| Err("no".into()));
+    let error = Theater::builder().listen(address.to_string()).system(fails).start().unwrap_err();
+    assert!(error.to_string().contains("`on_start` has failed: no"), "{error}");
+    // The address is free again.
+    Theater::builder().listen(address.to_string()).start().unwrap().shutdown().unwrap();
+}
+
+#[test]
 fn what_is_no_address_is_answered_with_what_would_be_one() {
     let here = theater();
     for wrong in [

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context as PollContext, Poll};
 use std::time::Duration;
 
-use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Message};
+use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Message, Repeated};
 
 use crate::block::{block_on, system_of};
 use crate::pipe::pipe;
@@ -21,7 +21,7 @@ pub type Enough<A, R> = Result<Vec<(ActorRef<A>, R)>, TooFewAnswers<A, R>>;
 /// Whenever an answer comes, all that wait are looked at: this is for tens or hundreds of actors.
 pub fn ask_many<A: Actor, M, Mode>(targets: impl IntoIterator<Item = ActorRef<A>>, message: M) -> AskMany<A, M>
 where
-    M: HandledBy<A, Mode> + Clone,
+    M: HandledBy<A, Mode> + Repeated,
 {
     AskMany {
         targets: targets.into_iter().collect(),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Message, Sleep};
+use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Message, Repeated, Sleep};
 use serde::{Deserialize, Serialize};
 
 use crate::block::{block_on, system_of};
@@ -55,7 +55,7 @@ impl Retry {
     /// Asks `to` with a clone of `message` in each attempt.
     pub fn ask<A: Actor, M, Mode>(self, to: ActorRef<A>, message: M) -> RetryAsk<A, M>
     where
-        M: HandledBy<A, Mode> + Clone,
+        M: HandledBy<A, Mode> + Repeated,
     {
         RetryAsk { retry: self, to, message, ask: |to, message| to.ask(message.clone()), again: None }
     }

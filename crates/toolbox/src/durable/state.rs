@@ -121,11 +121,17 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
     /// After [`StoreError::Io`], or where the save was dropped in the middle, it is not known which of them is in the store: if it is
     /// `new`, the next save is a [`StoreError::Conflict`]. To open it again tells.
     pub fn save(&self, new: T) -> Save<T> {
-        let turn = !std::mem::replace(&mut lock(&self.place.current).saving, true);
-        Save { place: Arc::clone(&self.place), turn: turn.then(|| Turn(Arc::clone(&self.place))), new: Arc::new(new) }
+        Save { place: Arc::clone(&self.place), turn: self.turn(), new: Arc::new(new) }
     }
 
-    /// Saves the value as `change` leaves a copy of it: as [`save`](Durable::save).
+    /// None: another save is under way.
+    fn turn(&self) -> Option<Turn<T>> {
+        let turn = !std::mem::replace(&mut lock(&self.place.current).saving, true);
+        turn.then(|| Turn(Arc::clone(&self.place)))
+    }
+
+    /// Saves the value as `change` leaves a copy of it: as [`save`](Durable::save). If another save is under way, `change` is not called, and this one fails
+    /// with [`DurableError::Busy`].
     ///
     /// ```
     /// use playhouse_toolbox::durable::{Durable, MemoryStore};
@@ -143,9 +149,13 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
     where
         T: Clone,
     {
-        let mut new = (*self.get()).clone();
-        change(&mut new);
-        self.save(new)
+        // The turn comes first: no other save ends between the copy and this one.
+        let turn = self.turn();
+        let mut new = self.get();
+        if turn.is_some() {
+            change(Arc::make_mut(&mut new));
+        }
+        Save { place: Arc::clone(&self.place), turn, new }
     }
 }
 

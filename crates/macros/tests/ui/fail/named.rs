@@ -17,6 +17,16 @@ impl Counter {
     fn take(&mut self, number: u64) {}
 }
 
+struct Cache<T>(Vec<T>);
+
+#[actor]
+impl<T: Clone + Send + 'static> Cache<T> {
+    #[message(named)]
+    fn at(&self, index: usize) -> Option<T> {
+        self.0.get(index).cloned()
+    }
+}
+
 struct Till(u64);
 
 #[actor]

@@ -33,6 +33,12 @@ impl Counter {
         async { 1 }
     }
 
+    // Nothing says that it is reentrant.
+    #[message]
+    fn plain(&mut self) -> impl Future<Output = u64> + Send + use<> {
+        async { 1 }
+    }
+
     #[message(reentrant, reentrant)]
     fn twice(&mut self) -> impl Future<Output = u64> + Send + use<> {
         async { 1 }
