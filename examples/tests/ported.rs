@@ -1,4 +1,7 @@
-//! The programs that are ported from other actor runtimes: the cases of Akka's test of the query.
+//! The programs that are ported from other actor runtimes: their lines, and the cases of Akka's test of the query.
+
+use std::fs;
+use std::path::Path;
 
 use playhouse::prelude::*;
 use playhouse_testkit::Kit;
@@ -9,6 +12,54 @@ mod iot;
 
 use iot::TemperatureReading::{self, DeviceNotAvailable, DeviceTimedOut, Temperature, TemperatureNotAvailable};
 use iot::{Device, DeviceManager};
+
+// -- lines --------------------------------------------------------------------------------------------------------------
+
+/// Whether a line counts: it is neither blank nor a comment as a whole. The ports have no comments between `/*` and `*/`.
+fn counts(line: &str) -> bool {
+    let line = line.trim_start();
+    !line.is_empty() && !line.starts_with("//")
+}
+
+fn lines_that_count(source: &str) -> usize {
+    source.lines().filter(|line| counts(line)).count()
+}
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The rows of the table: the file of a port, and its lines in the last column.
+fn rows(page: &str) -> Vec<(String, usize)> {
+    let rows = page.lines().filter(|line| line.starts_with('|') && line.contains("/ported_"));
+    let row = |line: &str| {
+        let path = line.split("](../").nth(1).and_then(|rest| rest.split(')').next()).expect(line);
+        let lines = line.trim_end_matches(['|', ' ']).rsplit('|').next().expect(line);
+        (path.to_owned(), lines.trim().parse().expect(line))
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn the_table_has_each_port_and_its_lines() {
+    let mut in_table = rows(&read("guide/ported-programs.md"));
+    in_table.sort();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let paths = files.filter(|name| name.starts_with("ported_")).map(|name| format!("examples/src/bin/{name}"));
+    let mut counted: Vec<_> = paths.map(|path| (path.clone(), lines_that_count(&read(&path)))).collect();
+    counted.sort();
+    assert_eq!(in_table, counted);
+    assert!(!counted.is_empty() && counted.iter().all(|(path, _)| !read(path).contains("/*")));
+}
+
+#[test]
+fn the_count_leaves_out_blank_lines_and_comments() {
+    assert_eq!(lines_that_count("//! A.\n\n/// B.\nfn main() { // c\n    // d\n    \n}\n"), 2);
+    let page = "| one | [`a`](https://a.b/c) | [a](../examples/src/bin/ported_a.rs) | 36 | 28 |\n| two | 5 |\n";
+    assert_eq!(rows(page), [("examples/src/bin/ported_a.rs".to_owned(), 28)]);
+}
 
 // -- iot ----------------------------------------------------------------------------------------------------------------
 
