@@ -1,7 +1,7 @@
 //! Dining philosophers, solved as by Chandy and Misra: a port of `examples/philosophers.rs` of ractor 0.16.5 (MIT,
 //! copyright Sean Lawlor).
 //!
-//! - Forks and philosophers exchange the same messages by the same rules, and the same figures are printed.
+//! - Forks and philosophers exchange the same messages by the same rules. ractor logs the figures that are printed here.
 //! - A request for a fork is an ask here: the fork keeps its `Reply` instead of a backlog of messages.
 //! - A philosopher cancels its timer when its state changes. In ractor, the timer's message carries the number of the state.
 //! - ractor adds the time spent hungry to that spent eating where a fork is given up, and the time spent thinking to that
