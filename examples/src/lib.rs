@@ -41,6 +41,8 @@ mod guide {
     mod observing {}
     #[doc = include_str!("../../guide/chatapp.md")]
     mod chatapp {}
+    #[doc = include_str!("../../guide/ported-programs.md")]
+    mod ported_programs {}
     #[doc = include_str!("../../guide/safe-messages.md")]
     mod safe_messages {}
 }

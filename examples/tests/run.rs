@@ -1,5 +1,6 @@
 //! The examples, as a user runs them.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,10 @@ const RECEPTIONIST: &str = env!("CARGO_BIN_EXE_receptionist");
 const SAFE_MESSAGES: &str = env!("CARGO_BIN_EXE_safe_messages");
 const RESOURCE_POOL: &str = env!("CARGO_BIN_EXE_resource_pool");
 const DURABLE_STATE: &str = env!("CARGO_BIN_EXE_durable_state");
+const PORTED_POOL: &str = env!("CARGO_BIN_EXE_ported_pool");
+const PORTED_RING: &str = env!("CARGO_BIN_EXE_ported_ring");
+const PORTED_PHILOSOPHERS: &str = env!("CARGO_BIN_EXE_ported_philosophers");
+const PORTED_IOT: &str = env!("CARGO_BIN_EXE_ported_iot");
 #[cfg(unix)]
 const GRACEFUL_SHUTDOWN: &str = env!("CARGO_BIN_EXE_graceful_shutdown");
 
@@ -598,4 +603,55 @@ fn safe_messages_has_two_rows_for_each_program_and_no_copies() {
     }
     let complete = out.lines().filter(|line| line.split(" | ").nth(1).is_some_and(|share| share.ends_with("= 100 %")));
     assert_eq!(complete.count(), 21, "{out}");
+}
+
+// -- ported programs ----------------------------------------------------------------------------------------------------
+
+#[test]
+fn ported_pool_has_ten_members_one_after_the_other() {
+    let (code, out, errors) = run(PORTED_POOL, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!((lines.len(), lines[5]), (11, "Restarted all workers"), "{out}");
+    let members: HashSet<_> = lines.iter().filter_map(|line| line.strip_prefix("Hello from MyActor#")).collect();
+    assert_eq!(members.len(), 10, "{out}");
+}
+
+#[test]
+fn ported_ring_reports_each_half_a_million_messages() {
+    let (code, out, errors) = run(PORTED_RING, &["10", "50000"]);
+    assert_eq!((code, &*errors), (0, ""));
+    let expected = "Setting up 10 nodes\n\
+                    Sending start message and waiting for termination after 500000 messages...\n\
+                    Actor 10 received message 1 of 500000 (0.00%)\n\
+                    Actor 1 received message 498990 of 500000 (99.80%)\n\
+                    Actor 1 reached limit of 500000 (payload was 500000)\n\
+                    Time taken: ";
+    assert!(out.starts_with(expected), "{out}");
+}
+
+#[test]
+fn ported_ring_explains_its_arguments() {
+    let usage = "Usage:\ncargo run --bin ported_ring -- <num-nodes> <num-times-message-around-ring>\n";
+    assert_eq!(run(PORTED_RING, &["10"]), (1, String::new(), usage.to_owned()));
+    assert_eq!(run(PORTED_RING, &["1", "9"]), (1, String::new(), "Number of nodes must be > 1\n".to_owned()));
+}
+
+#[test]
+fn ported_philosophers_all_eat() {
+    let (code, out, errors) = run(PORTED_PHILOSOPHERS, &["1000"]);
+    assert_eq!((code, &*errors), (0, ""));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (12, "Simulation results"), "{out}");
+    assert!(lines[1].starts_with("Confucius: PhilosopherMetrics { state_change_count: "), "{out}");
+    assert!(!out.contains("time_eating: 0ns"), "{out}");
+}
+
+#[test]
+fn ported_iot_has_a_temperature_and_a_device_without_one() {
+    let (code, out, errors) = run(PORTED_IOT, &[]);
+    assert_eq!((code, &*errors), (0, ""));
+    let readings = "{\"attic\": TemperatureNotAvailable, \"hall\": Temperature(19.5)}";
+    assert_eq!(out.lines().filter(|line| *line == readings).count(), 1, "{out}");
+    assert!(out.contains("Device actor home-hall started\nRecorded temperature reading 19.5\n"), "{out}");
 }
