@@ -67,8 +67,8 @@ impl<T: Send + 'static> Reply<T> {
     /// The future owns what it uses, and does not see the actor's state: what is to be done with that is sent to the actor, as `ctx.this().ask(..).await` in
     /// the future. It is awaited also if nobody waits for the answer any more, unless the asker has given up before the future was begun.
     ///
-    /// A panic in the future ends the ask with [`AskError::Panicked`](crate::AskError::Panicked), and is no crash of this actor. If this actor is killed,
-    /// restarted, or ends by a crash, the future is dropped, and the ask ends with [`AskError::Stopped`](crate::AskError::Stopped). If the actor stops, goes on
+    /// A panic in the future ends the ask with [`AskError::Panicked`], and is no crash of this actor. If this actor is killed,
+    /// restarted, or ends by a crash, the future is dropped, and the ask ends with [`AskError::Stopped`]. If the actor stops, goes on
     /// after a crash ([`Directive::Resume`](crate::Directive::Resume)), or is taken to another theater, the future goes on where it was begun. If
     /// [`Context::fail`] was called before, the future is not begun, and the ask ends with `AskError::Panicked`.
     ///

@@ -41,8 +41,9 @@ pub struct SystemBuilder {
 /// The functions that are called when a system has started: see [`SystemBuilder::on_start`].
 #[doc(hidden)]
 #[derive(Clone, Default)]
-pub struct OnStart(Vec<Arc<dyn Fn(&System) -> Started + Send + Sync>>);
+pub struct OnStart(Vec<Arc<Act>>);
 
+type Act = dyn Fn(&System) -> Started + Send + Sync;
 type Started = Result<(), Box<dyn Error + Send + Sync>>;
 
 impl OnStart {
