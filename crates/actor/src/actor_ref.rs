@@ -227,8 +227,8 @@ pub struct Recipient<M: Message> {
 
 /// References that become a [`Recipient`].
 ///
-/// It is a trait because of `Mode`, which is always inferred: so `actor.recipient::<Print>()` names the message alone. For the same reason there is no
-/// `From<ActorRef<A>>` for `Recipient<M>`: in how many ways an actor handles a message is not known from these two types.
+/// The trait has the parameter `Mode`, which is always inferred, so that `actor.recipient::<Print>()` names the message alone. `Mode` is also why
+/// `Recipient<M>` is not `From<ActorRef<A>>`: the mode in which the actor handles the message does not follow from these two types.
 pub trait ToRecipient<A: Actor, Mode>: Sized {
     /// Returns the same reference without the actor's type: it takes only `M`.
     ///
@@ -281,7 +281,7 @@ impl<A: Actor, Mode> ToRecipient<A, Mode> for ActorRef<A> {
     }
 }
 
-/// Whom a request of type `M` can be sent to: an [`ActorRef`] whose actor handles it, or a [`Recipient`].
+/// A receiver of requests of type `M`: an [`ActorRef`] whose actor handles them, or a [`Recipient`].
 ///
 /// `Mode` is always inferred.
 #[diagnostic::on_unimplemented(
@@ -335,7 +335,7 @@ impl<M: Message> AskTarget<M, ()> for Recipient<M> {
     }
 
     fn type_for_reports(self) -> &'static str {
-        // Of an actor that has ended, no type is known any more.
+        // The type of an actor that has ended is not known any more.
         self.asks.raw().resident_name().unwrap_or(type_name::<Self>())
     }
 }

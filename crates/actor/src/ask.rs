@@ -18,7 +18,7 @@ use crate::outside::assert_outside;
 use crate::reply_to::{Asker, ReplyTo, Slot};
 use crate::waiting::{Attempt, Waiting, polled};
 
-/// Where a request of type `M` is sent to.
+/// The way to a receiver of requests of type `M`.
 pub(crate) type RequestTo<M> = RequestPort<M, ReplyTo<<M as Message>::Reply>>;
 
 /// A request that waits for its answer: see [`ActorRef::ask`](crate::ActorRef::ask). A future that sends the request when it is polled first.

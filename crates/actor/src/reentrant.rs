@@ -32,7 +32,7 @@ impl<F: Future<Output: Send + 'static> + Send + 'static> AsyncHandler<Await<F>> 
     }
 }
 
-/// Those that await something for an actor. Dropping this ends them.
+/// The waiters of one actor. Dropping this ends them.
 #[derive(Default)]
 pub(crate) struct Waiters(Vec<ActorRef<Waiter>>);
 
@@ -46,7 +46,7 @@ impl Waiters {
         self.0.push(waiter);
     }
 
-    /// The actor ends in peace, or leaves: they go on.
+    /// Lets the waiters go on, because the actor stops or leaves.
     pub(crate) fn let_go(&mut self) {
         self.0.clear();
     }
@@ -61,11 +61,11 @@ impl Drop for Waiters {
 }
 
 impl<T: Send + 'static> Reply<T> {
-    /// Gives the answer that `answer` becomes, when it is ready. The actor handles other messages meanwhile. It is what a method with
-    /// `#[message(reentrant)]` does.
+    /// Gives the answer that `answer` becomes, when it is ready. The actor handles other messages meanwhile. A method with `#[message(reentrant)]` does the
+    /// same.
     ///
-    /// The future owns what it uses, and does not see the actor's state: what is to be done with that is sent to the actor, as `ctx.this().ask(..).await` in
-    /// the future. It is awaited also if nobody waits for the answer any more, unless the asker has given up before the future was begun.
+    /// The future owns all that it uses, and does not see the actor's state. To change that, the future sends the actor a message, as in
+    /// `this.ask(..).await` with `this` from [`Context::this`]. The future is awaited also if nobody waits for the answer any more, unless the asker has given up before the future was begun.
     ///
     /// A panic in the future ends the ask with [`AskError::Panicked`], and is no crash of this actor. If this actor is killed,
     /// restarted, or ends by a crash, the future is dropped, and the ask ends with [`AskError::Stopped`]. If the actor stops, goes on
@@ -76,8 +76,8 @@ impl<T: Send + 'static> Reply<T> {
     /// handlers and cycles call that actor `Waiter`, and it counts among the actors of the system. Nothing bounds how many such requests are under way:
     /// a [bounded mailbox](crate::Mailbox) counts messages that wait. Where that matters, a guard counts them.
     ///
-    /// Until then, an asker that awaits the answer in a handler waits for the future, and the future for what it asks. Such cycles are found as after a
-    /// [`forward`](Reply::forward): not if the asker is in another theater.
+    /// An asker that awaits the answer in a handler waits for the future, and the future waits for the actors that it asks. Such cycles are found as after a
+    /// [`forward`](Reply::forward), which means not if the asker is in another theater.
     ///
     /// ```
     /// use playhouse_actor::*;

@@ -103,6 +103,14 @@ pub fn run(args: &Args) -> ExitCode {
         size: args.size,
         work: Steps(args.work),
     };
+    if args.partner {
+        runner::end_with_parent();
+        interrupt::ignore();
+        return match partner::host(options.workers) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => fail(FAILED, &failure.to_string()),
+        };
+    }
     if let Some(folder) = &args.peers.peers_dir {
         Folder::set(folder.clone());
     }
@@ -124,14 +132,6 @@ pub fn run(args: &Args) -> ExitCode {
     let stages = if args.sweep_stages { STAGES_PER_WORKER.last().copied() } else { options.stages_per_worker };
     if let Err(failure) = check_stages(stages, workers) {
         return fail(BAD_INPUT, &failure.to_string());
-    }
-    if args.partner {
-        runner::end_with_parent();
-        interrupt::ignore();
-        return match partner::host(options.workers) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => fail(FAILED, &failure.to_string()),
-        };
     }
     partner::set_program(|workers| {
         let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "playhouse".into()));

@@ -329,7 +329,7 @@ pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
 pub trait Requests<S, M, P> {
     /// Takes the message out of `message`, and sends the request. With `may_send`, its handler is run at once where that cannot be told from sending.
     ///
-    /// The message comes by reference, because each function that it is passed through by value has a place for it on the stack, and it may be large.
+    /// The message comes by reference, because it may be large, and each function that takes it by value has a place for it on the stack.
     fn request(to: Address<S>, message: &mut Option<M>, reply: P, may_send: Option<MaySend<'_>>);
 }
 

@@ -96,7 +96,8 @@ impl Kit {
     }
 
     /// Delivers no message to `actor` until it is [released](Kit::release): a child or a peer that does nothing, so that the
-    /// test can play its part. Its start is held too. Stops, kills and watches reach it.
+    /// test can play its part. Its start is held too. Stops, kills and watches reach it,
+    /// and when it has ended, what was held is a dead letter.
     pub fn hold<A: Actor>(&self, actor: ActorRef<A>) {
         self.session.hold(actor.id(), true);
     }

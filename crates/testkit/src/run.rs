@@ -141,7 +141,9 @@ impl Run {
             }
             heads.push(waiting.id);
             let passes = waiting.delivery.is_control && waiting.delivery.kind == MailKind::Control;
-            let is_held = !passes && self.held.contains(&waiting.delivery.to);
+            // The messages of an actor that has ended are dead letters, whether it was held or not.
+            let to = waiting.delivery.to;
+            let is_held = !passes && self.held.contains(&to) && !to.is_stale();
             if !is_held && self.deliveries.is_ready(waiting.delivery.number) {
                 enabled.push(at);
             }

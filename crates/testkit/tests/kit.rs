@@ -197,3 +197,35 @@ fn several_threads_may_wait_for_the_actors_of_a_kit() {
         }
     });
 }
+
+/// Asks another one, and keeps how that ended.
+struct Asker(ActorRef<Slow>, Option<Result<u64, AskError>>);
+
+#[actor]
+impl Asker {
+    #[message]
+    fn begin(&mut self, ctx: &mut Context<Self>) {
+        ctx.ask(self.0, DelayMs).then(|this, answer, _| this.1 = Some(answer));
+    }
+
+    #[message]
+    fn ended(&self) -> Option<Result<u64, AskError>> {
+        self.1.clone()
+    }
+}
+
+#[test]
+fn an_ask_of_a_held_actor_that_is_killed_ends() {
+    let kit = Kit::new();
+    let probe = kit.probe::<Line>();
+    let slow = kit.system().spawn(Slow { to: probe.recipient(), delay: Duration::ZERO });
+    let asker = kit.system().spawn(Asker(slow, None));
+    kit.hold(slow);
+    asker.tell(Begin);
+    kit.settle();
+    assert_eq!(asker.ask(Ended).wait(), Ok(None));
+    slow.kill();
+    kit.settle();
+    assert_eq!(asker.ask(Ended).wait(), Ok(Some(Err(AskError::Stopped))));
+    assert_eq!(slow.ask(DelayMs).wait(), Err(AskError::Stopped));
+}
