@@ -70,11 +70,11 @@ pub struct Outcome {
     pub latency: Option<Latency>,
     /// The whole distribution of that.
     pub cdf: Option<Cdf>,
-    /// What the server has taken, if another process did the work.
+    /// The server's use of processor and memory, if another process did the work.
     pub server: Option<ServerUsage>,
 }
 
-/// What a server has taken.
+/// A server's use of processor and memory.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerUsage {
     /// The processor time of all its threads from the first request to the last answer; `None` where the operating system does not say.

@@ -20,7 +20,7 @@ pub(super) struct Connection {
     request: Option<(Request, Instant)>,
     /// The text of the request.
     text: String,
-    /// What has been received of its answer.
+    /// The bytes of its answer that were received so far.
     received: Box<[u8; Connection::ANSWER_MAX]>,
     received_len: usize,
 }

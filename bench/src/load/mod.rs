@@ -18,20 +18,20 @@ use self::connection::Connection;
 use self::rooms::Rooms;
 use crate::outcome::Failure;
 
-/// How much is asked of a server.
+/// The load of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// The connections, which are opened before the time begins.
     pub connections: usize,
     /// The requests over all connections.
     pub requests: u64,
-    /// What the rooms are drawn from.
+    /// The seed of the generator that draws the rooms.
     pub seed: u32,
     /// The longest time that all requests may take.
     pub limit: Duration,
 }
 
-/// What a server has answered.
+/// The answers of a server.
 #[derive(Clone, Debug)]
 pub struct Answered {
     /// The time from the first request to the last answer.

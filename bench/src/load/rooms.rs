@@ -10,7 +10,7 @@ use crate::outcome::{Failure, check};
 const ROOMS: usize = 10_000;
 /// The most posts that a room answers with.
 const KEPT: u64 = 20;
-/// What each post says.
+/// The text of each post.
 const TEXT: &str = "hello, room";
 
 /// One request.

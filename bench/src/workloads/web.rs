@@ -31,7 +31,7 @@ pub(crate) const WEB: Benchmark = Benchmark {
     target: None,
 };
 
-/// What a server says when it listens.
+/// The line that a server prints when it listens.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listening {

@@ -1,4 +1,4 @@
-//! Where the answer to a request goes: a slot that somebody waits at, or a continuation.
+//! The targets of answers: a slot at which an asker waits, or a continuation.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
@@ -13,7 +13,7 @@ use crate::names::Label;
 use crate::recall::{self, Recall, TakesBack, TooLate};
 use crate::waiting::{Awaited, Edge};
 
-/// Where an answer is waited for.
+/// A place at which an asker waits for an answer.
 pub(crate) struct Slot<R> {
     state: Mutex<SlotState<R>>,
 }
@@ -41,7 +41,7 @@ pub(crate) enum Asker {
     Task(Waker),
 }
 
-/// What a request is handled under.
+/// The conditions under which a request is handled.
 pub(crate) struct Begun {
     /// When the asker gives up.
     pub(crate) due: Option<Due>,
@@ -239,13 +239,13 @@ impl<R: Send + 'static> Awaited for Slot<R> {
     }
 }
 
-/// Where an answer goes to. If it is dropped, the asker is told so.
+/// The target of one answer. If it is dropped, the asker is told so.
 #[doc(hidden)]
 pub struct ReplyTo<R> {
     to: Option<Target<R>>,
 }
 
-/// What is done with an answer.
+/// The continuation of an asker.
 type Then<R> = Box<dyn TakeAnswer<R>>;
 
 /// A continuation that is called with the answer of an ask.

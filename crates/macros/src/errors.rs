@@ -38,7 +38,7 @@ impl Errors {
     }
 }
 
-/// What `#[message]` becomes where no `#[actor]` reads it: an error, besides the `item` itself.
+/// Expands a `#[message]` that no `#[actor]` reads: to an error, besides the `item` itself.
 pub(crate) fn message_outside(item: TokenStream) -> TokenStream {
     let text = match syn::parse2::<Item>(item.clone()) {
         Ok(Item::Struct(_) | Item::Enum(_)) => {

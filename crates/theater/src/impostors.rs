@@ -9,12 +9,13 @@ use playhouse_actor::wire::WireForm;
 use playhouse_actor::{Actor, Context, Handler, Message, System, remote};
 use serde::{Deserialize, Serialize};
 
+use crate::builder::TheaterBuilder;
 use crate::cookie::Cookie;
 use crate::error::TheaterError;
 use crate::frame::{Hello, Reply, Resume, THEATERS_MAX};
 use crate::handshake::{self, MAGIC, Opening, PATIENCE};
 use crate::identity::Credentials;
-use crate::theater::{Theater, TheaterBuilder};
+use crate::theater::Theater;
 use crate::transport::{Line, Tcp, Transport};
 
 const SECRET: &str = "a cookie for tests";

@@ -85,7 +85,7 @@ enum Mode {
     Eating,
 }
 
-/// What a philosopher knows of the fork at one side.
+/// A philosopher's knowledge of the fork at one side.
 struct Side {
     fork: ActorRef<Fork>,
     has: bool,

@@ -25,7 +25,7 @@ pub struct Args {
         value_parser = PossibleValuesParser::new(peer::ALL), conflicts_with_all = ["stats", "sweep_stages", "sweep_workers", "list", "work"],
     )]
     names: Vec<String>,
-    /// Where they are, and the server of `web`; without, `bench/peers` of the checkout
+    /// The folder of the peers and of the server of `web`; without it, `bench/peers` of the checkout
     #[arg(long, value_name = "DIR")]
     pub peers_dir: Option<PathBuf>,
     /// After so many seconds a run of a peer is ended, and said to be over that

@@ -18,8 +18,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::builder::TheaterBuilder;
 use crate::error::TheaterError;
-use crate::theater::{Theater, TheaterBuilder};
+use crate::theater::Theater;
 
 pub(crate) use wire::{End, Sign};
 pub(crate) use world::{Heard, Outside, World};

@@ -1,4 +1,4 @@
-//! What the servers of `web` share: what a room holds, their limits, and the line that says where a server listens.
+//! The part that the servers of `web` share: the state of a room, the limits, and the line that says where a server listens.
 //!
 //! The actors and the handlers of requests are written as each runtime wants them. All servers have the same two routes: a POST to
 //! `/rooms/{id}` adds a text and answers with the number of the room's posts, a GET answers with the last posts as JSON.
