@@ -6,8 +6,15 @@
 //!
 //! A request that a handler has begun is not taken back. An asker that has given up hears nothing of that: the answer comes, and is dropped. One whose
 //! ask is part of a cycle waits on.
+//!
+//! A handler that has begun a request may forward it, also in a theater that is not the asker's. The request waits in a mailbox again then, and can be taken
+//! back again. Each theater on the way knows how often the request was forwarded there ([`Whereabouts`]). An asker is told that number together with the
+//! news that the request was begun, so it knows of which receiver that is true.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::actor::ActorId;
+use crate::names::Label;
 
 /// A link that a request went over, or the request itself in its receiver's mailbox.
 pub trait TakesBack: Send + Sync {
@@ -15,12 +22,39 @@ pub trait TakesBack: Send + Sync {
     /// [`AskError::Cycle`](crate::AskError::Cycle) without a path if the request was taken back.
     fn take_back(&self, number: u64, cycle: Option<TooLate>);
 
+    /// Returns what is known here of the request with this number.
+    fn whereabouts(&self, number: u64) -> Whereabouts;
+
     /// The asker's theater is lost. Nobody waits for the answer to a request that a handler has begun; one that waits in a mailbox is handled.
     fn asker_is_lost(&self) {}
 }
 
-/// Called if a request was not taken back because a handler has begun it.
-pub type TooLate = Box<dyn FnOnce() + Send>;
+/// Called if a request was not taken back because a handler has begun it, with the number of times that the request had been forwarded then on its way from
+/// here.
+pub type TooLate = Box<dyn FnOnce(u32) + Send>;
+
+/// What a theater knows of a request that has come to it, or that has left it.
+#[derive(Clone, Copy, Default)]
+pub struct Whereabouts {
+    /// The last actor that the request was forwarded to here.
+    pub(crate) to: Option<Label>,
+    /// How often it was forwarded here.
+    pub forwards: u32,
+    /// The theater that it was sent to, and its number on the link with that.
+    pub way: Option<(u64, u64)>,
+}
+
+impl Whereabouts {
+    /// The request was sent to the theater `theater`, as the one with this number.
+    pub fn sent(theater: u64, number: u64) -> Self {
+        Whereabouts { way: Some((theater, number)), ..Self::default() }
+    }
+
+    /// Returns the last actor that the request was forwarded to here, and its label.
+    pub fn forwarded_to(&self) -> Option<(ActorId, String)> {
+        self.to.map(|label| (label.id, label.to_string()))
+    }
+}
 
 /// The way after a request that left its theater.
 #[derive(Default)]
@@ -29,7 +63,7 @@ pub struct Recall(Mutex<State>);
 #[derive(Default)]
 struct State {
     way: Way,
-    /// The request was taken back as part of a cycle. This is done once: what a handler has begun then stays begun.
+    /// The request is being taken back as part of a cycle. This is done once at a time.
     for_cycle: bool,
     /// Nobody waits for the answer any more.
     for_good: bool,
@@ -54,8 +88,15 @@ impl Recall {
         }
     }
 
-    /// The request is taken back: once as part of a cycle, and once for good.
-    pub(crate) fn take_back(&self, cycle: Option<TooLate>) {
+    /// The request is taken back: as part of a cycle, or once for good.
+    pub(crate) fn take_back(self: &Arc<Self>, cycle: Option<TooLate>) {
+        let cycle = cycle.map(|too_late| -> TooLate {
+            let recall = Arc::clone(self);
+            Box::new(move |forwards| {
+                recall.state().for_cycle = false;
+                too_late(forwards);
+            })
+        });
         let (by, number) = {
             let mut state = self.state();
             if state.for_good || state.for_cycle && cycle.is_some() {
@@ -71,6 +112,15 @@ impl Recall {
             }
         };
         follow(&by, number, cycle);
+    }
+
+    /// Returns what is known of the request where it was sent.
+    pub(crate) fn whereabouts(&self) -> Whereabouts {
+        let sent = match &self.state().way {
+            Way::Sent(by, number) => by.upgrade().map(|by| (by, *number)),
+            Way::Unsent | Way::TakenBack(_) => None,
+        };
+        sent.map_or(Whereabouts::default(), |(by, number)| by.whereabouts(number))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

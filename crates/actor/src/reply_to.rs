@@ -10,8 +10,8 @@ use playhouse_executor::{Sleeper, SystemCore, TimerKey, WaitsOutside, contained,
 use crate::ask_error::{AskError, Phase};
 use crate::deadline::Due;
 use crate::names::Label;
-use crate::recall::{self, Recall, TakesBack, TooLate};
-use crate::waiting::{Awaited, Edge};
+use crate::recall::{self, Recall, TakesBack, TooLate, Whereabouts};
+use crate::waiting::{Awaited, Edge, Stage};
 
 /// A place at which an asker waits for an answer.
 pub(crate) struct Slot<R> {
@@ -28,8 +28,8 @@ pub(crate) struct SlotState<R> {
     recall: Option<Arc<Recall>>,
     /// The actors along the cycle that the ask is part of, while its request is being taken back for that.
     cycle: Option<Vec<String>>,
-    /// A handler in another theater has begun the request.
-    has_begun: bool,
+    /// A handler in another theater has begun the request, when it had been forwarded so often on its way.
+    begun: Option<u32>,
     /// The asker's edge in the graph of waiting actors, if the asker is an actor.
     pub(crate) edge: Option<Edge>,
 }
@@ -78,7 +78,7 @@ impl<R> Slot<R> {
                 due: None,
                 recall: None,
                 cycle: None,
-                has_begun: false,
+                begun: None,
                 edge: None,
             }),
         })
@@ -206,13 +206,17 @@ impl<R: Send + 'static> WaitsOutside for Slot<R> {
 }
 
 impl<R: Send + 'static> Awaited for Slot<R> {
-    fn is_over(&self) -> bool {
-        self.is_over()
-    }
-
-    fn has_begun(&self) -> bool {
-        let state = self.lock();
-        matches!(state.progress, Progress::Running) && (state.recall.is_none() || state.has_begun)
+    fn stage(&self) -> Option<Stage> {
+        let (recall, begun) = {
+            let state = self.lock();
+            match (&state.progress, &state.recall) {
+                (Progress::Answered(_) | Progress::Over, _) => return None,
+                (Progress::Queued, _) => return Some(Stage::Queued),
+                (Progress::Running, None) => return Some(Stage::Begun),
+                (Progress::Running, Some(recall)) => (Arc::clone(recall), state.begun),
+            }
+        };
+        Some(Stage::Away { begun, whereabouts: recall.whereabouts() })
     }
 
     fn end(self: Arc<Self>, path: Vec<String>) {
@@ -234,7 +238,7 @@ impl<R: Send + 'static> Awaited for Slot<R> {
         // If it has left, its receiver's theater answers so, unless a handler has begun it.
         if let Some(recall) = recall {
             let slot = Arc::clone(&self);
-            recall.take_back(Some(Box::new(move || slot.lock().has_begun = true)));
+            recall.take_back(Some(Box::new(move |forwards| slot.lock().begun = Some(forwards))));
         }
     }
 }
@@ -285,12 +289,24 @@ struct PendingState<R> {
     timer: Option<(Arc<SystemCore>, TimerKey)>,
     /// If the request went to another theater.
     recall: Option<Arc<Recall>>,
+    /// The last actor that the request was forwarded to.
+    forwarded_to: Option<Label>,
+    /// How often the request was forwarded.
+    forwards: u32,
 }
 
 impl<R> Pending<R> {
     fn new(then: Then<R>, due: Option<Due>) -> Arc<Pending<R>> {
         Arc::new(Pending {
-            state: Mutex::new(PendingState { then: Some(then), running: false, due, timer: None, recall: None }),
+            state: Mutex::new(PendingState {
+                then: Some(then),
+                running: false,
+                due,
+                timer: None,
+                recall: None,
+                forwarded_to: None,
+                forwards: 0,
+            }),
         })
     }
 
@@ -340,6 +356,18 @@ impl<R> Pending<R> {
         recall::take_back(recall);
     }
 
+    /// The request, which was begun, is to be sent to the actor `to`. Returns false if nobody waits for the answer any more.
+    fn forward(&self, to: Label) -> bool {
+        let mut state = self.lock();
+        let is_wanted = state.then.as_ref().is_some_and(|then| then.is_wanted());
+        if is_wanted {
+            state.running = false;
+            state.forwarded_to = Some(to);
+            state.forwards += 1;
+        }
+        is_wanted
+    }
+
     fn leave(&self) -> Option<Arc<Recall>> {
         let mut state = self.lock();
         state.then.as_ref()?;
@@ -365,25 +393,36 @@ impl<R: Send> TakesBack for Pending<R> {
     }
 
     fn take_back(&self, _: u64, cycle: Option<TooLate>) {
-        let (then, recall) = {
+        let (then, recall, forwards) = {
             let mut state = self.lock();
-            match (state.running, &state.recall) {
+            let (then, recall) = match (state.running, &state.recall) {
                 (false, _) => (state.then.take(), None),
                 // It went on from here.
                 (true, Some(recall)) => (None, Some(Arc::clone(recall))),
                 // A handler has begun it, and may have kept the right to answer.
                 (true, None) if cycle.is_none() => (state.then.take(), None),
                 (true, None) => (None, None),
-            }
+            };
+            (then, recall, state.forwards)
         };
+        let cycle = cycle.map(|too_late| -> TooLate { Box::new(move |further| too_late(forwards + further)) });
         match (then, recall, cycle) {
             (Some(then), _, Some(_)) => then.take(Err(AskError::Cycle(Vec::new()))),
             // An asker that has given up takes no answer.
             (Some(then), _, None) => then.take(Err(AskError::Deadline { phase: Phase::Queued })),
             (None, Some(recall), cycle) => recall.take_back(cycle),
-            (None, None, Some(too_late)) => too_late(),
+            (None, None, Some(too_late)) => too_late(0),
             (None, None, None) => {}
         }
+    }
+
+    fn whereabouts(&self, _: u64) -> Whereabouts {
+        let (to, forwards, recall) = {
+            let state = self.lock();
+            (state.forwarded_to, state.forwards, state.recall.clone())
+        };
+        let further = recall.map_or(Whereabouts::default(), |recall| recall.whereabouts());
+        Whereabouts { to: further.to.or(to), forwards: forwards + further.forwards, way: further.way }
     }
 }
 
@@ -467,11 +506,7 @@ impl<R: Send + 'static> ReplyTo<R> {
     pub(crate) fn forward(&self, to: Label) -> bool {
         match &self.to {
             Some(Target::Slot(slot)) => slot.forward(to),
-            Some(Target::Pending(pending)) => {
-                let mut state = pending.lock();
-                state.running = false;
-                state.then.as_ref().is_some_and(|then| then.is_wanted())
-            }
+            Some(Target::Pending(pending)) => pending.forward(to),
             Some(Target::Then(then)) => then.is_wanted(),
             None => false,
         }

@@ -36,7 +36,9 @@
 //! is run on the asker's stack sends nothing. The asker adds its edge when its handler has to wait, or when a handler above it on the stack
 //! sends a request, because the asker will then wait.
 //!
-//! Cycles over several theaters are looked for from outside, among asks that have waited for some time: [`waits`], [`fail`].
+//! Cycles over several theaters are looked for from outside, among asks that have waited for some time: [`waits`], [`fail`]. The search here does not
+//! follow the edge of an ask whose request has left the system, even if its receiver has come here since: the receiver may have forwarded the request
+//! elsewhere.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -51,6 +53,7 @@ use smallvec::SmallVec;
 
 use crate::actor::ActorId;
 use crate::names::Label;
+use crate::recall::Whereabouts;
 
 thread_local! {
     static POLLED: Cell<Option<ActorId>> = const { Cell::new(None) };
@@ -118,15 +121,28 @@ impl Drop for Restore {
 
 /// An awaited ask.
 pub(crate) trait Awaited: Send + Sync {
-    /// Returns whether the ask has an answer, or its future was dropped.
-    fn is_over(&self) -> bool;
-
-    /// Returns whether a handler has begun the request, as far as is known here.
-    fn has_begun(&self) -> bool;
+    /// Returns how far the request has come, as far as is known here; `None` if the ask has an answer, or its future was dropped.
+    fn stage(&self) -> Option<Stage>;
 
     /// Ends the ask with the error that it is part of a cycle, if its request can be taken back: if no handler has begun it. `path`: the actors along
     /// the cycle. A request in another theater is taken back there, and the ask ends later.
     fn end(self: Arc<Self>, path: Vec<String>);
+}
+
+/// How far a request has come.
+#[derive(Clone, Copy)]
+pub enum Stage {
+    /// It waits in a mailbox of this system.
+    Queued,
+    /// A handler of this system has begun it.
+    Begun,
+    /// It has left this system.
+    Away {
+        /// A handler has begun it, when it had been forwarded so often elsewhere.
+        begun: Option<u32>,
+        /// What is known here of the request.
+        whereabouts: Whereabouts,
+    },
 }
 
 /// A wait of one actor for another.
@@ -138,15 +154,27 @@ pub struct Wait {
     pub token: u64,
     /// The number of the edge.
     number: u64,
-    /// Whether a handler has begun the request, as far as is known here: then it cannot be taken back.
-    pub has_begun: bool,
+    /// How far the request has come.
+    pub stage: Stage,
     to: Label,
 }
 
 impl Wait {
-    /// Returns the actor that `from` waits for.
+    /// Returns the actor that `from` waits for, as far as is known here: a request that has left may have been forwarded elsewhere.
     pub fn to(&self) -> ActorId {
-        self.to.id
+        self.target().id
+    }
+
+    fn target(&self) -> Label {
+        match self.stage {
+            Stage::Away { whereabouts, .. } => whereabouts.to.unwrap_or(self.to),
+            Stage::Queued | Stage::Begun => self.to,
+        }
+    }
+
+    /// Returns whether the request has left this system.
+    pub fn is_away(&self) -> bool {
+        matches!(self.stage, Stage::Away { .. })
     }
 
     fn edge(&self) -> Edge {
@@ -155,7 +183,7 @@ impl Wait {
 
     /// Returns the label of the actor that `from` waits for.
     pub fn label(&self) -> String {
-        self.to.to_string()
+        self.target().to_string()
     }
 }
 
@@ -196,7 +224,7 @@ impl Node {
         let mut edges = self.lock();
         let token = edges.next_token;
         edges.next_token += 1;
-        edges.list.push((Wait { from, token, number: token, has_begun: false, to }, ask));
+        edges.list.push((Wait { from, token, number: token, stage: Stage::Queued, to }, ask));
         // SeqCst: the asker reads the edges of other actors after this store.
         self.count.store(edges.list.len() as u32, Ordering::SeqCst);
         Waiting { edge: Edge { from, number: token }, is_only: edges.list.len() == 1 }
@@ -237,11 +265,11 @@ impl Node {
         // No lock of an ask is taken under the lock of a node.
         let edges: SmallVec<[WaitAndAsk; 1]> =
             self.lock().list.iter().filter(|(wait, _)| is_wanted(wait.from)).cloned().collect();
-        edges
-            .into_iter()
-            .filter(|(_, ask)| ask.as_ref().is_none_or(|ask| !ask.is_over()))
-            .map(|(wait, ask)| Wait { has_begun: ask.is_none_or(|ask| ask.has_begun()), ..wait })
-            .collect()
+        let staged = |(wait, ask): WaitAndAsk| {
+            let stage = ask.map_or(Some(Stage::Begun), |ask| ask.stage())?;
+            Some(Wait { stage, ..wait })
+        };
+        edges.into_iter().filter_map(staged).collect()
     }
 }
 
@@ -510,6 +538,10 @@ fn path(start: ActorId, goal: ActorId, waits_of: &mut impl FnMut(ActorId) -> Wai
             path.pop();
             continue;
         };
+        // Nobody here knows to whom a request that has left may have been forwarded.
+        if wait.is_away() {
+            continue;
+        }
         if wait.to() == goal {
             path.push(wait);
             return Some(path);
@@ -602,7 +634,7 @@ mod tests {
             readings += 1;
             let wait = |(edge, (from, to)): (usize, (usize, usize))| {
                 let token = moments[now][edge].filter(|_| actors[from] == actor)?;
-                Some(Wait { from: actor, token, number: token, has_begun: false, to: Label::of::<Waiter>(actors[to]) })
+                Some(Wait { from: actor, token, number: token, stage: Stage::Queued, to: Label::of::<Waiter>(actors[to]) })
             };
             EDGES.into_iter().enumerate().filter_map(wait).collect()
         };
@@ -650,11 +682,8 @@ mod tests {
     fn one_of_many_that_close_a_cycle_at_once_fails() {
         struct Never;
         impl Awaited for Never {
-            fn is_over(&self) -> bool {
-                false
-            }
-            fn has_begun(&self) -> bool {
-                false
+            fn stage(&self) -> Option<Stage> {
+                Some(Stage::Queued)
             }
 
             fn end(self: Arc<Self>, _: Vec<String>) {}

@@ -24,6 +24,12 @@
 //! next turn, where those actors are that are waited for and do not wait themselves, as far as was said: the theater where an actor was born knows that
 //! ([`authority`](crate::authority)). It calls the theaters that it hears of.
 //!
+//! A request may be forwarded by its receiver ([`Reply::forward`](playhouse_actor::Reply::forward)), in a theater that is not the asker's. So an asker's theater
+//! tells with a wait which way the request has left, and every theater tells of the requests that came over its links and were forwarded, or went on from there:
+//! to whom, how often, by which way ([`Passed`]). Whoever looks follows these from the asker ([`follow`]). How often a request was forwarded is part of the wait, so a
+//! wait is the same one in two turns only if the request was not forwarded in between. That a handler has begun a request is true of the receiver that it had
+//! then: it is told together with the number of times that it had been forwarded by then.
+//!
 //! Not found: cycles over theaters that the one that looks cannot call, as long as no other one looks either; and in theaters where more than
 //! [`WAITS_MAX`] actors wait at a time, some of theirs.
 
@@ -33,8 +39,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use playhouse_actor::ActorId;
-use playhouse_actor::away::TakeAnswer;
-use playhouse_actor::waiting;
+use playhouse_actor::away::{TakeAnswer, Whereabouts};
+use playhouse_actor::waiting::{self, Stage};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -66,19 +72,44 @@ pub(crate) struct Wait {
     to: Name,
     /// How that one is shown.
     label: String,
-    /// It lives in another theater than who waits.
+    /// It lives in another theater than who waits, or lived there when it was asked.
     afar: bool,
-    /// A handler has begun the request, so that it cannot be taken back.
-    has_begun: bool,
+    /// A handler has begun the request, when it had been forwarded so often elsewhere. It cannot be taken back from that handler.
+    begun: Option<u32>,
+    /// How often the request was forwarded elsewhere, as far as it was followed.
+    forwards: u32,
+    /// The theater that the request was sent to from there, and its number among those.
+    way: Option<(u64, u64)>,
     /// The theater that says so, where `from` lives.
     at: u64,
 }
 
 impl Wait {
-    fn key(&self) -> (Name, u64, Name, &str, bool, u64) {
-        (self.from, self.token, self.to, &self.label, self.afar, self.at)
+    fn key(&self) -> (Name, u64, Name, &str, bool, u32, u64) {
+        (self.from, self.token, self.to, &self.label, self.afar, self.forwards, self.at)
+    }
+
+    /// Whether the request cannot be taken back, as far as is known.
+    fn has_begun(&self) -> bool {
+        self.begun.is_some_and(|forwards| forwards >= self.forwards)
     }
 }
+
+/// A request that came over a link, and was forwarded or went on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Passed {
+    /// The theater that it came from, and its number among those.
+    came: (u64, u64),
+    /// Whom it was forwarded to last, and how that one is shown.
+    to: Option<(Name, String)>,
+    /// How often it was forwarded.
+    forwards: u32,
+    /// The theater that it went on to, and its number among those.
+    way: Option<(u64, u64)>,
+}
+
+/// The requests that were told by theaters. The keys are the theater that tells, and where and as what it came there.
+type AllPassed = BTreeMap<(u64, (u64, u64)), Passed>;
 
 impl Ord for Wait {
     fn cmp(&self, other: &Wait) -> Ordering {
@@ -120,12 +151,14 @@ pub(crate) struct Cycles {
     called: BTreeMap<u64, Duration>,
 }
 
-/// The answer of a theater to [`Waits`](crate::frame::Head::Waits): the waits of its actors; the names of the actors that it was asked for by slot and life;
+/// The answer of a theater to [`Waits`](crate::frame::Head::Waits): the waits of its actors; the requests that were passed on there; the names of the actors that it was asked for by slot and life;
 /// and the theaters of the actors that are waited for, and of those that it was asked for if they were born in it.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Said {
     #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
     waits: Vec<Wait>,
+    #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
+    passed: Vec<Passed>,
     #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
     meant: Vec<(u64, u64, Name)>,
     #[serde(deserialize_with = "at_most::<_, _, HOSTS_MAX>")]
@@ -148,6 +181,7 @@ struct Turn {
     /// The waits here for which they are asked.
     asked_for: Vec<(ActorId, u64)>,
     waits: Vec<Wait>,
+    passed: AllPassed,
     meant: Vec<(Name, Name)>,
     /// Theaters of actors that are waited for.
     hosts: Vec<Host>,
@@ -175,7 +209,19 @@ impl House {
             let id = self.directory.find(*slot, *life)?;
             Some((*slot, *life, self.directory.identity(id).ok()?.birth()))
         };
-        Said { waits: self.own_waits(), meant: names.iter().filter_map(meant).collect(), hosts: self.hosts_of(actors) }
+        let meant = names.iter().filter_map(meant).collect();
+        Said { waits: self.own_waits(), passed: self.passed(), meant, hosts: self.hosts_of(actors) }
+    }
+
+    /// Returns the requests of other theaters that were passed on here.
+    fn passed(&self) -> Vec<Passed> {
+        let told = |(came, whereabouts): ((u64, u64), Whereabouts)| {
+            let to = whereabouts.forwarded_to();
+            let to = to.and_then(|(id, label)| Some((self.directory.identity(id).ok()?.birth(), label)));
+            Passed { came, to, forwards: whereabouts.forwards, way: whereabouts.way }
+        };
+        let links = self.all_links();
+        links.iter().flat_map(|link| link.passed()).take(WAITS_MAX).map(told).collect()
     }
 
     /// Returns the other theaters of the actors that actors here wait for, and of those of `actors` that were born here.
@@ -199,16 +245,18 @@ impl House {
     fn told(&self, wait: &waiting::Wait) -> Option<Wait> {
         let name = |id: ActorId| self.directory.identity(id).ok().map(|far| far.birth());
         let (from, to) = (name(wait.from)?, name(wait.to())?);
-        let afar = self.directory.is_elsewhere(wait.to());
-        Some(Wait {
-            from,
-            token: wait.token,
-            to,
-            label: wait.label(),
-            afar,
-            has_begun: wait.has_begun,
-            at: self.incarnation,
-        })
+        let (begun, forwards, way) = match wait.stage {
+            Stage::Queued => (None, 0, None),
+            Stage::Begun => (Some(0), 0, None),
+            Stage::Away { begun, whereabouts } => (begun, whereabouts.forwards, whereabouts.way),
+        };
+        let (token, label, afar, at) = (wait.token, wait.label(), self.is_afar(wait), self.incarnation);
+        Some(Wait { from, token, to, label, afar, begun, forwards, way, at })
+    }
+
+    /// Whether who is waited for is elsewhere, or may be: its theater may have forwarded the request.
+    fn is_afar(&self, wait: &waiting::Wait) -> bool {
+        wait.is_away() || self.directory.is_elsewhere(wait.to())
     }
 
     fn cycles(&self) -> MutexGuard<'_, Cycles> {
@@ -223,7 +271,7 @@ impl House {
             let mut cycles = self.cycles();
             let before = std::mem::take(&mut cycles.seen);
             let waits = waiting::waits(self.system.core().id());
-            if !waits.iter().any(|wait| self.directory.is_elsewhere(wait.to())) {
+            if !waits.iter().any(|wait| self.is_afar(wait)) {
                 cycles.meant.clear();
                 cycles.hunts = 0;
                 return;
@@ -242,9 +290,11 @@ impl House {
         };
         let links = self.all_links();
         let ends = self.cycles().ends.clone();
+        let own = self.passed().into_iter().map(|passed| ((self.incarnation, passed.came), passed));
         let open = Turn {
             asked_for,
             waits: self.own_waits(),
+            passed: own.collect(),
             meant: Vec::new(),
             hosts: self.hosts_of(&ends),
             to_answer: links.len(),
@@ -266,8 +316,9 @@ impl House {
                 let mut open = turn.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(turn) = open.as_mut() else { return };
                 turn.all_said &= said.is_some();
-                let Said { waits, meant, hosts } = said.unwrap_or_default();
+                let Said { waits, passed, meant, hosts } = said.unwrap_or_default();
                 turn.waits.extend(waits);
+                turn.passed.extend(passed.into_iter().map(|passed| ((theater, passed.came), passed)));
                 turn.hosts.extend(hosts);
                 turn.meant.extend(meant.into_iter().map(|(slot, life, name)| ((theater, slot, life), name)));
                 turn.to_answer -= 1;
@@ -284,7 +335,7 @@ impl House {
     /// Whether it will soon be known of everybody who waits here whether that is for ever.
     pub(crate) fn looks_for_cycles(&self) -> bool {
         let waits = waiting::waits(self.system.core().id());
-        if !waits.iter().any(|wait| self.directory.is_elsewhere(wait.to())) {
+        if !waits.iter().any(|wait| self.is_afar(wait)) {
             return false;
         }
         let cycles = self.cycles();
@@ -306,6 +357,7 @@ impl House {
                 cycles.meant.clear();
             }
             cycles.meant.extend(turn.meant);
+            turn.waits.retain_mut(|wait| follow(wait, &turn.passed));
             let mut any_new = false;
             for wait in &mut turn.waits {
                 let own = || self.directory.find(wait.to.1, wait.to.2).and_then(|id| self.directory.identity(id).ok());
@@ -333,7 +385,7 @@ impl House {
             certain
         };
         for cycle in certain {
-            let may_fail = (0..cycle.len()).filter(|at| !cycle[*at].has_begun);
+            let may_fail = (0..cycle.len()).filter(|at| !cycle[*at].has_begun());
             let Some(at) = may_fail.min_by_key(|at| (!cycle[*at].afar, &cycle[*at])) else { continue };
             let path: Vec<String> = cycle[at..].iter().chain(&cycle[..=at]).map(|wait| wait.label.clone()).collect();
             let victim = &cycle[at];
@@ -374,6 +426,24 @@ impl House {
             waiting::fail(wait.from, wait.token, path);
         }
     }
+}
+
+/// Follows the request of a wait to whom it was forwarded last. Returns false if that is nobody who is known.
+fn follow(wait: &mut Wait, passed: &AllPassed) -> bool {
+    let (mut at, mut way) = (wait.at, wait.way);
+    // A request is passed on to and fro, while its receiver moves; in what theaters say of different moments, it might go round.
+    for _ in 0..=passed.len() {
+        let Some(next) = way.and_then(|(theater, number)| passed.get(&(theater, (at, number)))) else { return true };
+        match &next.to {
+            Some((to, label)) => (wait.to, wait.label) = (*to, label.clone()),
+            None if next.forwards > 0 => return false,
+            None => {}
+        }
+        wait.forwards += next.forwards;
+        at = way.map_or(at, |(theater, _)| theater);
+        way = next.way;
+    }
+    false
 }
 
 /// The cycles that lead over a wait for an actor elsewhere. Chains that lead into no cycle cost one step for each wait.
@@ -475,9 +545,55 @@ mod tests {
             to: (to, 0, 0),
             label: to.to_string(),
             afar: true,
-            has_begun: false,
+            begun: None,
+            forwards: 0,
+            way: None,
             at: from,
         }
+    }
+
+    #[test]
+    fn a_request_is_followed_to_whom_it_was_forwarded_last() {
+        let name = |theater| (theater, 0, 0);
+        let said = |at, came, to: Option<u64>, forwards, way| {
+            let to = to.map(|to| (name(to), to.to_string()));
+            ((at, came), Passed { came, to, forwards, way })
+        };
+        // 1 asks 2 over the theater 3, which sends the request on. It is forwarded in 2 and sent on to 4, where it is forwarded twice.
+        let asked = Wait { way: Some((3, 7)), ..wait(1, 0, 2) };
+        let all: AllPassed = [
+            said(3, (1, 7), None, 0, Some((2, 9))),
+            said(2, (3, 9), Some(4), 1, Some((4, 5))),
+            said(4, (2, 5), Some(6), 2, None),
+            said(4, (3, 5), Some(8), 1, None),
+        ]
+        .into();
+        let follow_in = |passed: &AllPassed| {
+            let mut wait = asked.clone();
+            follow(&mut wait, passed).then_some((wait.to.0, wait.label.clone(), wait.forwards))
+        };
+        assert_eq!(follow_in(&all), Some((6, "6".to_owned(), 3)));
+        // What was not told is as before.
+        let without = |left_out: (u64, (u64, u64))| all.clone().into_iter().filter(move |(key, _)| *key != left_out).collect();
+        assert_eq!(follow_in(&without((4, (2, 5)))), Some((4, "4".to_owned(), 1)));
+        assert_eq!(follow_in(&without((3, (1, 7)))), Some((2, "2".to_owned(), 0)));
+        // The last receiver has ended: nobody waits for it.
+        let mut ended = all.clone();
+        ended.extend([said(4, (2, 5), None, 2, None)]);
+        assert_eq!(follow_in(&ended), None);
+        // Told of different moments, a way may lead round.
+        let mut round = all;
+        round.extend([said(2, (3, 9), None, 0, Some((3, 8))), said(3, (2, 8), None, 0, Some((2, 9)))]);
+        assert_eq!(follow_in(&round), None);
+    }
+
+    #[test]
+    fn a_request_that_was_forwarded_since_it_was_begun_can_be_taken_back() {
+        let begun = |begun, forwards| Wait { begun, forwards, ..wait(1, 0, 2) }.has_begun();
+        assert_eq!([begun(None, 0), begun(Some(0), 0), begun(Some(0), 1), begun(Some(1), 1)], [false, true, false, true]);
+        // A request that was forwarded in between has waited for different actors.
+        assert_ne!(Wait { forwards: 1, ..wait(1, 0, 2) }, wait(1, 0, 2));
+        assert_eq!(Wait { begun: Some(0), way: Some((2, 3)), ..wait(1, 0, 2) }, wait(1, 0, 2));
     }
 
     #[test]

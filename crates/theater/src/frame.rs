@@ -140,8 +140,8 @@ pub(crate) enum Head {
     /// The sender takes this request back, if no handler has begun it. If the request is part of a cycle, the receiver answers `Failed` with
     /// [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without a path, or `TooLate`.
     TakeBack { ask: u64, for_cycle: bool },
-    /// A handler has begun the request that was to be taken back.
-    TooLate { ask: u64 },
+    /// A handler has begun the request that was to be taken back, when it had been forwarded so often on its way from the receiver of this.
+    TooLate { ask: u64, forwards: u32 },
 }
 
 /// The answer to [`Head::Seek`]: what is known of each of the actors, if anything is.

@@ -1,6 +1,6 @@
 //! Requests that are taken back: those that went over the link, and those that came over it.
 
-use playhouse_actor::away::{TakesBack, TooLate};
+use playhouse_actor::away::{TakesBack, TooLate, Whereabouts};
 
 use super::*;
 
@@ -50,12 +50,24 @@ impl Link {
         let by = lock(&self.recalls.held).get(&ask).cloned().flatten();
         let Some(by) = by.and_then(|by| by.upgrade()) else { return };
         let link = self.this();
-        let too_late: TooLate = Box::new(move || {
+        let too_late: TooLate = Box::new(move |forwards| {
             // It does not matter if it cannot be said: then the ask ends with the link.
-            let _ = link.send(Lane::Normal, |out| Head::TooLate { ask }.write(out));
+            let _ = link.send(Lane::Normal, |out| Head::TooLate { ask, forwards }.write(out));
         });
         // The answer goes over a link, perhaps this one.
         by.take_back(0, for_cycle.then_some(too_late));
+    }
+
+    /// Returns the requests from the other end that were forwarded here or went on: the other end and their numbers, and what is known of them.
+    pub(crate) fn passed(&self) -> Vec<((u64, u64), Whereabouts)> {
+        let held: Vec<(u64, Weak<dyn TakesBack>)> =
+            lock(&self.recalls.held).iter().filter_map(|(ask, by)| Some((*ask, by.clone()?))).collect();
+        let known = |(ask, by): (u64, Weak<dyn TakesBack>)| {
+            let whereabouts = by.upgrade()?.whereabouts(0);
+            let is_passed = whereabouts.forwards > 0 || whereabouts.way.is_some();
+            is_passed.then_some(((self.incarnation, ask), whereabouts))
+        };
+        held.into_iter().filter_map(known).collect()
     }
 
     /// The other end is lost, and waits for no answers.
@@ -98,6 +110,10 @@ impl TakesBack for Link {
             let link = self.this();
             house.soon(Box::new(move || link.flush(false)));
         }
+    }
+
+    fn whereabouts(&self, number: u64) -> Whereabouts {
+        Whereabouts::sent(self.incarnation, number)
     }
 }
 
@@ -199,9 +215,9 @@ mod tests {
         assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: false, .. })), 2);
         // The handler over there has begun it, and this is passed on.
         let ask = said.iter().find_map(|head| if let Head::Ask { ask, .. } = head { Some(*ask) } else { None });
-        target.hears(&Head::TooLate { ask: ask.unwrap() }, &[]);
-        target.hears(&Head::TooLate { ask: ask.unwrap() }, &[]);
-        let too_late = caller.says().iter().filter(|(head, _)| *head == Head::TooLate { ask: 6 }).count();
+        target.hears(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
+        target.hears(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
+        let too_late = caller.says().iter().filter(|(head, _)| *head == Head::TooLate { ask: 6, forwards: 0 }).count();
         assert_eq!(too_late, 1);
         target.hears(&Head::Failed { ask: ask.unwrap() }, &bytes(&AskError::Stopped));
         // A peer that gives a number twice has one request that it can take back.

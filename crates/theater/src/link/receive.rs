@@ -254,9 +254,9 @@ impl Link {
                 }
             }
             Head::TakeBack { ask, for_cycle } => self.take_back_held(ask, for_cycle),
-            Head::TooLate { ask } => {
+            Head::TooLate { ask, forwards } => {
                 let too_late = lock(&self.out).too_late.remove(&ask);
-                too_late.into_iter().for_each(|too_late| too_late());
+                too_late.into_iter().for_each(|too_late| too_late(forwards));
             }
             Head::Name { handle, slot, life, seal } => {
                 // A name with a wrong seal means nobody. The peer may have been told it by a third theater.

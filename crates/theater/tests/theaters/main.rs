@@ -24,6 +24,7 @@ mod calls;
 mod cycles;
 mod door;
 mod faults;
+mod forwards;
 mod goodbye;
 mod groups;
 mod inspector;

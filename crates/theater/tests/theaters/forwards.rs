@@ -1,0 +1,276 @@
+//! Requests that are forwarded in other theaters than the asker's: who waits for whom is known, and a cycle ends.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context as PollContext, Poll, Waker};
+use std::time::Duration;
+
+use playhouse_actor::wire::WireForm;
+use playhouse_actor::*;
+use playhouse_theater::{Simulation, Theater};
+use serde::{Deserialize, Serialize};
+
+/// Does what it is asked for, step by step.
+#[derive(Serialize, Deserialize, Default)]
+struct Node {
+    nodes: Vec<ActorRef<Node>>,
+}
+
+/// A step of a handler. Nodes are known by their numbers.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+enum Step {
+    Sleep(Duration),
+    /// Awaits the answer of a node to these steps.
+    Ask(usize, Vec<Step>),
+    /// The same, but the first node forwards the request to the second.
+    AskThrough(usize, usize, Vec<Step>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Meet(Vec<ActorRef<Node>>);
+impl Message for Meet {
+    type Reply = ();
+    const WIRE: Option<WireForm<Meet>> = Some(WireForm::of());
+}
+
+/// Answered with the number of handlers that have run for it, or with the error of the first ask that has failed.
+#[derive(Serialize, Deserialize)]
+struct Run(Vec<Step>);
+impl Message for Run {
+    type Reply = Result<u64, AskError>;
+    const WIRE: Option<WireForm<Run>> = Some(WireForm::of());
+}
+
+/// To be forwarded to this node as a [`Run`].
+#[derive(Serialize, Deserialize)]
+struct Pass(usize, Vec<Step>);
+impl Message for Pass {
+    type Reply = Result<u64, AskError>;
+    const WIRE: Option<WireForm<Pass>> = Some(WireForm::of());
+}
+
+#[derive(Serialize, Deserialize)]
+struct GoTo(SocketAddr);
+impl Message for GoTo {
+    type Reply = ();
+    const WIRE: Option<WireForm<GoTo>> = Some(WireForm::of());
+}
+
+impl Actor for Node {}
+impl Handler<Meet> for Node {
+    fn handle(&mut self, Meet(nodes): Meet, _: &mut Context<Self>) {
+        self.nodes = nodes;
+    }
+}
+impl Handler<GoTo> for Node {
+    fn handle(&mut self, GoTo(theater): GoTo, ctx: &mut Context<Self>) {
+        ctx.migrate_to(theater);
+    }
+}
+impl AsyncHandler<Run> for Node {
+    async fn handle(&mut self, Run(steps): Run, ctx: &mut Context<Self>) -> Result<u64, AskError> {
+        let mut handlers = 1;
+        for step in steps {
+            match step {
+                Step::Sleep(time) => ctx.sleep(time).await,
+                Step::Ask(to, steps) => handlers += self.nodes[to].ask(Run(steps)).await??,
+                Step::AskThrough(through, to, steps) => handlers += self.nodes[through].ask(Pass(to, steps)).await??,
+            }
+        }
+        Ok(handlers)
+    }
+}
+impl DeferredHandler<Pass> for Node {
+    fn handle(&mut self, Pass(to, steps): Pass, reply: Reply<Result<u64, AskError>>, _: &mut Context<Self>) {
+        reply.forward(self.nodes[to], Run(steps));
+    }
+}
+remote!(mobile Node: Meet, Run, Pass, GoTo);
+
+const NODES: usize = 4;
+
+struct World {
+    net: Simulation,
+    theaters: Vec<Theater>,
+    nodes: Vec<ActorRef<Node>>,
+}
+
+impl World {
+    /// Node `i` lives in the theater `places[i]`.
+    fn new(seed: u64, places: &[usize]) -> World {
+        let net = Simulation::new(seed);
+        let theater = || {
+            let system = System::builder().workers(2).stages(4);
+            net.theater(Theater::builder().listen("127.0.0.1:0").system(system)).unwrap()
+        };
+        let theaters: Vec<Theater> = (0..3).map(|_| theater()).collect();
+        let start = |place: &usize| match place {
+            0 => theaters[0].system().spawn(Node::default()),
+            place => {
+                let peer = theaters[0].connect(theaters[*place].address().unwrap()).unwrap();
+                theaters[0].spawn_at(&peer, &Node::default()).unwrap()
+            }
+        };
+        let nodes: Vec<_> = places.iter().map(start).collect();
+        for node in &nodes {
+            node.ask(Meet(nodes.clone())).wait().unwrap();
+        }
+        World { net, theaters, nodes }
+    }
+
+    /// Begins to ask a node. The ask ends in virtual time only.
+    fn ask(&self, node: usize, steps: Vec<Step>) -> Asked {
+        let mut asked = Asked { ask: Box::pin(self.nodes[node].ask(Run(steps))), answer: None };
+        asked.look();
+        asked
+    }
+
+    fn move_one_by_chance(&self) {
+        let (node, theater) = (self.net.choose(self.nodes.len()), self.net.choose(3));
+        self.nodes[node].tell(GoTo(self.theaters[theater].address().unwrap()));
+    }
+
+    fn end(self) {
+        self.theaters.into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
+    }
+}
+
+struct Asked {
+    ask: Pin<Box<Ask<Run>>>,
+    answer: Option<Result<u64, AskError>>,
+}
+
+impl Asked {
+    fn look(&mut self) {
+        if self.answer.is_none()
+            && let Poll::Ready(answer) = self.ask.as_mut().poll(&mut PollContext::from_waker(Waker::noop()))
+        {
+            self.answer = Some(answer.and_then(|answer| answer));
+        }
+    }
+
+    /// The answer, if it is there.
+    fn answer(mut self) -> Option<Result<u64, AskError>> {
+        self.look();
+        self.answer
+    }
+}
+
+/// All ways to put three nodes into three theaters.
+fn all_places() -> impl Iterator<Item = [usize; 3]> {
+    (0..27).map(|at| [at / 9, at / 3 % 3, at % 3])
+}
+
+/// The time in which a cycle is found.
+const SOON: Duration = Duration::from_secs(2);
+/// Longer than that.
+const LONG: Duration = Duration::from_secs(6);
+
+#[test]
+fn who_has_forwarded_a_request_may_ask_the_asker() {
+    for (places, moves) in all_places().flat_map(|places| [(places, false), (places, true)]) {
+        let world = World::new(places.iter().sum::<usize>() as u64, &places);
+        let through = world.ask(0, vec![Step::AskThrough(1, 2, vec![Step::Sleep(LONG)])]);
+        world.net.run_for(Duration::from_millis(100));
+        if moves {
+            // Who has forwarded comes to the asker.
+            world.nodes[1].tell(GoTo(world.theaters[places[0]].address().unwrap()));
+            world.net.run_for(Duration::from_millis(100));
+        }
+        let back = world.ask(1, vec![Step::Ask(0, vec![])]);
+        world.net.run_until_idle();
+        assert_eq!((through.answer(), back.answer()), (Some(Ok(2)), Some(Ok(2))), "{places:?}, moves: {moves}");
+        world.end();
+    }
+}
+
+#[test]
+fn a_cycle_over_a_forwarded_request_ends_and_says_who_is_in_it() {
+    for places in all_places() {
+        for seed in 0..5 {
+            let world = World::new(seed, &places);
+            let around = world.ask(0, vec![Step::AskThrough(1, 2, vec![Step::Ask(0, vec![])])]);
+            // The node that has forwarded is not in the cycle.
+            world.net.run_for(SOON);
+            let answer = around.answer();
+            let Some(Err(AskError::Cycle(path))) = &answer else { panic!("{answer:?}, seed {seed}, {places:?}") };
+            assert!(path.len() == 3 && path.first() == path.last(), "seed {seed}, {places:?}: {path:?}");
+            let before = world.ask(1, vec![]);
+            world.net.run_until_idle();
+            assert_eq!(before.answer(), Some(Ok(1)));
+            world.end();
+        }
+    }
+}
+
+#[test]
+fn a_request_that_was_forwarded_after_it_was_begun_can_fail_in_a_cycle() {
+    for places in all_places() {
+        // Node 2 has no time for the request of node 0, since it waits for that node itself. When the cycle closes, only that request can be taken back.
+        let world = World::new(1, &places);
+        let busy = world.ask(2, vec![Step::Sleep(Duration::from_secs(1)), Step::Ask(0, vec![])]);
+        let around = world.ask(0, vec![Step::AskThrough(1, 2, vec![])]);
+        world.net.run_for(Duration::from_secs(1) + SOON);
+        let (busy, around) = (busy.answer(), around.answer());
+        let fails = |answer: &Option<Result<u64, AskError>>| matches!(answer, Some(Err(AskError::Cycle(_))));
+        assert_eq!(usize::from(fails(&busy)) + usize::from(fails(&around)), 1, "{places:?}: {busy:?} {around:?}");
+        assert!([&busy, &around].iter().all(|answer| answer.is_some()), "{places:?}: {busy:?} {around:?}");
+        world.end();
+    }
+}
+
+/// The steps of a random handler of `node`, or of one that is asked by it.
+fn by_chance(net: &Simulation, node: usize, depth: u32, acyclic: bool) -> Vec<Step> {
+    let other = |from: usize| if acyclic { from + 1 + net.choose(NODES - 1) } else { net.choose(NODES) };
+    let steps = (0..net.choose(3)).filter_map(|_| {
+        let (through, to) = (other(node), other(node));
+        if depth == 0 || through >= NODES || to >= NODES {
+            return Some(Step::Sleep(Duration::from_micros(net.choose(5_000) as u64)));
+        }
+        let steps = by_chance(net, to, depth - 1, acyclic);
+        Some(if net.choose(3) == 0 { Step::Ask(to, steps) } else { Step::AskThrough(through, to, steps) })
+    });
+    steps.collect()
+}
+
+/// Random steps, asked for at several nodes at once, over connections that break, while the nodes move.
+#[test]
+fn every_ask_with_forwards_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
+    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(400);
+    let (mut cycles, mut through) = (0, 0);
+    for seed in 0..seeds {
+        let places: Vec<usize> = {
+            let net = Simulation::new(seed);
+            (0..NODES).map(|_| net.choose(3)).collect()
+        };
+        let world = World::new(seed, &places);
+        let net = &world.net;
+        let acyclic = net.choose(2) == 0;
+        net.break_by_chance(Duration::from_millis(50));
+        let steps: Vec<(usize, Vec<Step>)> = (0..4)
+            .map(|_| net.choose(NODES))
+            .map(|node| (node, by_chance(net, node, 4, acyclic)))
+            .collect();
+        let asks: Vec<Asked> = steps.iter().map(|(node, steps)| world.ask(*node, steps.clone())).collect();
+        for _ in 0..net.choose(3) {
+            net.run_for(Duration::from_micros(net.choose(20_000) as u64));
+            world.move_one_by_chance();
+        }
+        net.run_for(Duration::from_millis(300));
+        net.calm();
+        net.run_until_idle();
+        for ask in asks {
+            match ask.answer() {
+                Some(Ok(_)) => through += 1,
+                Some(Err(AskError::Cycle(path))) if !acyclic => {
+                    cycles += 1;
+                    assert_eq!(path.first(), path.last(), "seed {seed}");
+                }
+                other => panic!("seed {seed}, acyclic: {acyclic}: {other:?} of {places:?} {steps:?}"),
+            }
+        }
+        world.end();
+    }
+    assert!(cycles > 50 && through > 100, "{cycles} cycles, {through} came through");
+}
