@@ -46,7 +46,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::authority::Host;
 use crate::frame::{WAITS_MAX, at_most};
-use crate::house::{Callee, House};
+use crate::house::{Callee, House, TICK};
 
 /// How often it is looked for cycles among those who have waited for long: twice in so many ticks.
 const EVERY_TICKS: u64 = 20;
@@ -332,16 +332,19 @@ impl House {
         }
     }
 
-    /// Whether it will soon be known of everybody who waits here whether that is for ever.
-    pub(crate) fn looks_for_cycles(&self) -> bool {
+    /// Whether it will soon be known of everybody who waits here whether that is for ever. No actor has done anything for the time `quiet`.
+    pub(crate) fn looks_for_cycles(&self, quiet: Duration) -> bool {
+        /// Before that it may have to be learnt who is meant by a name.
+        const ALL_TICKS: u64 = 2 * EVERY_TICKS + TURNS;
         let waits = waiting::waits(self.system.core().id());
         if !waits.iter().any(|wait| self.is_afar(wait)) {
             return false;
         }
         let cycles = self.cycles();
         let seen = |wait: &waiting::Wait| cycles.seen.get(&(wait.from, wait.token)).copied().unwrap_or_default();
-        // It may have to be learnt first who is meant by a name.
-        cycles.asking || cycles.hunts() || waits.iter().any(|wait| seen(wait).ticks < 2 * EVERY_TICKS + TURNS)
+        let is_new = waits.iter().any(|wait| seen(wait).ticks < ALL_TICKS);
+        // A request may have been forwarded elsewhere, in a wait that is seen for long.
+        cycles.asking || cycles.hunts() || is_new || quiet < TICK * ALL_TICKS as u32
     }
 
     /// The theaters have said who waits for whom.

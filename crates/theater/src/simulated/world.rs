@@ -172,11 +172,11 @@ impl Tenant {
         !self.was_killed() && !self.steps.are_workers_ended()
     }
 
-    /// Nothing that was sent is still to be heard, or to be found out.
-    fn is_settled(&self) -> bool {
+    /// Nothing that was sent is still to be heard, or to be found out. No actor has done anything for the time `quiet`.
+    fn is_settled(&self, quiet: Duration) -> bool {
         let links = self.house.all_links();
         let settled = links.iter().all(|link| link.is_lost() || link.is_settled() && link.connection().is_some());
-        settled && !self.house.looks_for_cycles()
+        settled && !self.house.looks_for_cycles(quiet)
     }
 }
 
@@ -193,6 +193,8 @@ pub(crate) struct World {
     this: Weak<World>,
     start: Instant,
     now_ns: AtomicU64,
+    /// When a worker has done something last. Relaxed: by one thread only.
+    stirred_ns: AtomicU64,
     choices: Mutex<Choices>,
     tenants: Mutex<Arc<[Arc<Tenant>]>>,
     events: Mutex<Events>,
@@ -217,6 +219,7 @@ impl World {
             this: this.clone(),
             start: Instant::now(),
             now_ns: AtomicU64::new(0),
+            stirred_ns: AtomicU64::new(0),
             choices: Mutex::new(Choices::new(seed)),
             tenants: Mutex::new(Arc::new([])),
             events: Mutex::default(),
@@ -538,7 +541,8 @@ impl World {
         };
         if acts.is_empty() {
             let alive = || tenants.iter().filter(|tenant| !tenant.is_dead());
-            if next_timer.is_none() && awaited == 0 && alive().all(|tenant| tenant.is_settled()) {
+            let quiet = Duration::from_nanos(self.now_ns() - self.stirred_ns.load(Ordering::Relaxed));
+            if next_timer.is_none() && awaited == 0 && alive().all(|tenant| tenant.is_settled(quiet)) {
                 return false;
             }
             let next = next_timer.map(|next| next.as_nanos() as u64).into_iter().chain(next_event).min();
@@ -553,6 +557,7 @@ impl World {
         let act = acts.swap_remove(chosen);
         match act {
             Act::Step(number) => {
+                self.stirred_ns.store(self.now_ns(), Ordering::Relaxed);
                 let steps = self.choose(|choices| 1 + choices.below(STEPS_MAX));
                 for _ in 0..steps {
                     tenants[number].steps.step();
