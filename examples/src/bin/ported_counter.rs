@@ -1,6 +1,7 @@
 //! A counter and asks with a deadline: a port of `examples/counter.rs` of ractor 0.16.5 (MIT).
 //!
 //! - Both programs print the same lines.
+//! - ractor's asks have a deadline of 10 ms, which a busy machine may exceed. The deadline of the port is one second.
 //! - ractor's `main` stops the actor and awaits its end. The port returns from `main`, and `#[playhouse::main]` ends the system.
 //!
 //! ```text
@@ -49,7 +50,7 @@ fn main(system: &System) -> playhouse::Result<()> {
         counter.tell(Increment(5));
         counter.tell(Increment(10));
         counter.tell(Decrement(5));
-        let count = counter.ask(Retrieve).within(Duration::from_millis(10)).wait()?;
+        let count = counter.ask(Retrieve).within(Duration::from_secs(1)).wait()?;
         println!("Count is: {count}");
     }
     Ok(())
