@@ -1,14 +1,28 @@
-//! The programs that are ported from other actor runtimes: their lines, and the cases of Akka's test of the query.
+//! The programs that are ported from other actor runtimes: their lines, and tests of their actors.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use playhouse::prelude::*;
 use playhouse_testkit::Kit;
 
-#[allow(dead_code, reason = "`main` is not called, and not all messages are sent")]
-#[path = "../src/bin/ported_iot.rs"]
-mod iot;
+macro_rules! programs {
+    ($($name:ident = $path:literal;)*) => {$(
+        #[allow(dead_code, reason = "`main` is not called, and not all messages are sent")]
+        #[path = $path]
+        mod $name;
+    )*};
+}
+
+programs! {
+    fibonacci = "../src/bin/ported_fibonacci.rs";
+    forward = "../src/bin/ported_forward.rs";
+    iot = "../src/bin/ported_iot.rs";
+    supervisor = "../src/bin/ported_supervisor.rs";
+    weak_recipient = "../src/bin/ported_weak_recipient.rs";
+}
 
 use iot::TemperatureReading::{self, DeviceNotAvailable, DeviceTimedOut, Temperature, TemperatureNotAvailable};
 use iot::{Device, DeviceManager};
@@ -61,6 +75,60 @@ fn the_count_leaves_out_blank_lines_and_comments() {
     assert_eq!(rows(page), [("examples/src/bin/ported_a.rs".to_owned(), 28)]);
 }
 
+// -- fibonacci ----------------------------------------------------------------------------------------------------------
+
+#[test]
+fn fibonacci_has_no_number_zero() {
+    let numbers: Vec<_> = (0..10).map(|n| fibonacci::Calculator.fibonacci(n)).collect();
+    assert_eq!(numbers, [Err(()), Ok(1), Ok(1), Ok(2), Ok(3), Ok(5), Ok(8), Ok(13), Ok(21), Ok(34)]);
+}
+
+// -- forward ------------------------------------------------------------------------------------------------------------
+
+#[playhouse::test]
+fn forward_has_the_player_answer_if_there_is_one(system: &System) {
+    let player = system.spawn(forward::Player { health: 5.0 });
+    let players = system.spawn(forward::Players { players: HashMap::from([(7, player)]) });
+    let damage = |player_id| forward::ForwardToPlayer { player_id, message: forward::Damage { amount: 2.0 } };
+    assert_eq!(players.ask(damage(7)).wait(), Ok(3.0));
+    assert_eq!(players.ask(damage(8)).wait(), Err(AskError::Unanswered));
+}
+
+// -- supervisor ---------------------------------------------------------------------------------------------------------
+
+#[playhouse::test]
+fn supervisor_ends_from_the_leaf_to_the_root(system: &System) {
+    let root = system.spawn(supervisor::Root::default());
+    let mid_level = root.ask(supervisor::GetMidLevel).wait().unwrap().unwrap();
+    let leaf = mid_level.ask(supervisor::GetLeaf).wait().unwrap().unwrap();
+    system.run_until_idle();
+    assert_eq!([leaf.is_stopped(), mid_level.is_stopped(), root.is_stopped()], [false; 3]);
+    leaf.tell(supervisor::Boom);
+    system.run_until_idle();
+    assert_eq!([leaf.is_stopped(), mid_level.is_stopped(), root.is_stopped()], [true; 3]);
+}
+
+// -- weak_recipient -----------------------------------------------------------------------------------------------------
+
+#[test]
+fn weak_recipient_sends_the_time_to_clients_that_live() {
+    let kit = Kit::new();
+    let service = kit.system().spawn(weak_recipient::TimeService::default());
+    kit.system().provide(service);
+    let probe = kit.probe();
+    service.tell(weak_recipient::RegisterForTime(probe.recipient()));
+    let client = kit.system().spawn_owned(weak_recipient::ClientA);
+    let pings_in_a_second = || {
+        let pings = || kit.sent_by(service).iter().filter(|sent| sent.message == "TimePing").count();
+        let before = pings();
+        kit.run_for(Duration::from_secs(1));
+        pings() - before
+    };
+    assert_eq!([pings_in_a_second(), pings_in_a_second()], [2, 2]);
+    drop(client);
+    assert_eq!([pings_in_a_second(), pings_in_a_second()], [1, 1]);
+}
+
 // -- iot ----------------------------------------------------------------------------------------------------------------
 
 /// Asks for the temperatures of the group, and keeps the answer.
@@ -100,7 +168,7 @@ fn readings(
     requester.tell(Request);
     kit.settle();
     meanwhile(&kit, devices);
-    kit.run_for(std::time::Duration::from_secs(4));
+    kit.run_for(Duration::from_secs(4));
     let answer = requester.ask(Answer).wait().unwrap().expect("the query has ended");
     let (ids, readings): (Vec<_>, Vec<_>) = answer.into_iter().unzip();
     assert_eq!(ids, ["device1", "device2"]);
