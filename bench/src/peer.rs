@@ -25,7 +25,10 @@ pub use run::become_peer;
 
 /// The peers' names; `alone` is Playhouse itself, in a program that has only the benchmarks of [`LOCAL`], and in one that has only those
 /// of [`REMOTE`].
-pub const ALL: [&str; 8] = ["actix", "ractor", "kameo", "pekko", "protoactor", "erlang", "caf", "alone"];
+pub const ALL: [&str; 9] = ["actix", "ractor", "kameo", "pekko", "protoactor", "erlang", "caf", "alone", LOCKS];
+
+/// The server of [`WEB`] without actors, which shows what a request takes besides.
+const LOCKS: &str = "locks";
 
 /// The benchmarks of one process, which all of them play.
 pub const LOCAL: [&str; registry::SHARED.len()] = {
@@ -48,7 +51,7 @@ pub const REMOTING: [&str; 7] = ["ractor", "kameo", "pekko", "protoactor", "erla
 pub const WEB: &str = web::WEB.name;
 
 /// The peers that have a server.
-pub const SERVING: [&str; 2] = ["actix", "kameo"];
+pub const SERVING: [&str; 3] = ["actix", "kameo", LOCKS];
 
 /// All benchmarks that there are peers for.
 pub fn workloads() -> impl Iterator<Item = &'static str> {
@@ -57,7 +60,7 @@ pub fn workloads() -> impl Iterator<Item = &'static str> {
 
 /// Whether the peer plays the benchmark of this name.
 pub fn plays(peer: &str, workload: &str) -> bool {
-    LOCAL.contains(&workload)
+    (LOCAL.contains(&workload) && peer != LOCKS)
         || (REMOTE.contains(&workload) && REMOTING.contains(&peer))
         || (workload == WEB && SERVING.contains(&peer))
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse_executor::{
-    AwayCx, Control, ControlCx, Crash, Cx, Envelope, Payload, SystemCore, TimerKey, Undelivered, with_current_system,
+    AwayCx, Control, ControlCx, Crash, Cx, Envelope, Failure, Payload, SystemCore, TimerKey, Undelivered, with_current_system,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ impl Error for TheaterLost {}
 impl TheaterLost {
     /// The crash of a child that could not be started anew.
     pub(crate) fn again(why: &WireError) -> Crash {
-        Crash::Error(TheaterLost { why: Some(why.to_string()) }.into())
+        Crash::Error(Failure::without_place(TheaterLost { why: Some(why.to_string()) }))
     }
 
     /// Whether that is a crash that was not followed by another start.
@@ -405,11 +405,11 @@ impl Handler<ChildReport> for Supervisor {
         }
         match news {
             News::Panicked(_, text) => self.child_crashed(key, Crash::Panic(Payload::new(text)), ctx),
-            News::Failed(_, text) => self.child_crashed(key, Crash::Error(CrashThere(text).into()), ctx),
+            News::Failed(_, text) => self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(text))), ctx),
             News::NotStarted(why) => {
                 if let Some(abroad) = self.abroad(key) {
                     abroad.whereabouts = Whereabouts::Lost;
-                    self.child_crashed(key, Crash::Error(CrashThere(why).into()), ctx);
+                    self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(why))), ctx);
                 }
             }
             News::Ended => self.forget(key),

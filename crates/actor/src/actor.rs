@@ -379,6 +379,8 @@ pub enum Watcher {
     There(u64, u64),
     /// The theater that the actor is in. This watch does not move along with the actor.
     Theater,
+    /// A thread or a task, which has this number.
+    Outside(u64),
 }
 
 /// The last number that was given to a watch of a local actor.

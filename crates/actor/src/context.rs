@@ -109,13 +109,13 @@ impl<A: Actor> Context<A> {
         self.cx.stop();
     }
 
-    /// Ends this message as a crash: the supervisor is told `error`, as it would be told a panic.
+    /// Ends this message as a crash: the supervisor is told `error`, as it would be told a panic. The error may also be a text.
     ///
     /// The handler still runs to its end. Its answer is dropped, and the asker gets [`AskError::Panicked`]. If it calls [`Context::stop`] later, the actor
     /// ends by the error, and its supervisor does not decide.
     #[track_caller]
-    pub fn fail(&mut self, error: impl Error + Send + 'static) {
-        self.cx.fail(Failure::from(error));
+    pub fn fail(&mut self, error: impl Into<Box<dyn Error + Send + Sync>>) {
+        self.cx.fail(Failure::new(error.into()));
     }
 
     /// Does the same as [`Context::fail`] for a library that acts for the program. The report names no place, because the library's lines would not help its reader.

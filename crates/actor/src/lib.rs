@@ -45,6 +45,7 @@ mod spawn;
 mod supervise;
 mod system;
 mod timers;
+mod until_ended;
 #[doc(hidden)]
 pub mod waiting;
 mod ways;
@@ -87,3 +88,4 @@ pub use system::{
 };
 #[doc(hidden)]
 pub use timers::Pace;
+pub use until_ended::UntilEnded;

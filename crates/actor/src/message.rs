@@ -154,7 +154,8 @@ impl<M: Clone> Repeated for M {}
 #[diagnostic::on_unimplemented(
     message = "the actor `{A}` does not handle the message `{Self}`",
     label = "`{A}` has no handler for this message",
-    note = "`{Self}` must be a message (`#[derive(Message)]`), and `{A}` must have a `#[message]` method for it, or implement `Handler<{Self}>` or `AsyncHandler<{Self}>`"
+    note = "a `#[message]` method of `{A}` makes its own message type: `fn add(..)` makes `Add`",
+    note = "for a message type that exists (`#[derive(Message)]`), write `impl Handler<{Self}> for {A}`, or implement `AsyncHandler` or `DeferredHandler`"
 )]
 pub trait HandledBy<A: Actor, Mode>: Message {
     #[doc(hidden)]

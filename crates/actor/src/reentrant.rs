@@ -77,7 +77,7 @@ impl<T: Send + 'static> Reply<T> {
     /// a [bounded mailbox](crate::Mailbox) counts messages that wait. Where that matters, a guard counts them.
     ///
     /// An asker that awaits the answer in a handler waits for the future, and the future waits for the actors that it asks. Such cycles are found as after a
-    /// [`forward`](Reply::forward), which means not if the asker is in another theater.
+    /// [`forward`](Reply::forward).
     ///
     /// ```
     /// use playhouse_actor::*;

@@ -9,7 +9,8 @@
 //! from then on: its edge in the graph of waiting actors turns before the request is sent ([`waiting`](crate::waiting)). If the edge closes a
 //! cycle, the ask fails, and nothing is sent. At any time one actor at most has the request and can turn the edge.
 //!
-//! The edge of an asker in another theater does not turn: its theater is not told.
+//! The edge of an asker in another theater does not turn. The theater that forwards notes to whom, and tells that when cycles are looked for (`cycles.rs` of
+//! `playhouse-theater`).
 
 use std::any::type_name;
 use std::fmt;
@@ -44,8 +45,7 @@ use crate::reply_to::ReplyTo;
 /// An asker that awaits the answer in a handler waits for the actor that was asked, until that one calls [`forward`](Reply::forward). So if the actor
 /// has *sent* its `Reply` to another actor, and awaits an ask to the asker then, that ask fails with [`AskError::Cycle`], though the other one could answer.
 /// And if the other one awaits an ask to the asker, nobody finds that cycle: give such asks a deadline. The same holds where the `Reply` was moved to a thread
-/// or a task, and for `forward` by an actor that is in another theater than the asker, because the asker's theater does not hear of that. Nor is an
-/// actor known to wait for what it has asked by `ctx.ask(..).then(..)`, so a cycle over a `Reply` in such a continuation is not found.
+/// or a task. Nor is an actor known to wait for what it has asked by `ctx.ask(..).then(..)`, so a cycle over a `Reply` in such a continuation is not found.
 ///
 /// ```
 /// use playhouse_actor::{Actor, Context, DeferredHandler, Handler, Message, Reply, System};
@@ -147,8 +147,9 @@ impl<T: Send + 'static> Reply<T> {
     ///
     /// If nobody waits for the answer any more, nothing is sent. If nobody has asked, the message is sent as by `tell`.
     ///
-    /// If the asker is an actor of this theater that awaits the answer in its handler, and the new receiver waits for the asker, directly or over others, the
-    /// ask fails with [`AskError::Cycle`], and nothing is sent. What this actor has done for the request by then is done.
+    /// If the asker is an actor that awaits the answer in its handler, and the new receiver waits for the asker, directly or over others, the
+    /// ask fails with [`AskError::Cycle`], and nothing is sent. What this actor has done for the request by then is done. If one of them is in another theater,
+    /// the message is sent, and one ask of the cycle fails when the cycle is found.
     pub fn forward<M: Message<Reply = T>, Mode>(mut self, to: impl AskTarget<M, Mode>, message: M) {
         let Some(reply) = self.to.take() else { return to.send(message) };
         let requests = to.requests();

@@ -323,10 +323,21 @@ mkdir -p "$at"; printf '#!/bin/sh\necho "$(basename "$0") $*"\n' > "$at/$name"; 
         ("web", "playhouse", "web-playhouse"),
         ("web", "actix", "web-actix"),
         ("web", "kameo", "web-kameo"),
+        ("web", "locks", "web-locks"),
     ] {
         let asked = Command::new(peers.0.join("bin").join(peer)).args([workload, "--size", "smoke"]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&asked.stdout), format!("{program} {workload} --size smoke\n"));
     }
+}
+
+#[test]
+fn the_server_without_actors_plays_the_web_only() {
+    let peers = Peers::new("without-actors", &[("actix", &counted("actix", 20_000))]);
+    let (_, table, notes) = peers.bench(&["--peers", "locks,actix", "--runs", "1", "count"]);
+    assert_eq!(notes, "note: locks does not play count: bench/peers/README.md says why\n");
+    assert!(!table.contains("locks"), "{table}");
+    let (_, _, notes) = peers.bench(&["--peers", "--runs", "1", "count"]);
+    assert!(!notes.contains("locks"), "{notes}");
 }
 
 #[test]

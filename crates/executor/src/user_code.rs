@@ -215,6 +215,13 @@ impl Failure {
         &mut self.1
     }
 
+    /// An error of the program, at the place of the caller.
+    #[track_caller]
+    pub fn new(error: Box<dyn Error + Send + Sync>) -> Failure {
+        let place = Some(Location::caller().to_string());
+        Failure(ManuallyDrop::new(error), Origin { place, ..Origin::default() })
+    }
+
     /// An error of the runtime itself, which has no place in the program.
     pub fn without_place(error: impl Error + Send + 'static) -> Failure {
         Failure(ManuallyDrop::new(Box::new(error)), Origin::default())
@@ -223,14 +230,6 @@ impl Failure {
     /// Returns the text of the error.
     pub(crate) fn text(&self) -> String {
         contained(|| self.0.to_string()).unwrap_or_else(|| "an error whose `Display` panicked".to_owned())
-    }
-}
-
-impl<E: Error + Send + 'static> From<E> for Failure {
-    #[track_caller]
-    fn from(error: E) -> Failure {
-        let place = Some(Location::caller().to_string());
-        Failure(ManuallyDrop::new(Box::new(error)), Origin { place, ..Origin::default() })
     }
 }
 

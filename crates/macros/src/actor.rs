@@ -103,7 +103,8 @@ impl Parts {
             };
             match marks.as_slice() {
                 [] => {
-                    if let Some(error) = hook::check_unmarked(function, actor) {
+                    let misnamed = hook::take_misnamed(&mut function.attrs);
+                    if let Some(error) = misnamed.or_else(|| hook::check_unmarked(function, actor)) {
                         errors.add(error);
                     }
                 }

@@ -28,6 +28,11 @@ impl Options {
                 "seeds" if of_tests => options.seeds = Some(meta.value()?.parse()?),
                 "seed" if of_tests => options.seed = Some(meta.value()?.parse()?),
                 "threads" if of_tests => options.on_threads = true,
+                "tokio" => {
+                    return Err(meta.error(
+                        "handlers on a tokio runtime are an option of the system\nhelp: write `#[tokio::main]`, and start the system by `System::builder().tokio(Handle::current())`",
+                    ));
+                }
                 _ => return Err(meta.error(format!("there is no such option\nhelp: write {known}"))),
             }
             Ok(())

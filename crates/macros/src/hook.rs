@@ -43,6 +43,16 @@ impl HookKind {
         }
     }
 
+    /// The kind that is meant by a name that hooks have elsewhere.
+    fn meant_by(name: &str) -> Option<Self> {
+        match name {
+            "start" | "starting" | "on_start" | "pre_start" | "post_start" => Some(Self::Started),
+            "stop" | "stopping" | "on_stop" | "pre_stop" | "post_stop" => Some(Self::Stopped),
+            "down" | "on_link_died" | "watched" => Some(Self::Terminated),
+            _ => None,
+        }
+    }
+
     /// The name of the attribute and of the method of `Actor`.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -75,6 +85,20 @@ impl HookKind {
             Self::Terminated => "(&mut self, down: Down, ctx: &mut Context<Self>)",
         }
     }
+}
+
+/// Removes an attribute that is taken for a hook, and returns what is right.
+pub(crate) fn take_misnamed(attrs: &mut Vec<Attribute>) -> Option<syn::Error> {
+    let meant = |attr: &Attribute| HookKind::meant_by(&attr.path().get_ident()?.to_string());
+    let (at, kind) = attrs.iter().enumerate().find_map(|(at, attr)| Some((at, meant(attr)?)))?;
+    let attr = attrs.remove(at);
+    let when = match kind {
+        HookKind::Started => "runs before the first message",
+        HookKind::Stopped => "runs after the last message",
+        _ => "runs when an actor has ended that this one watches",
+    };
+    let text = format!("there is no hook `{}`\nhelp: `#[{}]` {when}", pretty(&attr), kind.name());
+    Some(syn::Error::new_spanned(attr, text))
 }
 
 /// A hook, ready to be forwarded to.

@@ -1,5 +1,7 @@
 //! Children in other theaters, as their supervisor sees them.
 
+use playhouse_executor::Failure;
+
 use super::*;
 
 impl Supervisor {
@@ -82,7 +84,7 @@ impl Supervisor {
             End::Other => return self.forget(key),
         }
         child.whereabouts = Whereabouts::Lost;
-        let crash = Crash::Error(TheaterLost { why: None }.into());
+        let crash = Crash::Error(Failure::without_place(TheaterLost { why: None }));
         let Some(host) = child.host.clone().filter(|host| host.is_lost()) else {
             return self.child_crashed(key, crash, ctx);
         };
@@ -151,7 +153,7 @@ impl Supervisor {
             }
         }
         if let Some((key, error)) = failed {
-            self.child_crashed(key, Crash::Error(error.into()), ctx);
+            self.child_crashed(key, Crash::Error(Failure::without_place(error)), ctx);
         }
     }
 }

@@ -75,7 +75,8 @@ pub fn compare(
     let peers: Vec<_> = peer::ALL.into_iter().filter(|peer| names.iter().any(|name| name == peer)).collect();
     // A peer may have a program for some benchmarks, and lack the one for others.
     let mut programs: Vec<(&str, Option<PathBuf>)> = Vec::new();
-    for name in peers.iter().flat_map(|peer| benchmarks.iter().map(|benchmark| program_of(peer, benchmark.name))) {
+    let pairs = peers.iter().flat_map(|peer| benchmarks.iter().map(|benchmark| (*peer, benchmark.name)));
+    for name in pairs.filter(|(peer, name)| plays(peer, name)).map(|(peer, name)| program_of(peer, name)) {
         if !programs.iter().any(|(known, _)| *known == name) {
             let program = folder.program(name).inspect_err(|absent| eprintln!("note: {absent}"));
             programs.push((name, program.ok()));
@@ -85,7 +86,13 @@ pub fn compare(
         let name = program_of(peer, benchmark.name);
         programs.iter().find(|(known, _)| *known == name).and_then(|(_, program)| program.clone())
     };
-    for peer in peers.iter().filter(|peer| benchmarks.iter().any(|benchmark| program(peer, benchmark).is_some())) {
+    let are_chosen = peers.len() < peer::ALL.len();
+    for peer in &peers {
+        let is_there = benchmarks.iter().any(|benchmark| plays(peer, benchmark.name) && program(peer, benchmark).is_some());
+        let plays_none = !benchmarks.iter().any(|benchmark| plays(peer, benchmark.name));
+        if !is_there && !(plays_none && are_chosen) {
+            continue;
+        }
         let not: Vec<_> = benchmarks.iter().map(|benchmark| benchmark.name).filter(|name| !plays(peer, name)).collect();
         if !not.is_empty() {
             eprintln!("note: {peer} does not play {}: bench/peers/README.md says why", not.join(", "));

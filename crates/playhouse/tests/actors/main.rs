@@ -8,6 +8,7 @@ mod async_handlers;
 mod basics;
 mod crashes;
 mod cycles;
+mod ended;
 mod features;
 mod guards;
 mod lifecycle;

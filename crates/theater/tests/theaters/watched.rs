@@ -1,6 +1,7 @@
 //! Actors that are watched, move, and end at once.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use crate::clerks::{ask, theaters};
 use crate::faulty::eventually;
 use crate::support::LIMIT;
 use playhouse_actor::*;
-use playhouse_theater::{Peer, Theater};
+use playhouse_theater::{Peer, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
 /// How an actor ends.
@@ -248,5 +249,38 @@ fn who_crashes_as_it_departs_has_not_stopped() {
             assert_eq!(why, MigrateError::Crashed);
             assert_eq!(ask(scene.known[0], Count), 1, "it was given another state");
         }
+    }
+}
+
+#[test]
+fn an_end_is_awaited_from_outside_wherever_the_actor_has_gone() {
+    for seed in 0..100 {
+        let net = Simulation::new(seed);
+        let theaters = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        let [home, others @ ..] = &theaters;
+        let peers = others.each_ref().map(|theater| home.connect(theater.address().unwrap()).unwrap());
+        let mortal = home.system().spawn(Mortal::that(How::Not));
+        let (mut ends, mut noop) = (Vec::new(), std::task::Context::from_waker(std::task::Waker::noop()));
+        for _ in 0..3 {
+            ends.push(Box::pin(mortal.ended()));
+            let _goes = home.migrate(mortal, &peers[net.choose(2)]);
+            net.run_for(Duration::from_micros(net.choose(3_000) as u64));
+            // Who has given up is no trouble.
+            drop(mortal.ended());
+        }
+        let how = ENDS[net.choose(ENDS.len())];
+        mortal.tell(End(how));
+        net.run_until_idle();
+        for mut end in ends {
+            assert_eq!(end.as_mut().poll(&mut noop), std::task::Poll::Ready(how.reason()), "seed {seed}");
+        }
+        // A theater that is lost is the end of its actors.
+        let other = home.system().spawn(Mortal::that(How::Not));
+        home.migrate(other, &peers[0]).wait().unwrap();
+        let mut end = Box::pin(other.ended());
+        net.run_until_idle();
+        net.kill(&theaters[1]);
+        net.run_until_idle();
+        assert_eq!(end.as_mut().poll(&mut noop), std::task::Poll::Ready(StopReason::TheaterLost), "seed {seed}");
     }
 }

@@ -31,5 +31,8 @@ impl S {
     fn method(&self, system: &System) {}
 }
 
+#[playhouse::test(tokio)]
+fn on_tokio(system: &System) {}
+
 #[playhouse::main(seeds = 3)]
 fn main(system: &System) {}

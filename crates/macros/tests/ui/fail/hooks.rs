@@ -56,6 +56,20 @@ impl C {
     fn twice(&mut self) {}
 }
 
+struct FromElsewhere;
+
+#[actor]
+impl FromElsewhere {
+    #[pre_start]
+    fn begin(&mut self) {}
+
+    #[stopping]
+    fn end(&mut self) {}
+
+    #[on_link_died(now)]
+    fn lost(&mut self, down: Down) {}
+}
+
 #[derive(playhouse::serde::Serialize, playhouse::serde::Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Traveller;
