@@ -22,7 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse_executor::{
-    AwayCx, Control, ControlCx, Crash, Cx, Envelope, Failure, Payload, SystemCore, TimerKey, Undelivered, with_current_system,
+    AwayCx, Control, ControlCx, Crash, Cx, Envelope, Failure, Payload, SystemCore, TimerKey, Undelivered,
+    with_current_system,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -405,7 +406,9 @@ impl Handler<ChildReport> for Supervisor {
         }
         match news {
             News::Panicked(_, text) => self.child_crashed(key, Crash::Panic(Payload::new(text)), ctx),
-            News::Failed(_, text) => self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(text))), ctx),
+            News::Failed(_, text) => {
+                self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(text))), ctx)
+            }
             News::NotStarted(why) => {
                 if let Some(abroad) = self.abroad(key) {
                     abroad.whereabouts = Whereabouts::Lost;

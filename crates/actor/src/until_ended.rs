@@ -88,7 +88,9 @@ impl UntilEnded {
         }
         match self.end.lock().reason.take() {
             Some(reason) => reason,
-            None => panic!("nothing is left to do in the simulated system that could end the actor: stop it before you wait for its end"),
+            None => panic!(
+                "nothing is left to do in the simulated system that could end the actor: stop it before you wait for its end"
+            ),
         }
     }
 }

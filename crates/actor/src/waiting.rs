@@ -634,7 +634,13 @@ mod tests {
             readings += 1;
             let wait = |(edge, (from, to)): (usize, (usize, usize))| {
                 let token = moments[now][edge].filter(|_| actors[from] == actor)?;
-                Some(Wait { from: actor, token, number: token, stage: Stage::Queued, to: Label::of::<Waiter>(actors[to]) })
+                Some(Wait {
+                    from: actor,
+                    token,
+                    number: token,
+                    stage: Stage::Queued,
+                    to: Label::of::<Waiter>(actors[to]),
+                })
             };
             EDGES.into_iter().enumerate().filter_map(wait).collect()
         };

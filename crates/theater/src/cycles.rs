@@ -332,7 +332,7 @@ impl House {
         }
     }
 
-    /// Whether it will soon be known of everybody who waits here whether that is for ever. No actor has done anything for the time `quiet`.
+    /// Whether it will soon be known of everybody who waits here whether that is for ever. No actor has handled anything for the time `quiet`.
     pub(crate) fn looks_for_cycles(&self, quiet: Duration) -> bool {
         /// Before that it may have to be learnt who is meant by a name.
         const ALL_TICKS: u64 = 2 * EVERY_TICKS + TURNS;
@@ -577,7 +577,8 @@ mod tests {
         };
         assert_eq!(follow_in(&all), Some((6, "6".to_owned(), 3)));
         // What was not told is as before.
-        let without = |left_out: (u64, (u64, u64))| all.clone().into_iter().filter(move |(key, _)| *key != left_out).collect();
+        let without =
+            |left_out: (u64, (u64, u64))| all.clone().into_iter().filter(move |(key, _)| *key != left_out).collect();
         assert_eq!(follow_in(&without((4, (2, 5)))), Some((4, "4".to_owned(), 1)));
         assert_eq!(follow_in(&without((3, (1, 7)))), Some((2, "2".to_owned(), 0)));
         // The last receiver has ended: nobody waits for it.
@@ -593,7 +594,10 @@ mod tests {
     #[test]
     fn a_request_that_was_forwarded_since_it_was_begun_can_be_taken_back() {
         let begun = |begun, forwards| Wait { begun, forwards, ..wait(1, 0, 2) }.has_begun();
-        assert_eq!([begun(None, 0), begun(Some(0), 0), begun(Some(0), 1), begun(Some(1), 1)], [false, true, false, true]);
+        assert_eq!(
+            [begun(None, 0), begun(Some(0), 0), begun(Some(0), 1), begun(Some(1), 1)],
+            [false, true, false, true]
+        );
         // A request that was forwarded in between has waited for different actors.
         assert_ne!(Wait { forwards: 1, ..wait(1, 0, 2) }, wait(1, 0, 2));
         assert_eq!(Wait { begun: Some(0), way: Some((2, 3)), ..wait(1, 0, 2) }, wait(1, 0, 2));

@@ -88,7 +88,8 @@ pub fn compare(
     };
     let are_chosen = peers.len() < peer::ALL.len();
     for peer in &peers {
-        let is_there = benchmarks.iter().any(|benchmark| plays(peer, benchmark.name) && program(peer, benchmark).is_some());
+        let is_there =
+            benchmarks.iter().any(|benchmark| plays(peer, benchmark.name) && program(peer, benchmark).is_some());
         let plays_none = !benchmarks.iter().any(|benchmark| plays(peer, benchmark.name));
         if !is_there && !(plays_none && are_chosen) {
             continue;

@@ -67,7 +67,6 @@ fn a_shutdown_is_an_end_for_actors_that_live() {
     let system = threads(1);
     let puppet = system.spawn(Puppet);
     system.shutdown().unwrap();
-    drop(system);
     assert!(matches!(puppet.ended().wait(), StopReason::NotAlive | StopReason::Shutdown));
 }
 

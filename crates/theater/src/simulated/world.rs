@@ -172,7 +172,7 @@ impl Tenant {
         !self.was_killed() && !self.steps.are_workers_ended()
     }
 
-    /// Nothing that was sent is still to be heard, or to be found out. No actor has done anything for the time `quiet`.
+    /// Nothing that was sent is still to be heard, or to be found out. No actor has handled anything for the time `quiet`.
     fn is_settled(&self, quiet: Duration) -> bool {
         let links = self.house.all_links();
         let settled = links.iter().all(|link| link.is_lost() || link.is_settled() && link.connection().is_some());
@@ -193,8 +193,9 @@ pub(crate) struct World {
     this: Weak<World>,
     start: Instant,
     now_ns: AtomicU64,
-    /// When a worker has done something last. Relaxed: by one thread only.
-    stirred_ns: AtomicU64,
+    /// The messages that all actors had handled when that was looked at last, and since when it has been so many. Relaxed: by one thread only.
+    handled: AtomicU64,
+    quiet_since_ns: AtomicU64,
     choices: Mutex<Choices>,
     tenants: Mutex<Arc<[Arc<Tenant>]>>,
     events: Mutex<Events>,
@@ -219,7 +220,8 @@ impl World {
             this: this.clone(),
             start: Instant::now(),
             now_ns: AtomicU64::new(0),
-            stirred_ns: AtomicU64::new(0),
+            handled: AtomicU64::new(0),
+            quiet_since_ns: AtomicU64::new(0),
             choices: Mutex::new(Choices::new(seed)),
             tenants: Mutex::new(Arc::new([])),
             events: Mutex::default(),
@@ -506,6 +508,17 @@ impl World {
         }
     }
 
+    /// For how long no actor has handled anything.
+    fn quiet(&self, tenants: &[Arc<Tenant>]) -> Duration {
+        let handled_by =
+            |tenant: &Arc<Tenant>| tenant.house.system.core().counters().iter().map(|of| of.received).sum::<u64>();
+        let handled = tenants.iter().map(handled_by).sum();
+        if self.handled.swap(handled, Ordering::Relaxed) != handled {
+            self.quiet_since_ns.store(self.now_ns(), Ordering::Relaxed);
+        }
+        Duration::from_nanos(self.now_ns() - self.quiet_since_ns.load(Ordering::Relaxed))
+    }
+
     /// One thing happens. False: nothing is left to do.
     fn step(&self, until_ns: Option<u64>, acts: &mut Vec<Act>) -> bool {
         let tenants = self.tenants();
@@ -541,8 +554,11 @@ impl World {
         };
         if acts.is_empty() {
             let alive = || tenants.iter().filter(|tenant| !tenant.is_dead());
-            let quiet = Duration::from_nanos(self.now_ns() - self.stirred_ns.load(Ordering::Relaxed));
-            if next_timer.is_none() && awaited == 0 && alive().all(|tenant| tenant.is_settled(quiet)) {
+            let is_settled = || {
+                let quiet = self.quiet(&tenants);
+                alive().all(|tenant| tenant.is_settled(quiet))
+            };
+            if next_timer.is_none() && awaited == 0 && is_settled() {
                 return false;
             }
             let next = next_timer.map(|next| next.as_nanos() as u64).into_iter().chain(next_event).min();
@@ -557,7 +573,6 @@ impl World {
         let act = acts.swap_remove(chosen);
         match act {
             Act::Step(number) => {
-                self.stirred_ns.store(self.now_ns(), Ordering::Relaxed);
                 let steps = self.choose(|choices| 1 + choices.below(STEPS_MAX));
                 for _ in 0..steps {
                     tenants[number].steps.step();

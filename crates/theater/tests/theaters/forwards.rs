@@ -248,10 +248,8 @@ fn every_ask_with_forwards_ends_and_what_is_no_cycle_comes_through_under_every_s
         let net = &world.net;
         let acyclic = net.choose(2) == 0;
         net.break_by_chance(Duration::from_millis(50));
-        let steps: Vec<(usize, Vec<Step>)> = (0..4)
-            .map(|_| net.choose(NODES))
-            .map(|node| (node, by_chance(net, node, 4, acyclic)))
-            .collect();
+        let steps: Vec<(usize, Vec<Step>)> =
+            (0..4).map(|_| net.choose(NODES)).map(|node| (node, by_chance(net, node, 4, acyclic))).collect();
         let asks: Vec<Asked> = steps.iter().map(|(node, steps)| world.ask(*node, steps.clone())).collect();
         for _ in 0..net.choose(3) {
             net.run_for(Duration::from_micros(net.choose(20_000) as u64));
