@@ -418,7 +418,7 @@ impl System {
     }
 
     /// Returns when the system is quiescent: no message is queued or handled, no timer runs, no async handler waits. A
-    /// system with a periodic timer never is. Returns as well when the system was shut down.
+    /// system with a periodic timer never is. Streams that are attached to actors are not waited for: only their items are messages. Returns as well when the system was shut down.
     ///
     /// # Panics
     /// Inside an actor of this system.

@@ -224,14 +224,21 @@ impl House {
         links.iter().flat_map(|link| link.passed()).take(WAITS_MAX).map(told).collect()
     }
 
-    /// Returns the other theaters of the actors that actors here wait for, and of those of `actors` that were born here.
+    /// Returns the other theaters of the actors that actors here wait for or have forwarded requests to, and of those of `actors` that were born here.
     fn hosts_of(&self, actors: &[Name]) -> Vec<Host> {
         let born = |name: &&Name| name.0 == self.incarnation;
         let born = actors.iter().filter(born).filter_map(|(_, slot, life)| self.directory.find(*slot, *life));
         let waits = waiting::waits(self.system.core().id());
+        let links = self.all_links();
+        let passed = links.iter().flat_map(|link| link.passed());
+        let forwarded = passed.filter_map(|(_, whereabouts)| whereabouts.forwarded_to()).map(|(id, _)| id);
         let host = |id| self.directory.at(id).map(|at| Host { theater: at.theater, address: at.address });
-        let hosts: BTreeMap<u64, Host> =
-            born.chain(waits.iter().map(waiting::Wait::to)).filter_map(host).map(|host| (host.theater, host)).collect();
+        let hosts: BTreeMap<u64, Host> = born
+            .chain(waits.iter().map(waiting::Wait::to))
+            .chain(forwarded)
+            .filter_map(host)
+            .map(|host| (host.theater, host))
+            .collect();
         hosts.into_values().take(HOSTS_MAX).collect()
     }
 
@@ -343,8 +350,12 @@ impl House {
         let cycles = self.cycles();
         let seen = |wait: &waiting::Wait| cycles.seen.get(&(wait.from, wait.token)).copied().unwrap_or_default();
         let is_new = waits.iter().any(|wait| seen(wait).ticks < ALL_TICKS);
+        let limit = TICK * ALL_TICKS as u32;
+        let now = self.now();
+        let calls = cycles.called.values().any(|called| now.saturating_sub(*called) < limit);
         // A request may have been forwarded elsewhere, in a wait that is seen for long.
-        cycles.asking || cycles.hunts() || is_new || quiet < TICK * ALL_TICKS as u32
+        let hunts = !cycles.found.is_empty() && cycles.hunts < HUNTS_MAX;
+        cycles.asking || hunts || is_new || calls || quiet < limit
     }
 
     /// The theaters have said who waits for whom.

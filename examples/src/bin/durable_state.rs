@@ -71,7 +71,7 @@ impl Clerk {
 
     #[message]
     fn spill_the_coffee(&mut self, ctx: &mut Context<Self>) {
-        ctx.fail(std::io::Error::other("coffee everywhere"));
+        ctx.fail("coffee everywhere");
     }
 }
 

@@ -25,7 +25,7 @@ impl MyActor {
 
     #[message]
     fn force_err(&mut self, ctx: &mut Context<Self>) {
-        ctx.fail(std::io::Error::other("3"));
+        ctx.fail("3");
     }
 }
 

@@ -1,8 +1,7 @@
 //! A hundred games of dice, and their average result: a port of `examples/monte_carlo.rs` of ractor 0.16.5 (MIT).
 //!
-//! - ractor's program logs the first four lines only. A supervisor of ractor stops when a child ends, unless it handles that event. The manager does
-//!   not, so it stops after the first game.
-//! - ractor's `main` awaits the end of the manager. The port waits until the system is idle.
+//! ractor's program logs the first four lines only. A supervisor of ractor stops when a child ends, unless it handles that event. The manager does
+//! not, so it stops after the first game.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin ported_monte_carlo
@@ -92,6 +91,5 @@ impl GameManager {
 
 #[playhouse::main]
 fn main(system: &System) {
-    system.spawn(GameManager::new(100));
-    system.run_until_idle();
+    system.spawn(GameManager::new(100)).ended().wait();
 }

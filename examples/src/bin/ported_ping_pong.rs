@@ -1,7 +1,6 @@
 //! An actor that sends itself ping and pong in turn: a port of `examples/ping_pong.rs` of ractor 0.16.5 (MIT).
 //!
-//! - Both programs print the same line.
-//! - ractor's `main` awaits the end of the actor. The port waits until the system is idle.
+//! Both programs print the same line.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin ported_ping_pong
@@ -58,6 +57,5 @@ impl PingPong {
 
 #[playhouse::main]
 fn main(system: &System) {
-    system.spawn(PingPong::default());
-    system.run_until_idle();
+    system.spawn(PingPong::default()).ended().wait();
 }

@@ -4,7 +4,6 @@
 //! - Both programs print the same lines but for the words about an end. ractor also tells a parent that a child has started.
 //! - ractor links a child to its parent when the parent starts it. In the port, the parent watches the child.
 //! - ractor's program pauses after each message. The port does not, because nothing depends on the pauses.
-//! - ractor's `main` awaits the end of the root. The port waits until the system is idle.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin ported_supervisor
@@ -90,6 +89,6 @@ fn main(system: &System) -> playhouse::Result<()> {
         leaf.tell(NoOp);
     }
     leaf.tell(Boom);
-    system.run_until_idle();
+    root.ended().wait();
     Ok(())
 }
