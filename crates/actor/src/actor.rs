@@ -400,6 +400,11 @@ impl Watcher {
 
     /// Adds a watch, with what is known of it. A watcher that watches already does so under the later number. Returns whether the watch is new.
     pub fn begin<T>(self, watchers: &mut Vec<(Watcher, T)>, value: T) -> bool {
+        if let Watcher::Outside(_) = self {
+            // Its number is new.
+            watchers.push((self, value));
+            return true;
+        }
         let known = watchers.iter_mut().map(|(known, _)| known).find(|known| self.is_of(known));
         let is_new = known.is_none();
         match (self, known) {

@@ -21,7 +21,7 @@ use crate::any::{AnyActor, Known};
 use crate::ask::AskError;
 use crate::group::GroupName;
 use crate::message::Message;
-pub use crate::recall::{Recall, TakesBack, TooLate, Whereabouts};
+pub use crate::recall::{ForCycle, Recall, TakesBack, TooLate, Whereabouts};
 use crate::reply_to::ReplyTo;
 use crate::wire::{Codec, Remote, WireError, handles_named, handles_of};
 

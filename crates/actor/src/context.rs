@@ -110,6 +110,7 @@ impl<A: Actor> Context<A> {
     }
 
     /// Ends this message as a crash: the supervisor is told `error`, as it would be told a panic. The error may also be a text.
+    /// A supervisor tells errors apart by their types, so one that it is to know has a type of its own.
     ///
     /// The handler still runs to its end. Its answer is dropped, and the asker gets [`AskError::Panicked`]. If it calls [`Context::stop`] later, the actor
     /// ends by the error, and its supervisor does not decide.

@@ -20,7 +20,7 @@ use crate::names::Label;
 pub trait TakesBack: Send + Sync {
     /// Takes back the request with this number, if no handler has begun it. With `cycle`, it is part of a cycle, and the asker waits for the answer: that is
     /// [`AskError::Cycle`](crate::AskError::Cycle) without a path if the request was taken back.
-    fn take_back(&self, number: u64, cycle: Option<TooLate>);
+    fn take_back(&self, number: u64, cycle: Option<ForCycle>);
 
     /// Returns what is known here of the request with this number.
     fn whereabouts(&self, number: u64) -> Whereabouts;
@@ -32,6 +32,14 @@ pub trait TakesBack: Send + Sync {
 /// Called if a request was not taken back because a handler has begun it, with the number of times that the request had been forwarded then on its way from
 /// here.
 pub type TooLate = Box<dyn FnOnce(u32) + Send>;
+
+/// A request is taken back because its ask is part of a cycle.
+pub struct ForCycle {
+    /// How often the request had been forwarded on its way from here when it was part of the cycle. One that was forwarded again is not taken back.
+    pub forwards: u32,
+    /// Called if the request is not taken back.
+    pub too_late: TooLate,
+}
 
 /// What a theater knows of a request that has come to it, or that has left it.
 #[derive(Clone, Copy, Default)]
@@ -76,7 +84,7 @@ enum Way {
     Unsent,
     Sent(Weak<dyn TakesBack>, u64),
     /// It was taken back before it was sent. The recall follows the request as soon as it is sent.
-    TakenBack(Option<TooLate>),
+    TakenBack(Option<ForCycle>),
 }
 
 impl Recall {
@@ -89,13 +97,17 @@ impl Recall {
     }
 
     /// The request is taken back: as part of a cycle, or once for good.
-    pub(crate) fn take_back(self: &Arc<Self>, cycle: Option<TooLate>) {
-        let cycle = cycle.map(|too_late| -> TooLate {
-            let recall = Arc::clone(self);
-            Box::new(move |forwards| {
-                recall.state().for_cycle = false;
+    pub(crate) fn take_back(self: &Arc<Self>, cycle: Option<ForCycle>) {
+        let cycle = cycle.map(|ForCycle { forwards, too_late }| {
+            // Not kept alive by what it may keep itself.
+            let recall = Arc::downgrade(self);
+            let too_late = Box::new(move |forwards| {
+                if let Some(recall) = recall.upgrade() {
+                    recall.state().for_cycle = false;
+                }
                 too_late(forwards);
-            })
+            });
+            ForCycle { forwards, too_late }
         });
         let (by, number) = {
             let mut state = self.state();
@@ -128,7 +140,7 @@ impl Recall {
     }
 }
 
-fn follow(by: &Weak<dyn TakesBack>, number: u64, cycle: Option<TooLate>) {
+fn follow(by: &Weak<dyn TakesBack>, number: u64, cycle: Option<ForCycle>) {
     if let Some(by) = by.upgrade() {
         by.take_back(number, cycle);
     }

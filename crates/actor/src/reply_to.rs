@@ -10,7 +10,7 @@ use playhouse_executor::{Sleeper, SystemCore, TimerKey, WaitsOutside, contained,
 use crate::ask_error::{AskError, Phase};
 use crate::deadline::Due;
 use crate::names::Label;
-use crate::recall::{self, Recall, TakesBack, TooLate, Whereabouts};
+use crate::recall::{self, ForCycle, Recall, TakesBack, TooLate, Whereabouts};
 use crate::waiting::{Awaited, Edge, Stage};
 
 /// A place at which an asker waits for an answer.
@@ -219,7 +219,7 @@ impl<R: Send + 'static> Awaited for Slot<R> {
         Some(Stage::Away { begun, whereabouts: recall.whereabouts() })
     }
 
-    fn end(self: Arc<Self>, path: Vec<String>) {
+    fn end(self: Arc<Self>, path: Vec<String>, forwards: u32) {
         // A request that waits here is not handled any more.
         let mut path = Some(path);
         drop(self.answer_with(|phase| match phase {
@@ -238,7 +238,13 @@ impl<R: Send + 'static> Awaited for Slot<R> {
         // If it has left, its receiver's theater answers so, unless a handler has begun it.
         if let Some(recall) = recall {
             let slot = Arc::clone(&self);
-            recall.take_back(Some(Box::new(move |forwards| slot.lock().begun = Some(forwards))));
+            let too_late: TooLate = Box::new(move |forwards| {
+                let mut state = slot.lock();
+                state.begun = Some(forwards);
+                // The ask may be part of another cycle later.
+                let _path = state.cycle.take();
+            });
+            recall.take_back(Some(ForCycle { forwards, too_late }));
         }
     }
 }
@@ -363,7 +369,7 @@ impl<R> Pending<R> {
         if is_wanted {
             state.running = false;
             state.forwarded_to = Some(to);
-            state.forwards += 1;
+            state.forwards = state.forwards.saturating_add(1);
         }
         is_wanted
     }
@@ -392,10 +398,13 @@ impl<R: Send> TakesBack for Pending<R> {
         }
     }
 
-    fn take_back(&self, _: u64, cycle: Option<TooLate>) {
+    fn take_back(&self, _: u64, cycle: Option<ForCycle>) {
         let (then, recall, forwards) = {
             let mut state = self.lock();
+            // Its receiver is another one by now than the one in the cycle.
+            let has_gone_on = cycle.as_ref().is_some_and(|cycle| state.forwards > cycle.forwards);
             let (then, recall) = match (state.running, &state.recall) {
+                _ if has_gone_on => (None, None),
                 (false, _) => (state.then.take(), None),
                 // It went on from here.
                 (true, Some(recall)) => (None, Some(Arc::clone(recall))),
@@ -405,13 +414,16 @@ impl<R: Send> TakesBack for Pending<R> {
             };
             (then, recall, state.forwards)
         };
-        let cycle = cycle.map(|too_late| -> TooLate { Box::new(move |further| too_late(forwards + further)) });
         match (then, recall, cycle) {
             (Some(then), _, Some(_)) => then.take(Err(AskError::Cycle(Vec::new()))),
             // An asker that has given up takes no answer.
             (Some(then), _, None) => then.take(Err(AskError::Deadline { phase: Phase::Queued })),
-            (None, Some(recall), cycle) => recall.take_back(cycle),
-            (None, None, Some(too_late)) => too_late(0),
+            (None, Some(recall), None) => recall.take_back(None),
+            (None, Some(recall), Some(ForCycle { forwards: in_all, too_late })) => recall.take_back(Some(ForCycle {
+                forwards: in_all.saturating_sub(forwards),
+                too_late: Box::new(move |further| too_late(forwards.saturating_add(further))),
+            })),
+            (None, None, Some(cycle)) => (cycle.too_late)(forwards.min(cycle.forwards)),
             (None, None, None) => {}
         }
     }
@@ -422,7 +434,8 @@ impl<R: Send> TakesBack for Pending<R> {
             (state.forwarded_to, state.forwards, state.recall.clone())
         };
         let further = recall.map_or(Whereabouts::default(), |recall| recall.whereabouts());
-        Whereabouts { to: further.to.or(to), forwards: forwards + further.forwards, way: further.way }
+        let forwards = forwards.saturating_add(further.forwards);
+        Whereabouts { to: further.to.or(to), forwards, way: further.way }
     }
 }
 

@@ -86,7 +86,8 @@ impl UntilEnded {
             self.end.lock().thread = Some(std::thread::current());
             system.block_until(None, &mut || self.end.lock().reason.is_some());
         }
-        match self.end.lock().reason.take() {
+        let reason = self.end.lock().reason.clone();
+        match reason {
             Some(reason) => reason,
             None => panic!(
                 "nothing is left to do in the simulated system that could end the actor: stop it before you wait for its end"
@@ -113,8 +114,11 @@ impl Future for UntilEnded {
 
 impl Drop for UntilEnded {
     fn drop(&mut self) {
-        // An end that is known takes no watch back.
-        if self.end.lock().reason.is_none() {
+        let (is_known, _waker) = {
+            let mut state = self.end.lock();
+            (state.reason.is_some(), state.waker.take())
+        };
+        if !is_known {
             (self.unwatch)();
         }
     }
@@ -134,7 +138,8 @@ impl<A: Actor> ActorRef<A> {
     /// [`ctx.watch`](crate::Context::watch) tells of it by a call.
     ///
     /// The actor is watched from this call on, and not any more when the future is dropped. It has ended when its `stopped` hook has returned and it is not
-    /// restarted. If it had ended before, the reason is [`StopReason::NotAlive`]; if its theater is lost, [`StopReason::TheaterLost`].
+    /// restarted. If it had ended before, or was about to end, the reason is [`StopReason::NotAlive`]; one that has moved may still be known with its reason. If its
+    /// theater is lost or was shut down, the reason is [`StopReason::TheaterLost`].
     ///
     /// An actor that awaits its own end, or that of an actor which waits for it, waits for ever. No ask is part of that, so it is not found as a cycle.
     ///

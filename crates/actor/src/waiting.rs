@@ -125,8 +125,8 @@ pub(crate) trait Awaited: Send + Sync {
     fn stage(&self) -> Option<Stage>;
 
     /// Ends the ask with the error that it is part of a cycle, if its request can be taken back: if no handler has begun it. `path`: the actors along
-    /// the cycle. A request in another theater is taken back there, and the ask ends later.
-    fn end(self: Arc<Self>, path: Vec<String>);
+    /// the cycle. A request in another theater is taken back there, unless it was forwarded more than `forwards` times elsewhere, and the ask ends later.
+    fn end(self: Arc<Self>, path: Vec<String>, forwards: u32);
 }
 
 /// How far a request has come.
@@ -140,7 +140,7 @@ pub enum Stage {
     Away {
         /// A handler has begun it, when it had been forwarded so often elsewhere.
         begun: Option<u32>,
-        /// What is known here of the request.
+        /// What this system knows of the request.
         whereabouts: Whereabouts,
     },
 }
@@ -390,12 +390,13 @@ pub fn waits(system: u16) -> Vec<Wait> {
     waits
 }
 
-/// Ends the ask that `from` waits for, because it is part of a cycle, unless a handler has begun its request.
-pub fn fail(from: ActorId, token: u64, path: Vec<String>) {
+/// Ends the ask that `from` waits for, because it is part of a cycle, unless a handler has begun its request, or that was forwarded elsewhere more than
+/// `forwards` times.
+pub fn fail(from: ActorId, token: u64, path: Vec<String>, forwards: u32) {
     let waiting = |(wait, ask): &WaitAndAsk| (wait.from == from && wait.token == token).then(|| ask.clone());
     let ask = node_of(from).and_then(|node| node.lock().list.iter().find_map(waiting));
     if let Some(ask) = ask.flatten() {
-        ask.end(path);
+        ask.end(path, forwards);
     }
 }
 
@@ -692,7 +693,7 @@ mod tests {
                 Some(Stage::Queued)
             }
 
-            fn end(self: Arc<Self>, _: Vec<String>) {}
+            fn end(self: Arc<Self>, _: Vec<String>, _: u32) {}
         }
         const ROUNDS: usize = 5_000;
         let system = System::builder().workers(1).simulated(0).start().unwrap();

@@ -46,9 +46,9 @@ impl HookKind {
     /// The kind that is meant by a name that hooks have elsewhere.
     fn meant_by(name: &str) -> Option<Self> {
         match name {
-            "start" | "starting" | "on_start" | "pre_start" | "post_start" => Some(Self::Started),
-            "stop" | "stopping" | "on_stop" | "pre_stop" | "post_stop" => Some(Self::Stopped),
-            "down" | "on_link_died" | "watched" => Some(Self::Terminated),
+            "starting" | "on_start" | "pre_start" | "post_start" => Some(Self::Started),
+            "stopping" | "on_stop" | "pre_stop" | "post_stop" => Some(Self::Stopped),
+            "on_link_died" => Some(Self::Terminated),
             _ => None,
         }
     }

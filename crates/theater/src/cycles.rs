@@ -14,7 +14,7 @@
 //! Several theaters in it may find it. Of its waits that no handler is known to have begun, those for actors elsewhere first, the one with the lowest name is to fail, so that the others
 //! go on; its theater is told ([`Cycle`](crate::frame::Head::Cycle)). The ask fails only if its request is taken back
 //! ([`TakeBack`](crate::frame::Head::TakeBack)): a request that a handler has begun goes on. The asker's theater hears that
-//! ([`TooLate`](crate::frame::Head::TooLate)) and told with the wait from then on, and the next one of the waits is to fail. One of them can: each handler in the cycle waits in the course of at most one request, so that if all had been begun, each of them
+//! ([`TooLate`](crate::frame::Head::TooLate)), which is told with the wait from then on, and the next one of the waits is to fail. One of them can: each handler in the cycle waits in the course of at most one request, so that if all had been begun, each of them
 //! would have been begun before itself.
 //!
 //! Who is waited for may go by another name where it was told of before its own was known. What is meant by that is asked of the
@@ -24,14 +24,16 @@
 //! next turn, where those actors are that are waited for and do not wait themselves, as far as was said: the theater where an actor was born knows that
 //! ([`authority`](crate::authority)). It calls the theaters that it hears of.
 //!
-//! A request may be forwarded by its receiver ([`Reply::forward`](playhouse_actor::Reply::forward)), in a theater that is not the asker's. So an asker's theater
+//! A request may be forwarded by its receiver ([`Reply::forward`](playhouse_actor::Reply::forward)), in a theater that is not the asker's. An asker's theater therefore
 //! tells with a wait which way the request has left, and every theater tells of the requests that came over its links and were forwarded, or went on from there:
-//! to whom, how often, by which way ([`Passed`]). Whoever looks follows these from the asker ([`follow`]). How often a request was forwarded is part of the wait, so a
-//! wait is the same one in two turns only if the request was not forwarded in between. That a handler has begun a request is true of the receiver that it had
-//! then: it is told together with the number of times that it had been forwarded by then.
+//! to whom, how often, by which way ([`Passed`]). A theater that looks follows these from the asker ([`follow`]). How often a request was forwarded is part of the wait, so a
+//! wait is the same one in two turns only if the request was not forwarded in between. A request that a handler has begun may be
+//! forwarded and wait again, so the news of its beginning contains the number of times that it had been forwarded by then. The order to fail contains that number,
+//! too, and changes nothing if the request has been forwarded since.
 //!
 //! Not found: cycles over theaters that the one that looks cannot call, as long as no other one looks either; and in theaters where more than
-//! [`WAITS_MAX`] actors wait at a time, some of theirs.
+//! [`WAITS_MAX`] actors wait at a time, or that have passed on so many requests, some of theirs. A wait whose request went over a theater that has not told all is
+//! left out: nobody knows where the request is.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,8 +110,24 @@ pub(crate) struct Passed {
     way: Option<(u64, u64)>,
 }
 
-/// The requests that were told by theaters. The keys are the theater that tells, and where and as what it came there.
-type AllPassed = BTreeMap<(u64, (u64, u64)), Passed>;
+/// The requests that were told by theaters.
+#[derive(Default)]
+struct AllPassed {
+    /// The keys are the theater that tells, and where and as what it came there.
+    told: BTreeMap<(u64, (u64, u64)), Passed>,
+    /// The theaters that have told all of theirs.
+    complete: BTreeSet<u64>,
+}
+
+impl AllPassed {
+    fn add(&mut self, theater: u64, passed: Vec<Passed>) {
+        // More are not told.
+        if passed.len() < WAITS_MAX {
+            self.complete.insert(theater);
+        }
+        self.told.extend(passed.into_iter().map(|passed| ((theater, passed.came), passed)));
+    }
+}
 
 impl Ord for Wait {
     fn cmp(&self, other: &Wait) -> Ordering {
@@ -224,19 +242,29 @@ impl House {
         links.iter().flat_map(|link| link.passed()).take(WAITS_MAX).map(told).collect()
     }
 
-    /// Returns the other theaters of the actors that actors here wait for or have forwarded requests to, and of those of `actors` that were born here.
+    /// Returns the other theaters of the actors that actors here wait for or have forwarded requests to, those that such requests went to, and the theaters of
+    /// those of `actors` that were born here.
     fn hosts_of(&self, actors: &[Name]) -> Vec<Host> {
         let born = |name: &&Name| name.0 == self.incarnation;
         let born = actors.iter().filter(born).filter_map(|(_, slot, life)| self.directory.find(*slot, *life));
         let waits = waiting::waits(self.system.core().id());
         let links = self.all_links();
-        let passed = links.iter().flat_map(|link| link.passed());
-        let forwarded = passed.filter_map(|(_, whereabouts)| whereabouts.forwarded_to()).map(|(id, _)| id);
+        let passed: Vec<Whereabouts> = links.iter().flat_map(|link| link.passed()).map(|(_, passed)| passed).collect();
+        let forwarded = passed.iter().filter_map(Whereabouts::forwarded_to).map(|(id, _)| id);
+        let away = waits.iter().filter_map(|wait| match wait.stage {
+            Stage::Away { whereabouts, .. } => Some(whereabouts),
+            Stage::Queued | Stage::Begun => None,
+        });
+        let ways: BTreeSet<u64> =
+            away.chain(passed.iter().copied()).filter_map(|passed| passed.way).map(|(theater, _)| theater).collect();
+        let on_ways = links.iter().filter(|link| ways.contains(&link.incarnation));
+        let on_ways = on_ways.map(|link| Host { theater: link.incarnation, address: link.advertised });
         let host = |id| self.directory.at(id).map(|at| Host { theater: at.theater, address: at.address });
         let hosts: BTreeMap<u64, Host> = born
             .chain(waits.iter().map(waiting::Wait::to))
             .chain(forwarded)
             .filter_map(host)
+            .chain(on_ways)
             .map(|host| (host.theater, host))
             .collect();
         hosts.into_values().take(HOSTS_MAX).collect()
@@ -297,11 +325,12 @@ impl House {
         };
         let links = self.all_links();
         let ends = self.cycles().ends.clone();
-        let own = self.passed().into_iter().map(|passed| ((self.incarnation, passed.came), passed));
+        let mut passed = AllPassed::default();
+        passed.add(self.incarnation, self.passed());
         let open = Turn {
             asked_for,
             waits: self.own_waits(),
-            passed: own.collect(),
+            passed,
             meant: Vec::new(),
             hosts: self.hosts_of(&ends),
             to_answer: links.len(),
@@ -325,7 +354,7 @@ impl House {
                 turn.all_said &= said.is_some();
                 let Said { waits, passed, meant, hosts } = said.unwrap_or_default();
                 turn.waits.extend(waits);
-                turn.passed.extend(passed.into_iter().map(|passed| ((theater, passed.came), passed)));
+                turn.passed.add(theater, passed);
                 turn.hosts.extend(hosts);
                 turn.meant.extend(meant.into_iter().map(|(slot, life, name)| ((theater, slot, life), name)));
                 turn.to_answer -= 1;
@@ -437,26 +466,46 @@ impl House {
         if let Some(wait) =
             own.iter().find(|wait| self.told(wait).is_some_and(|own| own.from == told.from && own.token == told.token))
         {
-            waiting::fail(wait.from, wait.token, path);
+            waiting::fail(wait.from, wait.token, path, told.forwards);
         }
     }
 }
 
-/// Follows the request of a wait to whom it was forwarded last. Returns false if that is nobody who is known.
+/// Follows the request of a wait to the last actor that it was forwarded to. Returns false if that is not known: the receiver has ended, or a theater on the way
+/// has not told of all of its requests.
 fn follow(wait: &mut Wait, passed: &AllPassed) -> bool {
+    /// The most theaters on a way. A receiver may move while its requests are under way, which makes a way longer.
+    const STEPS_MAX: usize = 64;
+    /// The most characters of a label that another theater has told.
+    const LABEL_MAX: usize = 256;
+    let mut to: Option<Option<&(Name, String)>> = None;
     let (mut at, mut way) = (wait.at, wait.way);
-    // A request is passed on to and fro, while its receiver moves; in what theaters say of different moments, it might go round.
-    for _ in 0..=passed.len() {
-        let Some(next) = way.and_then(|(theater, number)| passed.get(&(theater, (at, number)))) else { return true };
-        match &next.to {
-            Some((to, label)) => (wait.to, wait.label) = (*to, label.clone()),
-            None if next.forwards > 0 => return false,
-            None => {}
-        }
-        wait.forwards += next.forwards;
-        at = way.map_or(at, |(theater, _)| theater);
-        way = next.way;
+    for _ in 0..STEPS_MAX {
+        let Some((theater, number)) = way else {
+            return match to {
+                Some(Some((name, label))) => {
+                    wait.to = *name;
+                    wait.label = label.chars().take(LABEL_MAX).collect();
+                    true
+                }
+                Some(None) => false,
+                None => true,
+            };
+        };
+        way = match passed.told.get(&(theater, (at, number))) {
+            Some(next) => {
+                wait.forwards = wait.forwards.saturating_add(next.forwards);
+                if next.forwards > 0 {
+                    to = Some(next.to.as_ref());
+                }
+                next.way
+            }
+            None if passed.complete.contains(&theater) => None,
+            None => return false,
+        };
+        at = theater;
     }
+    // Told of different moments, a way may lead round.
     false
 }
 
@@ -575,23 +624,34 @@ mod tests {
         };
         // 1 asks 2 over the theater 3, which sends the request on. It is forwarded in 2 and sent on to 4, where it is forwarded twice.
         let asked = Wait { way: Some((3, 7)), ..wait(1, 0, 2) };
-        let all: AllPassed = [
+        let all = BTreeMap::from([
             said(3, (1, 7), None, 0, Some((2, 9))),
             said(2, (3, 9), Some(4), 1, Some((4, 5))),
             said(4, (2, 5), Some(6), 2, None),
             said(4, (3, 5), Some(8), 1, None),
-        ]
-        .into();
-        let follow_in = |passed: &AllPassed| {
+        ]);
+        let follow_among = |told: &BTreeMap<_, _>, complete: &[u64]| {
+            let passed = AllPassed { told: told.clone(), complete: complete.iter().copied().collect() };
             let mut wait = asked.clone();
-            follow(&mut wait, passed).then_some((wait.to.0, wait.label.clone(), wait.forwards))
+            follow(&mut wait, &passed).then_some((wait.to.0, wait.label.clone(), wait.forwards))
         };
+        let follow_in = |told: &_| follow_among(told, &[2, 3, 4]);
         assert_eq!(follow_in(&all), Some((6, "6".to_owned(), 3)));
         // What was not told is as before.
         let without =
             |left_out: (u64, (u64, u64))| all.clone().into_iter().filter(move |(key, _)| *key != left_out).collect();
         assert_eq!(follow_in(&without((4, (2, 5)))), Some((4, "4".to_owned(), 1)));
         assert_eq!(follow_in(&without((3, (1, 7)))), Some((2, "2".to_owned(), 0)));
+        // A theater that has not told all may have passed the request on.
+        assert_eq!(follow_among(&without((4, (2, 5))), &[2, 3]), None);
+        assert_eq!(follow_among(&all, &[]), Some((6, "6".to_owned(), 3)));
+        assert_eq!(follow_among(&without((3, (1, 7))), &[2, 4]), None);
+        // Numbers of others are any numbers, and labels are cut.
+        let mut absurd = all.clone();
+        let (key, mut passed) = said(4, (2, 5), Some(6), u32::MAX, None);
+        passed.to = Some((name(6), "\u{e9}".repeat(1_000)));
+        absurd.insert(key, passed);
+        assert_eq!(follow_in(&absurd), Some((6, "\u{e9}".repeat(256), u32::MAX)));
         // The last receiver has ended: nobody waits for it.
         let mut ended = all.clone();
         ended.extend([said(4, (2, 5), None, 2, None)]);

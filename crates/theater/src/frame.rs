@@ -137,9 +137,9 @@ pub(crate) enum Head {
     Together { ask: u64, of: u64, group: GroupName, count: u32 },
     /// The members that were sent as this journey do not come.
     Apart { of: u64 },
-    /// The sender takes this request back, if no handler has begun it. If the request is part of a cycle, the receiver answers `Failed` with
-    /// [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without a path, or `TooLate`.
-    TakeBack { ask: u64, for_cycle: bool },
+    /// The sender takes this request back, if no handler has begun it. With `for_cycle`, the request is part of a cycle, as one that was forwarded so often on
+    /// its way from the receiver of this. The receiver answers `Failed` with [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without a path, or `TooLate`.
+    TakeBack { ask: u64, for_cycle: Option<u32> },
     /// A handler has begun the request that was to be taken back, when it had been forwarded so often on its way from the receiver of this.
     TooLate { ask: u64, forwards: u32 },
 }

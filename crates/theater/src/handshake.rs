@@ -16,7 +16,7 @@ use crate::tls::{self, Cipher, Tls};
 use crate::transport::Line;
 
 /// What everything begins with: a name, and the version of the protocol.
-pub(crate) const MAGIC: [u8; 10] = *b"playhouse\x09";
+pub(crate) const MAGIC: [u8; 10] = *b"playhouse\x0a";
 /// What TLS begins with: a handshake's record, of a version 3 of SSL.
 const TLS_MAGIC: [u8; 2] = [22, 3];
 /// Most bytes of a greeting: room for [`KINDS_MAX`](crate::frame::KINDS_MAX) kinds with names of about 120 bytes.

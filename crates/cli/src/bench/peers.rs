@@ -76,7 +76,9 @@ pub fn compare(
     // A peer may have a program for some benchmarks, and lack the one for others.
     let mut programs: Vec<(&str, Option<PathBuf>)> = Vec::new();
     let pairs = peers.iter().flat_map(|peer| benchmarks.iter().map(|benchmark| (*peer, benchmark.name)));
-    for name in pairs.filter(|(peer, name)| plays(peer, name)).map(|(peer, name)| program_of(peer, name)) {
+    let theirs = pairs.filter(|(peer, name)| plays(peer, name)).map(|(peer, name)| program_of(peer, name));
+    let ours = benchmarks.iter().map(|benchmark| benchmark.name).filter(|name| *name == WEB);
+    for name in theirs.chain(ours) {
         if !programs.iter().any(|(known, _)| *known == name) {
             let program = folder.program(name).inspect_err(|absent| eprintln!("note: {absent}"));
             programs.push((name, program.ok()));
@@ -91,7 +93,7 @@ pub fn compare(
         let is_there =
             benchmarks.iter().any(|benchmark| plays(peer, benchmark.name) && program(peer, benchmark).is_some());
         let plays_none = !benchmarks.iter().any(|benchmark| plays(peer, benchmark.name));
-        if !is_there && !(plays_none && are_chosen) {
+        if !(is_there || plays_none && are_chosen) {
             continue;
         }
         let not: Vec<_> = benchmarks.iter().map(|benchmark| benchmark.name).filter(|name| !plays(peer, name)).collect();

@@ -1,6 +1,6 @@
 //! Requests that are taken back: those that went over the link, and those that came over it.
 
-use playhouse_actor::away::{TakesBack, TooLate, Whereabouts};
+use playhouse_actor::away::{ForCycle, TakesBack, TooLate, Whereabouts};
 
 use super::*;
 
@@ -8,7 +8,7 @@ use super::*;
 #[derive(Default)]
 pub(super) struct Recalls {
     /// Those that this end takes back, which is not said yet.
-    unsaid: Mutex<Vec<(u64, Option<TooLate>)>>,
+    unsaid: Mutex<Vec<(u64, Option<ForCycle>)>>,
     is_any_unsaid: AtomicBool,
     /// Those that the other end may take back, by its numbers.
     held: Mutex<FxHashMap<u64, Option<Weak<dyn TakesBack>>>>,
@@ -46,7 +46,7 @@ impl Link {
     }
 
     /// The other end takes a request back.
-    pub(super) fn take_back_held(&self, ask: u64, for_cycle: bool) {
+    pub(super) fn take_back_held(&self, ask: u64, for_cycle: Option<u32>) {
         let by = lock(&self.recalls.held).get(&ask).cloned().flatten();
         let Some(by) = by.and_then(|by| by.upgrade()) else { return };
         let link = self.this();
@@ -55,7 +55,7 @@ impl Link {
             let _ = link.send(Lane::Normal, |out| Head::TooLate { ask, forwards }.write(out));
         });
         // The answer goes over a link, perhaps this one.
-        by.take_back(0, for_cycle.then_some(too_late));
+        by.take_back(0, for_cycle.map(|forwards| ForCycle { forwards, too_late }));
     }
 
     /// Returns the requests from the other end that were forwarded here or went on: the other end and their numbers, and what is known of them.
@@ -87,10 +87,10 @@ impl Link {
             if !out.asks.contains_key(&ask) {
                 continue;
             }
-            let head = Head::TakeBack { ask, for_cycle: cycle.is_some() };
+            let head = Head::TakeBack { ask, for_cycle: cycle.as_ref().map(|cycle| cycle.forwards) };
             // A request that cannot be taken back is handled.
             let _ = out.outbound.frame(session::Lane::Normal, |bytes| head.write(bytes));
-            out.too_late.extend(cycle.map(|too_late| (ask, too_late)));
+            out.too_late.extend(cycle.map(|cycle| (ask, cycle.too_late)));
         }
     }
 }
@@ -98,7 +98,7 @@ impl Link {
 impl TakesBack for Link {
     /// Takes no lock that is held while a user's value is written, because its `Serialize` may drop a future that waits for an answer. Therefore a thread
     /// that is no worker does not flush the link itself.
-    fn take_back(&self, number: u64, cycle: Option<TooLate>) {
+    fn take_back(&self, number: u64, cycle: Option<ForCycle>) {
         if self.is_lost() {
             return;
         }
@@ -178,7 +178,7 @@ mod tests {
         let knock = |ask: u64| {
             caller.hears(&Head::Ask { to: 0, kind, codec: Wire::Positional, ask }, &bytes(&Knock(ask as u32)))
         };
-        let take_back = |ask, for_cycle| caller.hears(&Head::TakeBack { ask, for_cycle }, &[]);
+        let take_back = |ask, cycle: bool| caller.hears(&Head::TakeBack { ask, for_cycle: cycle.then_some(0) }, &[]);
         let failed = |meant| {
             let said = caller.says();
             let of = |(head, rest): &(Head, Vec<u8>)| match head {
@@ -210,9 +210,9 @@ mod tests {
         };
         assert_eq!(says(&|head| matches!(head, Head::Ask { .. })), 0);
         (0..100).for_each(|_| take_back(6, true));
-        assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: true, .. })), 1);
+        assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: Some(0), .. })), 1);
         (0..100).for_each(|_| take_back(6, false));
-        assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: false, .. })), 2);
+        assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: None, .. })), 2);
         // The handler over there has begun it, and this is passed on.
         let ask = said.iter().find_map(|head| if let Head::Ask { ask, .. } = head { Some(*ask) } else { None });
         target.hears(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
