@@ -22,7 +22,7 @@ pub trait TakesBack: Send + Sync {
     /// [`AskError::Cycle`](crate::AskError::Cycle) without a path if the request was taken back.
     fn take_back(&self, number: u64, cycle: Option<ForCycle>);
 
-    /// Returns what is known here of the request with this number.
+    /// Returns the knowledge about the request with this number.
     fn whereabouts(&self, number: u64) -> Whereabouts;
 
     /// The asker's theater is lost. Nobody waits for the answer to a request that a handler has begun; one that waits in a mailbox is handled.
@@ -41,7 +41,7 @@ pub struct ForCycle {
     pub too_late: TooLate,
 }
 
-/// What a theater knows of a request that has come to it, or that has left it.
+/// The knowledge of one theater about a request that has come to it, or that has left it.
 #[derive(Clone, Copy, Default)]
 pub struct Whereabouts {
     /// The last actor that the request was forwarded to here.
@@ -126,7 +126,7 @@ impl Recall {
         follow(&by, number, cycle);
     }
 
-    /// Returns what is known of the request where it was sent.
+    /// Returns the knowledge about the request at the place that it was sent to.
     pub(crate) fn whereabouts(&self) -> Whereabouts {
         let sent = match &self.state().way {
             Way::Sent(by, number) => by.upgrade().map(|by| (by, *number)),

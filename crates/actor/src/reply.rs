@@ -9,7 +9,7 @@
 //! from then on: its edge in the graph of waiting actors turns before the request is sent ([`waiting`](crate::waiting)). If the edge closes a
 //! cycle, the ask fails, and nothing is sent. At any time one actor at most has the request and can turn the edge.
 //!
-//! The edge of an asker in another theater does not turn. The theater that forwards notes to whom, and tells that when cycles are looked for (`cycles.rs` of
+//! The edge of an asker in another theater does not turn. The forwarding theater notes the new receiver, and tells other theaters when they look for cycles (`cycles.rs` of
 //! `playhouse-theater`).
 
 use std::any::type_name;

@@ -14,7 +14,7 @@ use crate::actor_ref::ActorRef;
 use crate::outside::assert_outside;
 
 /// Why an actor has ended, when it has: see [`ActorRef::ended`].
-#[must_use = "the end of an actor is known to who awaits this or waits for it"]
+#[must_use = "this tells the end of an actor when it is awaited or waited for"]
 pub struct UntilEnded {
     end: Arc<End>,
     /// Takes the watch back.

@@ -140,7 +140,7 @@ pub enum Stage {
     Away {
         /// A handler has begun it, when it had been forwarded so often elsewhere.
         begun: Option<u32>,
-        /// What this system knows of the request.
+        /// The knowledge of this system about the request.
         whereabouts: Whereabouts,
     },
 }
@@ -539,7 +539,7 @@ fn path(start: ActorId, goal: ActorId, waits_of: &mut impl FnMut(ActorId) -> Wai
             path.pop();
             continue;
         };
-        // Nobody here knows to whom a request that has left may have been forwarded.
+        // A request that has left may have been forwarded to another actor, which is not known here.
         if wait.is_away() {
             continue;
         }

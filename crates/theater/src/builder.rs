@@ -93,21 +93,21 @@ impl TheaterBuilder {
         self
     }
 
-    /// Encrypts all links, and allows other networks than the loopback. Both ends show a certificate of the cluster's CA, and
-    /// who has none does not get as far as saying what it wants. A theater with certificates talks to none without.
+    /// Encrypts all links, and allows other networks than the loopback. Both ends show a certificate of the cluster's CA.
+    /// A peer without one is refused before it sends a request, and this theater calls no theater without one.
     pub fn tls(mut self, certificates: Tls) -> Self {
         self.settings.secrecy = Secrecy::Tls(certificates);
         self
     }
 
-    /// What the bytes go over. Those who talk to each other have the same. Default: [`Tcp`]. A
+    /// The transport of all links. Theaters that are linked have the same one. Default: [`Tcp`]. A
     /// [`Simulation`](crate::Simulation) has its own, whatever is given here.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.settings.transport = Arc::new(transport);
         self
     }
 
-    /// Allows links over other networks than the loopback. They are **not encrypted, and everybody who reaches this theater
+    /// Allows links over other networks than the loopback. They are **not encrypted, and any program that reaches this theater
     /// may talk to it**: for networks that are yours alone. Nothing changes where there are [certificates](Self::tls).
     pub fn plaintext(mut self) -> Self {
         if let Secrecy::Loopback = self.settings.secrecy {
@@ -139,7 +139,7 @@ impl TheaterBuilder {
         self
     }
 
-    /// Who sends to another theater is slowed, as for an overloaded actor, while more bytes than this are on their way there:
+    /// A sender to another theater is slowed, as for an overloaded actor, while more bytes than this are on their way there:
     /// written, and not acknowledged. More is needed where the way is long and broad: what it carries in a second, times the
     /// seconds of a round trip. Default: 4 MiB, for each theater that this one is linked with.
     pub fn window(mut self, bytes: usize) -> Self {
