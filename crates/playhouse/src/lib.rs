@@ -102,20 +102,20 @@
 //! | `tracing` | `SystemBuilder::tracing`: spans for the `tracing` crate |
 //! | `tokio` | `SystemBuilder::tokio`: actors in the context of a tokio runtime |
 //!
-//! `theaters` needs a Unix system. All else runs on Windows, too, and everything needs a 64-bit target.
+//! `theaters` needs a Unix system or Windows, and everything needs a 64-bit target.
 //!
 //! None is on by default: a program whose actors are all in one process is smaller, and built sooner. `#[actor(remote)]` and
 //! `#[actor(mobile)]` compile without `theaters` too, so a library of actors leaves it to its users.
 
-#[cfg(all(feature = "theaters", not(unix)))]
+#[cfg(all(feature = "theaters", not(any(unix, windows))))]
 compile_error!(
-    "the feature `theaters` of Playhouse needs a Unix system (Linux, macOS, a BSD): its links wait for sockets as those have them. \
-     Remove `theaters` from the features of the dependency `playhouse`; systems of one process work here. On Windows, theaters run in WSL."
+    "the feature `theaters` of Playhouse needs a Unix system (Linux, macOS, a BSD) or Windows: its links wait for sockets as those have \
+     them. Remove `theaters` from the features of the dependency `playhouse`; systems of one process need no sockets."
 );
 
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor, main, message, test, warn_needless_clones};
-#[cfg(all(feature = "theaters", unix))]
+#[cfg(all(feature = "theaters", any(unix, windows)))]
 pub use playhouse_theater::{
     ActorLine, Balance, Balancing, COOKIE_FILE, Cookie, CountNames, Evacuation, Find, FindError, GetName, Happened,
     INSPECTOR, Inspect, Inspector, LinkLine, LinkState, MessageLine, Migration, NameAsk, NameError, NameServer, Names,
@@ -144,6 +144,6 @@ pub mod prelude {
         Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, Supervise, Supervised, Supervisor, System,
         TimerKey, ToRecipient, TrySendError, actor, message,
     };
-    #[cfg(all(feature = "theaters", unix))]
+    #[cfg(all(feature = "theaters", any(unix, windows)))]
     pub use crate::{NameError, NameServer, Names, Peer, Theater};
 }

@@ -9,7 +9,6 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use playhouse::durable::{FileStore, Saved, Store, StoreError};
-use support::Dice;
 
 /// A folder that is there while its test runs.
 struct Folder(PathBuf);
@@ -151,7 +150,7 @@ fn saves_until_it_is_killed() {
 #[test]
 fn what_was_acknowledged_survives_a_process_that_is_killed() {
     let folder = Folder::new();
-    let mut dice = Dice(1);
+    let mut dice = support::Dice(1);
     let mut last = 0;
     for round in 0..25 {
         let (mut process, out) = other_process("saves_until_it_is_killed", &folder);

@@ -6,12 +6,14 @@
 //! 2. The one in the file that the environment variable [`COOKIE_FILE`] names.
 //! 3. On the loopback: the one in `.playhouse.cookie` in the user's home directory, or in the runtime directory where there is
 //!    no home directory. The first theater of a user makes that file.
+//!
+//! On Unix, a file that other users have access to is refused. On Windows, a file has the access rights of its directory, and nothing
+//! checks them: the home directory is the user's there.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ring::hmac;
@@ -31,7 +33,11 @@ const BYTES: std::ops::RangeInclusive<usize> = 16..=1024;
 /// Random bytes of a new cookie: as many as HMAC-SHA-256 makes use of.
 const NEW_BYTES: usize = 32;
 /// Permissions of other users, which a cookie's file must not give.
+#[cfg(unix)]
 const OTHERS: u32 = 0o077;
+/// The environment variables with the home directory and, where there is none, another directory of the user.
+const DIRECTORIES: [&str; 2] =
+    if cfg!(windows) { ["USERPROFILE", "LOCALAPPDATA"] } else { ["HOME", "XDG_RUNTIME_DIR"] };
 
 /// The secret by which theaters without certificates recognise each other: for
 /// [`TheaterBuilder::cookie`](crate::TheaterBuilder::cookie). Cheap to clone.
@@ -58,11 +64,11 @@ impl Cookie {
     }
 
     /// The cookie in this file: its bytes without the white space around them. A file that is missing or empty is filled with a
-    /// new random cookie, and only its owner may read it (mode 0600).
+    /// new random cookie. On Unix, only its owner may read it (mode 0600); on Windows, it has the access rights of its directory.
     ///
     /// # Errors
-    /// [`TheaterError::Cookie`], with the file: it cannot be read or made, other users have access to it, or the number of bytes
-    /// in it is out of range.
+    /// [`TheaterError::Cookie`], with the file: it cannot be read or made, other users have access to it (on Unix), or the number of
+    /// bytes in it is out of range.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Cookie, TheaterError> {
         let path = path.as_ref();
         let wrong = |why: String| {
@@ -91,11 +97,12 @@ impl Cookie {
 
     /// The cookie of this user.
     pub(crate) fn of_user() -> Result<Cookie, TheaterError> {
-        let path = path_of_user(std::env::var_os("HOME"), std::env::var_os("XDG_RUNTIME_DIR"));
+        let [home, runtime] = DIRECTORIES;
+        let path = path_of_user(std::env::var_os(home), std::env::var_os(runtime));
         let none = || {
             TheaterError::Cookie(format!(
-                "there is no place for the cookie that the theaters of this user share: neither HOME nor XDG_RUNTIME_DIR \
-                 names a directory; name a file by {COOKIE_FILE}, or give a cookie with `cookie(..)`"
+                "there is no place for the cookie that the theaters of this user share: neither {home} nor {runtime} names a \
+                 directory; name a file by {COOKIE_FILE}, or give a cookie with `cookie(..)`"
             ))
         };
         Cookie::from_file(path.ok_or_else(none)?)
@@ -125,7 +132,10 @@ fn read_or_make(path: &Path) -> io::Result<Vec<u8>> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.read(true).append(true).create(true).open(path)?;
     let secret = read(&file, true)?;
     if !secret.is_empty() {
         return Ok(secret);
@@ -143,8 +153,10 @@ fn read(file: &File, alone: bool) -> io::Result<Vec<u8>> {
     if !found.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    if found.mode() & OTHERS != 0 {
-        let mode = found.mode() & 0o777;
+    #[cfg(unix)]
+    if let mode = std::os::unix::fs::MetadataExt::mode(&found) & 0o777
+        && mode & OTHERS != 0
+    {
         return Err(io::Error::other(format!("other users have access to it (mode {mode:o}, and 600 is right)")));
     }
     if alone {
@@ -161,7 +173,8 @@ fn read(file: &File, alone: bool) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    #[cfg(unix)]
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     /// A folder that is removed at the end of the test.
     struct Folder(PathBuf);
@@ -193,6 +206,7 @@ mod tests {
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(tags.iter().all(|found| *found == tags[0]));
+        #[cfg(unix)]
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         let other = Cookie::from_file(folder.0.join("other")).unwrap();
         assert_ne!(tag(&other), tags[0]);
@@ -204,9 +218,12 @@ mod tests {
         let path = folder.0.join("cookie");
         let why = || Cookie::from_file(&path).unwrap_err().to_string();
         std::fs::write(&path, "a cookie of more than 16 bytes\n").unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(why().contains("mode 640, and 600 is right"), "{}", why());
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        #[cfg(unix)]
+        {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+            assert!(why().contains("mode 640, and 600 is right"), "{}", why());
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
         Cookie::from_file(&path).unwrap();
         std::fs::write(&path, " short \n").unwrap();
         assert!(why().contains("it has 5 bytes, and a cookie has 16 to 1024"), "{}", why());

@@ -13,19 +13,17 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::error::TheaterError;
 use crate::frame::Hello;
 use crate::handshake::{self, Opening};
 use crate::house::{House, TICK};
-use crate::transport::{Line, Listener, guarded};
+use crate::transport::{Line, Listener, Registration, guarded};
 
 /// Callers that are heard at one time.
 pub(crate) const CALLERS_MAX: usize = 64;
@@ -47,11 +45,10 @@ pub(crate) struct Door {
 
 impl Door {
     /// Its bell has who waits there look up.
-    pub(crate) fn new(listener: Box<dyn Listener>) -> io::Result<(Door, Waker)> {
+    pub(crate) fn new(mut listener: Box<dyn Listener>) -> io::Result<(Door, Waker)> {
         let poll = Poll::new()?;
         let bell = Waker::new(poll.registry(), BELL)?;
-        let descriptor = listener.as_fd().as_raw_fd();
-        poll.registry().register(&mut SourceFd(&descriptor), CALLERS, Interest::READABLE)?;
+        guarded(|| listener.register(Registration::new(poll.registry(), CALLERS, Interest::READABLE)))?;
         Ok((Door { listener, poll }, bell))
     }
 }
@@ -66,7 +63,7 @@ impl House {
                 drop(door.poll.poll(&mut events, Some(TICK)));
                 continue;
             }
-            match guarded(|| door.listener.accept()).and_then(Line::new) {
+            match guarded(|| door.listener.accept()).map(Line::new) {
                 Ok(line) => self.hear(line),
                 // On an error it was interrupted, and looks again.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => drop(door.poll.poll(&mut events, None)),

@@ -428,15 +428,16 @@ pub(crate) fn reply(opening: &mut Opening, reply: Reply) -> Result<(), TheaterEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{TcpListener, TcpStream};
+    use crate::transport::{Tcp, Transport};
+    use std::net::TcpStream;
 
     #[test]
     fn who_says_little_at_a_time_is_not_listened_to_for_ever() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let listener = Tcp.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut caller = TcpStream::connect(listener.address().unwrap()).unwrap();
         let mut opening = {
             caller.write_all(b"more").unwrap();
-            let line = Line::new(Box::new(listener.accept().unwrap().0)).unwrap();
+            let line = Line::new(listener.accept().unwrap());
             Opening::answer(Arc::new(line), None).unwrap()
         };
         let mut word = [0];

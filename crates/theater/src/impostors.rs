@@ -58,7 +58,7 @@ fn hello(incarnation: u64) -> Hello {
 /// Greets the theater at `address` with `hello`, with the cookie and a key of its own.
 fn greet(address: SocketAddr, hello: impl FnOnce(u64) -> Hello) -> Result<(Reply, Opening), TheaterError> {
     let credentials = Credentials::new(Some(Cookie::new(SECRET).unwrap()));
-    let line = Line::new(Tcp.connect(address, LIMIT).unwrap()).unwrap();
+    let line = Line::new(Tcp.connect(address, LIMIT).unwrap());
     let mut opening = Opening::call(line, address.to_string(), None, PATIENCE).unwrap();
     let member = handshake::prove(&mut opening, &credentials, "").unwrap();
     let reply = handshake::call(&mut opening, &hello(credentials.incarnation), member)?;
@@ -168,7 +168,7 @@ fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     let heard = heard.join().unwrap();
     assert!(!says(&heard, CLUSTER) && !says(&heard, SECRET));
     // As a caller: what it hears cannot be read as more than a challenge.
-    let line = Line::new(Tcp.connect(address(&theater), LIMIT).unwrap()).unwrap();
+    let line = Line::new(Tcp.connect(address(&theater), LIMIT).unwrap());
     let mut opening = Opening::call(line, "there".to_owned(), None, PATIENCE).unwrap();
     assert!(matches!(handshake::prove(&mut opening, &strange, CLUSTER), Err(TheaterError::NotMember { .. })));
     let mut stream = TcpStream::connect(address(&theater)).unwrap();

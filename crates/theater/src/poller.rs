@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use playhouse_executor::{Reactor, contained};
 use rustc_hash::FxHashMap;
@@ -25,6 +24,7 @@ use rustc_hash::FxHashMap;
 use crate::link::{Connection, Link, Progress, RunTime, Stream, flush_all};
 use crate::simulated::{Outside, Sign};
 use crate::tls::Cipher;
+use crate::transport::Registration;
 
 const WAKER: Token = Token(0);
 /// After so long it is asked again whether who was read for has caught up.
@@ -171,16 +171,13 @@ impl Poller {
             let mut connections = lock(&self.connections);
             match (&stream, &self.source) {
                 (Stream::Wire(wire), Source::System { registry, .. }) => {
-                    registry.register(
-                        &mut SourceFd(&wire.descriptor()),
-                        token,
-                        Interest::READABLE | Interest::WRITABLE,
-                    )?;
+                    wire.register(Registration::new(registry, token, Interest::READABLE | Interest::WRITABLE))?;
                 }
                 (Stream::Simulated(end), Source::Simulated(outside)) => end.register(outside, token),
                 _ => return Err(io::ErrorKind::Unsupported.into()),
             }
-            let connection = Arc::new(Connection { token, stream, cipher, number, broken: false.into() });
+            let unread = cipher.is_some().into();
+            let connection = Arc::new(Connection { token, stream, cipher, unread, number, broken: false.into() });
             connections.insert(token, (Arc::clone(link), Arc::clone(&connection)));
             connection
         };
@@ -289,9 +286,8 @@ impl Poller {
             if event.writable {
                 link.flush(false);
             }
-            // The handshake may have read more than its own words, of which the socket does not tell. It tells at once that
-            // there is room.
-            let reads = event.readable || event.writable && connection.cipher.is_some();
+            // Relaxed: one worker polls at a time.
+            let reads = event.readable || event.writable && connection.unread.swap(false, Ordering::Relaxed);
             if reads { link.read(&connection, event.closed, slept) } else { Progress::Done }
         });
         let again = |waits| Some(Ready { readable: true, writable: false, waits, ..event });

@@ -5,13 +5,12 @@ mod support;
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use playhouse_actor::Actor;
 use playhouse_theater::FindError;
-use playhouse_theater::transport::{Listener, Tcp, Transport, Wire};
+use playhouse_theater::transport::{Listener, Registration, Tcp, Transport, Wire};
 use support::{builder, theater};
 
 /// One test at a time.
@@ -109,15 +108,13 @@ impl Transport for Nowhere {
     }
 }
 
-impl AsFd for Hears {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
 impl Listener for Hears {
     fn address(&self) -> io::Result<SocketAddr> {
         Err(io::Error::other("it has no sign"))
+    }
+
+    fn register(&mut self, registration: Registration<'_>) -> io::Result<()> {
+        self.0.register(registration)
     }
 
     fn accept(&self) -> io::Result<Box<dyn Wire>> {

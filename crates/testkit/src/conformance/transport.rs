@@ -7,20 +7,18 @@
 //! transport::check("127.0.0.1:0", || Tcp).assert_all_kept();
 //! ```
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod faulty;
 mod theaters;
 
 use std::fmt;
 use std::io::{ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use playhouse::transport::{Listener, Transport, Wire};
+use playhouse::transport::{Listener, Registration, Transport, Wire};
 
 use super::{Report, Rule};
 
@@ -62,12 +60,13 @@ impl Subject {
         (self.make)()
     }
 
-    fn listen(&self) -> Result<(Box<dyn Listener>, SocketAddr), String> {
+    fn listen(&self) -> Result<(Door, SocketAddr), String> {
         let address: SocketAddr =
             self.address.parse().map_err(|error| format!("{:?} is no address: {error}", self.address))?;
-        let listener = said("listening", self.transport().listen(address))?;
+        let mut listener = said("listening", self.transport().listen(address))?;
         let address = said("the listener's address", listener.address())?;
-        Ok((listener, address))
+        let watch = Watch::new(Interest::READABLE, |registration| listener.register(registration))?;
+        Ok((Door { listener, watch }, address))
     }
 
     fn call(&self, address: SocketAddr) -> Result<Box<dyn Wire>, String> {
@@ -75,31 +74,40 @@ impl Subject {
     }
 
     /// Calls who listens there, who hears it meanwhile: both ends.
-    fn meet(&self, listener: &dyn Listener, address: SocketAddr) -> Result<Pair, String> {
+    fn meet(&self, door: &mut Door, address: SocketAddr) -> Result<Pair, String> {
         std::thread::scope(|scope| {
             let calls = scope.spawn(|| self.call(address));
-            let called = hear(listener).and_then(patient);
+            let called = door.hear().and_then(patient);
             Ok((calls.join().map_err(|_| "`connect` panics")??, called?))
         })
     }
 
     /// Both ends of a connection: who called, and who was called.
     fn pair(&self) -> Result<Pair, String> {
-        let (listener, address) = self.listen()?;
-        self.meet(&*listener, address)
+        let (mut door, address) = self.listen()?;
+        self.meet(&mut door, address)
     }
 }
 
-/// Waits for the next caller, as theaters do.
-fn hear(listener: &dyn Listener) -> Result<Box<dyn Wire>, String> {
-    let mut watch = Watch::of(listener, Interest::READABLE)?;
-    loop {
-        match listener.accept() {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                watch.until("that somebody has called", mio::event::Event::is_readable)?;
+/// A listener, and what tells of callers.
+struct Door {
+    listener: Box<dyn Listener>,
+    watch: Watch,
+}
+
+impl Door {
+    /// Waits for the next caller, as theaters do.
+    fn hear(&mut self) -> Result<Box<dyn Wire>, String> {
+        loop {
+            match self.listener.accept() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait()?,
+                heard => return said("hearing a caller", heard),
             }
-            heard => return said("hearing a caller", heard),
         }
+    }
+
+    fn wait(&mut self) -> Outcome {
+        self.watch.until("that somebody has called", mio::event::Event::is_readable)
     }
 }
 
@@ -127,19 +135,19 @@ pub const RULES: [Rule<Subject>; 20] = [
     Rule { name: "given back", says: "who is dropped listens no more", check: given_back },
     Rule { name: "nobody", says: "nobody there is an error", check: nobody },
     Rule { name: "no caller", says: "who hears callers is told that there is none", check: no_caller },
-    Rule { name: "a caller", says: "the listener's descriptor tells of callers", check: caller },
+    Rule { name: "a caller", says: "what the listener registers tells of callers", check: caller },
     Rule { name: "bytes", says: "bytes come in order, both ways at once", check: bytes },
     Rule { name: "apart", says: "connections are kept apart", check: apart },
     Rule { name: "limits", says: "reads and writes keep their limit", check: limits },
     Rule { name: "would block", says: "who does not block is told that it would", check: would_block },
-    Rule { name: "something to read", says: "the descriptor tells of what has come", check: readable },
+    Rule { name: "something to read", says: "what is registered tells of what has come", check: readable },
     Rule {
         name: "short reads",
-        says: "where less is read than there is room for, nothing else has come, or the descriptor tells of it",
+        says: "where less is read than there is room for, nothing else has come, or it is told",
         check: short_reads,
     },
-    Rule { name: "room to write", says: "the descriptor tells of room", check: writable },
-    Rule { name: "the end is told", says: "the descriptor tells of the end", check: end_is_told },
+    Rule { name: "room to write", says: "what is registered tells of room", check: writable },
+    Rule { name: "the end is told", says: "what is registered tells of the end", check: end_is_told },
     Rule { name: "half an end", says: "one direction ends alone", check: half },
     Rule { name: "the rest", says: "what was written comes before the end", check: rest },
     Rule { name: "woken", says: "a shutdown wakes who reads", check: woken },
@@ -167,8 +175,8 @@ fn free_ports(subject: &Subject) -> Outcome {
         ensure(address.port() != 0, || format!("it listens at {address}, which nobody can call"))?;
     }
     ensure(first != second, || format!("two listen at {first}"))?;
-    for (listener, address) in [(one, first), (other, second)] {
-        let (calls, called) = subject.meet(&*listener, address)?;
+    for (mut door, address) in [(one, first), (other, second)] {
+        let (calls, called) = subject.meet(&mut door, address)?;
         write_all(&*calls, &[7])?;
         read_exact(&*called, &mut [0])?;
     }
@@ -176,7 +184,7 @@ fn free_ports(subject: &Subject) -> Outcome {
 }
 
 fn in_use(subject: &Subject) -> Outcome {
-    let (_listener, address) = subject.listen()?;
+    let (_door, address) = subject.listen()?;
     match subject.transport().listen(address) {
         Ok(_) => Err(format!("two listen at {address}")),
         Err(error) if error.kind() == ErrorKind::AddrInUse => Ok(()),
@@ -185,15 +193,16 @@ fn in_use(subject: &Subject) -> Outcome {
 }
 
 fn given_back(subject: &Subject) -> Outcome {
-    let (listener, address) = subject.listen()?;
-    drop(listener);
-    let again = said("listening where somebody has listened", subject.transport().listen(address))?;
-    subject.meet(&*again, address).map(drop)
+    let (door, address) = subject.listen()?;
+    drop(door);
+    let there = Subject { address: address.to_string(), ..subject.clone() };
+    let (mut again, _) = there.listen().map_err(|error| format!("where somebody has listened: {error}"))?;
+    subject.meet(&mut again, address).map(drop)
 }
 
 fn nobody(subject: &Subject) -> Outcome {
-    let (listener, address) = subject.listen()?;
-    drop(listener);
+    let (door, address) = subject.listen()?;
+    drop(door);
     let begun = Instant::now();
     let connected = subject.transport().connect(address, SHORT);
     ensure(connected.is_err(), || format!("nobody listens at {address}, and a call comes through"))?;
@@ -202,28 +211,27 @@ fn nobody(subject: &Subject) -> Outcome {
 }
 
 fn no_caller(subject: &Subject) -> Outcome {
-    let (listener, address) = subject.listen()?;
+    let (door, address) = subject.listen()?;
     let (tell, told) = mpsc::channel();
     // Left behind where it waits for ever.
-    std::thread::spawn(move || drop(tell.send((listener.accept().err().map(|error| error.kind()), listener))));
-    let (error, listener) =
+    std::thread::spawn(move || drop(tell.send((door.listener.accept().err().map(|error| error.kind()), door))));
+    let (error, mut door) =
         told.recv_timeout(PATIENCE).map_err(|_| format!("`accept` waits for a caller, for {PATIENCE:?} so far"))?;
     ensure(error == Some(ErrorKind::WouldBlock), || {
         format!("hearing a caller where there is none gives {error:?}, and not WouldBlock")
     })?;
-    subject.meet(&*listener, address).map(drop)
+    subject.meet(&mut door, address).map(drop)
 }
 
 fn caller(subject: &Subject) -> Outcome {
-    let (listener, address) = subject.listen()?;
-    let mut watch = Watch::of(&*listener, Interest::READABLE)?;
+    let (mut door, address) = subject.listen()?;
     for _ in 0..10 {
         std::thread::scope(|scope| {
             let calls = scope.spawn(|| subject.call(address));
-            watch.until("that somebody has called", mio::event::Event::is_readable)?;
-            let _heard = said("hearing a caller", listener.accept())?;
+            door.wait()?;
+            let _heard = said("hearing a caller", door.listener.accept())?;
             calls.join().map_err(|_| "`connect` panics")??;
-            match listener.accept() {
+            match door.listener.accept() {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
                 Err(error) => Err(format!("hearing a second caller where there was one: {error} ({:?})", error.kind())),
                 Ok(_) => Err("one has called, and two are heard".to_owned()),
@@ -338,10 +346,10 @@ fn bytes(subject: &Subject) -> Outcome {
 }
 
 fn apart(subject: &Subject) -> Outcome {
-    let (listener, address) = subject.listen()?;
+    let (mut door, address) = subject.listen()?;
     let mut pairs = Vec::new();
     for _ in 0..16 {
-        pairs.push(subject.meet(&*listener, address)?);
+        pairs.push(subject.meet(&mut door, address)?);
     }
     let mut names = Vec::new();
     for (name, (calls, _)) in pairs.iter().enumerate() {
@@ -444,9 +452,9 @@ fn would_block(subject: &Subject) -> Outcome {
     Err(format!("it takes {written} bytes that nobody reads"))
 }
 
-// -- descriptors ------------------------------------------------------------------------------------------------------
+// -- readiness --------------------------------------------------------------------------------------------------------
 
-/// Waits for what a descriptor tells, which is told once.
+/// Waits for what is told, which is told once.
 struct Watch {
     poll: Poll,
     events: Events,
@@ -455,13 +463,15 @@ struct Watch {
 impl Watch {
     fn on(wire: &dyn Wire) -> Result<Watch, String> {
         said("setting it not to block", wire.set_nonblocking(true))?;
-        Watch::of(wire, Interest::READABLE | Interest::WRITABLE)
+        Watch::new(Interest::READABLE | Interest::WRITABLE, |registration| wire.register(registration))
     }
 
-    fn of(told: &(impl AsFd + ?Sized), interest: Interest) -> Result<Watch, String> {
+    fn new(
+        interest: Interest,
+        register: impl FnOnce(Registration<'_>) -> std::io::Result<()>,
+    ) -> Result<Watch, String> {
         let poll = said("polling", Poll::new())?;
-        let descriptor = told.as_fd().as_raw_fd();
-        said("watching the descriptor", poll.registry().register(&mut SourceFd(&descriptor), Token(0), interest))?;
+        said("registering", register(Registration::new(poll.registry(), Token(0), interest)))?;
         Ok(Watch { poll, events: Events::with_capacity(8) })
     }
 
@@ -469,7 +479,7 @@ impl Watch {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            ensure(!left.is_zero(), || format!("its descriptor does not tell {what}"))?;
+            ensure(!left.is_zero(), || format!("it is not told {what}"))?;
             match self.poll.poll(&mut self.events, Some(left)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 result => said("polling", result)?,

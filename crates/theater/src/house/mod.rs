@@ -468,7 +468,7 @@ impl House {
     /// Says `hello` to the theater at `address`, and hears the answer; each step may take as long as `limit`.
     pub(crate) fn exchange(&self, address: SocketAddr, hello: &Hello, limit: Duration) -> Exchanged {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-        let wire = guarded(|| self.settings.transport.connect(address, limit)).and_then(Line::new).map_err(io_error)?;
+        let wire = guarded(|| self.settings.transport.connect(address, limit)).map(Line::new).map_err(io_error)?;
         let mut opening = Opening::call(wire, address.to_string(), self.settings.secrecy.tls(), limit)?;
         let credentials = self.credentials.as_ref().expect("it is not simulated");
         let member = handshake::prove(&mut opening, credentials, &self.settings.cluster)?;

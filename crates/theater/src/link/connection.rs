@@ -21,6 +21,9 @@ pub(crate) struct Connection {
     pub(crate) stream: Stream,
     /// Where it is encrypted.
     pub(crate) cipher: Option<Cipher>,
+    /// The handshake may have read more than its own words, of which the socket does not tell. It tells at once that there is room:
+    /// then that is read.
+    pub(crate) unread: AtomicBool,
     /// The how manyth of its session.
     pub(crate) number: u64,
     pub(crate) broken: AtomicBool,

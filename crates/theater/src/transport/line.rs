@@ -3,20 +3,18 @@
 use std::any::Any;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use playhouse_executor::discard;
 
-use super::Wire;
+use super::{Registration, Wire};
 
 /// A wire, which may be the user's code and is called by workers: where it panics, or counts what cannot be, that is an error of the
 /// connection.
 pub(crate) struct Line {
     /// Taken at the end.
     wire: Option<Box<dyn Wire>>,
-    descriptor: RawFd,
 }
 
 /// Calls what may be the user's code.
@@ -35,10 +33,8 @@ fn impossible(what: String) -> io::Error {
 }
 
 impl Line {
-    pub(crate) fn new(wire: Box<dyn Wire>) -> io::Result<Line> {
-        let mut line = Line { wire: Some(wire), descriptor: -1 };
-        line.descriptor = line.ask(|wire| Ok(wire.as_fd().as_raw_fd()))?;
-        Ok(line)
+    pub(crate) fn new(wire: Box<dyn Wire>) -> Line {
+        Line { wire: Some(wire) }
     }
 
     fn ask<R>(&self, call: impl FnOnce(&dyn Wire) -> io::Result<R>) -> io::Result<R> {
@@ -46,9 +42,8 @@ impl Line {
         guarded(|| call(wire))
     }
 
-    /// That of the wire, as long as this one is there.
-    pub(crate) fn descriptor(&self) -> RawFd {
-        self.descriptor
+    pub(crate) fn register(&self, registration: Registration<'_>) -> io::Result<()> {
+        self.ask(|wire| wire.register(registration))
     }
 
     pub(crate) fn peer(&self) -> String {

@@ -5,17 +5,57 @@
 
 mod line;
 mod tcp;
+#[cfg(unix)]
 mod unix;
 
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::AsFd;
+#[cfg(unix)]
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
+
+use mio::event::Source;
+use mio::{Interest, Registry, Token};
 
 pub(crate) use line::{Line, guarded};
 pub use tcp::Tcp;
+#[cfg(unix)]
 pub use unix::UnixSockets;
+
+/// Where a [`Wire`] or a [`Listener`] says what tells that it is ready: for [`Wire::register`] and [`Listener::register`].
+///
+/// What is registered tells each change once, as `epoll` does in its edge-triggered mode.
+#[derive(Debug)]
+pub struct Registration<'a> {
+    registry: &'a Registry,
+    token: Token,
+    interest: Interest,
+}
+
+impl<'a> Registration<'a> {
+    /// Registers at `registry`, whose events have this token: for tests of transports.
+    pub fn new(registry: &'a Registry, token: Token, interest: Interest) -> Registration<'a> {
+        Registration { registry, token, interest }
+    }
+
+    /// This descriptor tells. It must stay open until the wire or the listener is dropped.
+    ///
+    /// # Errors
+    /// The system cannot wait for it (a file), or it is registered already.
+    #[cfg(unix)]
+    pub fn descriptor(self, descriptor: &impl AsFd) -> io::Result<()> {
+        self.source(&mut mio::unix::SourceFd(&descriptor.as_fd().as_raw_fd()))
+    }
+
+    /// This source of events of the crate `mio` tells. It must not be dropped before the wire or the listener is.
+    ///
+    /// # Errors
+    /// The system cannot wait for it, or it is registered already.
+    pub fn source(self, source: &mut (impl Source + ?Sized)) -> io::Result<()> {
+        self.registry.register(source, self.token, self.interest)
+    }
+}
 
 /// Makes connections between theaters: for [`TheaterBuilder::transport`](crate::TheaterBuilder::transport).
 ///
@@ -36,18 +76,25 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
 
 /// Hears callers, until it is dropped.
 ///
-/// It does not block: its descriptor ([`AsFd`]) tells that somebody has called, as `epoll` and `kqueue` understand it. So a theater
-/// waits for callers and for its own end at once, and ends whether or not anybody can call it. A protocol that has no descriptor of
-/// its own gives one end of a [`UnixStream::pair`](std::os::unix::net::UnixStream::pair), and writes a byte to the other one for each
-/// caller.
-pub trait Listener: AsFd + Send + 'static {
+/// It does not block: what it [registers](Listener::register) tells that somebody has called. So a theater waits for callers and for its
+/// own end at once, and ends whether or not anybody can call it.
+pub trait Listener: Send + 'static {
     /// Where: what a caller is to call, with a port that is not 0.
     ///
     /// # Errors
     /// It is not known.
     fn address(&self) -> io::Result<SocketAddr>;
 
-    /// The next caller. That there are more is told by the descriptor once: it is called until it says that it would block.
+    /// Registers what tells that somebody has called. A theater calls it once, before the first [`accept`](Listener::accept).
+    ///
+    /// A protocol whose callers the system does not know registers one end of a pair of sockets (`UnixStream::pair`, for example), and
+    /// writes a byte to the other one for each caller.
+    ///
+    /// # Errors
+    /// The system cannot wait for callers.
+    fn register(&mut self, registration: Registration<'_>) -> io::Result<()>;
+
+    /// The next caller. That there are more is told once: it is called until it says that it would block.
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock): nobody has called. Others: a caller could not be answered, for want of descriptors
@@ -58,12 +105,10 @@ pub trait Listener: AsFd + Send + 'static {
 /// One end of a connection: a stream of bytes in each direction, in order, whole, until it breaks.
 ///
 /// It blocks while the theaters say who they are, on a thread of its own and with a limit to each read and write. From then on it
-/// does not block, and its descriptor ([`AsFd`]) tells when there is something to read and when there is room to write, as
-/// `epoll` and `kqueue` understand it. A protocol that has no descriptor of its own gives one end of a
-/// [`UnixStream::pair`](std::os::unix::net::UnixStream::pair), and carries what comes from the other one.
+/// does not block, and what it [registers](Wire::register) tells when there is something to read and when there is room to write.
 ///
 /// Dropping it breaks the connection.
-pub trait Wire: AsFd + Send + Sync + 'static {
+pub trait Wire: Send + Sync + 'static {
     /// Who is at the other end, in words: for errors.
     fn peer(&self) -> String;
 
@@ -74,6 +119,16 @@ pub trait Wire: AsFd + Send + Sync + 'static {
     /// It cannot be changed.
     fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()>;
 
+    /// Registers what tells that there is something to read, or room to write. A theater calls it once, where the wire does not block any
+    /// more.
+    ///
+    /// A protocol for which the system cannot wait registers one end of a pair of sockets (`UnixStream::pair`, for example), and carries
+    /// what comes from the other one.
+    ///
+    /// # Errors
+    /// The system cannot wait for it.
+    fn register(&self, registration: Registration<'_>) -> io::Result<()>;
+
     /// How long a read and a write wait, where they wait at all: after that, they fail with
     /// [`TimedOut`](io::ErrorKind::TimedOut) or `WouldBlock`. Never 0.
     ///
@@ -83,14 +138,14 @@ pub trait Wire: AsFd + Send + Sync + 'static {
 
     /// Reads what has come. 0: the other end has shut down writing, and all that it has written was read.
     ///
-    /// Where it reads less than there was room for, nothing else has come: what comes later is told by the descriptor, once, and who
-    /// reads waits for that.
+    /// Where it reads less than there was room for, nothing else has come: what comes later is told once, and who reads waits for that.
     ///
     /// # Errors
     /// The connection is broken, or nothing has come.
     fn read(&self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Writes as many of these bytes as there is room for, one at least.
+    /// Writes as many of these bytes as there is room for, one at least. Where it writes fewer than that, it is told once that there is
+    /// room again.
     ///
     /// # Errors
     /// The connection is broken, or there is no room.
@@ -103,7 +158,8 @@ pub trait Wire: AsFd + Send + Sync + 'static {
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
 }
 
-/// [`Wire`] for a stream of the standard library.
+/// [`Wire`] for a stream of the standard library, whose descriptor tells.
+#[cfg(unix)]
 macro_rules! wire {
     ($stream:ty, $peer:expr) => {
         impl crate::transport::Wire for $stream {
@@ -115,17 +171,21 @@ macro_rules! wire {
                 <$stream>::set_nonblocking(self, nonblocking)
             }
 
+            fn register(&self, registration: crate::transport::Registration<'_>) -> io::Result<()> {
+                registration.descriptor(self)
+            }
+
             fn set_limit(&self, limit: Duration) -> io::Result<()> {
                 self.set_read_timeout(Some(limit))?;
                 self.set_write_timeout(Some(limit))
             }
 
             fn read(&self, room: &mut [u8]) -> io::Result<usize> {
-                Read::read(&mut { self }, room)
+                std::io::Read::read(&mut { self }, room)
             }
 
             fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-                Write::write_vectored(&mut { self }, slices)
+                std::io::Write::write_vectored(&mut { self }, slices)
             }
 
             fn shutdown(&self, how: Shutdown) -> io::Result<()> {
@@ -135,4 +195,5 @@ macro_rules! wire {
     };
 }
 
+#[cfg(unix)]
 use wire;

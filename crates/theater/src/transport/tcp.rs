@@ -1,11 +1,12 @@
 //! TCP.
 
-use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::{Listener, Transport, Wire, wire};
+use mio::net::TcpListener;
+
+use super::{Listener, Registration, Transport, Wire};
 
 /// TCP, without Nagle's delay: what theaters use where nothing else is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,39 +14,124 @@ pub struct Tcp;
 
 impl Transport for Tcp {
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>> {
-        let listener = TcpListener::bind(address)?;
+        let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        Ok(Box::new(Socket(listener)))
+        Ok(Box::new(Socket(TcpListener::from_std(listener))))
     }
 
     fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
-        let stream = TcpStream::connect_timeout(&address, limit)?;
-        stream.set_nodelay(true)?;
-        Ok(Box::new(stream))
+        wire(TcpStream::connect_timeout(&address, limit)?)
     }
+}
+
+fn wire(stream: TcpStream) -> io::Result<Box<dyn Wire>> {
+    stream.set_nodelay(true)?;
+    #[cfg(windows)]
+    let stream = windows::Stream::new(stream);
+    Ok(Box::new(stream))
 }
 
 /// A socket that listens, and does not block.
 struct Socket(TcpListener);
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
 
 impl Listener for Socket {
     fn address(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }
 
+    fn register(&mut self, registration: Registration<'_>) -> io::Result<()> {
+        registration.source(&mut self.0)
+    }
+
     fn accept(&self) -> io::Result<Box<dyn Wire>> {
-        let (stream, _) = self.0.accept()?;
-        // Some systems hand that down.
+        let stream = TcpStream::from(self.0.accept()?.0);
         stream.set_nonblocking(false)?;
-        stream.set_nodelay(true)?;
-        Ok(Box::new(stream))
+        wire(stream)
     }
 }
 
-wire!(TcpStream, |stream: &TcpStream| stream.peer_addr().map_or_else(|_| "?".to_owned(), |peer| peer.to_string()));
+fn peer(stream: &TcpStream) -> String {
+    stream.peer_addr().map_or_else(|_| "?".to_owned(), |peer| peer.to_string())
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::io::{self, IoSlice};
+    use std::net::{Shutdown, TcpStream};
+    use std::time::Duration;
+
+    super::super::wire!(TcpStream, super::peer);
+}
+
+/// Windows tells of a socket once, and again only after `mio` was told that an operation on it would block.
+#[cfg(windows)]
+mod windows {
+    use std::io::{self, ErrorKind, IoSlice, Read, Write};
+    use std::net::{Shutdown, TcpStream};
+    use std::sync::OnceLock;
+    use std::time::Duration;
+
+    use super::super::{Registration, Wire};
+
+    pub(super) struct Stream {
+        stream: TcpStream,
+        /// The same socket, from when it is registered.
+        registered: OnceLock<mio::net::TcpStream>,
+    }
+
+    impl Stream {
+        pub(super) fn new(stream: TcpStream) -> Stream {
+            Stream { stream, registered: OnceLock::new() }
+        }
+
+        /// Reads or writes what can be done with `most` bytes at once. Where that is less, what comes later is told.
+        fn act(&self, most: usize, act: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
+            let done = act();
+            let blocks = |error: &io::Error| error.kind() == ErrorKind::WouldBlock;
+            if let Some(registered) = self.registered.get()
+                && done.as_ref().map_or_else(blocks, |count| *count < most)
+            {
+                // It fails where the connection is broken: the next operation says so.
+                let _ = registered.try_io(|| Err::<(), _>(ErrorKind::WouldBlock.into()));
+            }
+            done
+        }
+    }
+
+    impl Wire for Stream {
+        fn peer(&self) -> String {
+            super::peer(&self.stream)
+        }
+
+        fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+            self.stream.set_nonblocking(nonblocking)
+        }
+
+        fn register(&self, registration: Registration<'_>) -> io::Result<()> {
+            let mut stream = mio::net::TcpStream::from_std(self.stream.try_clone()?);
+            registration.source(&mut stream)?;
+            self.registered.set(stream).map_err(|_| ErrorKind::AlreadyExists.into())
+        }
+
+        fn set_limit(&self, limit: Duration) -> io::Result<()> {
+            self.stream.set_read_timeout(Some(limit))?;
+            self.stream.set_write_timeout(Some(limit))
+        }
+
+        fn read(&self, room: &mut [u8]) -> io::Result<usize> {
+            let most = room.len();
+            let mut stream = &self.stream;
+            self.act(most, || stream.read(room))
+        }
+
+        fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+            let most = slices.iter().map(|slice| slice.len()).sum();
+            let mut stream = &self.stream;
+            self.act(most, || stream.write_vectored(slices))
+        }
+
+        fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+            self.stream.shutdown(how)
+        }
+    }
+}

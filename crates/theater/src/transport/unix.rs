@@ -1,15 +1,14 @@
 //! Unix domain sockets.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{Listener, Transport, Wire, wire};
+use super::{Listener, Registration, Transport, Wire, wire};
 
 /// Where a free number is looked for: those that no service is known by.
 const FREE: std::ops::RangeInclusive<u16> = 49_152..=65_535;
@@ -125,15 +124,13 @@ struct Socket {
     _lock: File,
 }
 
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
-    }
-}
-
 impl Listener for Socket {
     fn address(&self) -> io::Result<SocketAddr> {
         Ok((Ipv4Addr::LOCALHOST, self.port).into())
+    }
+
+    fn register(&mut self, registration: Registration<'_>) -> io::Result<()> {
+        registration.descriptor(&self.listener)
     }
 
     fn accept(&self) -> io::Result<Box<dyn Wire>> {

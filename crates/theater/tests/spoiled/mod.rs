@@ -2,14 +2,13 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use playhouse_actor::{Message, Recipient};
-use playhouse_theater::transport::{Listener, Tcp, Transport, Wire};
+use playhouse_theater::transport::{Listener, Registration, Tcp, Transport, Wire};
 
 /// What goes wrong. Those that are called as a method panic in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,15 +94,13 @@ impl Transport for Spoiled {
     }
 }
 
-impl AsFd for Hears {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.1.as_fd()
-    }
-}
-
 impl Listener for Hears {
     fn address(&self) -> io::Result<SocketAddr> {
         self.1.address()
+    }
+
+    fn register(&mut self, registration: Registration<'_>) -> io::Result<()> {
+        self.1.register(registration)
     }
 
     fn accept(&self) -> io::Result<Box<dyn Wire>> {
@@ -120,12 +117,6 @@ impl Drop for Hears {
     }
 }
 
-impl AsFd for Line {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.1.as_fd()
-    }
-}
-
 impl Wire for Line {
     fn peer(&self) -> String {
         self.1.peer()
@@ -133,6 +124,10 @@ impl Wire for Line {
 
     fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.1.set_nonblocking(nonblocking)
+    }
+
+    fn register(&self, registration: Registration<'_>) -> io::Result<()> {
+        self.1.register(registration)
     }
 
     fn set_limit(&self, limit: Duration) -> io::Result<()> {

@@ -1,15 +1,14 @@
 //! What a theater does where its transport fails: who calls is heard, and it starts and ends as a whole.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::spoiled::{Fault, Spoiled};
 use crate::support::{LIMIT, builder, theater};
-use playhouse_theater::transport::{Tcp, Transport, UnixSockets};
+use playhouse_theater::transport::{Tcp, Transport};
 
 /// More callers than are heard at one time.
 const CALLERS: u64 = 65;
@@ -55,16 +54,22 @@ fn an_address_has_been_given_back_when_a_theater_has_ended() {
 }
 
 /// A folder that goes with the test.
-struct Folder(PathBuf);
+#[cfg(unix)]
+struct Folder(std::path::PathBuf);
 
+#[cfg(unix)]
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_theater_that_nobody_can_call_any_more_ends_and_gives_its_address_back() {
+    use playhouse_theater::transport::UnixSockets;
+    use std::io::ErrorKind;
+
     let folder = Folder(std::env::temp_dir().join(format!("playhouse-door-{}", std::process::id())));
     std::fs::create_dir(&folder.0).unwrap();
     let transport = UnixSockets::in_folder(&folder.0);

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -120,12 +119,6 @@ impl Transport for Faulty {
     }
 }
 
-impl AsFd for Hears {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        if self.fault == Fault::DeafDoor { self.deaf[0].as_fd() } else { self.listener.as_fd() }
-    }
-}
-
 impl Listener for Hears {
     fn address(&self) -> io::Result<SocketAddr> {
         let mut address = self.listener.local_addr()?;
@@ -133,6 +126,13 @@ impl Listener for Hears {
             address.set_port(0);
         }
         Ok(address)
+    }
+
+    fn register(&mut self, registration: Registration<'_>) -> io::Result<()> {
+        match self.fault {
+            Fault::DeafDoor => registration.descriptor(&self.deaf[0]),
+            _ => registration.descriptor(&self.listener),
+        }
     }
 
     fn accept(&self) -> io::Result<Box<dyn Wire>> {
@@ -148,12 +148,6 @@ impl Listener for Hears {
     }
 }
 
-impl AsFd for Line {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        if self.fault == Fault::Deaf { self.deaf.as_fd() } else { self.stream.as_fd() }
-    }
-}
-
 impl Wire for Line {
     fn peer(&self) -> String {
         self.stream.peer()
@@ -161,6 +155,10 @@ impl Wire for Line {
 
     fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.stream.set_nonblocking(nonblocking || self.fault == Fault::NoPatience)
+    }
+
+    fn register(&self, registration: Registration<'_>) -> io::Result<()> {
+        if self.fault == Fault::Deaf { registration.descriptor(&self.deaf) } else { registration.descriptor(&self.stream) }
     }
 
     fn set_limit(&self, limit: Duration) -> io::Result<()> {
@@ -224,7 +222,7 @@ const FOUND: &[(&str, Fault, &str)] = &[
     ("free ports", Fault::NoPort, ":0, which nobody can call"),
     ("in use", Fault::Shares, "two listen at 127.0.0.1:"),
     ("in use", Fault::OtherWords, "and not AddrInUse"),
-    ("given back", Fault::ListensOn, "listening where somebody has listened"),
+    ("given back", Fault::ListensOn, "where somebody has listened"),
     ("nobody", Fault::Anybody, "a call comes through"),
     ("no caller", Fault::Waits, "waits for a caller"),
     ("a caller", Fault::DeafDoor, "that somebody has called"),
@@ -246,7 +244,7 @@ const FOUND: &[(&str, Fault, &str)] = &[
     ("theaters go on", Fault::SleepsOn, "never broke"),
     ("theaters talk", Fault::Damages, ""),
     ("theaters end", Fault::ListensOn, "cannot be listened at"),
-    ("short reads", Fault::Pieces, "does not tell"),
+    ("short reads", Fault::Pieces, "is not told"),
 ];
 
 fn with(fault: Fault) -> Subject {

@@ -2,14 +2,13 @@
 
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
-use playhouse::transport::{Listener, Transport, Wire};
+use playhouse::transport::{Listener, Registration, Transport, Wire};
 
 use super::{Outcome, Subject};
 
@@ -69,12 +68,6 @@ struct Breaks {
     left: AtomicU64,
 }
 
-impl AsFd for Breaks {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wire.as_fd()
-    }
-}
-
 impl Wire for Breaks {
     fn peer(&self) -> String {
         self.wire.peer()
@@ -82,6 +75,10 @@ impl Wire for Breaks {
 
     fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.wire.set_nonblocking(nonblocking)
+    }
+
+    fn register(&self, registration: Registration<'_>) -> io::Result<()> {
+        self.wire.register(registration)
     }
 
     fn set_limit(&self, limit: Duration) -> io::Result<()> {
