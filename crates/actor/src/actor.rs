@@ -607,7 +607,9 @@ impl<A: Actor> Control<Life<A>> for LateEnd {
 pub(crate) struct Forget;
 
 impl<A: Actor> Control<Life<A>> for Forget {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, _: &mut ControlCx<Life<A>>) {}
 

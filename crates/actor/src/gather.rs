@@ -50,7 +50,9 @@ fn together(
 pub(crate) struct PackFrozen(pub(crate) Offer);
 
 impl<A: Mobile> Control<Life<A>> for PackFrozen {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         match depart(self.0, cx) {
@@ -68,7 +70,9 @@ impl<A: Mobile> Control<Life<A>> for PackFrozen {
 pub(crate) struct Then(pub(crate) Box<dyn FnOnce() + Send>);
 
 impl<A: Mobile> Control<Life<A>> for Then {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, _: &mut ControlCx<Life<A>>) {
         (self.0)();

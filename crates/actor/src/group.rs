@@ -6,7 +6,7 @@
 
 use std::any::type_name;
 
-use playhouse_executor::{Cx, Envelope, MailKind, SystemCore, Undelivered};
+use playhouse_executor::{Cx, Envelope, MailKind, SystemCore, Undelivered, during};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, ActorId, Life};
@@ -72,7 +72,34 @@ impl Group {
 
 /// The first message of an actor in a group: it is a member before it can tell anybody of itself. Its spawner, who may be ahead
 /// of it, makes it one too.
-pub(crate) struct Joined<E>(pub(crate) GroupName, pub(crate) E);
+pub(crate) struct Joined<A: Actor> {
+    group: GroupName,
+    /// Boxed: there are several first messages to each type of actors, of which each would be compiled twice.
+    start: Box<dyn First<A>>,
+}
+
+impl<A: Actor> Joined<A> {
+    pub(crate) fn new(group: GroupName, start: impl Envelope<Life<A>>) -> Joined<A> {
+        Joined { group, start: Box::new(start) }
+    }
+}
+
+/// A first message of any type.
+trait First<A: Actor>: Send {
+    fn run(self: Box<Self>, life: &mut Life<A>, cx: &mut Cx<Life<A>>);
+    fn bounce(self: Box<Self>, why: Undelivered);
+}
+
+impl<A: Actor, E: Envelope<Life<A>>> First<A> for E {
+    fn run(self: Box<Self>, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        during(E::describe, || Envelope::run(*self, life, cx));
+        cx.note_failure(E::describe);
+    }
+
+    fn bounce(self: Box<Self>, why: Undelivered) {
+        Envelope::bounce(*self, why);
+    }
+}
 
 /// `actor` is a member of the group.
 pub(crate) fn join<A: Actor>(system: &SystemCore, group: GroupName, actor: ActorId) {
@@ -81,20 +108,20 @@ pub(crate) fn join<A: Actor>(system: &SystemCore, group: GroupName, actor: Actor
     }
 }
 
-impl<A: Actor, E: Envelope<Life<A>>> Envelope<Life<A>> for Joined<E> {
+impl<A: Actor> Envelope<Life<A>> for Joined<A> {
     fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
         let id = ActorId(cx.address().raw());
         playhouse_executor::with_current_system(|system| {
-            join::<A>(system.expect("an actor starts on a worker"), self.0, id);
+            join::<A>(system.expect("an actor starts on a worker"), self.group, id);
         });
-        self.1.run(life, cx)
+        self.start.run(life, cx);
     }
 
     fn describe() -> (MailKind, &'static str) {
-        E::describe()
+        (MailKind::Start, "start")
     }
 
     fn bounce(self, why: Undelivered) {
-        self.1.bounce(why);
+        self.start.bounce(why);
     }
 }

@@ -497,7 +497,9 @@ fn forget_leave(timers: &mut Timers) {
 struct Stay(MigrateError);
 
 impl<A: Mobile> Control<Life<A>> for Stay {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         if cx.is_frozen() {
@@ -513,7 +515,9 @@ impl<A: Mobile> Control<Life<A>> for Stay {
 struct Leave(Arc<dyn Carrier>, Arc<Way>);
 
 impl<A: Mobile> Control<Life<A>> for Leave {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         if !cx.is_frozen() {
@@ -577,7 +581,9 @@ struct Arrive<A> {
 }
 
 impl<A: Mobile> Control<Life<A>> for Arrive<A> {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         if cx.is_frozen() {
@@ -633,7 +639,9 @@ struct Begin {
 }
 
 impl<A: Mobile> Control<Life<A>> for Begin {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn describe(&self) -> (MailKind, &'static str) {
         if self.luggage.is_new { (MailKind::Start, "start") } else { (MailKind::Control, "arrived") }

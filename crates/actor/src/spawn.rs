@@ -162,7 +162,7 @@ pub(crate) fn spawn_at<A: Actor>(
         Placement::Group(group) => {
             let choice = StageChoice::At(group.stage_in(system));
             let Some(name) = group.name else { return settle(system, choice, mailbox, actor, start) };
-            let spawned = settle(system, choice, mailbox, actor, Joined(name, start))?;
+            let spawned = settle(system, choice, mailbox, actor, Joined::new(name, start))?;
             join::<A>(system, name, spawned.id());
             return Ok(spawned);
         }

@@ -68,7 +68,9 @@ pub(crate) struct Turn {
 }
 
 impl<A: Mobile> Control<Life<A>> for Turn {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         if cx.is_frozen() {
@@ -97,7 +99,9 @@ pub(crate) struct Turned {
 }
 
 impl<A: Mobile> Control<Life<A>> for Turned {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(mut self, cx: &mut ControlCx<Life<A>>) {
         // The actor has come in the meantime, and another turn sees to what waits.
@@ -144,7 +148,9 @@ impl<A: Mobile> Control<Life<A>> for Turned {
 struct Went(Settling);
 
 impl<A: Mobile> Control<Life<A>> for Went {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, _: &mut ControlCx<Life<A>>) {
         drop(self.0);
@@ -176,7 +182,9 @@ impl<A: Actor> Begins<A> {
 }
 
 impl<A: Mobile> Control<Life<A>> for Begins<A> {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(mut self, cx: &mut ControlCx<Life<A>>) {
         if !cx.is_frozen() {
@@ -220,7 +228,9 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
 pub(crate) struct Rerouted(pub(crate) Reroute);
 
 impl<A: Actor> Control<Life<A>> for Rerouted {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         cx.extra().watched_by((self.0)(Present::Here));
@@ -255,7 +265,9 @@ impl Pass {
 }
 
 impl<A: Mobile> Control<Life<A>> for Pass {
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn run(self, cx: &mut ControlCx<Life<A>>) {
         (self.marker.here)(ActorId(cx.address().raw()), self.marker.answer);

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 
 use crate::cell::{BOUNDED, Cell, status};
 use crate::record::{AsyncMail, ControlMail, FirstMail, OrderedMail, SyncMail};
-use crate::resident::{AsyncEnvelope, Control, Envelope, Resident};
+use crate::resident::{AnyControl, AsyncEnvelope, Control, Envelope, Resident};
 use crate::{nested, send};
 
 /// The lanes of a stage, in the order of their rank.
@@ -260,26 +260,26 @@ impl<S: Resident> Address<S> {
 
     /// Sends a request to the cell, in the system lane.
     pub fn send_control<C: Control<S>>(self, control: C) {
-        send::post_lane(self.raw, Lane::System, ControlMail(control));
+        send::post_lane(self.raw, Lane::System, ControlMail(AnyControl::new(control)));
     }
 
     /// Sends a request to the cell behind what is queued (but for a start, which may be put off behind it), past what waits for its
     /// suspended handler. Does not wait where the receiver's worker is overloaded: who sends it may be the one that all wait for.
     pub fn send_control_behind<C: Control<S>>(self, control: C) {
-        send::post_request(self.raw, ControlMail(control));
+        send::post_request(self.raw, ControlMail(AnyControl::new(control)));
     }
 
     /// Sends a request to the cell in the urgent lane. From a request that was sent [behind](Address::send_control_behind) what
     /// is queued, it comes behind all that was sent in any lane before that one: what was sent in a higher lane may have been
     /// in the inbox still.
     pub fn send_control_urgently<C: Control<S>>(self, control: C) {
-        send::post_lane(self.raw, Lane::Urgent, ControlMail(control));
+        send::post_lane(self.raw, Lane::Urgent, ControlMail(AnyControl::new(control)));
     }
 
     /// Sends a request to the cell behind the messages that were sent to it before, also those that are deferred. Does not wait, as
     /// [`Address::send_control_behind`].
     pub fn send_control_in_order<C: Control<S>>(self, control: C) {
-        send::post_request(self.raw, OrderedMail(control));
+        send::post_request(self.raw, OrderedMail(AnyControl::new(control)));
     }
 
     /// Runs the handler at once, on the caller's stack, where that cannot be told from sending: the actor is idle,

@@ -28,7 +28,7 @@ pub(crate) mod status {
     /// The actor is elsewhere, and there is no state behind the header: what comes is sent on (`away.rs`).
     pub(crate) const AWAY: u64 = 16;
     /// The actor is on its way between two places, or what is sent on from here changes its way: whatever comes goes to
-    /// the deferred list, but for requests that [pass](crate::Control::PASSES).
+    /// the deferred list, but for requests that [pass](crate::Control::passes).
     pub(crate) const FROZEN: u64 = 32;
     /// Messages wait on the deferred list for their guards: they are looked at again after each message that is run.
     /// Set on an actor that is otherwise ready if and only if the guards of some of its deferred messages have refused them.

@@ -437,7 +437,9 @@ mod tests {
     struct Freeze(bool);
 
     impl Control<Reader> for Freeze {
-        const PASSES: bool = true;
+        fn passes(&self) -> bool {
+            true
+        }
         fn run(self, cx: &mut ControlCx<Reader>) {
             if self.0 { cx.freeze() } else { cx.thaw() }
         }

@@ -97,7 +97,7 @@ impl<S: Resident> ControlCx<S> {
         unsafe { self.cell().as_ref() }.has_status(status::FROZEN)
     }
 
-    /// Whatever comes waits, but for requests that [pass](crate::Control::PASSES).
+    /// Whatever comes waits, but for requests that [pass](crate::Control::passes).
     ///
     /// # Panics
     /// Where the actor is not [calm](ControlCx::is_calm).

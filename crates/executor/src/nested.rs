@@ -141,20 +141,24 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     let depth = worker.nested.get();
     let family = if depth == 0 { 0 } else { worker.family.get() + 1 };
     worker.family.set(family);
-    // Any signal: the handler has run for a while, or somebody waits for this worker to look around.
-    if depth == NEST_MAX || family > FAMILY_MAX || worker.tenure.signal.get() != 0 || !worker.tenure.is_user() {
-        // Where somebody looks on, no handler runs within another.
-        let in_start = (1..NEST_MAX).contains(&depth) || worker.in_late_start.get();
-        // SAFETY: the address has not been given away.
-        unsafe { raw.typed::<S>().send_first(start, in_start) };
-        return Ok(raw.typed());
-    }
-    let nest = Nest::enter(worker, depth, raw.cell, stage);
-    if worker.tenure.signal.get() & Signal::REVOKED != 0 {
-        // SAFETY: the address has not been given away.
-        unsafe { raw.typed::<S>().send_first(start, false) };
-        return Ok(raw.typed());
-    }
+    let enter = || {
+        // Any signal: the handler has run for a while, or somebody waits for this worker to look around.
+        if depth == NEST_MAX || family > FAMILY_MAX || worker.tenure.signal.get() != 0 || !worker.tenure.is_user() {
+            // Where somebody looks on, no handler runs within another.
+            let in_start = (1..NEST_MAX).contains(&depth) || worker.in_late_start.get();
+            return Err((in_start, None));
+        }
+        let nest = Nest::enter(worker, depth, raw.cell, stage);
+        if worker.tenure.signal.get() & Signal::REVOKED == 0 { Ok(nest) } else { Err((false, Some(nest))) }
+    };
+    let nest = match enter() {
+        Ok(nest) => nest,
+        Err((may_be_late, _nest)) => {
+            // SAFETY: the address has not been given away.
+            unsafe { raw.typed::<S>().send_first(start, may_be_late) };
+            return Ok(raw.typed());
+        }
+    };
     // SAFETY: the cell was just occupied on a stage of this worker, and no handler of it runs.
     let state = unsafe { Cell::state::<S>(raw.cell) };
     let mut cx = Cx::new(raw.cell);

@@ -503,29 +503,39 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
             return Described::note::<S>((MailKind::Start, E::describe().1), false, 0);
         }
         if op != Op::Run {
-            return run_sync::<S, E>(record, op);
+            return do_not_run_sync::<S, E>(record, op);
         }
         let cell = record.as_ref().cell;
-        let outcome = if cell.as_ref().has_status(status::LATE) {
-            let Some(late) = Late::of(record) else { return PASSED };
-            cell.as_ref().set_status(status::NEW | status::LATE, false);
-            let outcome = run_sync::<S, E>(record, op);
-            drop(late);
-            outcome
-        } else {
-            cell.as_ref().set_status(status::NEW, false);
-            run_sync::<S, E>(record, op)
-        };
-        match Cell::cold(cell) {
-            Some(cold) if outcome == CONTINUE => {
-                if std::mem::take(&mut cold.stop_after) {
-                    STOP
-                } else {
-                    RESUME
-                }
+        let mut late = None;
+        if cell.as_ref().has_status(status::LATE) {
+            late = Late::of(record);
+            if late.is_none() {
+                return PASSED;
             }
-            _ => outcome,
         }
+        cell.as_ref().set_status(status::NEW | status::LATE, false);
+        let outcome = run_sync::<S, E>(record, op);
+        drop(late);
+        after_first(cell, outcome)
+    }
+}
+
+/// What the worker has to do after the first message, which has returned `outcome`.
+///
+/// # Safety
+/// As [`run_first`].
+#[inline(never)]
+unsafe fn after_first(cell: NonNull<Cell>, outcome: Outcome) -> Outcome {
+    // SAFETY: by the contract.
+    match unsafe { Cell::cold(cell) } {
+        Some(cold) if outcome == CONTINUE => {
+            if std::mem::take(&mut cold.stop_after) {
+                STOP
+            } else {
+                RESUME
+            }
+        }
+        _ => outcome,
     }
 }
 
@@ -566,7 +576,7 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
     unsafe {
         let away = record.as_ref().cell.as_ref().has_status(status::AWAY);
         let op = match op {
-            Op::Frozen if !C::PASSES => return WAITS,
+            Op::Frozen if !peek::<C>(record).passes() => return WAITS,
             Op::Frozen if away => Op::Away,
             Op::Frozen => Op::Run,
             Op::Describe => {
@@ -720,7 +730,7 @@ impl<S: Resident> KindOf<S> {
         name: S::name,
         stop: stop::<S>,
         crash: crash::<S>,
-        go_on: |to| to.typed::<S>().send_control_behind(GoOn),
+        go_on: |to| crate::send::post_request::<S, _>(to, ControlMail(GoOn)),
     };
 }
 

@@ -200,8 +200,10 @@ pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
 
 /// A request to the cell itself, which passes by the actor's mailbox where it is suspended.
 pub trait Control<S: Resident>: Send + Sized + 'static {
-    /// Whether it is carried out also where everything else waits: at a [frozen](ControlCx::freeze) cell.
-    const PASSES: bool = false;
+    /// Returns whether it is carried out also where everything else waits: at a [frozen](ControlCx::freeze) cell.
+    fn passes(&self) -> bool {
+        false
+    }
     /// Carries the request out.
     fn run(self, cx: &mut ControlCx<S>);
     /// The actor is gone.
@@ -213,6 +215,69 @@ pub trait Control<S: Resident>: Send + Sized + 'static {
     /// The actor is elsewhere: sends the request there, if it can.
     fn send_on(self, _cx: &mut AwayCx<S>) {
         self.bounce(Undelivered::Stopped);
+    }
+}
+
+/// A request of any type. There are some 20 types of requests to each type of actors: unboxed, each of them would have code of its own for
+/// each way of sending and running it (20 KiB for each type of mobile actors).
+pub(crate) struct AnyControl<S: Resident>(Box<dyn BoxedControl<S>>);
+
+impl<S: Resident> AnyControl<S> {
+    pub(crate) fn new<C: Control<S>>(control: C) -> AnyControl<S> {
+        AnyControl(Box::new(control))
+    }
+}
+
+/// [`Control`], of which there are objects.
+trait BoxedControl<S: Resident>: Send {
+    fn passes(&self) -> bool;
+    fn run(self: Box<Self>, cx: &mut ControlCx<S>);
+    fn bounce(self: Box<Self>, why: Undelivered);
+    fn describe(&self) -> (MailKind, &'static str);
+    fn send_on(self: Box<Self>, cx: &mut AwayCx<S>);
+}
+
+impl<S: Resident, C: Control<S>> BoxedControl<S> for C {
+    fn passes(&self) -> bool {
+        Control::passes(self)
+    }
+
+    fn run(self: Box<Self>, cx: &mut ControlCx<S>) {
+        Control::run(*self, cx);
+    }
+
+    fn bounce(self: Box<Self>, why: Undelivered) {
+        Control::bounce(*self, why);
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        Control::describe(self)
+    }
+
+    fn send_on(self: Box<Self>, cx: &mut AwayCx<S>) {
+        Control::send_on(*self, cx);
+    }
+}
+
+impl<S: Resident> Control<S> for AnyControl<S> {
+    fn passes(&self) -> bool {
+        self.0.passes()
+    }
+
+    fn run(self, cx: &mut ControlCx<S>) {
+        self.0.run(cx);
+    }
+
+    fn bounce(self, why: Undelivered) {
+        self.0.bounce(why);
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        self.0.describe()
+    }
+
+    fn send_on(self, cx: &mut AwayCx<S>) {
+        self.0.send_on(cx);
     }
 }
 
@@ -271,9 +336,9 @@ impl<S: Resident> Cx<S> {
         drop(former);
     }
 
-    /// The actor was running this, if it has failed.
+    /// The actor was running this, if it has failed. Where several handlers say so, the innermost one is kept.
     #[inline(always)]
-    pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
+    pub fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
         // Of one that stops as well this is not noted: many actors stop, and few of them fail.
         if self.outcome == FAIL {
             // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
@@ -593,7 +658,9 @@ pub(crate) struct GoOn;
 
 impl<S: Resident> Control<S> for GoOn {
     // At a frozen cell, the deferred messages are run when it thaws.
-    const PASSES: bool = true;
+    fn passes(&self) -> bool {
+        true
+    }
 
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::WakeUp, "go on")

@@ -137,11 +137,8 @@ impl Worker {
     #[inline(always)]
     fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
         debug_assert!(self.tenure.is_user(), "user code runs in RUNTIME: see `user_code.rs`");
-        let Some(dest) = self.route_of(to.stage()) else {
-            return bounce_unwritten(to, mail, Undelivered::Stopped);
-        };
         let size = record::record_bytes::<D>();
-        if let Some((log, tail)) = self.room_for(dest, size) {
+        if let Some((log, tail)) = self.route_of(to.stage()).and_then(|dest| self.room_for(dest, size)) {
             // SAFETY: there is room for the record at `tail`; aligned since all sizes are multiples of 8.
             unsafe {
                 mail.write_record(tail, to.cell, to.identity());
@@ -149,41 +146,24 @@ impl Worker {
                 log.tail.store(tail.add(size), Ordering::Release);
             }
         } else {
-            self.append_slow(dest, to, mail);
+            self.append_slow(to, mail);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn append_slow<S: Resident, D: Deliverable<S>>(&self, dest: u16, to: RawAddress, mail: D) {
-        if dest != self.id && usize::from(self.id) >= self.system.config.workers {
-            post_outside(&self.system, to, Lane::Normal, mail);
-            return self.posted_from_dedicated(to.stage(), record::record_bytes::<D>());
-        }
-        let size = record::record_bytes::<D>();
-        if let Some((log, tail)) = self.counted_room_for(dest, size) {
-            // SAFETY: there is room for the record at `tail`; aligned since all sizes are multiples of 8.
-            unsafe {
-                mail.write_record(tail, to.cell, to.identity());
-                seam(10_000);
-                log.tail.store(tail.add(size), Ordering::Release);
-            }
-            return self.count_sent(log, (dest, to.stage(), size));
-        }
-        match self.open_log(dest, size) {
-            Ok(open) => {
-                // SAFETY: the open segment has room for the record there; aligned since all sizes are multiples of 8.
-                unsafe { mail.write_record(open.tail, to.cell, to.identity()) };
-                self.close_up(dest, to.stage(), open, size);
-            }
-            Err(cause) => post_caused(&self.system, to, Lane::Normal, mail, cause),
-        }
+    fn append_slow<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
+        let mut loose = Loose::new();
+        let record = loose.write(mail, to.cell, to.identity());
+        // SAFETY: a whole record in a place with room for its cause, consumed once.
+        unsafe { self.append_record(to, record) };
     }
 
     /// Appends a record that was written elsewhere.
     ///
     /// # Safety
     /// As for [`post_record`].
+    #[inline(never)]
     unsafe fn append_record(&self, to: RawAddress, record: NonNull<Record>) {
         // SAFETY: by the contract.
         unsafe {
@@ -191,12 +171,19 @@ impl Worker {
             let size = record.as_ref().bytes();
             if let Some((log, tail)) = self.room_for(dest, size) {
                 ptr::copy_nonoverlapping(record.as_ptr().cast::<u8>(), tail, size);
+                seam(10_000);
                 log.tail.store(tail.add(size), Ordering::Release);
                 return;
             }
             if dest != self.id && usize::from(self.id) >= self.system.config.workers {
                 post_unbounded(&self.system, to, Lane::Normal, record, false);
                 return self.posted_from_dedicated(to.stage(), size);
+            }
+            if let Some((log, tail)) = self.counted_room_for(dest, size) {
+                ptr::copy_nonoverlapping(record.as_ptr().cast::<u8>(), tail, size);
+                seam(10_000);
+                log.tail.store(tail.add(size), Ordering::Release);
+                return self.count_sent(log, (dest, to.stage(), size));
             }
             match self.open_log(dest, size) {
                 Ok(open) => {
@@ -434,8 +421,7 @@ pub(crate) fn post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
 pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
     match current() {
         Some(worker) if worker.system_id == to.system_word() => {
-            post_outside(&worker.system, to, lane, mail);
-            worker.posted_in_lane();
+            post_in_lane(worker, to, lane, mail);
         }
         _ => post_elsewhere(to, lane, mail),
     }
@@ -481,54 +467,48 @@ fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, ma
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: a whole record in a place with room for its cause, consumed once.
-    unsafe { post_record(system_for(to, lane, record.as_ref().bytes()), to, lane, record, false) };
+    unsafe { post_slowed(to, lane, record) };
 }
 
 #[cold]
 #[inline(never)]
 fn post_request_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
-    // For this request, and not for what user code may send before this has come to its receiver.
-    let asks = lent::take_wish();
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
-    let system = SystemCore::by_id(to.system());
-    if let Some(system) = &system {
-        system.note_unslowed(to.stage());
-    }
     // SAFETY: as above.
-    unsafe { post_record(system, to, Lane::Normal, record, asks) };
+    unsafe { post_unslowed(to, record) };
 }
 
 /// Puts `mail` right into the inbox of the receiver's worker.
 #[inline(never)]
-fn post_outside<S: Resident, D: Deliverable<S>>(system: &SystemCore, to: RawAddress, lane: Lane, mail: D) {
+fn post_in_lane<S: Resident, D: Deliverable<S>>(worker: &Worker, to: RawAddress, lane: Lane, mail: D) {
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: as above.
-    unsafe { post_unbounded(system, to, lane, record, false) };
+    unsafe { post_unbounded(&worker.system, to, lane, record, false) };
+    worker.posted_in_lane();
 }
 
+/// # Safety
+/// As for [`post_record`].
 #[inline(never)]
-fn post_caused<S: Resident, D: Deliverable<S>>(
-    system: &SystemCore,
-    to: RawAddress,
-    lane: Lane,
-    mail: D,
-    cause: Option<NonZeroU64>,
-) {
-    let mut loose = Loose::new();
-    let record = loose.write(mail, to.cell, to.identity());
-    // SAFETY: as above.
-    unsafe { post_loose(system, to.stage(), lane, record, cause, false) };
+unsafe fn post_slowed(to: RawAddress, lane: Lane, record: NonNull<Record>) {
+    // SAFETY: by the contract.
+    unsafe { post_record(system_for(to, lane, record.as_ref().bytes()), to, lane, record, false) };
 }
 
-#[cold]
+/// # Safety
+/// As for [`post_record`].
 #[inline(never)]
-fn bounce_unwritten<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D, why: Undelivered) {
-    let mut loose = Loose::new();
-    let record = loose.write(mail, to.cell, to.identity());
-    // SAFETY: a whole record, consumed once.
-    unsafe { record::bounce(record, why) };
+unsafe fn post_unslowed(to: RawAddress, record: NonNull<Record>) {
+    // For this request, and not for what user code may send before this has come to its receiver.
+    let asks = lent::take_wish();
+    let system = SystemCore::by_id(to.system());
+    if let Some(system) = &system {
+        system.note_unslowed(to.stage());
+    }
+    // SAFETY: by the contract.
+    unsafe { post_record(system, to, Lane::Normal, record, asks) };
 }
 
 /// The system of `to`, once this thread need not wait any more to send `bytes` bytes there.

@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll as TaskPoll, RawWaker, RawWakerVTable, Wake, Waker};
 
-use crate::address::RawAddress;
+use crate::address::{Lane, RawAddress};
 use crate::cell::{Cell, status};
-use crate::record::{CONTINUE, Outcome, RESUME, STOP};
+use crate::record::{CONTINUE, ControlMail, Outcome, RESUME, STOP};
 use crate::resident::{AsyncEnvelope, Cx, Poll, Resident};
 use crate::user_code::{During, contained};
-use crate::worker;
+use crate::{send, worker};
 
 /// The least alignment of a block: a cache line, because the actors of two blocks may be on different workers. Blocks with a larger one are
 /// not kept.
@@ -247,11 +247,11 @@ impl Wake for WakeTarget {
 }
 
 /// From a worker behind what it has sent before, so a handler that yields lets others go on; from outside in the system
-/// lane, which never makes the waker wait.
+/// lane, which never makes the waker wait. Not by `send_control`, which boxes: it would take longer.
 fn poll_address<S: Resident>(address: RawAddress) {
     match worker::current() {
-        Some(worker) if worker.system_id == address.system() => address.typed::<S>().send_control_behind(Poll),
-        _ => address.typed::<S>().send_control(Poll),
+        Some(worker) if worker.system_id == address.system() => send::post_request::<S, _>(address, ControlMail(Poll)),
+        _ => send::post_lane::<S, _>(address, Lane::System, ControlMail(Poll)),
     }
 }
 

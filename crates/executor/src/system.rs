@@ -185,7 +185,7 @@ impl Drop for Refusing {
 }
 
 /// While this lives, the system does not end: it waits for the cells that are occupied meanwhile, and sweeps them.
-struct Spawning<'a>(&'a AtomicUsize);
+pub(crate) struct Spawning<'a>(&'a AtomicUsize);
 
 impl Drop for Spawning<'_> {
     fn drop(&mut self) {
@@ -493,6 +493,7 @@ impl SystemCore {
         self.settle(state, choice, start, Some(bound))
     }
 
+    #[inline(never)]
     fn settle<S: Resident, E: Envelope<S>>(
         self: &Arc<Self>,
         state: S,
@@ -501,31 +502,47 @@ impl SystemCore {
         bound: Option<Mailbox>,
     ) -> Result<Address<S>, (S, String)> {
         let kind = KindOf::<S>::KIND;
-        let Some(spawning) = self.begin_to_spawn() else {
-            return Err((state, "the system has been shut down".to_owned()));
-        };
-        let (stage, cell) = match self.vacant_cell(choice, kind.class) {
+        let (spawning, stage, cell) = match self.vacancy(choice, kind.class) {
             Ok(found) => found,
             Err(why) => return Err((state, why)),
         };
         // SAFETY: a vacant cell of the right class, owned by this thread.
         unsafe { Cell::occupy(cell, state, kind, stage, self.id) };
+        let address = self.occupied(cell, bound, spawning).typed();
+        // SAFETY: the address has not been given away.
+        unsafe { address.send_first(start, false) };
+        Ok(address)
+    }
+
+    // What of that does not depend on the types is apart: it is compiled once.
+
+    /// Begins to occupy a cell. Err: why there is none.
+    #[inline(never)]
+    fn vacancy(
+        self: &Arc<Self>,
+        choice: StageChoice,
+        class: u16,
+    ) -> Result<(Spawning<'_>, u16, NonNull<Cell>), String> {
+        let spawning = self.begin_to_spawn().ok_or("the system has been shut down")?;
+        let (stage, cell) = self.vacant_cell(choice, class)?;
+        Ok((spawning, stage, cell))
+    }
+
+    /// The cell is occupied. From here on a sweep may end the actor. Its first message then finds the system closed.
+    #[inline(never)]
+    fn occupied(&self, cell: NonNull<Cell>, bound: Option<Mailbox>, spawning: Spawning<'_>) -> RawAddress {
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);
         if let Some(bound) = bound {
             // SAFETY: cells are never freed.
             unsafe { cell.as_ref() }.set_bounded();
             self.rooms.build(RawAddress::of(cell), bound);
         }
-        let address = RawAddress::of(cell).typed();
-        // From here on a sweep may end the actor. Its first message then finds the system closed.
         drop(spawning);
-        // SAFETY: the address has not been given away.
-        unsafe { address.send_first(start, false) };
-        Ok(address)
+        RawAddress::of(cell)
     }
 
     /// Begins to occupy cells. `None`: the system is closed. A closed system still takes what the thread spawns that ends its actors.
-    pub(crate) fn begin_to_spawn(&self) -> Option<impl Drop> {
+    pub(crate) fn begin_to_spawn(&self) -> Option<Spawning<'_>> {
         // SeqCst: either this thread sees that the system is closed, or `close` sees this thread.
         self.spawning.fetch_add(1, Ordering::SeqCst);
         let spawning = Spawning(&self.spawning);

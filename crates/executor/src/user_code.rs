@@ -204,7 +204,8 @@ pub struct Failure(ManuallyDrop<Box<dyn Error + Send>>, Origin);
 impl Failure {
     /// The actor was running this when it failed.
     pub(crate) fn note(&mut self, about: (MailKind, &'static str)) {
-        self.1.during = Some(about);
+        // The innermost one is kept.
+        self.1.during.get_or_insert(about);
     }
 
     pub(crate) fn origin(&self) -> &Origin {

@@ -74,12 +74,14 @@ fn a_damaged_mark_is_told_apart_from_a_damaged_state() {
     let store = FileStore::open(&folder.0).unwrap();
     let revision = store.save("account/7", 0, b"the state").unwrap();
     store.remove("account/7", revision).unwrap();
-    fs::write(folder.0.join("9/mark"), b"playhouse-sta").unwrap();
+    let mark = folder.0.join("9").join("mark");
+    fs::write(&mark, b"playhouse-sta").unwrap();
     assert_eq!(store.load("account/7").unwrap(), None);
     let error = store.save("account/7", 0, b"new").unwrap_err();
     assert!(matches!(&error, StoreError::Damaged { .. }), "{error:?}");
     let error = error.to_string();
-    assert!(error.contains("9/mark: ") && error.contains("an older one than the last will not do"), "{error}");
+    let says_where = error.contains(&format!("{}: ", mark.display()));
+    assert!(says_where && error.contains("an older one than the last will not do"), "{error}");
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! What a program sees of theaters: actors made by the macros, names that cannot be forged, what does not cross.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use playhouse::TheaterError;
 use playhouse::away::RefName;
 use playhouse::prelude::*;
 use playhouse::serde::de::Error as _;
 use playhouse::serde::ser::Error as _;
 use playhouse::serde::{Deserialize, Deserializer, Serialize, Serializer};
 use playhouse::wire::Codec;
+use playhouse::{CrashedIn, TheaterError};
 
 fn theater() -> Theater {
     Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(2)).start().unwrap()
@@ -293,6 +293,43 @@ fn a_mobile_actor_is_told_where_it_comes_to() {
     let started = here.spawn_at(&peer, &Traveller { seen: vec!["a".to_owned()] }).unwrap();
     assert_eq!(started.ask(Seen).wait(), Ok(vec!["a".to_owned()]));
     assert_eq!(here.migrate(started, &peer).wait(), Err(MigrateError::Elsewhere));
+    end([here, there]);
+}
+
+/// Crashes where it comes to.
+#[derive(Serialize, Deserialize)]
+#[serde(crate = "playhouse::serde")]
+struct Stumbler {
+    panics: bool,
+}
+
+#[actor(remote = "theaters.Stumbler", mobile)]
+impl Stumbler {
+    #[arrived]
+    fn come(&mut self, ctx: &mut Context<Self>) {
+        assert!(!self.panics, "it stumbles");
+        ctx.fail("it stumbles");
+    }
+}
+
+#[test]
+fn a_crash_where_an_actor_comes_to_is_told_as_such_in_groups_too() {
+    let (here, there) = (theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let (tell, told) = mpsc::channel();
+    there.system().on_crash(move |crash| tell.send(crash.clone()).unwrap());
+    let group = Group::new(here.system());
+    for placement in [Placement::Near, Placement::Group(group)] {
+        for panics in [true, false] {
+            let options = SpawnOptions::new().placement(placement);
+            let stumbler = here.system().spawn_with(options, Stumbler { panics });
+            // It comes as a whole, and crashes then.
+            let _moved = here.migrate(stumbler, &peer).wait();
+            let crash = told.recv_timeout(Duration::from_secs(60)).unwrap();
+            assert_eq!(crash.during, Some(CrashedIn::Hook("arrived")), "{placement:?}, {panics}");
+            assert!(crash.reason.to_string().contains("it stumbles"), "{crash}");
+        }
+    }
     end([here, there]);
 }
 

@@ -636,7 +636,8 @@ impl Raw {
         let called = caller.house.exchange(house.listens.unwrap(), &hello, Duration::from_secs(5));
         let (reply, (stream, cipher)) = called.unwrap();
         assert!(matches!(reply, Reply::Hello(_)));
-        let line = Connection { token: mio::Token(0), stream, cipher, unread: false.into(), number: 1, broken: false.into() };
+        let line =
+            Connection { token: mio::Token(0), stream, cipher, unread: false.into(), number: 1, broken: false.into() };
         Raw { line, outbound: Outbound::new(FRAME_BYTES_MAX) }
     }
 

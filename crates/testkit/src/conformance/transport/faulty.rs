@@ -158,7 +158,11 @@ impl Wire for Line {
     }
 
     fn register(&self, registration: Registration<'_>) -> io::Result<()> {
-        if self.fault == Fault::Deaf { registration.descriptor(&self.deaf) } else { registration.descriptor(&self.stream) }
+        if self.fault == Fault::Deaf {
+            registration.descriptor(&self.deaf)
+        } else {
+            registration.descriptor(&self.stream)
+        }
     }
 
     fn set_limit(&self, limit: Duration) -> io::Result<()> {
