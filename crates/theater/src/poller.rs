@@ -166,21 +166,24 @@ impl Poller {
         received: u64,
     ) -> io::Result<()> {
         let token = Token(self.next_token.fetch_add(1, Ordering::Relaxed));
-        let connection = {
-            // The poller may be told of it at once, and is told only once.
-            let mut connections = lock(&self.connections);
-            match (&stream, &self.source) {
-                (Stream::Wire(wire), Source::System { registry, .. }) => {
-                    wire.register(Registration::new(registry, token, Interest::READABLE | Interest::WRITABLE))?;
-                }
-                (Stream::Simulated(end), Source::Simulated(outside)) => end.register(outside, token),
-                _ => return Err(io::ErrorKind::Unsupported.into()),
+        let unread = cipher.is_some().into();
+        let connection = Arc::new(Connection { token, stream, cipher, unread, number, broken: false.into() });
+        // First: the poller may be told of it at once, and is told only once.
+        lock(&self.connections).insert(token, (Arc::clone(link), Arc::clone(&connection)));
+        let registered = match (&connection.stream, &self.source) {
+            (Stream::Wire(wire), Source::System { registry, .. }) => {
+                wire.register(Registration::new(registry, token, Interest::READABLE | Interest::WRITABLE))
             }
-            let unread = cipher.is_some().into();
-            let connection = Arc::new(Connection { token, stream, cipher, unread, number, broken: false.into() });
-            connections.insert(token, (Arc::clone(link), Arc::clone(&connection)));
-            connection
+            (Stream::Simulated(end), Source::Simulated(outside)) => {
+                end.register(outside, token);
+                Ok(())
+            }
+            _ => Err(io::ErrorKind::Unsupported.into()),
         };
+        if let Err(error) = registered {
+            lock(&self.connections).remove(&token);
+            return Err(error);
+        }
         if let Err(error) = link.connect(&connection, received) {
             lock(&self.connections).remove(&token);
             link.lose();

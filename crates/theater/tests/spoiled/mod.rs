@@ -4,7 +4,8 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use playhouse_actor::{Message, Recipient};
@@ -19,6 +20,7 @@ pub enum Fault {
     Write,
     Shutdown,
     Drop,
+    Register,
     /// The connection breaks.
     Break,
     ReadTooMuch,
@@ -36,6 +38,7 @@ pub struct Spoiled {
     due: Arc<[AtomicU64; FAULTS]>,
     calls: Arc<AtomicU64>,
     reader: Arc<OnceLock<Recipient<Wrote>>>,
+    registers: Arc<Mutex<Option<(Sender<()>, Receiver<()>)>>>,
 }
 
 /// A wire has written something.
@@ -49,6 +52,11 @@ impl Spoiled {
     /// Has `reader` told of each write from now on. Once.
     pub fn tell_of_writes(&self, reader: Recipient<Wrote>) {
         assert!(self.reader.set(reader).is_ok(), "there is a reader already");
+    }
+
+    /// Has the next connection that is registered say so, and wait until it is told to go on.
+    pub fn wait_while_registering(&self, says: Sender<()>, goes_on: Receiver<()>) {
+        *self.registers.lock().unwrap() = Some((says, goes_on));
     }
 
     pub fn arm(&self, fault: Fault, count: u64) {
@@ -127,6 +135,11 @@ impl Wire for Line {
     }
 
     fn register(&self, registration: Registration<'_>) -> io::Result<()> {
+        self.0.panic_if_due(Fault::Register);
+        if let Some((says, goes_on)) = self.0.registers.lock().unwrap().take() {
+            says.send(()).unwrap();
+            goes_on.recv().unwrap();
+        }
         self.1.register(registration)
     }
 

@@ -9,7 +9,7 @@ use playhouse_actor::*;
 use serde::{Deserialize, Serialize};
 
 /// Those of connections.
-const FAULTS: [Fault; 9] = [
+const FAULTS: [Fault; 10] = [
     Fault::Break,
     Fault::Connect,
     Fault::Read,
@@ -19,6 +19,7 @@ const FAULTS: [Fault; 9] = [
     Fault::WriteNothing,
     Fault::Shutdown,
     Fault::Drop,
+    Fault::Register,
 ];
 
 /// Notices what is lost, repeated or out of order.
@@ -48,7 +49,7 @@ fn a_wire_that_panics_or_miscounts_breaks_its_connection_and_nothing_is_lost() {
         for number in 1..=60 {
             if number % 20 == 0 {
                 // It shows when another connection is needed.
-                if matches!(fault, Fault::Connect | Fault::Shutdown | Fault::Drop) {
+                if matches!(fault, Fault::Connect | Fault::Shutdown | Fault::Drop | Fault::Register) {
                     transport.arm(Fault::Break, 1);
                 }
                 transport.arm(fault, 1);
@@ -74,6 +75,26 @@ fn a_call_that_panics_has_failed_and_the_next_one_comes_through() {
     here.connect(there.address().unwrap()).unwrap();
     here.shutdown_within(LIMIT).unwrap();
     there.shutdown_within(LIMIT).unwrap();
+}
+
+#[test]
+fn a_connection_that_takes_its_time_to_be_registered_holds_up_no_other_link() {
+    let transport = Spoiled::default();
+    let (here, there, elsewhere) = (builder().transport(transport.clone()).start().unwrap(), theater(), theater());
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let tally = here.spawn_at(&peer, &Tally(0)).unwrap();
+    let ((says, said), (go_on, goes_on)) = (channel(), channel());
+    transport.wait_while_registering(says, goes_on);
+    std::thread::scope(|scope| {
+        scope.spawn(|| here.connect(elsewhere.address().unwrap()).unwrap());
+        said.recv_timeout(LIMIT).unwrap();
+        let answer = tally.ask(Next(1)).within(LIMIT).wait();
+        go_on.send(()).unwrap();
+        assert_eq!(answer, Ok(true));
+    });
+    for theater in [here, there, elsewhere] {
+        theater.shutdown_within(LIMIT).unwrap();
+    }
 }
 
 /// Says in a channel that it was told of a write.
