@@ -6,7 +6,7 @@
 
 use std::any::type_name;
 
-use playhouse_executor::{Cx, Envelope, MailKind, SystemCore, Undelivered, during};
+use playhouse_executor::{Cx, Envelope, MailKind, SystemCore, Undelivered};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, ActorId, Life};
@@ -92,8 +92,7 @@ trait First<A: Actor>: Send {
 
 impl<A: Actor, E: Envelope<Life<A>>> First<A> for E {
     fn run(self: Box<Self>, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        during(E::describe, || Envelope::run(*self, life, cx));
-        cx.note_failure(E::describe);
+        Envelope::run(*self, life, cx);
     }
 
     fn bounce(self: Box<Self>, why: Undelivered) {

@@ -336,9 +336,9 @@ impl<S: Resident> Cx<S> {
         drop(former);
     }
 
-    /// The actor was running this, if it has failed. Where several handlers say so, the innermost one is kept.
+    /// The actor was running this, if it has failed.
     #[inline(always)]
-    pub fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
+    pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
         // Of one that stops as well this is not noted: many actors stop, and few of them fail.
         if self.outcome == FAIL {
             // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.

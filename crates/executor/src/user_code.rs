@@ -204,8 +204,7 @@ pub struct Failure(ManuallyDrop<Box<dyn Error + Send>>, Origin);
 impl Failure {
     /// The actor was running this when it failed.
     pub(crate) fn note(&mut self, about: (MailKind, &'static str)) {
-        // The innermost one is kept.
-        self.1.during.get_or_insert(about);
+        self.1.during = Some(about);
     }
 
     pub(crate) fn origin(&self) -> &Origin {

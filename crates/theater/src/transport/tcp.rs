@@ -88,13 +88,19 @@ mod windows {
         fn act(&self, most: usize, act: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
             let done = act();
             let blocks = |error: &io::Error| error.kind() == ErrorKind::WouldBlock;
-            if let Some(registered) = self.registered.get()
-                && done.as_ref().map_or_else(blocks, |count| *count < most)
-            {
+            if done.as_ref().map_or_else(blocks, |count| *count < most) {
+                self.tell_again();
+            }
+            done
+        }
+
+        /// What can be done from now on is told, also where that was told before: after a short read, mostly that there is room. Nothing must
+        /// read just because there is room to write, or it would be told of that without end.
+        fn tell_again(&self) {
+            if let Some(registered) = self.registered.get() {
                 // It fails where the connection is broken: the next operation says so.
                 let _ = registered.try_io(|| Err::<(), _>(ErrorKind::WouldBlock.into()));
             }
-            done
         }
     }
 
@@ -110,7 +116,10 @@ mod windows {
         fn register(&self, registration: Registration<'_>) -> io::Result<()> {
             let mut stream = mio::net::TcpStream::from_std(self.stream.try_clone()?);
             registration.source(&mut stream)?;
-            self.registered.set(stream).map_err(|_| ErrorKind::AlreadyExists.into())
+            self.registered.set(stream).map_err(|_| ErrorKind::AlreadyExists)?;
+            // An operation of another thread may have come to nothing in between.
+            self.tell_again();
+            Ok(())
         }
 
         fn set_limit(&self, limit: Duration) -> io::Result<()> {
