@@ -296,6 +296,80 @@ fn a_mobile_actor_is_told_where_it_comes_to() {
     end([here, there]);
 }
 
+/// Notices what is lost, repeated, or out of order.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(crate = "playhouse::serde")]
+struct Listener {
+    next: u64,
+    wrong: Vec<(u64, u64)>,
+}
+
+#[actor(remote = "theaters.Listener", mobile)]
+impl Listener {
+    #[message]
+    fn hear(&mut self, number: u64, _words: Vec<u8>) {
+        if number != self.next {
+            self.wrong.push((self.next, number));
+        }
+        self.next = number + 1;
+    }
+
+    #[message]
+    fn heard(&self) -> (u64, Vec<(u64, u64)>) {
+        (self.next, self.wrong.clone())
+    }
+}
+
+/// Tells the listener one word after the other, as fast as it may.
+struct Speaker {
+    listener: ActorRef<Listener>,
+    next: u64,
+    last: u64,
+}
+
+#[actor]
+impl Speaker {
+    #[message]
+    fn go_on(&mut self, ctx: &mut Context<Self>) {
+        for _ in 0..100 {
+            if self.next == self.last {
+                return;
+            }
+            self.listener.tell(Hear(self.next, vec![0; 1024]));
+            self.next += 1;
+        }
+        ctx.this().tell(GoOn);
+    }
+
+    #[message]
+    fn said(&self) -> u64 {
+        self.next
+    }
+}
+
+/// Its speaker is in a theater that has no link yet to the one that the listener goes to. It says many times more than what is kept until there is one.
+#[test]
+fn a_listener_that_moves_to_a_theater_that_its_speaker_has_not_called_hears_all_in_order() {
+    const WORDS: u64 = 60_000;
+    for _ in 0..3 {
+        let [a, b, c] = [(); 3].map(|()| theater());
+        let at_b = b.system().spawn(Listener::default());
+        b.publish("listener", at_b).unwrap();
+        let listener = a.find::<Listener>(&format!("playhouse://{}/listener", address(&b))).wait().unwrap();
+        let speaker = a.system().spawn(Speaker { listener, next: 0, last: WORDS });
+        speaker.tell(GoOn);
+        while speaker.ask(Said).wait().unwrap() < WORDS / 3 {}
+        let to = b.connect(c.address().unwrap()).unwrap();
+        b.migrate(at_b, &to).wait().unwrap();
+        while speaker.ask(Said).wait().unwrap() < WORDS {}
+        assert_eq!(listener.ask(Heard).wait(), Ok((WORDS, Vec::new())));
+        assert_eq!(a.system().stats().total.dead_letters, 0);
+        for theater in [a, b, c] {
+            theater.shutdown().unwrap();
+        }
+    }
+}
+
 /// Crashes where it comes to.
 #[derive(Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]

@@ -4,10 +4,17 @@
 //! The place of an actor that moves may have another way by the time when this one is ready. So that is looked at where the way is
 //! the place's, in its stage.
 //!
-//! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order.
+//! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order. Who sends more than some MiB is
+//! slowed as by a link whose window is full: the place's stage waits behind a gate until the way is known.
+//!
+//! # Why no stage waits for itself
+//!
+//! What ends the waiting for a mobile actor is looked at in the place's stage, which may be the one that waits. So the gate is opened before that is
+//! sent to the stage, and closed no more. Other work of the stage (a drain, another actor that lives there) may be needed for the call to come
+//! through. So the housekeeper opens the gate at each tick, and some messages pass until it is closed again.
 
 use std::any::{Any, TypeId};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::away::{
@@ -15,7 +22,7 @@ use playhouse_actor::away::{
 };
 use playhouse_actor::wire::{Answer, Codec, Controls, Present, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
-use playhouse_executor::{Lane, SystemCore, Undelivered, contained};
+use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, pause_stage};
 
 use crate::directory::{BadName, Directory, Far, Key};
 use crate::error::TheaterError;
@@ -25,8 +32,12 @@ use crate::migration::Event;
 use crate::proxy::Proxy;
 use crate::search::{Search, leads_nowhere};
 
-/// What is kept until the theater is reached; what is more becomes dead letters.
-const KEPT_BYTES_MAX: usize = 1024 * 1024;
+/// With more bytes kept, those who send are slowed until the theater is reached.
+const SLOWED_BYTES: usize = 1024 * 1024;
+/// So many messages wait at the place before its senders are slowed, once the place waits.
+const WAITING_MESSAGES: usize = 16_384;
+/// What is more becomes dead letters: a handler that is slowed only when it returns has sent far too much.
+const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The place of an actor of a theater that may not have been called yet, or is not known.
 pub(crate) struct Distant {
@@ -40,6 +51,10 @@ pub(crate) struct Distant {
     searches: AtomicU32,
     id: OnceLock<ActorId>,
     state: Mutex<State>,
+    /// The place's stage waits behind it where much is kept.
+    gate: Arc<Gate>,
+    /// The way is known: the gate is not closed any more.
+    is_known: AtomicBool,
 }
 
 enum State {
@@ -162,7 +177,21 @@ impl Distant {
             searches: AtomicU32::new(u32::from(called)),
             id: OnceLock::new(),
             state: Mutex::new(waiting),
+            gate: Arc::default(),
+            is_known: AtomicBool::new(false),
         })
+    }
+
+    /// What waits at the place goes on; it waits again if too much is kept still.
+    pub(crate) fn let_on(&self) {
+        self.gate.open(&self.directory.core);
+    }
+
+    /// The way is known. What ends the waiting comes to the place's stage now.
+    fn is_known_now(&self) {
+        // Relaxed: where the gate is closed after all, the housekeeper opens it.
+        self.is_known.store(true, Ordering::Relaxed);
+        self.let_on();
     }
 
     /// The place of an actor that does not move has this for a way from now on, if the link that its way leads over is lost.
@@ -219,6 +248,7 @@ impl Distant {
     /// The actor has come to the place that this was the way from, or that place has another way now. The kept parcels go to the actor, before those
     /// that wait for it at its place, or behind those that have gone the other way since.
     pub(crate) fn is_not_needed(self: &Arc<Self>) {
+        self.is_known_now();
         let Some((id, house)) = self.mobile() else { return self.give_to_actor() };
         let Some(controls) = house.registry.controls(id) else { return self.give_to_actor() };
         let this = Arc::clone(self);
@@ -246,7 +276,8 @@ impl Distant {
                 let kept = std::mem::take(kept);
                 if kept.is_empty() {
                     *state = State::NotNeeded;
-                    return;
+                    drop(state);
+                    return self.let_on();
                 }
                 *bytes = 0;
                 kept
@@ -336,6 +367,8 @@ impl Distant {
         let State::Waiting { kept, .. } = &mut *state else { return Vec::new() };
         let kept = std::mem::take(kept);
         *state = next;
+        drop(state);
+        self.let_on();
         kept
     }
 
@@ -399,6 +432,7 @@ impl Distant {
 
     /// If this is the way from the place still, it goes over `link` from now on, unless that is lost already.
     fn open_ahead(self: &Arc<Self>, link: Arc<Link>) {
+        self.is_known_now();
         let this = Arc::clone(self);
         let open = move || _ = this.goes_over(&link);
         let Some((id, house)) = self.mobile() else { return open() };
@@ -467,6 +501,7 @@ impl Distant {
     fn miss(self: &Arc<Self>, house: &House) {
         /// An actor that was missed so often is not alive, or too fast.
         const SEARCHES_MAX: u32 = 3;
+        self.is_known.store(false, Ordering::Relaxed);
         let far = self.far().take();
         let (Some((id, _)), Some(Far { theater: lost, .. })) = (self.mobile(), far) else { return self.give_up() };
         let (directory, registry) = (&self.directory, &house.registry);
@@ -487,6 +522,7 @@ impl Distant {
     }
 
     fn reached(self: &Arc<Self>, link: Arc<Link>) {
+        self.is_known_now();
         let Some((id, house)) = self.mobile() else { return self.open(&link) };
         let Some(controls) = house.registry.controls(id) else { return self.open(&link) };
         let this = Arc::clone(self);
@@ -545,6 +581,8 @@ impl Distant {
             // On an error who waits for an answer was told; a message is lost with its theater.
             drop(parcel.send(&proxy));
         }
+        drop(state);
+        self.let_on();
         true
     }
 
@@ -758,11 +796,21 @@ impl Carrier for Distant {
                 Err(WireError::new("too much was sent before the theater was reached"))
             }
             State::Waiting { kept, bytes, called, .. } => {
+                // Relaxed: see `is_known_now`.
+                let is_much = *bytes + size > SLOWED_BYTES && !self.is_known.load(Ordering::Relaxed);
+                let slows = is_much && !matches!(parcel, Kept::Marker(_));
                 kept.push(parcel);
                 *bytes += size;
                 let first = !std::mem::replace(called, true);
                 let keeps_now = kept.len() == 1;
+                if slows {
+                    // Under the lock: whoever ends the waiting opens the gate after that.
+                    self.gate.close(WAITING_MESSAGES);
+                }
                 drop(state);
+                if slows {
+                    pause_stage(&self.gate);
+                }
                 if keeps_now {
                     self.directory.drains.note_keeping(self.this.clone());
                 }

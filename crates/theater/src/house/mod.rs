@@ -660,6 +660,7 @@ impl House {
             contained(|| act.run(id, self.registry.controls(id)));
         }
         contained(|| self.end_late());
+        contained(|| self.keeping().iter().for_each(|way| way.let_on()));
         self.directory.forget_ended();
         contained(|| self.directory.take_unlinked().iter().for_each(Distant::call_ahead));
         contained(|| self.look_for_cycles());

@@ -38,8 +38,11 @@ pub struct Spoiled {
     due: Arc<[AtomicU64; FAULTS]>,
     calls: Arc<AtomicU64>,
     reader: Arc<OnceLock<Recipient<Wrote>>>,
-    registers: Arc<Mutex<Option<(Sender<()>, Receiver<()>)>>>,
+    registers: Arc<Mutex<Option<Registers>>>,
 }
+
+/// What a connection that is registered says, and what it waits for then.
+type Registers = (Sender<()>, Receiver<()>);
 
 /// A wire has written something.
 pub struct Wrote;
