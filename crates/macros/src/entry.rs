@@ -69,7 +69,7 @@ pub(crate) fn test(args: TokenStream, item: TokenStream) -> TokenStream {
 fn expand(args: TokenStream, item: TokenStream, is_test: bool) -> Result<TokenStream> {
     let mut function: ItemFn = parse2(item)?;
     let options = Options::parse(args, is_test)?;
-    let system = system_of(&function)?;
+    let (system, ty) = system_of(&function)?;
     let is_async = function.sig.asyncness.take().is_some();
     function.sig.inputs.clear();
     let ItemFn { attrs, vis, sig, block, .. } = &function;
@@ -80,7 +80,7 @@ fn expand(args: TokenStream, item: TokenStream, is_test: bool) -> Result<TokenSt
     let asyncness = is_async.then(|| quote_spanned!(span=> async));
     // It is called as the user calls it in messages of the compiler.
     let name = &sig.ident;
-    let inner = quote_spanned!(span=> #asyncness fn #name(#system: &::playhouse::System) #output #block);
+    let inner = quote_spanned!(span=> #asyncness fn #name(#system: #ty) #output #block);
     let body = if is_async {
         quote_spanned!(span=> |__system: &::playhouse::System| ::playhouse::entry::block_on(__system, #name(__system)))
     } else {
@@ -109,8 +109,8 @@ fn expand(args: TokenStream, item: TokenStream, is_test: bool) -> Result<TokenSt
     })
 }
 
-/// Returns the pattern that the function binds its system to.
-fn system_of(function: &ItemFn) -> Result<Pat> {
+/// Returns the pattern that the function binds its system to, and the type as it is written: what the program imports for it is used.
+fn system_of(function: &ItemFn) -> Result<(Pat, Type)> {
     let sig = &function.sig;
     let help = format!("help: write `fn {}(system: &System)`", sig.ident);
     if !sig.generics.params.is_empty() {
@@ -130,7 +130,7 @@ fn system_of(function: &ItemFn) -> Result<Pat> {
     let is_system = |ty: &Type| matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "System"));
     match &*typed.ty {
         Type::Reference(reference) if reference.mutability.is_none() && is_system(&reference.elem) => {
-            Ok((*typed.pat).clone())
+            Ok(((*typed.pat).clone(), (*typed.ty).clone()))
         }
         other => Err(Error::new(
             other.span(),

@@ -140,9 +140,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub mod prelude {
     pub use crate::{
         Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, DeferredHandler, Directive, Down,
-        FindChild, GaveUp, Group, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement, Recipient,
-        Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, Supervise, Supervised, Supervisor, System,
-        TimerKey, ToRecipient, TrySendError, actor, message,
+        FindChild, GaveUp, Group, HandledBy, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement,
+        Recipient, Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, Supervise, Supervised, Supervisor,
+        System, TimerKey, ToRecipient, TrySendError, actor, message,
     };
     #[cfg(all(feature = "theaters", any(unix, windows)))]
     pub use crate::{NameError, NameServer, Names, Peer, Theater};

@@ -112,3 +112,15 @@ fn a_test_runs_once_for_each_seed() {
     });
     assert_eq!((failed, runs.into_inner()), (Err("at the third"), 3));
 }
+
+/// Nothing else in it uses the import.
+mod imports {
+    #![deny(unused_imports)]
+
+    use playhouse::System;
+
+    #[playhouse::test]
+    fn the_import_of_the_system_is_used(system: &System) {
+        assert!(system.workers() > 0);
+    }
+}
