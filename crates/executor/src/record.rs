@@ -520,7 +520,7 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
     }
 }
 
-/// What the worker has to do after the first message, which has returned `outcome`.
+/// Returns the outcome of a start: that of its message, or that the actor stops or runs its deferred messages.
 ///
 /// # Safety
 /// As [`run_first`].

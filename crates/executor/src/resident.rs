@@ -219,7 +219,7 @@ pub trait Control<S: Resident>: Send + Sized + 'static {
 }
 
 /// A request of any type. There are some 20 types of requests to each type of actors: unboxed, each of them would have code of its own for
-/// each way of sending and running it (20 KiB for each type of mobile actors).
+/// each way of sending and running it.
 pub(crate) struct AnyControl<S: Resident>(Box<dyn BoxedControl<S>>);
 
 impl<S: Resident> AnyControl<S> {

@@ -514,7 +514,7 @@ impl SystemCore {
         Ok(address)
     }
 
-    // What of that does not depend on the types is apart: it is compiled once.
+    // The parts of a spawn that do not depend on types are functions of their own: they are compiled once.
 
     /// Begins to occupy a cell. Err: why there is none.
     #[inline(never)]

@@ -4,14 +4,14 @@
 //! The place of an actor that moves may have another way by the time when this one is ready. So that is looked at where the way is
 //! the place's, in its stage.
 //!
-//! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order. Who sends more than some MiB is
-//! slowed as by a link whose window is full: the place's stage waits behind a gate until the way is known.
+//! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order. Senders of more than
+//! some MiB are slowed as by a link whose window is full: the place's stage waits behind a gate until the way is known.
 //!
 //! # Why no stage waits for itself
 //!
-//! What ends the waiting for a mobile actor is looked at in the place's stage, which may be the one that waits. So the gate is opened before that is
-//! sent to the stage, and closed no more. Other work of the stage (a drain, another actor that lives there) may be needed for the call to come
-//! through. So the housekeeper opens the gate at each tick, and some messages pass until it is closed again.
+//! The end of the waiting for a mobile actor is decided in the place's stage, which may be the one that waits. The gate is therefore opened before that
+//! request is sent to the stage, and closed no more. Other work of the stage (a drain, another actor that lives there) may be needed for the call to come
+//! through. The housekeeper therefore opens the gate at each tick, and some messages pass until it is closed again.
 
 use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -32,9 +32,9 @@ use crate::migration::Event;
 use crate::proxy::Proxy;
 use crate::search::{Search, leads_nowhere};
 
-/// With more bytes kept, those who send are slowed until the theater is reached.
+/// The bytes that are kept before senders are slowed.
 const SLOWED_BYTES: usize = 1024 * 1024;
-/// So many messages wait at the place before its senders are slowed, once the place waits.
+/// The messages that wait at the place behind the gate before its senders are muted.
 const WAITING_MESSAGES: usize = 16_384;
 /// What is more becomes dead letters: a handler that is slowed only when it returns has sent far too much.
 const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
