@@ -417,8 +417,11 @@ impl System {
         Owned(self.spawn(actor))
     }
 
-    /// Returns when the system is quiescent: no message is queued or handled, no timer runs, no async handler waits. A
-    /// system with a periodic timer never is. Streams that are attached to actors are not waited for: only their items are messages. Returns as well when the system was shut down.
+    /// Returns when the system is quiescent: no message is queued or handled, no timer runs, no async handler waits. Streams that are attached to actors are
+    /// not waited for: only their items are messages. Returns as well when the system was shut down.
+    ///
+    /// A system with a periodic timer never is quiescent: use [`System::run_for`]. A call that waits for long because of timers (10 s on threads, 100,000
+    /// moments of virtual time) prints a line on stderr that says so, and goes on.
     ///
     /// # Panics
     /// Inside an actor of this system.
@@ -426,6 +429,63 @@ impl System {
     pub fn run_until_idle(&self) {
         assert_outside_of(&self.core, "`run_until_idle`", "call it in the main thread or a test");
         self.core.run_until_idle();
+    }
+
+    /// Lets a time pass. In simulation it is virtual: all that is to be done in it is done when this returns, the timers of its last moment too. On
+    /// threads, this thread sleeps.
+    ///
+    /// Returns early if the system was shut down.
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    /// use std::time::Duration;
+    ///
+    /// #[derive(Clone)]
+    /// struct Tick;
+    /// impl Message for Tick {
+    ///     type Reply = ();
+    /// }
+    ///
+    /// #[derive(Default)]
+    /// struct Clock(u32);
+    /// impl Actor for Clock {
+    ///     fn started(&mut self, ctx: &mut Context<Self>) {
+    ///         ctx.send_every(Duration::from_secs(1), Tick);
+    ///     }
+    /// }
+    /// impl Handler<Tick> for Clock {
+    ///     fn handle(&mut self, _: Tick, _: &mut Context<Self>) {
+    ///         self.0 += 1;
+    ///     }
+    /// }
+    ///
+    /// struct Read;
+    /// impl Message for Read {
+    ///     type Reply = u32;
+    /// }
+    /// impl Handler<Read> for Clock {
+    ///     fn handle(&mut self, _: Read, _: &mut Context<Self>) -> u32 {
+    ///         self.0
+    ///     }
+    /// }
+    ///
+    /// let system = System::builder().simulated(1).start()?;
+    /// let clock = system.spawn(Clock::default());
+    /// system.run_for(Duration::from_secs(3_600));
+    /// assert_eq!(clock.ask(Read).wait()?, 3_600);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Inside an actor of this system.
+    #[track_caller]
+    pub fn run_for(&self, time: Duration) {
+        assert_outside_of(
+            &self.core,
+            "`run_for`",
+            "call it in the main thread or a test; in a handler, await `ctx.sleep(..)`",
+        );
+        self.core.run_for(time);
     }
 
     /// Number of workers.

@@ -187,9 +187,9 @@ impl Deliveries {
         });
     }
 
-    /// Whether a timer runs.
-    pub fn has_timers(&self) -> bool {
-        self.steps.next_timer().is_some()
+    /// Whether a timer is due, not after `until`.
+    pub fn has_timers(&self, until: Option<Duration>) -> bool {
+        self.steps.next_timer().is_some_and(|next| until.is_none_or(|until| next <= until))
     }
 
     /// Lets time pass to the next timer, if there is one, and fires all that are due then; but not beyond `until`, in the

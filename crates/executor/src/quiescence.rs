@@ -1,5 +1,7 @@
 //! When a system has nothing to do, and how it ends.
 
+use std::fmt;
+use std::io::{self, Write as _};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering, fence};
 use std::sync::mpsc::channel;
@@ -29,6 +31,39 @@ const KILLING_SWEEPS_MAX: u32 = 2 * SWEEPS_MAX;
 
 /// Steps of a simulated system that is shut down, at most.
 const DRAIN_STEPS_MAX: u64 = 1_000_000;
+
+/// The number of moments of virtual time, and the time on threads, after which `run_until_idle` says that it waits for timers.
+const MOMENTS: u32 = 100_000;
+const WAITS: Duration = Duration::from_secs(10);
+
+/// Counts moments of virtual time.
+#[derive(Default)]
+struct Moments {
+    last: Duration,
+    passed: u32,
+}
+
+impl Moments {
+    /// Returns true once, in the moment with the number [`MOMENTS`].
+    fn ends_at(&mut self, now: Duration) -> bool {
+        if now == self.last || self.passed == MOMENTS {
+            return false;
+        }
+        self.last = now;
+        self.passed += 1;
+        self.passed == MOMENTS
+    }
+}
+
+/// Says that `run_until_idle` may wait for something that never comes. If stderr is closed, nobody hears it.
+#[cold]
+fn say_that_it_waits(since: fmt::Arguments<'_>) {
+    let line = format!(
+        "playhouse: `run_until_idle` has waited for {since}, and timers or async handlers are still to come. A periodic timer has no end: `run_for` \
+         lets a time pass.\n"
+    );
+    drop(io::stderr().write_all(line.as_bytes()));
+}
 
 /// Is told of the messages that waited for their guards: [`SystemCore::end`].
 pub type Waited<'a> = dyn FnMut(RawAddress, &'static str, &'static str) + Send + 'a;
@@ -156,12 +191,24 @@ impl SystemCore {
     /// On a worker of this system: it would wait for itself.
     pub fn run_until_idle(self: &Arc<Self>) {
         if let Some(simulation) = &self.simulation {
-            return simulation.run(self, &mut || false);
+            let mut patience = Moments::default();
+            return simulation.run(self, None, &mut || {
+                if patience.ends_at(self.now()) {
+                    say_that_it_waits(format_args!("{MOMENTS} moments of virtual time"));
+                }
+                false
+            });
         }
         self.is_outside();
         let _waits = WaitsForQuiet::begin(self);
+        let mut patience = Some(after(WAITS));
         let mut quiet = lock(&self.quiet);
         while !self.is_quiet() && !self.has_ended() {
+            // While messages are handled, that is what the caller waits for.
+            if self.active() == 0 && patience.is_some_and(|patience| Instant::now() >= patience) {
+                patience = None;
+                say_that_it_waits(format_args!("{} s", WAITS.as_secs()));
+            }
             // The time-out only covers a handler that leaves a detached thread.
             quiet = self
                 .became_quiet
@@ -171,10 +218,26 @@ impl SystemCore {
         }
     }
 
+    /// Lets a time pass, with all that is to be done in it in simulation. Returns early if the system ends.
+    ///
+    /// # Panics
+    /// On a worker of this system: it would wait for itself.
+    pub fn run_for(self: &Arc<Self>, time: Duration) {
+        if let Some(simulation) = &self.simulation {
+            return simulation.run(self, Some(time), &mut || false);
+        }
+        self.is_outside();
+        let end = after(time);
+        let mut quiet = lock(&self.quiet);
+        while let Some(left) = end.checked_duration_since(Instant::now()).filter(|_| !self.has_ended()) {
+            quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Blocks the calling thread until `done`, which is asked again after each unpark. In simulation: runs it.
     pub fn block_until(self: &Arc<Self>, deadline: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
         if let Some(simulation) = &self.simulation {
-            simulation.run(self, done);
+            simulation.run(self, None, done);
             return done();
         }
         loop {
@@ -216,7 +279,7 @@ impl SystemCore {
             // A system that never rests is stopped in the middle, as on threads. Its time may stand still meanwhile.
             let deadline = self.now().saturating_add(limit);
             let mut steps = 0;
-            simulation.run(self, &mut || {
+            simulation.run(self, None, &mut || {
                 steps += 1;
                 let is_ending = self.ending.load(Ordering::Acquire);
                 steps > DRAIN_STEPS_MAX

@@ -56,8 +56,8 @@ impl Choices {
 
 /// Who drives several simulated systems at one time: see [`SystemCore::set_driver`].
 pub trait Driver: Send + Sync + 'static {
-    /// Runs all of them until nothing is left to do, or `done`.
-    fn run(&self, done: &mut dyn FnMut() -> bool);
+    /// Runs all of them until nothing is left to do, or `done`. With a time: until that has passed, with all that is to be done in it, or `done`.
+    fn run(&self, time: Option<Duration>, done: &mut dyn FnMut() -> bool);
 }
 
 /// The driver's own state.
@@ -86,14 +86,16 @@ impl Simulation {
         }
     }
 
-    /// Runs until nothing is left to do, or `done`. Where another thread runs it, the two take turns.
+    /// Runs until nothing is left to do, or `done`. With a time: until that has passed, with all that is to be done in it, or `done`. Where another thread
+    /// runs it, the two take turns.
     ///
     /// # Panics
     /// From inside an actor of this system; and if this thread runs another simulated system, and another thread runs this one.
-    pub(crate) fn run(&self, system: &Arc<SystemCore>, done: &mut dyn FnMut() -> bool) {
+    pub(crate) fn run(&self, system: &Arc<SystemCore>, time: Option<Duration>, done: &mut dyn FnMut() -> bool) {
         if let Some(driver) = self.driver.get() {
-            return driver.run(done);
+            return driver.run(time, done);
         }
+        let until = time.map(|time| system.now().saturating_add(time));
         let mut drive = self.driving.drive();
         let Some(steps) = system.steps() else { return };
         while !done() {
@@ -103,9 +105,14 @@ impl Simulation {
             }
             if steps.rests() {
                 // Everybody rests: time moves on to the next timer, if there is one.
-                let Some(next) = steps.next_timer_in(&turn) else { return };
-                system.advance_clock(next.as_nanos() as u64);
-                steps.wake_in(&turn);
+                match (steps.next_timer_in(&turn), until) {
+                    (Some(next), until) if until.is_none_or(|until| next <= until) => {
+                        steps.advance_clock(next);
+                        steps.wake_in(&turn);
+                    }
+                    (_, Some(until)) => return steps.advance_clock(until),
+                    (_, None) => return,
+                }
             }
             steps.step_in(&turn);
             drop(turn);

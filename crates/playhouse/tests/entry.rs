@@ -61,6 +61,46 @@ async fn a_test_runs_in_virtual_time(system: &System) -> playhouse::Result<()> {
     Ok(())
 }
 
+/// As in the guide.
+#[derive(Default)]
+struct Meter {
+    seconds: u64,
+}
+
+#[actor]
+impl Meter {
+    #[started]
+    fn begin(&mut self, ctx: &mut Context<Self>) {
+        ctx.send_every(Duration::from_secs(1), Second);
+    }
+    #[message(derive(Clone))]
+    fn second(&mut self) {
+        self.seconds += 1;
+    }
+    #[message]
+    fn read(&self) -> u64 {
+        self.seconds
+    }
+}
+
+#[playhouse::test]
+fn a_test_lets_time_pass(system: &System) -> playhouse::Result<()> {
+    let meter = system.spawn(Meter::default());
+    system.run_for(Duration::from_secs(3_600));
+    assert_eq!(meter.ask(Read).wait()?, 3_600);
+    Ok(())
+}
+
+#[playhouse::test(seeds = 100, workers = 2)]
+async fn an_async_test_lets_time_pass(system: &System) {
+    let before = system.now();
+    let meter = system.spawn(Meter::default());
+    assert_eq!(meter.ask(Read).await, Ok(0));
+    system.run_for(Duration::from_secs(60));
+    assert_eq!(system.now() - before, Duration::from_secs(60));
+    assert_eq!(meter.ask(Read).await, Ok(60));
+}
+
 #[playhouse::test(seeds = 1)]
 #[should_panic = "at once"]
 async fn a_test_that_only_panics_compiles_without_a_warning(_: &System) {

@@ -219,6 +219,10 @@ impl Checker {
         Some(Failure::of(&ran, at, violation))
     }
 
+    pub(crate) fn time(&self) -> Time {
+        self.time
+    }
+
     /// What went wrong in a run whose result is not compared.
     pub(crate) fn failure_of<R: PartialEq + fmt::Debug>(&self, ran: &Ran<R>) -> Option<Failure> {
         let (at, violation) = self.violation(ran, None)?;

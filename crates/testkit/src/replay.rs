@@ -19,8 +19,12 @@ use crate::step::{MessageId, Step};
 ///
 /// The program is one as for [`check`](crate::check()): it has to do the same each time.
 pub fn replay<R: PartialEq + fmt::Debug>(seed: u64, program: impl FnOnce(&System) -> R) -> Replay<R> {
-    let ran = run(program, &std::sync::Arc::default(), Box::new(Drawn(Choices::new(seed))), Time::AtRest);
-    let failure = Checker::new().failure_of(&ran);
+    replay_by(&Checker::new(), seed, program)
+}
+
+fn replay_by<R: PartialEq + fmt::Debug>(checker: &Checker, seed: u64, program: impl FnOnce(&System) -> R) -> Replay<R> {
+    let ran = run(program, &std::sync::Arc::default(), Box::new(Drawn(Choices::new(seed))), checker.time());
+    let failure = checker.failure_of(&ran);
     let deliveries = sent(&ran);
     let result = match ran.ended {
         Ended::Returned(result) => Some(result),
@@ -32,19 +36,39 @@ pub fn replay<R: PartialEq + fmt::Debug>(seed: u64, program: impl FnOnce(&System
 /// Runs `program` under each of these seeds, and panics where something goes wrong: with the seed, the commit, what went wrong,
 /// and what was sent until then. For programs that have too many orders for [`check`](crate::check()).
 ///
-/// What is wrong is what is wrong there; only the result need not be the same.
+/// What is wrong is what is wrong there; only the result need not be the same. [`Checker::simulate`] allows dead letters or crashes.
 ///
 /// # Panics
 /// With the first seed under which something goes wrong.
 #[track_caller]
 pub fn simulate(seeds: Range<u64>, program: impl Fn(&System)) {
-    for seed in seeds {
-        let replay = replay(seed, &program);
-        if let Some(failure) = replay.failure() {
-            panic!(
-                "under seed {seed} (commit {}): {failure}\nor playhouse_testkit::replay({seed}, ..), which has a chart of it",
-                commit()
-            );
+    Checker::new().simulate(seeds, program);
+}
+
+impl Checker {
+    /// Does what [`simulate`] does, with these settings: what is allowed, and [whether timers may fire at any moment](Checker::any_time).
+    ///
+    /// ```
+    /// use playhouse_testkit::Checker;
+    ///
+    /// Checker::new().allow_dead_letters().simulate(0..100, |system| {
+    ///     // ..
+    ///     # let _ = system;
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// With the first seed under which something goes wrong.
+    #[track_caller]
+    pub fn simulate(&self, seeds: Range<u64>, program: impl Fn(&System)) {
+        for seed in seeds {
+            let replay = replay_by(self, seed, &program);
+            if let Some(failure) = replay.failure() {
+                // `replay` lets time pass only where nothing else is left to do.
+                let hint = format!("\nor playhouse_testkit::replay({seed}, ..), which has a chart of it");
+                let hint = if self.time() == Time::AtRest { &*hint } else { "" };
+                panic!("under seed {seed} (commit {}): {failure}{hint}", commit());
+            }
         }
     }
 }

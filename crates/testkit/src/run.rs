@@ -157,7 +157,7 @@ impl Run {
         while !done() {
             let enabled = self.enabled();
             let mut ids: Vec<MessageId> = enabled.iter().map(|at| self.waiting[*at].id).collect();
-            if self.purpose == Purpose::Search(Time::AnyTime) && self.deliveries.has_timers() {
+            if self.purpose == Purpose::Search(Time::AnyTime) && self.deliveries.has_timers(self.until) {
                 ids.push(MessageId::of_time(self.times));
             }
             if ids.is_empty() {
@@ -195,7 +195,7 @@ impl Run {
         self.times += 1;
         let fired = |run: &Run| run.system.stats().total.timers_fired;
         let before = fired(self);
-        while fired(self) == before && self.deliveries.let_time_pass(None) {}
+        while fired(self) == before && self.deliveries.let_time_pass(self.until) {}
         self.take_in(Who::Clock, &Origin { all_before: 0, steps: vec![self.steps.len()] });
         let wrong = self.what_went_wrong();
         self.steps.push(Step {
@@ -294,11 +294,13 @@ impl Conductor {
 }
 
 impl Driver for Conductor {
-    fn run(&self, done: &mut dyn FnMut() -> bool) {
+    fn run(&self, time: Option<Duration>, done: &mut dyn FnMut() -> bool) {
         self.with(|run| {
             // None: the run is over.
             if let Some(run) = run.as_mut() {
+                run.until = time.map(|time| run.system.now().saturating_add(time));
                 run.run(done);
+                run.until = None;
             }
         });
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use playhouse::prelude::*;
 use playhouse_testkit::programs::{PROGRAMS, named};
-use playhouse_testkit::{Checker, Schedule, Violation, check};
+use playhouse_testkit::{Checker, Schedule, Violation, check, simulate};
 
 #[derive(Default)]
 struct List(Vec<u64>);
@@ -399,6 +399,53 @@ fn a_timer_that_fires_early_is_found_where_any_time_is_asked_for() {
     assert!(failure.to_string().contains("clock -> clock: time passes"), "{failure}");
     let again = Checker::new().any_time().replay(&failure.schedule, program).unwrap();
     assert_eq!(again.deliveries, failure.deliveries);
+}
+
+/// Counts seconds without an end.
+#[derive(Default)]
+struct Seconds(u32);
+
+#[actor]
+impl Seconds {
+    #[started]
+    fn begin(&mut self, ctx: &mut Context<Self>) {
+        ctx.send_every(Duration::from_secs(1), Second);
+    }
+    #[message(derive(Clone))]
+    fn second(&mut self) {
+        self.0 += 1;
+    }
+    #[message]
+    fn end(&mut self, ctx: &mut Context<Self>) -> u32 {
+        ctx.stop();
+        self.0
+    }
+}
+
+#[test]
+fn a_program_may_let_a_time_pass() {
+    let program = |system: &System| {
+        let seconds = system.spawn(Seconds::default());
+        system.run_for(Duration::from_secs(3));
+        assert_eq!(system.now(), Duration::from_secs(3));
+        seconds.ask(End).wait().unwrap()
+    };
+    let report = Checker::new().run(program);
+    assert!(report.is_passed(), "{report}");
+    // The timer of the actor is due after a second.
+    for (time, may_fire) in [(Duration::from_millis(999), false), (Duration::from_secs(1), true)] {
+        let report = Checker::new().any_time().run(|system| {
+            let list = system.spawn(List::default());
+            system.spawn(Impatient(list));
+            system.run_for(time);
+            assert_eq!(system.now(), time);
+        });
+        // Where it fires while the answer waits, the answer is a dead letter.
+        let violation = report.failure().map(|failure| &failure.violation);
+        assert_eq!(matches!(violation, Some(Violation::DeadLetter(_))), may_fire, "{report}");
+        assert_eq!(violation.is_some(), may_fire, "{report}");
+    }
+    simulate(0..20, |system| assert_eq!(program(system), 3));
 }
 
 #[test]

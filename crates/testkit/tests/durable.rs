@@ -128,7 +128,7 @@ impl Customer {
         if self.world.one_in(8) {
             ledger.tell(Stumble);
         }
-        let retry = Retry::attempts(3).within(Duration::from_millis(60));
+        let retry = Retry::attempts(3).within(Duration::from_millis(60)).after_panics();
         retry.ask(ledger, Put(order)).then(ctx, move |this, done, ctx| {
             if done == Ok(true) {
                 this.world.acknowledged.lock().unwrap().push(order);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use playhouse::prelude::*;
 use playhouse_testkit::programs::{PROGRAMS, named};
-use playhouse_testkit::{Chart, commit, replay, simulate, under_seeds};
+use playhouse_testkit::{Chart, Checker, commit, replay, simulate, under_seeds};
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_others_give_others() {
@@ -123,6 +123,25 @@ fn a_failure_prints_seed_and_commit_and_can_be_repeated() {
     simulate(0..20, |system| {
         named("commit").unwrap().right()(system);
     });
+}
+
+#[test]
+fn what_is_allowed_under_all_orders_is_allowed_under_seeds() {
+    let program = |system: &System| {
+        let till = system.spawn(Till(0));
+        till.stop();
+        system.run_until_idle();
+        till.tell(Count);
+        system.run_until_idle();
+    };
+    let thrown = catch_unwind(AssertUnwindSafe(|| simulate(0..1, program))).expect_err("nobody handles it");
+    let text = thrown.downcast_ref::<String>().unwrap();
+    assert!(text.contains("Count for Till") && text.contains("replay(0, ..)"), "{text}");
+    Checker::new().allow_dead_letters().simulate(0..10, program);
+    let any_time = Checker::new().any_time();
+    let thrown = catch_unwind(AssertUnwindSafe(|| any_time.simulate(0..1, program))).expect_err("nobody handles it");
+    let text = thrown.downcast_ref::<String>().unwrap();
+    assert!(text.contains("Count for Till") && !text.contains("replay(0, ..)"), "{text}");
 }
 
 #[actor(remote)]

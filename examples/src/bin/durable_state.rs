@@ -85,7 +85,7 @@ fn run(folder: &str) -> playhouse::Result<()> {
 
     let (orders, pieces) = clerk.ask(Count).wait()?;
     println!("the book has {orders} orders, {pieces} pieces");
-    let retry = Retry::attempts(5).backoff(Duration::from_millis(10), Duration::from_secs(1));
+    let retry = Retry::attempts(5).backoff(Duration::from_millis(10), Duration::from_secs(1)).after_panics();
     // The number on the customer's paper, and how many pieces.
     for (paper, pieces) in [(4711, 3), (4712, 5), (4711, 3)] {
         clerk.tell(SpillTheCoffee); // what is queued is kept, and handled by the next one

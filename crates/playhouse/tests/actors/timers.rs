@@ -421,3 +421,84 @@ fn a_sleep_ends_never_early_on_threads() {
         system.shutdown().unwrap();
     });
 }
+
+#[test]
+fn a_time_that_is_let_pass_is_over_with_all_that_was_to_be_done_in_it() {
+    for seed in 0..20 {
+        let system = simulated(seed);
+        let (clock, log) = clock(&system);
+        system.run_for(3 * MS);
+        assert_eq!(system.now(), 3 * MS, "seed {seed}");
+        clock.tell(Set::Every(7, 10 * MS));
+        system.run_for(Duration::ZERO);
+        // The timer of the last moment has fired, and its message was handled.
+        system.run_for(30 * MS);
+        assert_eq!(log.take(), [13, 23, 33].map(|at| (7, at * MS)), "seed {seed}");
+        system.run_for(9 * MS);
+        assert_eq!((system.now(), log.take().len()), (42 * MS, 0), "seed {seed}");
+        system.run_for(Duration::from_secs(100));
+        assert_eq!((system.now(), log.take().len()), (100_042 * MS, 10_000), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_time_that_is_let_pass_on_threads_is_waited_for_outside() {
+    finishes(|| {
+        let system = threads(2);
+        let (clock, log) = clock(&system);
+        clock.tell(Set::Every(7, MS));
+        let start = Instant::now();
+        system.run_for(20 * MS);
+        assert!(start.elapsed() >= 20 * MS);
+        quiet_panics();
+        let (inside, thrown) = (system.clone(), Log::new());
+        let told = thrown.clone();
+        system.spawn(Puppet).tell(Do::this(move |_| {
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| inside.run_for(MS)));
+            told.push(caught.unwrap_err().downcast_ref::<String>().unwrap().clone());
+        }));
+        while thrown.lock().is_empty() || log.lock().is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(thrown.take()[0].contains("await `ctx.sleep(..)`"));
+        // The end of the system ends the waiting.
+        let waits = system.clone();
+        let waiting = std::thread::spawn(move || waits.run_for(Duration::MAX));
+        system.shutdown().unwrap();
+        waiting.join().unwrap();
+    });
+}
+
+/// Run by the test below in a process of its own, whose stderr is looked at.
+#[test]
+fn long_waits_in_a_process_of_their_own() {
+    let Some(how) = std::env::var_os("WAITS") else { return };
+    let (system, period, end) = match how.to_str() {
+        Some("simulated") => (simulated(1), MS, 150_000 * MS),
+        Some("threads") => (threads(1), 100 * MS, 11_000 * MS),
+        _ => panic!("{how:?}"),
+    };
+    let (clock, log) = clock(&system);
+    clock.tell(Set::Every(7, period));
+    clock.tell(Set::CancelAfter(0, end));
+    system.run_until_idle();
+    assert!(!log.lock().is_empty());
+    // Without timers it says nothing.
+    for n in 0..100 {
+        clock.tell(Ring(n));
+        system.run_until_idle();
+    }
+}
+
+#[test]
+fn who_waits_long_for_timers_is_told_so_once() {
+    for how in ["simulated", "threads"] {
+        let arguments = ["--exact", "timers::long_waits_in_a_process_of_their_own", "--nocapture"];
+        let this = std::env::current_exe().unwrap();
+        let output = std::process::Command::new(this).args(arguments).env("WAITS", how).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        let lines: Vec<&str> = printed.lines().filter(|line| line.starts_with("playhouse: ")).collect();
+        assert!(matches!(lines[..], [line] if line.contains("`run_for` lets a time pass")), "{how}: {printed}");
+    }
+}

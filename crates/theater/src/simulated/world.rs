@@ -638,9 +638,12 @@ impl Drop for World {
 struct Drives(Weak<World>);
 
 impl Driver for Drives {
-    fn run(&self, done: &mut dyn FnMut() -> bool) {
-        if let Some(world) = self.0.upgrade() {
-            world.run(None, done);
+    fn run(&self, time: Option<Duration>, done: &mut dyn FnMut() -> bool) {
+        let Some(world) = self.0.upgrade() else { return };
+        let until = time.map(|time| Duration::from_nanos(world.now_ns()).saturating_add(time));
+        if let (false, Some(until)) = (world.run(until, done), until) {
+            // Nothing is left to do before.
+            world.pass_time(&world.tenants(), until.as_nanos() as u64);
         }
     }
 }

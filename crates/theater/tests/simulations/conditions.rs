@@ -34,6 +34,18 @@ fn clock(here: &Theater, there: &Theater) -> ActorRef<Clock> {
 }
 
 #[test]
+fn one_of_the_theaters_lets_a_time_pass_for_all() {
+    let net = Simulation::new(7);
+    let [one, other] = [start(&net), start(&net)];
+    one.connect(other.address().unwrap()).unwrap();
+    let (before, there) = (one.system().now(), other.system().now());
+    one.system().run_for(Duration::from_secs(60));
+    let passed = one.system().now() - before;
+    assert!(passed >= Duration::from_secs(60) && passed < Duration::from_secs(61), "{passed:?}");
+    assert!(other.system().now() - there >= Duration::from_secs(60));
+}
+
+#[test]
 fn each_link_keeps_its_latency_and_some_are_100_times_longer() {
     /// More than the network's own delays: each piece of what is sent takes 5 ms each way, at most.
     const NEAR: Duration = Duration::from_millis(20);

@@ -14,8 +14,11 @@ use crate::pipe::pipe;
 /// The backoff after an answer that is not good, if none is given.
 const ANSWER_BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
 
-/// How an ask is tried again: after [`AskError::Deadline`], [`AskError::Panicked`] and [`AskError::Unanswered`], for which another try may help. Any
+/// How an ask is tried again: after [`AskError::Deadline`] and [`AskError::Unanswered`], for which another try may help. Any
 /// other error ends it at once. An answer that is an error of the handler is tried again where [`RetryAsk::again_if`] says so.
+///
+/// A request whose handler crashes ([`AskError::Panicked`]) is tried again only [where that is asked for](Retry::after_panics): a message that crashes one
+/// handler most often crashes the next one, and each crash counts against the `max_restarts` of the receiver's supervisor.
 ///
 /// If actors ask each other in their handlers at the same time, one of the asks fails with [`AskError::Cycle`]. That ask is not tried again: the others go
 /// on only when the handler that it has failed in has ended. The handler returns the error, and whoever has asked it tries again, by
@@ -29,12 +32,18 @@ pub struct Retry {
     attempts: u32,
     within: Option<Duration>,
     backoff: (Duration, Duration),
+    after_panics: bool,
 }
 
 impl Retry {
     /// At most `attempts` attempts, one at least.
     pub fn attempts(attempts: u32) -> Retry {
-        Retry { attempts: attempts.max(1), within: None, backoff: (Duration::ZERO, Duration::ZERO) }
+        Retry {
+            attempts: attempts.max(1),
+            within: None,
+            backoff: (Duration::ZERO, Duration::ZERO),
+            after_panics: false,
+        }
     }
 
     /// The deadline of each attempt. Default: none, so that no attempt ends by itself.
@@ -49,6 +58,13 @@ impl Retry {
     /// twice as long each time, at most 100 ms.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
         self.backoff = (first, most);
+        self
+    }
+
+    /// Tries again after [`AskError::Panicked`], too: where crashes come from outside of the message, say from a disk, and a supervisor restarts the
+    /// receiver. Give it fewer attempts than the supervisor has `max_restarts`.
+    pub fn after_panics(mut self) -> Self {
+        self.after_panics = true;
         self
     }
 
@@ -147,9 +163,9 @@ impl<A: Actor, M: Message> RetryAsk<A, M> {
             let answer = request.await;
             let may_help = match &answer {
                 Ok(answer) => again.as_ref().is_some_and(|is_not_good| is_not_good(answer)),
-                Err(error) => {
-                    matches!(error, AskError::Deadline { .. } | AskError::Panicked | AskError::Unanswered)
-                }
+                Err(AskError::Deadline { .. } | AskError::Unanswered) => true,
+                Err(AskError::Panicked) => retry.after_panics,
+                Err(_) => false,
             };
             let Some(system) = system_of(to.id()).filter(|_| may_help && attempts < retry.attempts) else {
                 return answer.map_err(|last| RetryError { attempts, last });
