@@ -141,7 +141,9 @@ impl TheaterBuilder {
 
     /// A sender to another theater is slowed, as for an overloaded actor, while more bytes than this are on their way there:
     /// written, and not acknowledged. More is needed where the way is long and broad: what it carries in a second, times the
-    /// seconds of a round trip. Default: 4 MiB, for each theater that this one is linked with.
+    /// seconds of a round trip. Default: 4 MiB, for each theater that this one is linked with. Before a theater is reached, a sender is slowed from a quarter of it on.
+    ///
+    /// With a window of few messages, each sender often waits until the other end has acknowledged what it has read.
     pub fn window(mut self, bytes: usize) -> Self {
         self.settings.window = bytes;
         self

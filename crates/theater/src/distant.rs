@@ -5,7 +5,7 @@
 //! the place's, in its stage.
 //!
 //! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order. Senders of more than
-//! some MiB are slowed as by a link whose window is full: the place's stage waits behind a gate until the way is known.
+//! a quarter of a window are slowed as by a link whose window is full: the place's stage waits behind a gate until the way is known.
 //!
 //! # Why no stage waits for itself
 //!
@@ -32,8 +32,8 @@ use crate::migration::Event;
 use crate::proxy::Proxy;
 use crate::search::{Search, leads_nowhere};
 
-/// The bytes that are kept before senders are slowed.
-const SLOWED_BYTES: usize = 1024 * 1024;
+/// Senders are slowed when this part of a window is kept.
+const SLOWED_AT: usize = 4;
 /// The messages that wait at the place behind the gate before its senders are muted.
 const WAITING_MESSAGES: usize = 16_384;
 /// What is more becomes dead letters: a handler that is slowed only when it returns has sent far too much.
@@ -51,8 +51,9 @@ pub(crate) struct Distant {
     searches: AtomicU32,
     id: OnceLock<ActorId>,
     state: Mutex<State>,
-    /// The place's stage waits behind it where much is kept.
+    /// The place's stage waits behind it where more than `slowed_bytes` are kept.
     gate: Arc<Gate>,
+    slowed_bytes: usize,
     /// The way is known: the gate is not closed any more.
     is_known: AtomicBool,
 }
@@ -169,6 +170,7 @@ impl Distant {
 
     fn with(directory: &Arc<Directory>, far: Option<Far>, (is_first, called): (bool, bool)) -> Arc<Distant> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
+        let window = directory.house().map_or(0, |house| house.settings.window);
         Arc::new_cyclic(|this| Distant {
             this: this.clone(),
             directory: Arc::clone(directory),
@@ -178,6 +180,7 @@ impl Distant {
             id: OnceLock::new(),
             state: Mutex::new(waiting),
             gate: Arc::default(),
+            slowed_bytes: window / SLOWED_AT,
             is_known: AtomicBool::new(false),
         })
     }
@@ -797,7 +800,7 @@ impl Carrier for Distant {
             }
             State::Waiting { kept, bytes, called, .. } => {
                 // Relaxed: see `is_known_now`.
-                let is_much = *bytes + size > SLOWED_BYTES && !self.is_known.load(Ordering::Relaxed);
+                let is_much = *bytes + size > self.slowed_bytes && !self.is_known.load(Ordering::Relaxed);
                 let slows = is_much && !matches!(parcel, Kept::Marker(_));
                 kept.push(parcel);
                 *bytes += size;

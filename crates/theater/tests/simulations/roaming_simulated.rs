@@ -16,6 +16,9 @@ use playhouse_theater::{Simulation, Theater};
 /// Connections break and theaters pause for this time.
 const STORM: Duration = Duration::from_millis(500);
 
+/// The bytes of a window that is soon full.
+const SMALL_WINDOW: usize = 1_024;
+
 /// Actors move about once in this number of messages.
 const MOVES_EVERY: u64 = 3;
 
@@ -41,7 +44,12 @@ impl Stage {
         let mut choices = Choices::new(seed);
         let start = |_| {
             let system = System::builder().workers(2).stages(8);
-            net.theater(Theater::builder().listen("127.0.0.1:0").system(system).lost_after(lost_after)).unwrap()
+            let mut theater = Theater::builder().listen("127.0.0.1:0").system(system).lost_after(lost_after);
+            // Some messages fill it: also where the way to an actor that has moved is not known yet.
+            if seed % 4 == 3 {
+                theater = theater.window(SMALL_WINDOW);
+            }
+            net.theater(theater).unwrap()
         };
         let theaters: Vec<Theater> = (0..3 + choices.below(2)).map(start).collect();
         if is_asked_for("latencies") && choices.one_in(2) {
