@@ -136,3 +136,131 @@ fn theaters_that_meet_while_connections_break_are_linked_soon_after_that() {
     }
     assert!(links > 4 * crate::seeds::or(200), "{links} links");
 }
+
+// -- senders that are slowed before the way is known --------------------------------------------------------------------
+
+/// A window of some messages, a quarter of which slows senders where the way is not known yet.
+const WINDOW: usize = 1_024;
+const LISTENERS: usize = 3;
+const SPEAKERS: usize = 4;
+/// The number of messages from each speaker to each listener.
+const WORDS: u64 = 60;
+
+#[derive(Serialize, Deserialize)]
+struct Word {
+    by: usize,
+    number: u64,
+    text: String,
+}
+remote_message!(Word -> ());
+
+#[derive(Serialize, Deserialize)]
+struct Heard;
+remote_message!(Heard -> Vec<u64>);
+
+/// Hears all words in order, and goes to other theaters meanwhile.
+#[derive(Serialize, Deserialize)]
+struct Listener {
+    heard: Vec<u64>,
+    choices: u64,
+    theaters: Vec<SocketAddr>,
+}
+impl Actor for Listener {}
+impl Handler<Word> for Listener {
+    fn handle(&mut self, Word { by, number, .. }: Word, ctx: &mut Context<Self>) {
+        assert_eq!(number, self.heard[by], "lost, repeated or out of order");
+        self.heard[by] += 1;
+        self.choices = Choices::new(self.choices).next();
+        if self.choices.is_multiple_of(MOVES_EVERY) {
+            ctx.migrate_to(self.theaters[(self.choices / MOVES_EVERY) as usize % self.theaters.len()]);
+        }
+    }
+}
+impl Handler<Heard> for Listener {
+    fn handle(&mut self, _: Heard, _: &mut Context<Self>) -> Vec<u64> {
+        self.heard.clone()
+    }
+}
+remote!(mobile Listener: Word, Heard);
+
+#[derive(Serialize, Deserialize)]
+struct Speak;
+remote_message!(Speak -> ());
+
+/// Says some words to all listeners at a time, asks one of them now and then, and goes to other theaters.
+#[derive(Serialize, Deserialize)]
+struct Speaker {
+    by: usize,
+    said: u64,
+    to: Vec<ActorRef<Listener>>,
+    choices: u64,
+    theaters: Vec<SocketAddr>,
+    moves: bool,
+}
+impl Actor for Speaker {}
+impl AsyncHandler<Speak> for Speaker {
+    async fn handle(&mut self, _: Speak, ctx: &mut Context<Self>) {
+        let mut choices = Choices::new(self.choices);
+        for _ in 0..1 + choices.below(12) {
+            if self.said == WORDS {
+                return;
+            }
+            for to in &self.to {
+                to.tell(Word { by: self.by, number: self.said, text: "x".repeat(choices.below(200)) });
+            }
+            self.said += 1;
+        }
+        if choices.one_in(3) {
+            let heard = self.to[choices.below(LISTENERS)].ask(Heard).await.unwrap();
+            assert_eq!(heard[self.by], self.said, "an answer says that all before it has come");
+        }
+        if self.moves && choices.one_in(4) {
+            ctx.migrate_to(self.theaters[choices.below(self.theaters.len())]);
+        }
+        self.choices = choices.next();
+        ctx.this().tell(Speak);
+    }
+}
+remote!(mobile Speaker: Speak);
+
+#[test]
+fn senders_that_are_slowed_before_a_theater_is_reached_go_on_and_lose_nothing_under_every_seed() {
+    for seed in crate::seeds::range(200) {
+        let _seed = Seed(seed);
+        let net = Simulation::new(seed);
+        let mut choices = Choices::new(seed);
+        // In few stages: a listener, a speaker and the place of another listener share one.
+        let stages = 1 + choices.below(3);
+        let start = |_| {
+            let system = System::builder().workers(1).stages(stages);
+            net.theater(Theater::builder().listen("127.0.0.1:0").system(system).window(WINDOW)).unwrap()
+        };
+        let theaters: Vec<Theater> = (0..4).map(start).collect();
+        net.uneven_turns(choices.one_in(2));
+        if choices.one_in(2) {
+            net.break_by_chance(Duration::from_millis(5));
+        }
+        let addresses: Vec<_> = theaters.iter().map(|theater| theater.address().unwrap()).collect();
+        let home = theaters[0].system();
+        let to: Vec<_> = (0..LISTENERS)
+            .map(|_| {
+                let heard = vec![0; SPEAKERS];
+                home.spawn(Listener { heard, choices: choices.next(), theaters: addresses.clone() })
+            })
+            .collect();
+        for by in 0..SPEAKERS {
+            let (choices, moves, theaters) = (choices.next(), choices.one_in(2), addresses.clone());
+            home.spawn(Speaker { by, said: 0, to: to.clone(), choices, theaters, moves }).tell(Speak);
+        }
+        net.run_for(Duration::from_millis(500));
+        net.calm();
+        net.run_until_idle();
+        for listener in to {
+            assert_eq!(listener.ask(Heard).wait().unwrap(), [WORDS; SPEAKERS]);
+        }
+        for theater in &theaters {
+            let total = theater.system().stats().total;
+            assert_eq!((total.dead_letters, total.crashes), (0, 0));
+        }
+    }
+}
