@@ -34,10 +34,6 @@ use crate::search::{Search, leads_nowhere};
 
 /// Senders are slowed when this part of a window is kept.
 const SLOWED_AT: usize = 4;
-/// The messages that wait at the place behind the gate before its senders are muted.
-const WAITING_MESSAGES: usize = 16_384;
-/// What is more becomes dead letters: a handler that is slowed only when it returns has sent far too much.
-const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The place of an actor of a theater that may not have been called yet, or is not known.
 pub(crate) struct Distant {
@@ -792,12 +788,6 @@ impl Carrier for Distant {
                 parcel.refuse();
                 Err(Self::lost())
             }
-            // A marker that is refused would say that what is kept is lost.
-            State::Waiting { bytes, .. } if *bytes + size > KEPT_BYTES_MAX && !matches!(parcel, Kept::Marker(_)) => {
-                drop(state);
-                parcel.refuse();
-                Err(WireError::new("too much was sent before the theater was reached"))
-            }
             State::Waiting { kept, bytes, called, .. } => {
                 // Relaxed: see `is_known_now`.
                 let is_much = *bytes + size > self.slowed_bytes && !self.is_known.load(Ordering::Relaxed);
@@ -807,8 +797,10 @@ impl Carrier for Distant {
                 let first = !std::mem::replace(called, true);
                 let keeps_now = kept.len() == 1;
                 if slows {
-                    // Under the lock: whoever ends the waiting opens the gate after that.
-                    self.gate.close(WAITING_MESSAGES);
+                    // As much may wait behind the gate as is kept, as far as that is known before it is written. Under the lock: whoever ends the
+                    // waiting opens the gate after that.
+                    let average = (*bytes / kept.len()).max(1);
+                    self.gate.close(self.slowed_bytes / average);
                 }
                 drop(state);
                 if slows {
