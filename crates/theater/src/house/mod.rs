@@ -40,7 +40,7 @@ use crate::transport::{Line, Transport, guarded};
 /// How often the housekeeper looks after the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// Senders to an actor that is about to move, or whose way changes, are slowed for so long; then they send once.
-const SLOWED_MAX: Duration = Duration::from_millis(100);
+const SLOWED_MAX: Duration = Duration::from_millis(500);
 /// More time that has passed between two ticks is not counted against others.
 const LOOKED_AWAY_MAX: Duration = Duration::from_millis(200);
 /// Who has made a link, and was not heard of in it, is called when it has not called again for so long.
