@@ -144,7 +144,7 @@ impl<R: Send + 'static> Blocked<R> {
         // Only a simulated system returns without an answer: nothing is left to do in it that could bring one.
         answer.unwrap_or_else(|| {
             slot.abandon();
-            Err(AskError::Stopped)
+            Err(AskError::Unanswered)
         })
     }
 }

@@ -48,6 +48,9 @@ pub enum AskError {
     /// The receiver's [mailbox](crate::Mailbox) was full: the request was not let in, or had to go for a newer message.
     Full,
     /// The receiver has handled the request, and has dropped the [`Reply`](crate::Reply), or has ended or was restarted before it has used that.
+    ///
+    /// Also where a thread waits for an answer of a simulated system in which nothing is left to do: the receiver lives, but keeps the `Reply`, or its handler
+    /// or guard waits for what does not come.
     Unanswered,
 }
 
@@ -79,7 +82,9 @@ impl fmt::Display for AskError {
             AskError::Refused => f.write_str("the receiver does not take this message in the state that it is in"),
             AskError::Full => f.write_str("the receiver's mailbox was full"),
             AskError::Panicked => f.write_str("the receiver's handler crashed"),
-            AskError::Unanswered => f.write_str("the receiver has dropped its `Reply` to the request without using it"),
+            AskError::Unanswered => f.write_str(
+                "there is no answer: the receiver has dropped its `Reply`, or nothing is left to do in the simulated system",
+            ),
             AskError::Shutdown => f.write_str("the system was shut down"),
             AskError::Unreachable(why) => write!(f, "the receiver in another theater could not be asked: {why}"),
             AskError::TheaterLost { may_have_run: false } => {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::task::{Context as PollContext, Poll, Wake, Waker};
 
 use futures_core::Stream;
@@ -91,7 +91,7 @@ impl<A: Actor> Context<A> {
         // Relaxed: the numbers only differ.
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let address = self.cx.address();
-        let bell = Arc::new(Bell { address, number, has_rung: AtomicBool::new(false) });
+        let bell = Arc::new(Bell { address, number, state: AtomicU8::new(PENDING) });
         let post = |message: M, to| message.try_post(to);
         let flow = Flow { stream: Box::pin(stream), message, post, held: None, bell: Arc::clone(&bell) };
         self.cx.with_extra(|extra| extra.streams.insert(number, Some(Box::new(flow))));
@@ -135,8 +135,7 @@ where
         if with_current_system(|system| system.is_some_and(|system| system.is_draining())) {
             return false;
         }
-        // A wake from here on is another `Ready`.
-        self.bell.has_rung.store(false, Ordering::SeqCst);
+        self.bell.state.store(POLLED, Ordering::SeqCst);
         let waker = Waker::from(Arc::clone(&self.bell));
         let mut cx = PollContext::from_waker(&waker);
         for _ in 0..ITEMS_MAX {
@@ -145,7 +144,10 @@ where
                 None => match self.stream.as_mut().poll_next(&mut cx) {
                     Poll::Ready(Some(item)) => (self.message)(item),
                     Poll::Ready(None) => return true,
-                    Poll::Pending => return false,
+                    Poll::Pending => {
+                        self.bell.is_pending();
+                        return false;
+                    }
                 },
             };
             if let Err(message) = (self.post)(message, self.bell.address) {
@@ -154,24 +156,50 @@ where
             }
         }
         // Behind what was sent, or behind what leaves no room.
-        self.bell.ring();
+        self.bell.send_ready();
         false
     }
 }
+
+/// Nothing is to be done before the stream is woken.
+const PENDING: u8 = 0;
+/// The stream is polled.
+const POLLED: u8 = 1;
+/// The stream was woken while it is polled. A `Ready` would come before the items that it yields then, so that 16 more could follow behind it.
+const WOKEN: u8 = 2;
+/// A `Ready` is under way.
+const READY: u8 = 3;
 
 /// The waker of a stream.
 struct Bell<A: Actor> {
     address: Address<Life<A>>,
     number: u64,
-    /// A `Ready` is under way.
-    has_rung: AtomicBool,
+    state: AtomicU8,
 }
 
 impl<A: Actor> Bell<A> {
     fn ring(&self) {
-        if !self.has_rung.swap(true, Ordering::SeqCst) {
+        let woken = |state| match state {
+            PENDING => Some(READY),
+            POLLED => Some(WOKEN),
+            _ => None,
+        };
+        if self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, woken) == Ok(PENDING) {
             self.address.send_request(Ready { number: self.number });
         }
+    }
+
+    /// The stream has no item now.
+    fn is_pending(&self) {
+        if self.state.compare_exchange(POLLED, PENDING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            self.send_ready();
+        }
+    }
+
+    /// The stream is to be polled again.
+    fn send_ready(&self) {
+        self.state.store(READY, Ordering::SeqCst);
+        self.address.send_request(Ready { number: self.number });
     }
 }
 

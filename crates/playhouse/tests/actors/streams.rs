@@ -19,6 +19,8 @@ struct Shared {
     /// So many items were taken.
     taken: u32,
     is_dropped: bool,
+    /// Each item is yielded with a wake, as a stream may do.
+    wakes: bool,
 }
 
 #[derive(Clone, Default)]
@@ -62,6 +64,9 @@ impl Stream for Items {
         match shared.items.pop_front() {
             Some(item) => {
                 shared.taken += 1;
+                if shared.wakes {
+                    cx.waker().wake_by_ref();
+                }
                 drop(shared);
                 assert_ne!(item, Some(u32::MAX), "as it should");
                 Poll::Ready(item)
@@ -171,9 +176,10 @@ fn an_actor_handles_the_items_of_its_streams_in_order_until_they_end() {
 
 #[test]
 fn a_stream_is_not_polled_before_its_items_are_handled() {
-    for seed in 0..50 {
+    for seed in 0..100 {
         let system = simulated(seed);
         let (source, most) = (Source::default(), Arc::<AtomicU32>::default());
+        lock(&source.0).wakes = seed.is_multiple_of(2);
         source.numbers(0..1_000);
         let log = Log::new();
         let ahead = Some((source.clone(), Arc::clone(&most)));

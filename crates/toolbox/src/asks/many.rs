@@ -162,7 +162,7 @@ fn wait_for<A: Actor, F: Future + Unpin>(first: Option<ActorRef<A>>, future: &mu
         None => Err(AskError::Stopped),
         Some(None) => Err(AskError::Shutdown),
         // Only a simulated system returns without an answer: nothing is left to do in it that could bring one.
-        Some(Some(system)) => block_on(&system, future).ok_or(AskError::Stopped),
+        Some(Some(system)) => block_on(&system, future).ok_or(AskError::Unanswered),
     }
 }
 

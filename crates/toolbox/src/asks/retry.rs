@@ -192,7 +192,7 @@ impl<A: Actor, M: Message> RetryAsk<A, M> {
         match system_of(self.to.id()) {
             None => Err(RetryError { attempts: 1, last: AskError::Shutdown }),
             Some(system) => {
-                block_on(&system, self.run()).unwrap_or(Err(RetryError { attempts: 1, last: AskError::Stopped }))
+                block_on(&system, self.run()).unwrap_or(Err(RetryError { attempts: 1, last: AskError::Unanswered }))
             }
         }
     }

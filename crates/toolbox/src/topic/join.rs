@@ -73,7 +73,7 @@ impl<M: RemoteTopic> Join<M> {
     #[track_caller]
     pub fn wait(self) -> Result<Topic<M>, JoinError> {
         let system = self.system.clone();
-        block_on(system.core(), self.run()).unwrap_or(Err(JoinError::NoAnswer(AskError::Stopped)))
+        block_on(system.core(), self.run()).unwrap_or(Err(JoinError::NoAnswer(AskError::Unanswered)))
     }
 
     /// Has the topic handled by `then`, as a message of this actor, which goes on with others meanwhile.
