@@ -420,8 +420,8 @@ impl System {
     /// Returns when the system is quiescent: no message is queued or handled, no timer runs, no async handler waits. Streams that are attached to actors are
     /// not waited for: only their items are messages. Returns as well when the system was shut down.
     ///
-    /// A system with a periodic timer never is quiescent: use [`System::run_for`]. A call that waits for long because of timers (10 s on threads, 100,000
-    /// moments of virtual time) prints a line on stderr that says so, and goes on.
+    /// A system with a periodic timer never is quiescent: use [`System::run_for`]. A call that waits for long (100,000 moments of virtual time; 10 s on
+    /// threads, if no message is handled then) prints a line on stderr that says so, and goes on.
     ///
     /// # Panics
     /// Inside an actor of this system.
@@ -431,10 +431,8 @@ impl System {
         self.core.run_until_idle();
     }
 
-    /// Lets a time pass. In simulation it is virtual: all that is to be done in it is done when this returns, the timers of its last moment too. On
-    /// threads, this thread sleeps.
-    ///
-    /// Returns early if the system was shut down.
+    /// Lets a time pass. In simulation it is virtual: all that is to be done in it is done when this returns, the timers of its last moment too. (Among
+    /// theaters of a `Simulation`, a millisecond more passes for that.) On threads, this thread sleeps, until the system is shut down at the latest.
     ///
     /// ```
     /// use playhouse_actor::*;

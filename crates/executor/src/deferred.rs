@@ -206,8 +206,6 @@ pub(crate) struct Deferred {
     later: List,
     /// The requests in `later`. The other list has none, because requests have no guards.
     requests: usize,
-    /// It counts among those for which its stage is full ([`crate::fullness`]).
-    pub(crate) is_swollen: bool,
 }
 
 impl Deferred {
@@ -217,11 +215,6 @@ impl Deferred {
 
     pub(crate) fn has_later(&self) -> bool {
         !self.later.is_empty()
-    }
-
-    /// Returns the bytes of those that were not refused.
-    pub(crate) fn later_bytes(&self) -> usize {
-        self.later.bytes()
     }
 
     /// Moves `record` behind all others.

@@ -11,14 +11,7 @@
 //! full stage is not given to thieves (and not adopted: its worker has mail, or holds it); so it is full at one worker, where
 //! [`full_stages`](crate::office::Office::full_stages) counts it.
 //!
-//! *Frozen cells.* A stage is full, too, as long as the cell of one of its actors is frozen ([`crate::moving`]) and more than [`FROZEN_BYTES`] wait
-//! there. Such a stage is not held: the requests that thaw the cell come through. It is full until less than half of that waits, because the mail was
-//! run or sent on. Senders in the same stage are not slowed, because that would hold the requests, too.
-//!
-//! A cell thaws when other theaters have answered. They may wait for room on a link that this system makes only when a muted sender goes on.
-//! Therefore [`SystemCore::let_senders_on`] ends the fullness of such stages now and then: each muted stage sends once before it is muted again.
-//!
-//! *Nobody is muted for ever.* A stage that is full for what was put aside is held, or its marker is under way. It is held for a gate or a stuck handler, and
+//! *Nobody is muted for ever.* A full stage is held, or its marker is under way. It is held for a gate or a stuck handler, and
 //! goes on when that ends. It is not muted ([`Worker::may_be_muted`]): what it sends while it works off what was put aside may be
 //! for itself, or for another one that is full, and its marker would wait behind that. So it sends unslowed, by what was put
 //! aside. That the marker has been run is seen by who is muted as that a worker is relieved is: the flag is lowered first
@@ -28,32 +21,19 @@
 //! whom they send to, as actors of other workers do.
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::address::Lane;
-use crate::boundary::RECORD_BYTES;
-use crate::cell::Cell;
 use crate::core::{Core, Hold};
 use crate::record::{CONTROL, Described, HEAD_BYTES, IDENTITY, Op, Outcome, PASSED, Record};
 use crate::resident::MailKind;
 use crate::segment::Chain;
 use crate::signal::Signal;
-use crate::system::SystemCore;
 use crate::worker::{Worker, current};
-
-/// With more bytes of records at a frozen cell, its stage is full.
-const FROZEN_BYTES: usize = 256 * RECORD_BYTES as usize;
 
 /// Of one stage.
 #[derive(Default)]
-pub(crate) struct Fullness {
-    flags: AtomicU8,
-    /// The frozen cells with much mail. Changed by the worker that runs the stage.
-    swollen: AtomicU32,
-    /// The system's time in nanoseconds at which it became full for those.
-    since_ns: AtomicU64,
-}
+pub(crate) struct Fullness(AtomicU8);
 
 impl Fullness {
     /// What was put aside waits for a gate to open.
@@ -62,78 +42,45 @@ impl Fullness {
     pub(crate) const STUCK: u8 = 2;
     /// A marker is under way.
     const MARKED: u8 = 4;
-    /// Much mail waits at a frozen cell.
-    const FROZEN: u8 = 8;
-    const PUT_ASIDE: u8 = Fullness::WAITS | Fullness::STUCK;
-    const FULL: u8 = Fullness::PUT_ASIDE | Fullness::FROZEN;
+    const FULL: u8 = Fullness::WAITS | Fullness::STUCK;
 
     pub(crate) fn is_full(&self) -> bool {
         // SeqCst: see `muting.rs`; either the muter sees it lowered, or is found by who has lowered it.
-        self.flags.load(Ordering::SeqCst) & Fullness::FULL != 0
+        self.0.load(Ordering::SeqCst) & Fullness::FULL != 0
     }
 
     /// Whether a stuck handler has to return before it is not full any more.
     pub(crate) fn is_stuck(&self) -> bool {
         // Relaxed: who asks looks again.
-        self.flags.load(Ordering::Relaxed) & Fullness::STUCK != 0
+        self.0.load(Ordering::Relaxed) & Fullness::STUCK != 0
     }
 
     /// It is full. True: it was not before.
     pub(crate) fn raise(&self, why: u8) -> bool {
-        self.flags.fetch_or(why, Ordering::SeqCst) & Fullness::FULL == 0
+        self.0.fetch_or(why, Ordering::SeqCst) & Fullness::FULL == 0
     }
 
-    /// A handler of it is stuck: if it is full for what was put aside, it is so for that.
+    /// A handler of it is stuck: if it is full, it is so for that.
     pub(crate) fn note_stuck(&self) {
-        if self.flags.load(Ordering::SeqCst) & Fullness::PUT_ASIDE != 0 {
-            self.flags.fetch_or(Fullness::STUCK, Ordering::SeqCst);
+        if self.is_full() {
+            self.0.fetch_or(Fullness::STUCK, Ordering::SeqCst);
         }
     }
 
-    /// It goes on, by who runs it. True: it is full for what was put aside, and there is no marker yet.
+    /// It goes on, by who runs it. True: it is full, and there is no marker yet.
     fn mark(&self) -> bool {
-        // Nobody else writes these flags meanwhile: the stage is held by no thread any more.
-        let was = self.flags.load(Ordering::SeqCst);
-        if was & Fullness::PUT_ASIDE == 0 {
+        // Nobody else writes it meanwhile: the stage is held by no thread any more.
+        let was = self.0.load(Ordering::SeqCst);
+        if was & Fullness::FULL == 0 {
             return false;
         }
-        // In this order, so that it is full all the time.
-        self.flags.fetch_or(Fullness::WAITS | Fullness::MARKED, Ordering::SeqCst);
-        self.flags.fetch_and(!Fullness::STUCK, Ordering::SeqCst);
+        self.0.store(Fullness::WAITS | Fullness::MARKED, Ordering::SeqCst);
         was & Fullness::MARKED == 0
     }
 
-    /// It is not full for these any more. True: it was full before, and is not now.
-    fn lower(&self, flags: u8) -> bool {
-        let was = self.flags.fetch_and(!flags, Ordering::SeqCst);
-        was & Fullness::FULL != 0 && was & Fullness::FULL & !flags == 0
-    }
-}
-
-impl SystemCore {
-    /// Has those go on that were slowed because much mail waits at a frozen cell, if they have waited for longer than `time`. They are slowed again when
-    /// more has come there.
-    pub fn let_senders_on(&self, time: Duration) {
-        let now_ns = self.now_ns();
-        let too_long = |fullness: &Fullness| {
-            // Relaxed: it is looked at again.
-            let is_frozen = fullness.flags.load(Ordering::Relaxed) & Fullness::FROZEN != 0;
-            is_frozen && now_ns.saturating_sub(fullness.since_ns.load(Ordering::Relaxed)) > time.as_nanos() as u64
-        };
-        for (stage, fullness) in self.full.iter().enumerate().filter(|(_, fullness)| too_long(fullness)) {
-            // A full stage stays with its worker.
-            let worker = self.route[stage].load(Ordering::Acquire);
-            if fullness.lower(Fullness::FROZEN) {
-                let office = &self.offices[usize::from(worker)];
-                office.full_stages.fetch_sub(1, Ordering::SeqCst);
-                drop(office.lock());
-                office.relieved.notify_all();
-                if office.muted_on_me.swap(false, Ordering::SeqCst) {
-                    self.offices.made().for_each(|(other, _)| self.rouse(other));
-                    office.rouse_elsewhere();
-                }
-            }
-        }
+    /// It is not full. True: it was before.
+    fn lower(&self) -> bool {
+        self.0.swap(0, Ordering::SeqCst) & Fullness::FULL != 0
     }
 }
 
@@ -143,57 +90,11 @@ impl Worker {
     pub(crate) fn fill(&self, core: &Core, stage: u16) {
         let why = core.holds.get(&stage).and_then(Hold::fullness);
         if why.is_some_and(|why| self.system.full[stage as usize].raise(why)) {
-            self.note_full();
+            self.office().full_stages.fetch_add(1, Ordering::SeqCst);
+            // What this worker's own actors send, they append without a look at anything, as long as there is room.
+            self.logs[self.id as usize].stop();
+            self.tenure.signal.raise(Signal::TICK);
         }
-    }
-
-    /// A message was deferred at a frozen cell: its stage may be full now. In RUNTIME.
-    #[cold]
-    pub(crate) fn swells(&self, cell: NonNull<Cell>) {
-        // SAFETY: this thread runs the cell's stage; cells are never freed, and the reference to the cold part is short.
-        let (stage, deferred) = unsafe { (cell.as_ref().stage(), &mut Cell::cold_mut(cell).deferred) };
-        if deferred.later_bytes() <= FROZEN_BYTES {
-            return;
-        }
-        let fullness = &self.system.full[usize::from(stage)];
-        if !std::mem::replace(&mut deferred.is_swollen, true) {
-            fullness.swollen.fetch_add(1, Ordering::Relaxed);
-        }
-        if fullness.flags.load(Ordering::Relaxed) & Fullness::FROZEN == 0 {
-            fullness.since_ns.store(self.system.now_ns(), Ordering::Relaxed);
-            if fullness.raise(Fullness::FROZEN) {
-                self.note_full();
-            }
-        }
-    }
-
-    /// Messages were taken from the deferred ones of the cell, or its actor ends, with all of them. In RUNTIME.
-    pub(crate) fn subsides(&self, cell: NonNull<Cell>, ends: bool) {
-        // SAFETY: as in `swells`.
-        let (stage, cold) = unsafe { (cell.as_ref().stage(), Cell::cold(cell).as_mut()) };
-        let Some(deferred) = cold.map(|cold| &mut cold.deferred) else { return };
-        if !deferred.is_swollen || (!ends && deferred.later_bytes() > FROZEN_BYTES / 2) {
-            return;
-        }
-        deferred.is_swollen = false;
-        let fullness = &self.system.full[usize::from(stage)];
-        if fullness.swollen.fetch_sub(1, Ordering::Relaxed) == 1 && fullness.lower(Fullness::FROZEN) {
-            self.office().full_stages.fetch_sub(1, Ordering::SeqCst);
-            self.relieve(self.office());
-        }
-    }
-
-    /// Whether stages of this worker are full. Nobody adopts them.
-    pub(crate) fn has_full_stages(&self) -> bool {
-        self.office().full_stages.load(Ordering::Relaxed) > 0
-    }
-
-    /// A stage has become full.
-    fn note_full(&self) {
-        self.office().full_stages.fetch_add(1, Ordering::SeqCst);
-        // What this worker's own actors send, they append without a look at anything, as long as there is room.
-        self.logs[self.id as usize].stop();
-        self.tenure.signal.raise(Signal::TICK);
     }
 
     /// What was put aside for `stage` goes on: puts a marker behind it if it is full.
@@ -216,7 +117,7 @@ impl Worker {
 
     /// All has been run that was put aside for `stage`.
     fn is_through(&self, stage: u16) {
-        if self.system.full[stage as usize].lower(Fullness::PUT_ASIDE | Fullness::MARKED) {
+        if self.system.full[stage as usize].lower() {
             self.office().full_stages.fetch_sub(1, Ordering::SeqCst);
             self.relieve(self.office());
         }

@@ -95,7 +95,7 @@ pub use resident::{
     Admission, AsyncEnvelope, Control, ControlCx, Crash, Cx, Decided, Ending, Envelope, MailKind, Resident, Undelivered,
 };
 pub use sampling::Sampler;
-pub use simulated::{Choices, Driver, Steps};
+pub use simulated::{Choices, Driver, Steps, nanoseconds};
 pub use slab::STATE_BYTES_MAX;
 pub use stats::Counters;
 pub use stuck::actor_at_work;

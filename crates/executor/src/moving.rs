@@ -163,7 +163,6 @@ impl<S: Resident> ControlCx<S> {
         let identity = here.tag() & !status::MASK;
         // SAFETY: this thread runs the stage of both cells; the references to the cold parts do not overlap.
         unsafe {
-            current().expect("a control runs on a worker").subsides(other.cell, true);
             let first = std::mem::take(&mut Cell::cold_mut(other.cell).deferred);
             first.for_each(|mut record| {
                 let record = record.as_mut();

@@ -13,7 +13,7 @@
 //! come from the very stage that would be muted for it, or from another one that was; and nobody knows: messages do not say
 //! that before they are sent. Such a stage could stand still for ever beside others that work, which I4 rules out. One that is let
 //! go now and then all the same would be slowed, and no bound come of it. So for such mail there is a declared bound, which
-//! counts it: [`crate::mailbox`]. Mail at frozen cells is another matter, because the runtime thaws them: [`crate::fullness`].
+//! counts it: [`crate::mailbox`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

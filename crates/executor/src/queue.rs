@@ -59,7 +59,7 @@ impl Worker {
     /// Up to where the own actors append to `segment` without a look at anything.
     fn own_end(&self, segment: *mut Segment) -> *mut u8 {
         // While records are put aside or accounts are kept, each send is looked at.
-        let looks = self.holding.get() || self.has_full_stages();
+        let looks = self.holding.get() || self.office().full_stages.load(Ordering::Relaxed) > 0;
         if looks { ptr::null_mut() } else { Segment::limit(segment) }
     }
 

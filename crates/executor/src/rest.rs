@@ -122,13 +122,8 @@ impl Worker {
     /// From awake to idle, unless there is mail, or tasks of cancelled timers are to be dropped. The next turn sees to that.
     pub(crate) fn lower(&self) -> bool {
         // SAFETY: in RUNTIME; short borrow.
-        let (adoptable, starts_wait, drops_wait) = unsafe {
-            (
-                !self.core().holds_any() && !self.has_full_stages(),
-                !self.core().starts.is_empty(),
-                !self.core().cancelled.is_empty(),
-            )
-        };
+        let (adoptable, starts_wait, drops_wait) =
+            unsafe { (!self.core().holds_any(), !self.core().starts.is_empty(), !self.core().cancelled.is_empty()) };
         debug_assert!(!starts_wait, "at a boundary with an empty queue, starts that were put off go on");
         if starts_wait || drops_wait {
             return false;

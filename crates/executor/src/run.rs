@@ -332,9 +332,6 @@ impl Worker {
                 self.hasten_starts();
             }
             Cell::cold_mut(cell).deferred.push(record, &self.pool);
-            if cell.as_ref().has_status(status::FROZEN) {
-                self.swells(cell);
-            }
             // It counts when it is run.
             PASSED
         }
@@ -480,7 +477,6 @@ impl Worker {
                 self.0.system.stage_left(stage);
             }
         }
-        self.subsides(cell, true);
         let _vacate = Vacate(self, cell);
         // SAFETY: this thread runs the cell's stage, and no handler of it is on the stack.
         unsafe { (header.kind().stop)(cell, ending) };
@@ -532,14 +528,10 @@ impl Worker {
     fn note_deferred(&self, cell: NonNull<Cell>, ask_again: bool) {
         // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is short.
         let (header, cold) = unsafe { (cell.as_ref(), Cell::cold(cell).as_mut()) };
-        let (mut refused, mut later, mut is_swollen) = (false, false, false);
+        let (mut refused, mut later) = (false, false);
         if let Some(cold) = cold {
             cold.deferred.trim(&self.pool);
             (refused, later) = (cold.deferred.has_refused(), cold.deferred.has_later());
-            is_swollen = cold.deferred.is_swollen;
-        }
-        if is_swollen {
-            self.subsides(cell, false);
         }
         if header.is_ready() || header.is_behind() {
             header.set_status(status::GUARDED, refused);

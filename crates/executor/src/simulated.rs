@@ -54,6 +54,11 @@ impl Choices {
     }
 }
 
+/// Returns the time in nanoseconds, at most 2^63 of them: no timer is later.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(1 << 63)
+}
+
 /// Who drives several simulated systems at one time: see [`SystemCore::set_driver`].
 pub trait Driver: Send + Sync + 'static {
     /// Runs all of them until nothing is left to do, or `done`. With a time: until that has passed, with all that is to be done in it, or `done`.
@@ -125,6 +130,11 @@ impl Simulation {
         let turn = self.driving.try_turn()?;
         self.ended.store(true, Ordering::Relaxed);
         Some(turn)
+    }
+
+    /// Whether somebody else drives the system.
+    pub(crate) fn has_driver(&self) -> bool {
+        self.driver.get().is_some()
     }
 
     /// Whether the system has been swept.
@@ -213,7 +223,7 @@ impl Steps {
 
     /// It is as late as `now`, unless it is later.
     pub fn advance_clock(&self, now: Duration) {
-        self.system.advance_clock(now.as_nanos() as u64);
+        self.system.advance_clock(nanoseconds(now));
     }
 
     /// Fires the timers that are due, with everybody awake.

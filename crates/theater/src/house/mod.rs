@@ -39,8 +39,6 @@ use crate::transport::{Line, Transport, guarded};
 
 /// How often the housekeeper looks after the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
-/// Senders to an actor that is about to move, or whose way changes, are slowed for so long; then they send once.
-const SLOWED_MAX: Duration = Duration::from_millis(500);
 /// More time that has passed between two ticks is not counted against others.
 const LOOKED_AWAY_MAX: Duration = Duration::from_millis(200);
 /// Who has made a link, and was not heard of in it, is called when it has not called again for so long.
@@ -663,7 +661,6 @@ impl House {
         }
         contained(|| self.end_late());
         contained(|| self.keeping().iter().for_each(|way| way.let_on()));
-        self.directory.core.let_senders_on(SLOWED_MAX);
         self.directory.forget_ended();
         contained(|| self.directory.take_unlinked().iter().for_each(Distant::call_ahead));
         contained(|| self.look_for_cycles());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use playhouse_executor::{Choices, Driver, DriverLock, Steps, SystemCore};
+use playhouse_executor::{Choices, Driver, DriverLock, Steps, SystemCore, nanoseconds};
 use rustc_hash::FxHasher;
 
 use super::Happened;
@@ -493,7 +493,7 @@ impl World {
     /// From inside an actor of one of the theaters; and if this thread runs another simulation, and another thread runs this one.
     pub(super) fn run(&self, until: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
         let mut drive = self.driving.drive();
-        let until_ns = until.map(|until| until.as_nanos() as u64);
+        let until_ns = until.map(nanoseconds);
         let mut acts = Vec::new();
         loop {
             if done() {
@@ -634,16 +634,20 @@ impl Drop for World {
     }
 }
 
+/// The time in which theaters do what is due at the end of a time that is let pass.
+const LAST_MOMENT: Duration = Duration::from_millis(1);
+
 /// Whoever waits for one of the theaters has all of them run.
 struct Drives(Weak<World>);
 
 impl Driver for Drives {
     fn run(&self, time: Option<Duration>, done: &mut dyn FnMut() -> bool) {
         let Some(world) = self.0.upgrade() else { return };
-        let until = time.map(|time| Duration::from_nanos(world.now_ns()).saturating_add(time));
+        let until =
+            time.map(|time| Duration::from_nanos(world.now_ns()).saturating_add(time).saturating_add(LAST_MOMENT));
         if let (false, Some(until)) = (world.run(until, done), until) {
             // Nothing is left to do before.
-            world.pass_time(&world.tenants(), until.as_nanos() as u64);
+            world.pass_time(&world.tenants(), nanoseconds(until));
         }
     }
 }

@@ -23,6 +23,25 @@ impl Handler<Ping> for Clock {
 }
 remote!(Clock: Ping);
 
+/// Counts seconds, and who asks.
+struct Beats(u32);
+#[derive(Clone)]
+struct Beat;
+impl Message for Beat {
+    type Reply = u32;
+}
+impl Actor for Beats {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.send_every(Duration::from_secs(1), Beat);
+    }
+}
+impl Handler<Beat> for Beats {
+    fn handle(&mut self, _: Beat, _: &mut Context<Self>) -> u32 {
+        self.0 += 1;
+        self.0
+    }
+}
+
 fn start(net: &Simulation) -> Theater {
     net.theater(Theater::builder().listen("127.0.0.1:0").lost_after(LOST_AFTER)).unwrap()
 }
@@ -38,11 +57,16 @@ fn one_of_the_theaters_lets_a_time_pass_for_all() {
     let net = Simulation::new(7);
     let [one, other] = [start(&net), start(&net)];
     one.connect(other.address().unwrap()).unwrap();
-    let (before, there) = (one.system().now(), other.system().now());
-    one.system().run_for(Duration::from_secs(60));
-    let passed = one.system().now() - before;
-    assert!(passed >= Duration::from_secs(60) && passed < Duration::from_secs(61), "{passed:?}");
-    assert!(other.system().now() - there >= Duration::from_secs(60));
+    for (theater, runs) in [(&one, &one), (&one, &other)] {
+        let beats = theater.system().spawn(Beats(0));
+        let (before, there) = (theater.system().now(), runs.system().now());
+        runs.system().run_for(Duration::from_secs(60));
+        let passed = theater.system().now() - before;
+        assert!(passed >= Duration::from_secs(60) && passed < Duration::from_millis(60_100), "{passed:?}");
+        assert!(runs.system().now() - there >= Duration::from_secs(60));
+        assert_eq!(beats.ask(Beat).wait(), Ok(61), "the last one is due at the end");
+        beats.stop();
+    }
 }
 
 #[test]

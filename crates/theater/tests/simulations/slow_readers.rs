@@ -2,10 +2,8 @@
 //! lost, and others go on.
 
 use std::cell::Cell;
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::seeds::Seed;
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
 use playhouse_theater::{Simulation, Theater};
@@ -185,95 +183,4 @@ fn a_slow_theater_holds_up_what_is_sent_to_it_and_nobody_else_under_every_seed()
     }
     assert!(cuts > seeds / 2, "{cuts}");
     assert_eq!(full, seeds);
-}
-
-// -- readers that roam --------------------------------------------------------------------------------------------------
-
-/// The number of messages from each writer to the reader that roams.
-const MANY: u64 = 3_000;
-
-/// Goes to another theater after some messages.
-#[derive(Serialize, Deserialize)]
-struct Roamer {
-    came: [u64; WRITERS],
-    theaters: Vec<SocketAddr>,
-}
-impl Actor for Roamer {}
-impl Handler<Load> for Roamer {
-    fn handle(&mut self, load: Load, ctx: &mut Context<Self>) {
-        let came = &mut self.came[load.by];
-        assert_eq!(load.n, *came, "lost, repeated or out of order");
-        *came += 1;
-        let loads = LOADS.get();
-        LOADS.set(Loads { handled: loads.handled + 1, ..loads });
-        if loads.handled.is_multiple_of(150) {
-            ctx.migrate_to(self.theaters[(loads.handled / 150) as usize % self.theaters.len()]);
-        }
-    }
-}
-impl Handler<Handled> for Roamer {
-    fn handle(&mut self, _: Handled, _: &mut Context<Self>) -> u64 {
-        self.came.iter().sum()
-    }
-}
-remote!(mobile Roamer: Load, Handled);
-
-/// Sends to it.
-struct Flooder {
-    number: usize,
-    to: ActorRef<Roamer>,
-    sent: u64,
-}
-impl Actor for Flooder {}
-impl Handler<More> for Flooder {
-    fn handle(&mut self, _: More, ctx: &mut Context<Self>) {
-        for _ in 0..TURN {
-            self.to.tell(Load { by: self.number, n: self.sent, urgent: false, text: "x".repeat(LOAD_BYTES - 32) });
-            self.sent += 1;
-        }
-        let loads = LOADS.get();
-        LOADS.set(Loads { sent: loads.sent + TURN, ..loads });
-        if self.sent < MANY {
-            ctx.this().tell(More);
-        }
-    }
-}
-
-#[test]
-fn writers_to_an_actor_that_roams_are_slowed_and_nothing_is_lost_under_every_seed() {
-    for seed in crate::seeds::range(100) {
-        let _seed = Seed(seed);
-        LOADS.set(Loads::default());
-        let net = Simulation::new(seed);
-        let theaters = [(); 4].map(|()| start(&net));
-        // Where the writers are, the reader never is. It was there, or was started from another theater.
-        let here = &theaters[0];
-        let addresses: Vec<_> = theaters[1..].iter().map(|theater| theater.address().unwrap()).collect();
-        let roamer = Roamer { came: [0; WRITERS], theaters: addresses.clone() };
-        let to = if seed.is_multiple_of(2) {
-            here.system().spawn(roamer)
-        } else {
-            theaters[1].publish("roamer", theaters[1].system().spawn(roamer)).unwrap();
-            here.find::<Roamer>(&format!("playhouse://{}/roamer", addresses[0])).wait().unwrap()
-        };
-        for number in 0..WRITERS {
-            // In another stage each: senders in the stage of the reader's place are not slowed.
-            here.system().spawn(Flooder { number, to, sent: 0 }).tell(More);
-        }
-        let total = WRITERS as u64 * MANY;
-        let mut waiting_max = 0;
-        net.run_until(|| {
-            let loads = LOADS.get();
-            waiting_max = waiting_max.max(loads.sent - loads.handled);
-            loads.handled == total
-        });
-        // At frozen cells in two theaters, in windows, and what writers send before they are muted.
-        assert!(waiting_max < total / 4, "{waiting_max} of {total} waited");
-        net.run_until_idle();
-        assert_eq!(to.ask(Handled).wait(), Ok(total));
-        for theater in &theaters {
-            let total = theater.system().stats().total;
-            assert_eq!((total.dead_letters, total.crashes), (0, 0));
-        }
-    }
 }
