@@ -54,9 +54,9 @@ impl Choices {
     }
 }
 
-/// Returns the time in nanoseconds, at most 2^63 of them: no timer is later.
+/// Returns the time in nanoseconds. One that has too many is 2^63 of them, less one: no timer is set for later.
 pub fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(1 << 63)
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
 /// Who drives several simulated systems at one time: see [`SystemCore::set_driver`].
