@@ -127,7 +127,7 @@ fn what_came_is_there_also_where_a_simulated_system_has_nothing_left_to_do() {
     let stopped = Err(AskError::Stopped);
     assert_eq!(ask_many(voters, Vote).all().wait(), [(asker[0], Ok(1)), (asker[1], stopped)]);
     let clocks = [0, 1].map(|_| system.spawn(Clock));
-    let each = clocks.map(|clock| (clock, Err(AskError::Stopped)));
+    let each = clocks.map(|clock| (clock, Err(AskError::Unanswered)));
     assert_eq!(ask_many(clocks, Wait).all().wait(), each);
     let error = ask_many(clocks, Wait).first(1).wait().unwrap_err();
     assert_eq!((error.answers.len(), error.errors.len()), (0, 2));

@@ -176,7 +176,7 @@ fn an_actor_handles_the_items_of_its_streams_in_order_until_they_end() {
 
 #[test]
 fn a_stream_is_not_polled_before_its_items_are_handled() {
-    for seed in 0..100 {
+    for seed in 0..50 {
         let system = simulated(seed);
         let (source, most) = (Source::default(), Arc::<AtomicU32>::default());
         lock(&source.0).wakes = seed.is_multiple_of(2);
