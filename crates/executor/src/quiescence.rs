@@ -55,7 +55,7 @@ impl Moments {
     }
 }
 
-/// Says that `run_until_idle` may wait for something that never comes. If stderr is closed, nobody hears it.
+/// Says that `run_until_idle` may wait for something that never comes. The line is lost if stderr is closed.
 #[cold]
 fn say_that_it_waits(since: fmt::Arguments<'_>) {
     let line = format!(
@@ -192,7 +192,7 @@ impl SystemCore {
     pub fn run_until_idle(self: &Arc<Self>) {
         if let Some(simulation) = &self.simulation {
             let mut patience = Moments::default();
-            // Where somebody else drives, time passes with each step.
+            // A driver of several systems lets time pass with each step.
             let counts = !simulation.has_driver();
             return simulation.run(self, None, &mut || {
                 if counts && patience.ends_at(self.now()) {

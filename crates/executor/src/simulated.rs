@@ -132,7 +132,7 @@ impl Simulation {
         Some(turn)
     }
 
-    /// Whether somebody else drives the system.
+    /// Returns whether a [`Driver`] runs the system.
     pub(crate) fn has_driver(&self) -> bool {
         self.driver.get().is_some()
     }

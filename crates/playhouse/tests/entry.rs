@@ -61,7 +61,7 @@ async fn a_test_runs_in_virtual_time(system: &System) -> playhouse::Result<()> {
     Ok(())
 }
 
-/// As in the guide.
+/// The actor of the guide's example.
 #[derive(Default)]
 struct Meter {
     seconds: u64,

@@ -36,7 +36,7 @@ fn replay_by<R: PartialEq + fmt::Debug>(checker: &Checker, seed: u64, program: i
 /// Runs `program` under each of these seeds, and panics where something goes wrong: with the seed, the commit, what went wrong,
 /// and what was sent until then. For programs that have too many orders for [`check`](crate::check()).
 ///
-/// What is wrong is what is wrong there; only the result need not be the same. [`Checker::simulate`] allows dead letters or crashes.
+/// The same things are wrong as for `check`, but the result need not be the same. [`Checker::simulate`] allows dead letters or crashes.
 ///
 /// # Panics
 /// With the first seed under which something goes wrong.

@@ -440,7 +440,7 @@ fn a_program_may_let_a_time_pass() {
             system.run_for(time);
             assert_eq!(system.now(), time);
         });
-        // Where it fires while the answer waits, the answer is a dead letter.
+        // If the timer fires while the answer waits, the answer is a dead letter.
         let violation = report.failure().map(|failure| &failure.violation);
         assert_eq!(matches!(violation, Some(Violation::DeadLetter(_))), may_fire, "{report}");
         assert_eq!(violation.is_some(), may_fire, "{report}");

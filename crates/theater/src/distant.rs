@@ -4,7 +4,7 @@
 //! The place of an actor that moves may have another way by the time when this one is ready. So that is looked at where the way is
 //! the place's, in its stage.
 //!
-//! What is sent meanwhile is written at once, by names (which every theater reads), and kept here in order. Senders of more than
+//! Until then each message is written at once, by names (which every theater reads), and kept here in order. Senders of more than
 //! a quarter of a window are slowed as by a link whose window is full: the place's stage waits behind a gate until the way is known.
 //!
 //! # Why no stage waits for itself
@@ -181,7 +181,7 @@ impl Distant {
         })
     }
 
-    /// What waits at the place goes on; it waits again if too much is kept still.
+    /// Lets the mail of the place go on. It waits again if too much is still kept.
     pub(crate) fn let_on(&self) {
         self.gate.open(&self.directory.core);
     }
@@ -797,8 +797,8 @@ impl Carrier for Distant {
                 let first = !std::mem::replace(called, true);
                 let keeps_now = kept.len() == 1;
                 if slows {
-                    // As much may wait behind the gate as is kept, as far as that is known before it is written. Under the lock: whoever ends the
-                    // waiting opens the gate after that.
+                    // About as much may wait behind the gate as is kept, by the average size of the kept messages. The gate is closed under the lock,
+                    // because the end of the waiting opens it after that.
                     let average = (*bytes / kept.len()).max(1);
                     self.gate.close(self.slowed_bytes / average);
                 }

@@ -94,7 +94,7 @@ mod windows {
             done
         }
 
-        /// What can be done from now on is told, also where that was told before: after a short read, mostly that there is room. Nothing must
+        /// Has mio tell again that the stream is ready, also if it has told so before: after a short read, mostly that there is room. Nothing must
         /// read just because there is room to write, or it would be told of that without end.
         fn tell_again(&self) {
             if let Some(registered) = self.registered.get() {

@@ -23,7 +23,7 @@ impl Handler<Ping> for Clock {
 }
 remote!(Clock: Ping);
 
-/// Counts seconds, and who asks.
+/// Counts seconds and asks.
 struct Beats(u32);
 #[derive(Clone)]
 struct Beat;

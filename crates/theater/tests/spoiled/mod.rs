@@ -41,7 +41,7 @@ pub struct Spoiled {
     registers: Arc<Mutex<Option<Registers>>>,
 }
 
-/// What a connection that is registered says, and what it waits for then.
+/// The signal that a connection is registered, and the one that it waits for then.
 type Registers = (Sender<()>, Receiver<()>);
 
 /// A wire has written something.
