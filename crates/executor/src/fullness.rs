@@ -14,8 +14,9 @@
 //! *Nobody is muted for ever.* A full stage is held, or its marker is under way. It is held for a gate or a stuck handler, and
 //! goes on when that ends. It is not muted ([`Worker::may_be_muted`]): what it sends while it works off what was put aside may be
 //! for itself, or for another one that is full, and its marker would wait behind that. So it sends unslowed, by what was put
-//! aside. That the marker has been run is seen by who is muted as that a worker is relieved is: the flag is lowered first
-//! ([`crate::muting`]).
+//! aside. A worker with a stage that is muted leaves word with the full stage, in the byte that says that it is full: the worker that
+//! lowers it finds that word and rouses all others. The word is not left with the stage's worker, because the stage may have another
+//! one by then: a thief's, before it was full again, or the thread's that took over the stages of a stuck handler.
 //!
 //! *What it costs.* Nothing where no stage is full. As long as one is, the actors of its worker send to each other with a look at
 //! whom they send to, as actors of other workers do.
@@ -42,11 +43,17 @@ impl Fullness {
     pub(crate) const STUCK: u8 = 2;
     /// A marker is under way.
     const MARKED: u8 = 4;
+    /// A worker has a stage that is muted for this one.
+    const WAITED_FOR: u8 = 8;
     const FULL: u8 = Fullness::WAITS | Fullness::STUCK;
 
     pub(crate) fn is_full(&self) -> bool {
-        // SeqCst: see `muting.rs`; either the muter sees it lowered, or is found by who has lowered it.
         self.0.load(Ordering::SeqCst) & Fullness::FULL != 0
+    }
+
+    /// Returns whether the stage is full. If it is, the worker that lowers it learns that others wait for that.
+    pub(crate) fn wait_for(&self) -> bool {
+        self.change(|was| (was & Fullness::FULL != 0).then_some(was | Fullness::WAITED_FOR)).is_some()
     }
 
     /// Whether a stuck handler has to return before it is not full any more.
@@ -69,18 +76,20 @@ impl Fullness {
 
     /// It goes on, by who runs it. True: it is full, and there is no marker yet.
     fn mark(&self) -> bool {
-        // Nobody else writes it meanwhile: the stage is held by no thread any more.
-        let was = self.0.load(Ordering::SeqCst);
-        if was & Fullness::FULL == 0 {
-            return false;
-        }
-        self.0.store(Fullness::WAITS | Fullness::MARKED, Ordering::SeqCst);
-        was & Fullness::MARKED == 0
+        let marked = Fullness::WAITS | Fullness::MARKED;
+        let was = self.change(|was| (was & Fullness::FULL != 0).then_some(was & Fullness::WAITED_FOR | marked));
+        was.is_some_and(|was| was & Fullness::MARKED == 0)
     }
 
-    /// It is not full. True: it was before.
-    fn lower(&self) -> bool {
-        self.0.swap(0, Ordering::SeqCst) & Fullness::FULL != 0
+    /// The stage is not full any more. Returns whether others wait for that, or `None` if it was not full.
+    fn lower(&self) -> Option<bool> {
+        let was = self.0.swap(0, Ordering::SeqCst);
+        (was & Fullness::FULL != 0).then_some(was & Fullness::WAITED_FOR != 0)
+    }
+
+    /// Changes the byte and returns what it was, or `None` if `to` leaves it.
+    fn change(&self, to: impl Fn(u8) -> Option<u8>) -> Option<u8> {
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, to).ok()
     }
 }
 
@@ -117,9 +126,14 @@ impl Worker {
 
     /// All has been run that was put aside for `stage`.
     fn is_through(&self, stage: u16) {
-        if self.system.full[stage as usize].lower() {
-            self.office().full_stages.fetch_sub(1, Ordering::SeqCst);
-            self.relieve(self.office());
+        let Some(waited_for) = self.system.full[stage as usize].lower() else { return };
+        let office = self.office();
+        office.full_stages.fetch_sub(1, Ordering::SeqCst);
+        self.relieve(office);
+        if waited_for {
+            self.rouse_others();
+            // A worker of another system has left its name with the worker that ran the stage then.
+            self.system.offices.made().for_each(|(_, office)| office.rouse_elsewhere());
         }
     }
 }
@@ -137,4 +151,28 @@ unsafe fn marker(record: NonNull<Record>, op: Op) -> Outcome {
         worker.is_through(unsafe { record.as_ref() }.stage());
     }
     PASSED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_waits_for_a_full_stage_is_found_when_it_is_lowered() {
+        let full = Fullness::default();
+        assert!(!full.wait_for(), "it is not full");
+        assert!(full.raise(Fullness::WAITS));
+        assert_eq!(full.lower(), Some(false), "nobody has waited since it is full");
+
+        assert!(full.raise(Fullness::STUCK));
+        assert!(full.wait_for());
+        assert!(full.mark(), "the first marker");
+        assert!(!full.raise(Fullness::WAITS), "held again before the marker was run");
+        assert!(!full.mark(), "the marker is under way");
+        assert!(full.wait_for());
+        assert_eq!(full.lower(), Some(true));
+        assert!(!full.is_full());
+        assert_eq!(full.lower(), None);
+        assert!(!full.mark(), "it is not full");
+    }
 }

@@ -191,16 +191,21 @@ impl Worker {
         drop(office.lock());
         office.relieved.notify_all();
         if office.muted_on_me.swap(false, Ordering::SeqCst) {
-            if self.holds.get() {
-                // A stage may be muted for its own worker, over a relay: the worker does not become idle before it has looked again.
-                self.tenure.signal.raise(Signal::TICK);
-            }
-            for (other, _) in self.system.offices.made() {
-                if other != self.id {
-                    self.system.rouse(other);
-                }
-            }
+            self.rouse_others();
             office.rouse_elsewhere();
+        }
+    }
+
+    /// Has all workers of this system look again whether their muted stages may go on.
+    pub(crate) fn rouse_others(&self) {
+        if self.holds.get() {
+            // A stage may be muted for its own worker, over a relay: the worker does not become idle before it has looked again.
+            self.tenure.signal.raise(Signal::TICK);
+        }
+        for (other, _) in self.system.offices.made() {
+            if other != self.id {
+                self.system.rouse(other);
+            }
         }
     }
 
@@ -300,9 +305,9 @@ impl Worker {
         }
     }
 
-    /// Leaves word with the receiver, then looks whether it is full: either it is seen relieved, or it will say so. Word
-    /// is left anew each time, since the receiver may have been relieved and be full again. Returns the receiver, and whether the target is
-    /// full.
+    /// Leaves word with the receiver, then looks whether it is pressed: either it is seen relieved, or it will say so. Word
+    /// is left anew each time, because the receiver may have been relieved and be pressed again. The target is asked in the same way
+    /// whether it is full, wherever it is now ([`crate::fullness`]). Returns the receiver, and whether the target is full.
     fn stays_muted(&self, home: Option<Home>, receiver: u16, target: u16, source: bool) -> Option<(u16, bool)> {
         if let Some(home) = home {
             return self.stays_muted_elsewhere(&*home.find()?, target, source);
@@ -313,7 +318,7 @@ impl Worker {
         if pressed {
             self.system.note_source(receiver);
         }
-        let full = self.system.full[target as usize].is_full();
+        let full = self.system.full[target as usize].wait_for();
         (full || pressed).then_some((receiver, full))
     }
 

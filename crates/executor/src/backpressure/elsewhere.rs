@@ -6,7 +6,8 @@
 //! the overload reaches that stage's senders.) Requests do not come here: nobody is slowed that waits for an answer.
 //!
 //! *The stage goes on.* Its worker leaves word with the worker in B, and then looks whether that is pressed (I4, as in `muting.rs`): it sees
-//! the flag down, or is roused when that goes down, and when the worker in B admits sources. It is roused as well when B ends, and
+//! the flag down, or is roused when that goes down, and when the worker in B admits sources. If the stage in B is full, the worker that
+//! lowers it rouses all that have left word with any worker of B. It is roused as well when B ends, and
 //! sees that. The monitor of A rouses it now and then besides.
 //!
 //! *Nobody waits for ever.* Two systems that flood each other may mute all that would work off what is put aside. Such knots are
@@ -113,7 +114,7 @@ impl Worker {
         if system.closed.load(Ordering::Acquire) {
             return None;
         }
-        let full = system.full[target].is_full();
+        let full = system.full[target].wait_for();
         let pressed = source && office.is_pressed();
         if pressed {
             system.note_source(receiver);
