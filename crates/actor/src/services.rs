@@ -2,6 +2,7 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use playhouse_executor::{SystemCore, contained};
@@ -14,6 +15,8 @@ use crate::system::System;
 pub(crate) struct OfSystem {
     services: Mutex<Services>,
     agency: OnceLock<Arc<dyn Agency>>,
+    /// The number of its [`System`]s.
+    handles: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -26,6 +29,17 @@ struct Services {
 impl OfSystem {
     fn get(system: &SystemCore) -> &OfSystem {
         system.above().expect("it is set where a system is started")
+    }
+
+    /// Counts one more handle.
+    pub(crate) fn handle_more(system: &SystemCore) {
+        OfSystem::get(system).handles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one handle less. Returns whether it was the last one.
+    pub(crate) fn handle_less(system: &SystemCore) -> bool {
+        // AcqRel: the thread that drops the last handle sees what others did with theirs.
+        OfSystem::get(system).handles.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     fn with_services<R>(&self, act: impl FnOnce(&mut Services) -> R) -> R {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "tokio")]
 use playhouse_executor::Around;
-use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered};
+use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered, with_current_system};
 
 use crate::actor::{Actor, ActorId};
 use crate::actor_ref::{ActorRef, Owned};
@@ -20,11 +20,27 @@ use crate::spawn::{SpawnError, SpawnOptions};
 
 /// A handle to an actor system: workers, stages, and the actors on them. Cheap to clone.
 ///
-/// Several systems live side by side in one process. A system ends by [`System::shutdown`]; when all handles are
-/// dropped without it, its threads go on until the process ends.
-#[derive(Clone, Debug)]
+/// Several systems live side by side in one process, up to 4,095. A system ends by [`System::shutdown`]. When all handles are
+/// dropped without it, the threads of a system go on until the process ends. A [simulated](SystemBuilder::simulated) system, which has
+/// no threads, ends with its last handle: its actors are stopped, and what waits for them is a dead letter. (Handles that its actors keep
+/// count, too. The drop of the last handle inside an actor of the same system ends nothing.)
+#[derive(Debug)]
 pub struct System {
     core: Arc<SystemCore>,
+}
+
+impl Clone for System {
+    fn clone(&self) -> Self {
+        System::of(&self.core)
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        if OfSystem::handle_less(&self.core) && self.core.is_open_simulation() {
+            self.end_unused();
+        }
+    }
 }
 
 /// What a [`System`] is to be made of: see [`System::builder`].
@@ -350,7 +366,7 @@ impl SystemBuilder {
         let core = SystemCore::start(config).map_err(|wrong| BuildError { wrong })?;
         core.set_above(OfSystem::default());
         self.observed.begin(&core);
-        Ok((System { core }, self.on_start))
+        Ok((System::of(&core), self.on_start))
     }
 }
 
@@ -376,7 +392,19 @@ impl System {
     }
 
     pub(crate) fn of(core: &Arc<SystemCore>) -> System {
+        OfSystem::handle_more(core);
         System { core: Arc::clone(core) }
+    }
+
+    /// Ends a simulated system that nobody can run any more, unless an actor of it does so.
+    #[cold]
+    fn end_unused(&self) {
+        if with_current_system(|current| current.is_some_and(|current| Arc::ptr_eq(current, &self.core))) {
+            return;
+        }
+        // A simulated system takes its time: it ends on this thread.
+        let (_left, _stuck) = self.core.end_in_time((Duration::ZERO, Duration::ZERO), Box::new(|_, _, _| {}));
+        self.drop_services();
     }
 
     /// The executor's part of it.

@@ -384,6 +384,11 @@ impl SystemCore {
         None
     }
 
+    /// Returns whether this is a simulated system that still takes messages.
+    pub fn is_open_simulation(&self) -> bool {
+        self.simulation.is_some() && !self.closed.load(Ordering::Acquire)
+    }
+
     /// Takes no more messages from outside and ends all workers: nothing is handled any more. Returns whether their threads have ended within
     /// `limit`. What waits, and all actors, are left until the [end](SystemCore::end).
     pub fn end_workers(self: &Arc<Self>, limit: Duration) -> bool {

@@ -312,3 +312,89 @@ fn a_shutdown_waits_for_a_thread_and_no_longer_than_its_limit() {
         assert!(report.took >= limit && report.actors_stopped == 1, "{report}");
     });
 }
+
+/// Notes that it has stopped.
+struct Farewell(Log<u32>);
+
+impl Actor for Farewell {
+    fn stopped(&mut self, _: &mut Context<Self>) {
+        self.0.push(1);
+    }
+}
+
+impl Handler<Again> for Farewell {
+    fn handle(&mut self, _: Again, _: &mut Context<Self>) {
+        self.0.push(2);
+    }
+}
+
+#[test]
+fn a_simulated_system_ends_with_its_last_handle() {
+    finishes(|| {
+        let log = Log::new();
+        let letters = Log::new();
+        let told = letters.clone();
+        let system = System::builder().simulated(0).start().unwrap();
+        system.on_dead_letter(move |_| told.push(1));
+        let service = std::sync::Arc::new(());
+        system.provide(std::sync::Arc::clone(&service));
+        let actor = system.spawn(Farewell(log.clone()));
+        system.run_until_idle();
+        actor.tell(Again);
+        let other = system.clone();
+        drop(system);
+        assert_eq!(log.take(), [0; 0], "one handle is left");
+        drop(other);
+        assert_eq!(log.take(), [1]);
+        assert_eq!(letters.take(), [1], "what waited is a dead letter");
+        assert_eq!(std::sync::Arc::strong_count(&service), 1, "services are dropped");
+        actor.tell(Again);
+        assert_eq!(log.take(), [0; 0]);
+    });
+}
+
+#[test]
+fn simulated_systems_that_are_dropped_make_room_for_others() {
+    finishes(|| {
+        for seed in 0..10_000 {
+            let system = System::builder().simulated(seed).workers(1).stages(1).start().unwrap();
+            let adder = system.spawn(Adder);
+            adder.tell(Increment(1));
+            if seed % 2 == 0 {
+                system.run_until_idle();
+            }
+        }
+    });
+}
+
+/// Keeps a handle to a simulated system, which is dropped in a handler.
+struct Keeps(Option<System>);
+
+impl Actor for Keeps {}
+
+impl Handler<Again> for Keeps {
+    fn handle(&mut self, _: Again, _: &mut Context<Self>) {
+        self.0 = None;
+    }
+}
+
+#[test]
+fn the_last_handle_of_a_simulated_system_may_be_dropped_by_any_actor() {
+    finishes(|| {
+        let log = Log::new();
+        let (own, other) = (simulated(0), simulated(1));
+        other.spawn(Farewell(log.clone()));
+        other.run_until_idle();
+        let keeps = own.spawn(Keeps(Some(other)));
+        keeps.tell(Again);
+        own.run_until_idle();
+        assert_eq!(log.take(), [1]);
+
+        let system = simulated(2);
+        let keeps = system.spawn(Keeps(Some(system.clone())));
+        drop(system);
+        // The thread that waits runs the system, whose last handle an actor of it drops: it goes on.
+        keeps.ask(Again).wait().unwrap();
+        keeps.ask(Again).wait().unwrap();
+    });
+}
