@@ -292,7 +292,7 @@ pub trait AskTarget<M: Message, Mode>: Copy {
     #[doc(hidden)]
     fn requests(self) -> RequestTo<M>;
     #[doc(hidden)]
-    fn send(self, message: M);
+    fn tell_it(self, message: M);
     /// The type of the receiver.
     #[doc(hidden)]
     fn type_for_reports(self) -> &'static str;
@@ -316,7 +316,7 @@ impl<A: Actor, M: HandledBy<A, Mode>, Mode> AskTarget<M, Mode> for ActorRef<A> {
         self.address.request_port::<M, _, ByAsk<Mode>>()
     }
 
-    fn send(self, message: M) {
+    fn tell_it(self, message: M) {
         self.tell(message);
     }
 
@@ -330,7 +330,7 @@ impl<M: Message> AskTarget<M, ()> for Recipient<M> {
         self.asks
     }
 
-    fn send(self, message: M) {
+    fn tell_it(self, message: M) {
         self.tell(message);
     }
 

@@ -69,6 +69,13 @@ impl<M: Message> Ask<M> {
         Ask { to, actor, request: Some(message), within: None, slot, waiting: None, timer: None, outside: None }
     }
 
+    /// Sends the request, whose answer goes where `reply` says. It is given the limit, if there is one.
+    #[inline]
+    pub(crate) fn send_for(mut self, reply: impl FnOnce(Option<Duration>) -> ReplyTo<M::Reply>) {
+        let reply = reply(self.within);
+        self.to.request(&mut self.request, reply, None);
+    }
+
     /// Fails with [`AskError::Deadline`] if the answer takes longer. Millisecond resolution. Counted from when the request is sent; so it changes
     /// nothing once the ask was polled.
     ///

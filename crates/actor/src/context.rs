@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
 use crate::actor_ref::{ActorRef, AskTarget};
 use crate::any::{AnyActor, Known};
-use crate::ask::{AskError, RequestTo};
+use crate::ask::{Ask, AskError};
 use crate::group::Group;
 use crate::idle::Idle;
 use crate::mail::{Continuation, DownMail, Pipe, Start};
@@ -129,7 +129,7 @@ impl<A: Actor> Context<A> {
     ///
     /// This actor goes on with other messages meanwhile.
     pub fn ask<M: Message, Mode>(&mut self, to: impl AskTarget<M, Mode>, message: M) -> ContextAsk<'_, A, M> {
-        ContextAsk { to: to.requests(), ctx: self, message: Some(message), within: None }
+        ContextAsk { ctx: self, ask: Ask::new(to, message) }
     }
 
     /// Asks for a [`terminated`](Actor::terminated) call when `who` ends; at once if it has ended. Watching twice is
@@ -340,20 +340,47 @@ impl<A: Actor> std::fmt::Debug for Context<A> {
 }
 
 /// A request of an actor, waiting to be told what to do with the answer.
-#[must_use = "nothing is sent before `then` or `pipe_to_self`"]
+///
+/// An async handler may await it: `ctx.ask(to, message).await` is `to.ask(message).await`, and keeps the actor from other messages until the answer is there.
+#[must_use = "nothing is sent before `then`, `pipe_to_self` or `.await`"]
 pub struct ContextAsk<'a, A: Actor, M: Message> {
     ctx: &'a mut Context<A>,
-    to: RequestTo<M>,
-    /// Until it is sent.
-    message: Option<M>,
-    within: Option<Duration>,
+    /// Not sent yet.
+    ask: Ask<M>,
 }
+
+impl<A: Actor, M: Message> IntoFuture for ContextAsk<'_, A, M> {
+    type Output = Result<M::Reply, AskError>;
+    type IntoFuture = Ask<M>;
+
+    fn into_future(self) -> Ask<M> {
+        self.ask
+    }
+}
+
+/// Implemented by no type: the bound of [`ContextAsk::wait`].
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "an actor does not wait for an answer: it would hold its worker",
+    label = "a handler would block here",
+    note = "in a handler, write `.then(|this, answer, ctx| ..)` or `.pipe_to_self(..)`; in an `async` handler, `.await`"
+)]
+pub trait MayBlock {}
 
 impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
     /// Answers [`AskError::Deadline`] if the answer takes longer. Millisecond resolution.
     pub fn within(mut self, deadline: Duration) -> Self {
-        self.within = Some(deadline);
+        self.ask = self.ask.within(deadline);
         self
+    }
+
+    /// There is no such thing: the compiler says what to write.
+    #[doc(hidden)]
+    pub fn wait(self) -> Result<M::Reply, AskError>
+    where
+        Self: MayBlock,
+    {
+        unreachable!("no type may block")
     }
 
     /// Sends the request. `then` is called with the answer as a message of this actor, also if it was restarted meanwhile
@@ -422,13 +449,12 @@ impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
         self.send(Box::new(Pipe { asker: asker.address, tell, request: PhantomData::<fn(M)> }));
     }
 
-    fn send(mut self, back: Box<dyn TakeAnswer<M::Reply>>) {
-        let reply = match self.within {
+    fn send(self, back: Box<dyn TakeAnswer<M::Reply>>) {
+        self.ask.send_for(|within| match within {
             None => ReplyTo::then(back),
             Some(within) => {
                 with_current_system(|system| ReplyTo::timed(back, within, system.expect("a handler runs on a worker")))
             }
-        };
-        self.to.request(&mut self.message, reply, None);
+        });
     }
 }

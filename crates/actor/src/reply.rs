@@ -151,7 +151,7 @@ impl<T: Send + 'static> Reply<T> {
     /// ask fails with [`AskError::Cycle`], and nothing is sent. What this actor has done for the request by then is done. If one of them is in another theater,
     /// the message is sent, and one ask of the cycle fails when the cycle is found.
     pub fn forward<M: Message<Reply = T>, Mode>(mut self, to: impl AskTarget<M, Mode>, message: M) {
-        let Some(reply) = self.to.take() else { return to.send(message) };
+        let Some(reply) = self.to.take() else { return to.tell_it(message) };
         let requests = to.requests();
         if reply.forward(Label::of_type(to.type_for_reports(), ActorId(requests.raw()))) {
             requests.request(&mut Some(message), reply, None);

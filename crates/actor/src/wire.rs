@@ -191,9 +191,21 @@ impl<M: Message> fmt::Debug for WireForm<M> {
     }
 }
 
+/// A value that has a wire form: its type has serde's `Serialize` and `Deserialize`.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` cannot be sent to other theaters",
+    label = "it has no wire form",
+    note = "write `#[derive(Serialize, Deserialize)]` at the type. If serde is no dependency of the program: `use playhouse::serde::{{Deserialize, Serialize}};`, and `#[serde(crate = \"playhouse::serde\")]` below the derive",
+    note = "`#[message(local)]` is for messages that are sent within a theater only"
+)]
+pub trait Transferable: Serialize + for<'de> Deserialize<'de> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + for<'de> Deserialize<'de>> Transferable for T {}
+
 impl<M> WireForm<M>
 where
-    M: Message<Reply: Serialize + for<'de> Deserialize<'de>> + Serialize + for<'de> Deserialize<'de>,
+    M: Message<Reply: Transferable> + Transferable,
 {
     /// The form that serde gives the message, which is called as its type (with its path).
     pub const fn of() -> WireForm<M> {

@@ -164,9 +164,26 @@ impl<'a> Message<'a> {
         let cfgs = &inherited.cfgs;
         let deprecated = self.allow_deprecated();
         let (generics, arguments, clause) = self.generics.split_for_impl();
-        // The arguments are checked where serde is derived: what is left is the reply.
+        // serde's derive checks the arguments in its own words. These say what to write.
+        let wire_types = self.method.wire.as_ref().map(|_| {
+            let checks = self
+                .method
+                .arguments()
+                .map(|(_, ty)| quote_spanned!(Span::mixed_site().located_at(ty.span())=> is_transferable::<#ty>();));
+            quote_spanned! {self.span=>
+                #(#cfgs)*
+                #deprecated
+                const _: () = {
+                    const fn is_transferable<T: ::playhouse::wire::Transferable>() {}
+                    #[allow(dead_code)]
+                    fn check #generics () #clause { #(#checks)* }
+                };
+            }
+        });
         let wire = self.method.wire.as_ref().map(|name| name.constant(self.method.reply_span()));
         quote_spanned! {self.span=>
+            #wire_types
+
             #(#cfgs)*
             #deprecated
             #[automatically_derived]

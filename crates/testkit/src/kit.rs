@@ -90,9 +90,9 @@ impl Kit {
         self.run_for(Duration::ZERO);
     }
 
-    /// Lets so much virtual time pass, with all that is to be done in it.
+    /// Lets so much virtual time pass, with all that is to be done in it: [`System::run_for`].
     pub fn run_for(&self, time: Duration) {
-        self.session.run(self.system().now() + time, &mut || false);
+        self.system().run_for(time);
     }
 
     /// Delivers no message to `actor` until it is [released](Kit::release): a child or a peer that does nothing, so that the

@@ -382,3 +382,38 @@ fn other_threads_may_use_the_waker_during_a_poll() {
     }
     system.shutdown().unwrap();
 }
+
+/// Awaits an ask that it has made by its context, as a handler that is not `async` makes it.
+struct Awaits(ActorRef<Adder>);
+
+impl Actor for Awaits {}
+
+#[derive(Message)]
+#[message(reply = Result<u64, AskError>)]
+struct Sum(u64, Option<Duration>);
+
+impl AsyncHandler<Sum> for Awaits {
+    async fn handle(&mut self, Sum(n, within): Sum, ctx: &mut Context<Self>) -> Result<u64, AskError> {
+        let ask = ctx.ask(self.0, Increment(n));
+        match within {
+            Some(limit) => ask.within(limit).await,
+            None => ask.await,
+        }
+    }
+}
+
+#[test]
+fn an_ask_of_a_context_can_be_awaited() {
+    finishes(|| {
+        for system in [threads(2), simulated(0)] {
+            let adder = system.spawn(Adder);
+            let awaits = system.spawn(Awaits(adder));
+            assert_eq!(awaits.ask(Sum(1, None)).wait(), Ok(Ok(2)));
+            assert_eq!(awaits.ask(Sum(2, Some(Duration::from_secs(60)))).wait(), Ok(Ok(3)));
+            adder.stop();
+            adder.ended().wait();
+            assert_eq!(awaits.ask(Sum(3, None)).wait(), Ok(Err(AskError::Stopped)));
+            system.shutdown().unwrap();
+        }
+    });
+}
