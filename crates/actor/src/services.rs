@@ -36,10 +36,15 @@ impl OfSystem {
         OfSystem::get(system).handles.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one handle less. Returns whether it was the last one.
+    /// Counts one handle less. Returns whether there is none any more.
     pub(crate) fn handle_less(system: &SystemCore) -> bool {
         // AcqRel: the thread that drops the last handle sees what others did with theirs.
         OfSystem::get(system).handles.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Returns whether the system has no handles.
+    pub(crate) fn is_without_handles(system: &SystemCore) -> bool {
+        OfSystem::get(system).handles.load(Ordering::Acquire) == 0
     }
 
     fn with_services<R>(&self, act: impl FnOnce(&mut Services) -> R) -> R {

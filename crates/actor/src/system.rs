@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "tokio")]
 use playhouse_executor::Around;
-use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered, with_current_system};
+use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered};
 
 use crate::actor::{Actor, ActorId};
 use crate::actor_ref::{ActorRef, Owned};
@@ -21,9 +21,12 @@ use crate::spawn::{SpawnError, SpawnOptions};
 /// A handle to an actor system: workers, stages, and the actors on them. Cheap to clone.
 ///
 /// Several systems live side by side in one process, up to 4,095. A system ends by [`System::shutdown`]. When all handles are
-/// dropped without it, the threads of a system go on until the process ends. A [simulated](SystemBuilder::simulated) system, which has
-/// no threads, ends with its last handle: its actors are stopped, and what waits for them is a dead letter. (Handles that its actors keep
-/// count, too. The drop of the last handle inside an actor of the same system ends nothing.)
+/// dropped without it, the threads of a system go on until the process ends.
+///
+/// A [simulated](SystemBuilder::simulated) system has no threads, and ends with its last handle: its actors are stopped, what waits for them is a
+/// dead letter, and asks for them fail with [`AskError::Shutdown`](crate::AskError::Shutdown). Handles that its actors, services and dead-letter
+/// hooks keep count, too. If a thread runs the system at that moment (the handle is dropped by one of its actors, or another thread waits for an
+/// answer), or if the thread that drops it panics, nothing is ended, and the system stays until the process ends.
 #[derive(Debug)]
 pub struct System {
     core: Arc<SystemCore>,
@@ -37,7 +40,7 @@ impl Clone for System {
 
 impl Drop for System {
     fn drop(&mut self) {
-        if OfSystem::handle_less(&self.core) && self.core.is_open_simulation() {
+        if OfSystem::handle_less(&self.core) && self.core.is_simulated() && !std::thread::panicking() {
             self.end_unused();
         }
     }
@@ -396,15 +399,13 @@ impl System {
         System { core: Arc::clone(core) }
     }
 
-    /// Ends a simulated system that nobody can run any more, unless an actor of it does so.
+    /// Ends a simulated system whose last handle this was.
     #[cold]
     fn end_unused(&self) {
-        if with_current_system(|current| current.is_some_and(|current| Arc::ptr_eq(current, &self.core))) {
-            return;
+        // An actor may have given out another handle meanwhile.
+        if self.core.end_unused(|| OfSystem::is_without_handles(&self.core)) {
+            self.drop_services();
         }
-        // A simulated system takes its time: it ends on this thread.
-        let (_left, _stuck) = self.core.end_in_time((Duration::ZERO, Duration::ZERO), Box::new(|_, _, _| {}));
-        self.drop_services();
     }
 
     /// The executor's part of it.

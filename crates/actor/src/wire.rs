@@ -203,6 +203,10 @@ pub trait Transferable: Serialize + for<'de> Deserialize<'de> {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + for<'de> Deserialize<'de>> Transferable for T {}
 
+/// Compiles if `T` has a wire form: for the arguments of messages.
+#[doc(hidden)]
+pub const fn transferable<T: Transferable>() {}
+
 impl<M> WireForm<M>
 where
     M: Message<Reply: Transferable> + Transferable,

@@ -69,6 +69,18 @@ impl DriverLock {
         Drive { lock: self, turns: 0 }
     }
 
+    /// Takes the right to drive if no thread has it, and no thread waits for it.
+    pub(crate) fn try_drive(&self) -> Option<Drive<'_>> {
+        let mut state = lock(&self.state);
+        if state.owner.is_some() || !state.waiting.is_empty() {
+            return None;
+        }
+        state.owner = Some(Owner { thread: std::thread::current().id(), depth: 1, in_turn: false });
+        drop(state);
+        RIGHTS.set(RIGHTS.get() + 1);
+        Some(Drive { lock: self, turns: 0 })
+    }
+
     /// Waits for the right to drive, and begins a turn.
     ///
     /// # Panics
@@ -261,6 +273,20 @@ mod tests {
         assert!(driving.try_turn().is_none());
         drop(turn);
         assert!(driving.try_turn().is_some());
+    }
+
+    #[test]
+    fn the_right_is_taken_without_waiting_where_nobody_has_it() {
+        let driving = DriverLock::new("it");
+        let drive = driving.try_drive().expect("nobody has it");
+        assert!(driving.try_drive().is_none(), "this thread has it");
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(driving.try_drive().is_none(), "another thread has it"));
+        });
+        drop(drive);
+        drop(driving.try_drive().expect("nobody has it any more").turn());
+        drop(driving.drive().turn());
+        assert_eq!(RIGHTS.get(), 0);
     }
 
     #[test]

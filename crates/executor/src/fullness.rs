@@ -53,7 +53,11 @@ impl Fullness {
 
     /// Returns whether the stage is full. If it is, the worker that lowers it learns that others wait for that.
     pub(crate) fn wait_for(&self) -> bool {
-        self.change(|was| (was & Fullness::FULL != 0).then_some(was | Fullness::WAITED_FOR)).is_some()
+        let waited_for = Fullness::WAITED_FOR;
+        // Most often others wait already. Whoever lowers it later finds that, so nothing has to be written.
+        let is_noted = |was: u8| was & Fullness::FULL != 0 && was & waited_for != 0;
+        is_noted(self.0.load(Ordering::SeqCst))
+            || self.change(|was| (was & Fullness::FULL != 0).then_some(was | waited_for)).is_some()
     }
 
     /// Whether a stuck handler has to return before it is not full any more.
@@ -129,7 +133,9 @@ impl Worker {
         let Some(waited_for) = self.system.full[stage as usize].lower() else { return };
         let office = self.office();
         office.full_stages.fetch_sub(1, Ordering::SeqCst);
-        self.relieve(office);
+        // The lock orders this with a thread outside that saw the stage full and is about to wait.
+        drop(office.lock());
+        office.relieved.notify_all();
         if waited_for {
             self.rouse_others();
             // A worker of another system has left its name with the worker that ran the stage then.

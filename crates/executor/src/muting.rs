@@ -313,7 +313,9 @@ impl Worker {
             return self.stays_muted_elsewhere(&*home.find()?, target, source);
         }
         let office = &self.system.offices[receiver as usize];
-        office.muted_on_me.store(true, Ordering::SeqCst);
+        if source {
+            office.muted_on_me.store(true, Ordering::SeqCst);
+        }
         let pressed = source && office.is_pressed();
         if pressed {
             self.system.note_source(receiver);

@@ -16,6 +16,7 @@ use crate::locks::lock;
 use crate::outsiders::wake;
 use crate::record::described;
 use crate::resident::Ending;
+use crate::simulated::Simulation;
 use crate::slab;
 use crate::system::{SLOTS, SystemCore};
 use crate::worker::{self, Worker};
@@ -384,9 +385,11 @@ impl SystemCore {
         None
     }
 
-    /// Returns whether this is a simulated system that still takes messages.
-    pub fn is_open_simulation(&self) -> bool {
-        self.simulation.is_some() && !self.closed.load(Ordering::Acquire)
+    /// Ends a simulated system at once if no thread runs it and it `is_unused`, which is asked while none can begin to. Returns whether it has
+    /// ended by this. It waits for nobody.
+    pub fn end_unused(self: &Arc<Self>, is_unused: impl Fn() -> bool) -> bool {
+        let Some(_drive) = self.simulation.as_ref().and_then(Simulation::try_drive) else { return false };
+        is_unused() && self.end_in_time((Duration::ZERO, Duration::ZERO), Box::new(|_, _, _| {})).1 == 0
     }
 
     /// Takes no more messages from outside and ends all workers: nothing is handled any more. Returns whether their threads have ended within

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::config::Stealing;
-use crate::driving::{DriverLock, Turn};
+use crate::driving::{Drive, DriverLock, Turn};
 use crate::knot::Knots;
 use crate::locks::lock;
 use crate::reactor;
@@ -130,6 +130,11 @@ impl Simulation {
         let turn = self.driving.try_turn()?;
         self.ended.store(true, Ordering::Relaxed);
         Some(turn)
+    }
+
+    /// Takes the right to run the system, unless a thread runs it or the system has been swept.
+    pub(crate) fn try_drive(&self) -> Option<Drive<'_>> {
+        self.driving.try_drive().filter(|_| !self.has_ended())
     }
 
     /// Returns whether a [`Driver`] runs the system.

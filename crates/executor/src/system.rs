@@ -392,6 +392,11 @@ impl SystemCore {
         self.id
     }
 
+    /// Whether this is a simulated system.
+    pub fn is_simulated(&self) -> bool {
+        self.simulation.is_some()
+    }
+
     /// Time since the start; virtual where simulated.
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.now_ns())

@@ -166,17 +166,20 @@ impl<'a> Message<'a> {
         let (generics, arguments, clause) = self.generics.split_for_impl();
         // serde's derive checks the arguments in its own words. These say what to write.
         let wire_types = self.method.wire.as_ref().map(|_| {
-            let checks = self
-                .method
-                .arguments()
-                .map(|(_, ty)| quote_spanned!(Span::mixed_site().located_at(ty.span())=> is_transferable::<#ty>();));
+            let checks = self.method.arguments().map(|(_, ty)| {
+                quote_spanned!(Span::mixed_site().located_at(ty.span())=> ::playhouse::wire::transferable::<#ty>();)
+            });
+            let allows = inherited
+                .on_struct
+                .iter()
+                .filter(|attr| !attr.path().is_ident("doc") && !attr.path().is_ident("deprecated"));
             quote_spanned! {self.span=>
                 #(#cfgs)*
+                #(#allows)*
                 #deprecated
                 const _: () = {
-                    const fn is_transferable<T: ::playhouse::wire::Transferable>() {}
                     #[allow(dead_code)]
-                    fn check #generics () #clause { #(#checks)* }
+                    fn __playhouse_wire_types #generics () #clause { #(#checks)* }
                 };
             }
         });

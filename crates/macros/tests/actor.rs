@@ -499,3 +499,28 @@ fn an_actor_has_several_blocks_and_messages_with_named_fields() {
     assert_eq!(shelf.ask(Total).wait(), Ok(3));
     system.shutdown().unwrap();
 }
+
+// -- names of the program beside a message's arguments -------------------------------------------------------------------
+
+const fn check() -> usize {
+    4
+}
+
+struct Board;
+
+#[actor(remote)]
+#[deny(unused_qualifications)]
+impl Board {
+    #[message]
+    #[allow(unused_qualifications)]
+    fn moves(&self, moves: [u8; check()], of: std::vec::Vec<u8>) -> usize {
+        moves.len() + of.len()
+    }
+}
+
+#[test]
+fn the_types_of_arguments_mean_what_they_mean_in_the_module() {
+    let system = System::start().unwrap();
+    assert_eq!(system.spawn(Board).ask(Moves([0; 4], vec![1])).wait(), Ok(5));
+    system.shutdown().unwrap();
+}

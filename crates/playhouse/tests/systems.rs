@@ -3,6 +3,8 @@
 mod support;
 
 use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Barrier};
+use std::thread;
 use std::time::Duration;
 
 use playhouse::prelude::*;
@@ -336,8 +338,8 @@ fn a_simulated_system_ends_with_its_last_handle() {
         let told = letters.clone();
         let system = System::builder().simulated(0).start().unwrap();
         system.on_dead_letter(move |_| told.push(1));
-        let service = std::sync::Arc::new(());
-        system.provide(std::sync::Arc::clone(&service));
+        let service = Arc::new(());
+        system.provide(Arc::clone(&service));
         let actor = system.spawn(Farewell(log.clone()));
         system.run_until_idle();
         actor.tell(Again);
@@ -347,7 +349,7 @@ fn a_simulated_system_ends_with_its_last_handle() {
         drop(other);
         assert_eq!(log.take(), [1]);
         assert_eq!(letters.take(), [1], "what waited is a dead letter");
-        assert_eq!(std::sync::Arc::strong_count(&service), 1, "services are dropped");
+        assert_eq!(Arc::strong_count(&service), 1, "services are dropped");
         actor.tell(Again);
         assert_eq!(log.take(), [0; 0]);
     });
@@ -396,5 +398,89 @@ fn the_last_handle_of_a_simulated_system_may_be_dropped_by_any_actor() {
         // The thread that waits runs the system, whose last handle an actor of it drops: it goes on.
         keeps.ask(Again).wait().unwrap();
         keeps.ask(Again).wait().unwrap();
+    });
+}
+
+/// Runs another system in its handler, which drops the last handle of the own one.
+struct RunsAnother {
+    another: System,
+    keeps: ActorRef<Keeps>,
+}
+
+impl Actor for RunsAnother {}
+
+#[derive(Message)]
+#[message(reply = bool)]
+struct Run;
+
+impl Handler<Run> for RunsAnother {
+    fn handle(&mut self, _: Run, ctx: &mut Context<Self>) -> bool {
+        self.keeps.tell(Again);
+        self.another.run_until_idle();
+        ctx.system().service::<&'static str>().is_some()
+    }
+}
+
+#[test]
+fn a_simulated_system_does_not_end_within_its_own_handler() {
+    finishes(|| {
+        let (own, another) = (simulated(0), simulated(1));
+        own.provide("a service");
+        let keeps = another.spawn(Keeps(Some(own.clone())));
+        let runs = own.spawn(RunsAnother { another, keeps });
+        drop(own);
+        assert_eq!(runs.ask(Run).wait(), Ok(true));
+        assert_eq!(runs.ask(Run).wait(), Ok(true), "it goes on");
+    });
+}
+
+#[test]
+fn the_drop_of_the_last_handle_of_a_simulated_system_waits_for_nobody() {
+    finishes(|| {
+        // In a handler of the system, another thread drops it, and the handler waits for that thread.
+        let system = simulated(0);
+        let (puppet, last) = (system.spawn(Puppet), system.clone());
+        drop(system);
+        puppet.ask(Do::this(move |_| thread::spawn(move || drop(last)).join().unwrap())).wait().unwrap();
+
+        // Two handlers drop the last handles of each other's systems at the same time.
+        let both = Arc::new(Barrier::new(2));
+        let systems = [simulated(1), simulated(2)];
+        let others = [systems[1].clone(), systems[0].clone()];
+        let puppets = [&systems[0], &systems[1]].map(|system| system.spawn(Puppet));
+        drop(systems);
+        let threads: Vec<_> = puppets
+            .into_iter()
+            .zip(others)
+            .map(|(puppet, other)| {
+                let both = Arc::clone(&both);
+                thread::spawn(move || {
+                    puppet
+                        .ask(Do::this(move |_| {
+                            both.wait();
+                            drop(other);
+                            both.wait();
+                        }))
+                        .wait()
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap().unwrap());
+    });
+}
+
+#[test]
+fn a_thread_that_panics_ends_no_simulated_system() {
+    finishes(|| {
+        let log = Log::new();
+        let kept = log.clone();
+        let failing = thread::spawn(move || {
+            let system = simulated(0);
+            system.spawn(Farewell(kept));
+            system.run_until_idle();
+            panic!("a test that fails");
+        });
+        failing.join().unwrap_err();
+        assert_eq!(log.take(), [0; 0], "nothing of what has failed is called again");
     });
 }

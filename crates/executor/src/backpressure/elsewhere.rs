@@ -110,7 +110,9 @@ impl Worker {
             }
         }
         // SeqCst: as in `stays_muted`. The lock orders this with the end of that system.
-        office.muted_on_me.store(true, Ordering::SeqCst);
+        if source {
+            office.muted_on_me.store(true, Ordering::SeqCst);
+        }
         if system.closed.load(Ordering::Acquire) {
             return None;
         }

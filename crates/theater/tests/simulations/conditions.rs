@@ -228,6 +228,12 @@ fn the_same_seed_gives_the_same_run_under_all_conditions() {
     let again: Vec<_> = (0..50).rev().map(run).collect();
     assert_eq!(first, again.into_iter().rev().collect::<Vec<_>>());
     assert!(first.iter().all(|(.., happened)| happened.pauses > 0), "{first:?}");
+    let recorded = [12_673_303_090_936_518_458, 5_372_782_579_402_612_485];
+    assert_eq!(
+        first[..2].iter().map(|(trace, ..)| *trace).collect::<Vec<_>>(),
+        recorded,
+        "see CONTRIBUTING: recorded runs"
+    );
 }
 
 #[test]
