@@ -148,10 +148,11 @@ impl<R: Send + 'static> Blocked<R> {
             slot.expire();
             answer = slot.take();
         }
-        // Only a simulated system returns without an answer: nothing is left to do in it that could bring one.
-        answer.unwrap_or_else(|| {
+        // Only a simulated system returns without an answer: nothing is left to do in it that could bring one, or another thread has ended it. In that
+        // case the request was dropped meanwhile, unless this thread came too late to send it.
+        answer.or_else(|| slot.take()).unwrap_or_else(|| {
             slot.abandon();
-            Err(AskError::Unanswered)
+            Err(if system.is_closed() { AskError::Shutdown } else { AskError::Unanswered })
         })
     }
 }

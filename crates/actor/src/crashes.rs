@@ -45,6 +45,8 @@ pub enum CrashedIn {
     Answer(&'static str),
     /// A method of [`Actor`](crate::Actor): `started`, `terminated` and so on; or `factory`: that of its supervisor, for a new state.
     Hook(&'static str),
+    /// A stream that is [attached](crate::Context::attach) to the actor, or the function that makes messages of its items.
+    Stream,
 }
 
 /// The consequence of a crash for its actor.
@@ -65,6 +67,7 @@ impl CrashedIn {
             (MailKind::Start, _) => Some(CrashedIn::Hook("started")),
             (MailKind::Timer, "receive timeout") => Some(CrashedIn::Hook("receive_timeout")),
             (MailKind::Timer, message) => Some(CrashedIn::Message(message)),
+            (MailKind::Control, "stream") => Some(CrashedIn::Stream),
             (MailKind::Control, "factory") => Some(CrashedIn::Hook("factory")),
             (MailKind::Control, hook @ ("terminated" | "departing" | "arrived" | "stayed")) => {
                 Some(CrashedIn::Hook(hook))
@@ -80,6 +83,7 @@ impl fmt::Display for CrashedIn {
             CrashedIn::Message(message) => write!(f, "{}", ShortType(message)),
             CrashedIn::Answer(answer) => write!(f, "the answer {}", ShortType(answer)),
             CrashedIn::Hook(hook) => write!(f, "`{hook}`"),
+            CrashedIn::Stream => f.write_str("an attached stream"),
         }
     }
 }

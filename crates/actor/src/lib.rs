@@ -81,11 +81,11 @@ pub use reply::{DeferredHandler, DeferredMode, Reply};
 pub use sleep::Sleep;
 pub use spawn::{Placement, SpawnError, SpawnOptions};
 pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};
-#[doc(hidden)]
-pub use system::OnStart;
 pub use system::{
     BuildError, DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats, System, SystemBuilder,
 };
+#[doc(hidden)]
+pub use system::{OnStart, Uncounted};
 #[doc(hidden)]
 pub use timers::Pace;
 pub use until_ended::UntilEnded;

@@ -25,7 +25,7 @@ use crate::spawn::{SpawnError, SpawnOptions};
 ///
 /// A [simulated](SystemBuilder::simulated) system has no threads, and ends with its last handle: its actors are stopped, what waits for them is a
 /// dead letter, and asks for them fail with [`AskError::Shutdown`](crate::AskError::Shutdown). Handles that its actors, services and dead-letter
-/// hooks keep count, too. If a thread runs the system at that moment (the handle is dropped by one of its actors, or another thread waits for an
+/// hooks keep count, too (pools, routers and topics do not). If a thread runs the system at that moment (the handle is dropped by one of its actors, or another thread waits for an
 /// answer), or if the thread that drops it panics, nothing is ended, and the system stays until the process ends.
 #[derive(Debug)]
 pub struct System {
@@ -43,6 +43,29 @@ impl Drop for System {
         if OfSystem::handle_less(&self.core) && self.core.is_simulated() && !std::thread::panicking() {
             self.end_unused();
         }
+    }
+}
+
+/// A handle that does not count: a simulated system ends although there is one. Pools, routers and topics have one, because actors and services
+/// keep them.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Uncounted(Arc<SystemCore>);
+
+impl Uncounted {
+    /// Returns a handle to `system`.
+    pub fn of(system: &System) -> Uncounted {
+        Uncounted(Arc::clone(&system.core))
+    }
+
+    /// The executor's part of the system.
+    pub fn core(&self) -> &Arc<SystemCore> {
+        &self.0
+    }
+
+    /// Returns the system, which may have ended.
+    pub fn system(&self) -> System {
+        System::of(&self.0)
     }
 }
 

@@ -392,6 +392,11 @@ impl SystemCore {
         self.id
     }
 
+    /// Whether the system takes no messages from outside any more, because it ends or has ended.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
     /// Whether this is a simulated system.
     pub fn is_simulated(&self) -> bool {
         self.simulation.is_some()

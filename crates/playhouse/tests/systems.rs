@@ -3,11 +3,14 @@
 mod support;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use playhouse::prelude::*;
+use playhouse::resource::ResourcePool;
+use playhouse::router::{Router, Routing};
+use playhouse::topic::Topic;
 use support::{Adder, Do, Increment, Log, Puppet, Scribe, Write, finishes, simulated, threads};
 
 #[test]
@@ -482,5 +485,75 @@ fn a_thread_that_panics_ends_no_simulated_system() {
         });
         failing.join().unwrap_err();
         assert_eq!(log.take(), [0; 0], "nothing of what has failed is called again");
+    });
+}
+
+/// Waits for an hour of virtual time.
+struct Sleeper;
+
+impl Actor for Sleeper {}
+
+#[derive(Message)]
+struct Sleep(mpsc::Sender<()>);
+
+impl AsyncHandler<Sleep> for Sleeper {
+    async fn handle(&mut self, Sleep(begun): Sleep, ctx: &mut Context<Self>) {
+        let _ = begun.send(());
+        ctx.sleep(Duration::from_secs(3600)).await;
+    }
+}
+
+#[test]
+fn an_ask_of_a_simulated_system_that_another_thread_ends_says_so() {
+    finishes(|| {
+        // Each shutdown drains for a million steps.
+        for seed in 0..4 {
+            let system = simulated(seed);
+            system.spawn(Restless).tell(Again);
+            let sleeper = system.spawn(Sleeper);
+            let (begun, has_begun) = mpsc::channel();
+            let waits = thread::spawn(move || sleeper.ask(Sleep(begun)).wait());
+            has_begun.recv().unwrap();
+            system.shutdown_within(Duration::from_millis(1)).unwrap();
+            assert_eq!(waits.join().unwrap(), Err(AskError::Shutdown), "seed {seed}");
+        }
+    });
+}
+
+/// Keeps what a program gets from the toolbox.
+struct Tools {
+    _pool: ResourcePool,
+    _router: Router<Adder>,
+    _topic: Topic<Note>,
+    log: Log<u32>,
+}
+
+#[derive(Message, Clone)]
+struct Note;
+
+impl Actor for Tools {}
+
+impl Drop for Tools {
+    fn drop(&mut self) {
+        self.log.push(1);
+    }
+}
+
+#[test]
+fn what_actors_and_services_keep_from_the_toolbox_keeps_no_simulated_system() {
+    finishes(|| {
+        let log = Log::new();
+        let system = simulated(0);
+        let tools = |log: Log<u32>| Tools {
+            _pool: ResourcePool::start(&system, 1, 10).unwrap(),
+            _router: Router::new(&system, Routing::RoundRobin),
+            _topic: Topic::new(&system),
+            log,
+        };
+        system.spawn(tools(log.clone()));
+        system.provide(tools(log.clone()));
+        system.run_until_idle();
+        drop(system);
+        assert_eq!(log.take(), [1, 1]);
     });
 }

@@ -17,8 +17,8 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use playhouse_actor::{ActorId, System};
-use playhouse_executor::Choices;
+use playhouse_actor::{ActorId, System, Uncounted};
+use playhouse_executor::{Choices, SystemCore};
 
 use crate::block::{describe, lock};
 
@@ -42,7 +42,7 @@ struct Handle {
 }
 
 struct Shared {
-    system: System,
+    system: Uncounted,
     /// Of jobs that run or wait.
     most: usize,
     threads: usize,
@@ -204,7 +204,7 @@ impl ResourcePool {
         // Other numbers than those that the run of the system itself is drawn from.
         let choices = system.core().config().simulated.map(|seed| Choices::new(!seed));
         let shared = Arc::new(Shared {
-            system: system.clone(),
+            system: Uncounted::of(system),
             most: threads.saturating_add(queue),
             threads,
             stopped: Arc::default(),
@@ -249,8 +249,8 @@ impl ResourcePool {
         shared.put(&mut lock(&shared.state), work)
     }
 
-    pub(crate) fn system(&self) -> &System {
-        &self.handle.shared.system
+    pub(crate) fn core(&self) -> &Arc<SystemCore> {
+        self.handle.shared.system.core()
     }
 
     /// In a simulated system, has each job that is begun from now on take from `least` to `most` of virtual time, drawn from the

@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Wea
 use std::time::Duration;
 
 use playhouse_actor::{
-    Actor, ActorId, ActorRef, Context, Down, HandledBy, Placement, SpawnOptions, StopReason, System,
+    Actor, ActorId, ActorRef, Context, Down, HandledBy, Placement, SpawnOptions, StopReason, System, Uncounted,
 };
 use playhouse_executor::Choices;
 
@@ -54,7 +54,7 @@ pub struct Router<A: Actor> {
 }
 
 struct Inner<A: Actor> {
-    system: System,
+    system: Uncounted,
     routing: Routing,
     seed: u64,
     turn: AtomicU64,
@@ -140,7 +140,7 @@ impl<A: Actor> Router<A> {
         let inner = Arc::new_cyclic(|router: &Weak<Inner<A>>| {
             let roll = Roll { router: Weak::clone(router), ends: 0, last_end: Duration::ZERO };
             Inner {
-                system: system.clone(),
+                system: Uncounted::of(system),
                 routing,
                 seed,
                 turn: AtomicU64::new(0),
@@ -299,7 +299,7 @@ impl<A: Actor> Inner<A> {
         let Ok(state) = catch_unwind(AssertUnwindSafe(factory)) else { return false };
         let spread = SpawnOptions::new().placement(Placement::Spread);
         // After the end of the system nobody is missed.
-        let Ok(actor) = self.system.try_spawn_with(spread, state) else { return true };
+        let Ok(actor) = self.system.system().try_spawn_with(spread, state) else { return true };
         let mut members = self.write();
         let taken = members.list.iter().any(|member| member.slot == Slot::Own(slot));
         if taken || slot >= members.size {

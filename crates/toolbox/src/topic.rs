@@ -47,6 +47,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 pub use playhouse_actor::remote;
 use playhouse_actor::{
     Actor, ActorId, ActorRef, Context, Down, HandledBy, Message, Placement, SpawnOptions, System, ToRecipient,
+    Uncounted,
 };
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +82,7 @@ pub struct Topic<M: Message> {
 }
 
 struct Inner<M: Message> {
-    system: System,
+    system: Uncounted,
     subscribers: RwLock<Subscribers<M>>,
     keeper: ActorRef<Keeper<Roll<M>>>,
     desk: OnceLock<ActorRef<Desk<M>>>,
@@ -140,7 +141,7 @@ impl<M: Message + Clone> Topic<M> {
         let inner = Arc::new_cyclic(|topic: &Weak<Inner<M>>| {
             let roll = Keeper(Roll { topic: Weak::clone(topic) });
             Inner {
-                system: system.clone(),
+                system: Uncounted::of(system),
                 subscribers: RwLock::default(),
                 keeper: system.spawn_with(SpawnOptions::new().placement(Placement::Spread), roll),
                 desk: OnceLock::new(),
@@ -224,7 +225,7 @@ impl<M: Message + Clone> Topic<M> {
         *self.inner.desk.get_or_init(|| {
             let home = self.inner.home.as_ref().map(|home| home.desk);
             let desk = Desk { topic: Arc::downgrade(&self.inner), home };
-            self.inner.system.spawn_with(SpawnOptions::new().placement(Placement::Spread), desk)
+            self.inner.system.system().spawn_with(SpawnOptions::new().placement(Placement::Spread), desk)
         })
     }
 

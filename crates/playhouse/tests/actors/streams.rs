@@ -313,6 +313,9 @@ fn a_restart_drops_the_streams_of_the_former_state() {
 fn a_panic_in_a_stream_is_a_crash_of_its_actor() {
     let system = simulated(9);
     let log = Log::new();
+    let reports = Log::new();
+    let reported = reports.clone();
+    system.on_crash(move |report| reported.push(report.to_string()));
     let reader = system.spawn(Reader::new(&log));
     let source = Source::default();
     source.put([Some(1), Some(u32::MAX), Some(2)]);
@@ -320,6 +323,8 @@ fn a_panic_in_a_stream_is_a_crash_of_its_actor() {
     system.run_until_idle();
     assert!(source.is_dropped());
     assert_eq!(reader.ask(Count).wait(), Err(AskError::Stopped));
+    let reports = reports.take();
+    assert!(reports.len() == 1 && reports[0].contains("crashed in an attached stream: it panicked"), "{reports:?}");
 }
 
 #[test]

@@ -207,7 +207,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
     #[track_caller]
     pub fn wait(self) -> Result<Durable<T>, DurableError> {
         let (pool, key) = (self.pool.clone(), self.key.clone());
-        let loaded = block_on(pool.system().core(), self.run());
+        let loaded = block_on(pool.core(), self.run());
         loaded.unwrap_or(Err(DurableError::Pool { key, error: JobError::Stopped }))
     }
 
@@ -303,7 +303,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Save<T> {
     #[track_caller]
     pub fn wait(self) -> Result<(), DurableError> {
         let (place, run) = (Arc::clone(&self.place), self.run());
-        let saved = block_on(place.pool.system().core(), run);
+        let saved = block_on(place.pool.core(), run);
         let stopped = || Err(DurableError::Pool { key: place.key.clone(), error: JobError::Stopped });
         saved.unwrap_or_else(stopped).map(Done::settle)
     }
