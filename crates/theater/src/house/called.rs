@@ -102,7 +102,6 @@ impl House {
         };
         let number = links.number();
         let link = self.new_link(&mut links, number, hello, None, certificate);
-        link.prepare(1);
         drop(links);
         given_up.inspect(|link| link.lose());
         (Reply::Hello(Hello { link: Some(number), ..self.hello(None) }), Some((link, 1, 0)))

@@ -16,6 +16,7 @@ use mio::Waker;
 use playhouse_actor::System;
 use playhouse_actor::wire::Agency;
 use playhouse_executor::contained;
+use playhouse_executor::jitter::seam;
 
 use crate::authority::{Authority, BirthTheaters};
 use crate::balance::Meter;
@@ -372,6 +373,9 @@ impl House {
         Hello { link: Some(number), ..self.hello(None) }
     }
 
+    /// Makes a link that is about to have its first connection. That is prepared with the lock held: as soon as others know of the link, the
+    /// housekeeper may call again, and connection 2 may be there before this thread goes on. Prepared behind it, connection 1 would take its place,
+    /// with what the other end had received at the start.
     fn new_link(
         &self,
         links: &mut Links,
@@ -394,6 +398,7 @@ impl House {
             stuck: Duration::ZERO,
         };
         links.by_incarnation.insert(hello.incarnation, known);
+        link.prepare(1);
         link
     }
 
@@ -534,7 +539,7 @@ impl House {
             (link, given_up)
         };
         given_up.inspect(|link| link.lose());
-        link.prepare(1);
+        seam(2);
         self.poller.add(&link, stream, cipher, 1, 0).map_err(io_error)?;
         Ok(Some(link))
     }
@@ -561,7 +566,17 @@ impl House {
 
     /// Calls again.
     fn call_again(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr, connection: u64, known_as: Option<u64>) {
-        let received = link.prepare(connection);
+        seam(2);
+        let received = {
+            let links = self.links();
+            let known = links.by_incarnation.get(&link.incarnation).filter(|known| Arc::ptr_eq(&known.link, link));
+            if known.is_none_or(|known| known.calls.connection != connection) {
+                // The other end has called meanwhile, and its connection is not to be broken.
+                drop(links);
+                return self.end_call(link, Outcome::Nothing);
+            }
+            link.prepare(connection)
+        };
         let resumes = Resume { incarnation: link.incarnation, received, connection, link: known_as };
         let hello = Hello { link: Some(link.number()), ..self.hello(Some(resumes)) };
         let Some(outside) = &self.outside else {
