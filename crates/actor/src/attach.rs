@@ -27,6 +27,9 @@ pub struct StreamKey(u64);
 impl<A: Actor> Context<A> {
     /// Sends this actor what `message` makes of each item of `stream`, in order, until the stream ends.
     ///
+    /// A stream is a [`Stream`] of the crate futures. The crate tokio-stream makes one of a receiver of tokio (`ReceiverStream::new`) or of what can be
+    /// iterated over (`tokio_stream::iter`).
+    ///
     /// The stream is polled in the actor's turns, and only when the actor has handled the items before: at most 16 of each stream wait in the mailbox. (A
     /// message that its guard defers counts as handled.) If the mailbox is bounded and full, the item waits until there is room; with
     /// [`OnFull::DropOldest`](crate::OnFull::DropOldest) the oldest messages go instead, as always. In a system with

@@ -762,7 +762,7 @@ impl fmt::Display for ShutdownError {
         let threads = if self.stuck == 1 { "thread" } else { "threads" };
         write!(f, "{} {threads} of the actor system did not end in time: ", self.stuck)?;
         match &self.actors[..] {
-            [] => f.write_str("a handler, a hook or a drop has not returned"),
+            [] => f.write_str("a handler, a hook or a drop has not returned, or this machine is overloaded"),
             [actor] => write!(f, "a handler, a hook or a drop of {actor} has not returned"),
             actors => write!(f, "handlers, hooks or drops of these have not returned: {}", actors.join(", ")),
         }

@@ -1,8 +1,9 @@
 //! `#[message(reentrant)]`: methods that return the future of the answer.
 
 use quote::ToTokens;
+use syn::punctuated::Punctuated;
 use syn::{
-    AngleBracketedGenericArguments, CapturedParam, GenericArgument, PathArguments, ReturnType, Signature, Type,
+    AngleBracketedGenericArguments, CapturedParam, GenericArgument, PathArguments, ReturnType, Signature, Token, Type,
     TypeImplTrait, TypeParamBound,
 };
 
@@ -39,13 +40,19 @@ pub(crate) fn answer(sig: &Signature, has_reply: bool) -> syn::Result<&Type> {
     let Some(answer) = output(future) else {
         return Err(wrong(ty, "is no `Future` with an `Output`"));
     };
-    if !borrows_nothing(future) {
+    let Some(captures) = captured(future) else {
         let text = format!(
             "the future may borrow the actor, which is to handle other messages meanwhile\n\
              help: write `{} + use<..>` with the generic types that it needs, if any, and no lifetimes: `use<>`",
             pretty(ty)
         );
         return Err(syn::Error::new_spanned(ty, text));
+    };
+    if let Some(lifetime) = captures.iter().find(|param| matches!(param, CapturedParam::Lifetime(_))) {
+        let text = "the future may not borrow the actor or its context, which are used by other messages meanwhile\n\
+                    help: remove the lifetime, and take what the future needs before `async move`, \
+                    such as `let this = ctx.this();` or `let pause = ctx.sleep(time);`";
+        return Err(syn::Error::new_spanned(lifetime, text));
     }
     Ok(answer)
 }
@@ -65,12 +72,10 @@ fn output(future: &TypeImplTrait) -> Option<&Type> {
     })
 }
 
-/// Whether there is a `use<..>` without lifetimes.
-fn borrows_nothing(future: &TypeImplTrait) -> bool {
-    future.bounds.iter().any(|bound| match bound {
-        TypeParamBound::PreciseCapture(capture) => {
-            !capture.params.iter().any(|param| matches!(param, CapturedParam::Lifetime(_)))
-        }
-        _ => false,
+/// The parameters of its `use<..>`, if it has one.
+fn captured(future: &TypeImplTrait) -> Option<&Punctuated<CapturedParam, Token![,]>> {
+    future.bounds.iter().find_map(|bound| match bound {
+        TypeParamBound::PreciseCapture(capture) => Some(&capture.params),
+        _ => None,
     })
 }

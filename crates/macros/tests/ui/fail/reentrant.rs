@@ -39,6 +39,15 @@ impl Counter {
         async { 1 }
     }
 
+    // As the compiler suggests where the future uses `ctx`.
+    #[message(reentrant)]
+    fn pause(&mut self, ctx: &mut Context<Self>) -> impl Future<Output = u64> + Send + use<'_> {
+        async move {
+            ctx.sleep(std::time::Duration::from_secs(1)).await;
+            1
+        }
+    }
+
     #[message(reentrant, reentrant)]
     fn twice(&mut self) -> impl Future<Output = u64> + Send + use<> {
         async { 1 }
