@@ -38,8 +38,11 @@ impl Registry {
     /// # Errors
     /// Two of it share a name, or there is more than other theaters read.
     pub(crate) fn new() -> Result<Registry, TheaterError> {
-        let messages: Vec<_> = wire::handles().collect();
-        let spawns: Vec<_> = wire::spawns().collect();
+        // In the order of their names: that of the binary depends on the linker, and other theaters are told the numbers.
+        let mut messages: Vec<_> = wire::handles().collect();
+        messages.sort_by_key(|entry| ((entry.actor_name)(), (entry.message_name)()));
+        let mut spawns: Vec<_> = wire::spawns().collect();
+        spawns.sort_by_key(|entry| (entry.actor_name)());
         let takes = messages.iter().map(|entry| Kind {
             actor: (entry.actor_name)().to_owned(),
             message: Some((entry.message_name)().to_owned()),
