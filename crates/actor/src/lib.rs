@@ -5,87 +5,57 @@
 
 #![forbid(unsafe_code)]
 
-mod abroad;
 mod actor;
-mod actor_ref;
-mod any;
 mod ask;
-mod ask_error;
-mod attach;
-pub mod away;
-#[doc(hidden)]
-pub mod clones;
-mod context;
-mod crashes;
-mod deadline;
-mod ending;
-mod gather;
-mod group;
-mod histogram;
-mod idle;
-mod mail;
 mod message;
-#[cfg(feature = "metrics")]
-mod metrics;
-mod mobile;
-mod names;
-mod nesting;
+mod migration;
 mod observe;
-mod outside;
-mod recall;
-mod reentrant;
-mod reply;
-mod reply_to;
-mod services;
-mod shape;
-mod sleep;
-#[cfg(feature = "tracing")]
-mod spans;
-mod spawn;
+mod remote;
 mod supervise;
 mod system;
-mod timers;
-mod until_ended;
-#[doc(hidden)]
-pub mod waiting;
-mod ways;
-pub mod wire;
+mod timer;
 
-pub use abroad::TheaterLost;
+pub use actor::any::{AnyActor, WrongType};
+pub use actor::context::{Context, ContextAsk, TimerKey};
+pub use actor::ended::UntilEnded;
+pub use actor::group::Group;
+#[doc(hidden)]
+pub use actor::group::GroupName;
+#[doc(hidden)]
+pub use actor::names::{ShortType, name_of};
+pub use actor::reference::{ActorRef, AskTarget, Owned, Recipient, ToRecipient, TrySendError};
+pub use actor::spawn::{Placement, SpawnError, SpawnOptions};
 pub use actor::{Actor, ActorId, Down, StopReason};
 #[doc(hidden)]
 pub use actor::{Ended, Notify, Tell, Watcher};
-pub use actor_ref::{ActorRef, AskTarget, Owned, Recipient, ToRecipient, TrySendError};
-pub use any::{AnyActor, WrongType};
+#[doc(hidden)]
+pub use ask::outside::assert_outside;
+#[doc(hidden)]
+pub use ask::reentrant::{Await, Waiter};
+pub use ask::reply::{DeferredHandler, DeferredMode, Reply};
+#[doc(hidden)]
+pub use ask::waiting;
 pub use ask::{Ask, AskError, Phase};
-pub use attach::StreamKey;
-pub use context::{Context, ContextAsk, TimerKey};
-pub use crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
-pub use ending::Ending;
-pub use group::Group;
 #[doc(hidden)]
-pub use group::GroupName;
+pub use message::clones;
+pub use message::stream::StreamKey;
 pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, Repeated, SyncMode};
-pub use mobile::{MigrateError, Mobile};
-#[doc(hidden)]
-pub use names::{ShortType, name_of};
+pub use migration::{MigrateError, Mobile};
 #[doc(hidden)]
 pub use observe::{Doings, Look};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
-#[doc(hidden)]
-pub use outside::assert_outside;
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
-#[doc(hidden)]
-pub use reentrant::{Await, Waiter};
-pub use reply::{DeferredHandler, DeferredMode, Reply};
-pub use sleep::Sleep;
-pub use spawn::{Placement, SpawnError, SpawnOptions};
+pub use remote::stub as away;
+pub use remote::wire;
+pub use supervise::crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
+pub use supervise::remote::TheaterLost;
 pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};
+pub use system::ending::Ending;
 pub use system::{
     BuildError, DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats, System, SystemBuilder,
 };
 #[doc(hidden)]
 pub use system::{OnStart, Uncounted};
+pub use timer::sleep::Sleep;
 #[doc(hidden)]
-pub use timers::Pace;
-pub use until_ended::UntilEnded;
+pub use timer::timers::Pace;

@@ -1,6 +1,6 @@
 //! Models of the protocols, checked by loom over all interleavings (with shrunken constants).
 //!
-//! `tenure.rs` and `signal.rs` are the executor's own files, compiled here with loom's atomics and with full fences on
+//! `scheduler/ownership.rs` and `sync/signal.rs` are the executor's own files, compiled here with loom's atomics and with full fences on
 //! both sides in the place of the asymmetric one (which is at least as strong as what `membarrier` gives to each pair
 //! of a light and a heavy fence, so a bug found here is a bug there; that the light side may be a compiler fence is
 //! the kernel's promise). One model is of a kernel that breaks this promise. The models of parking, muting and flushing restate their protocols in a few lines: they are lock-based
@@ -8,38 +8,44 @@
 
 #![allow(dead_code)]
 
+/// The modules of the executor that its files name.
 mod sync {
-    pub(crate) use loom::sync::Arc;
-    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-}
+    pub(crate) use crate::signal_file as signal;
 
-/// Threads without full fences have none at all here: the kernel refuses the barrier that would make up for them.
-mod barrier {
-    use loom::sync::atomic::{Ordering, fence};
+    pub(crate) mod primitives {
+        pub(crate) use loom::sync::Arc;
+        pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+    }
 
-    pub(crate) fn light<const FULL: bool>() {
-        if FULL {
+    /// Threads without full fences have none at all here: the kernel refuses the barrier that would make up for them.
+    pub(crate) mod barrier {
+        use loom::sync::atomic::{Ordering, fence};
+
+        pub(crate) fn light<const FULL: bool>() {
+            if FULL {
+                fence(Ordering::SeqCst);
+            }
+        }
+
+        pub(crate) fn heavy(full: bool) -> bool {
             fence(Ordering::SeqCst);
+            full
         }
     }
-
-    pub(crate) fn heavy(full: bool) -> bool {
-        fence(Ordering::SeqCst);
-        full
-    }
 }
 
-#[path = "../src/signal.rs"]
-mod signal;
-#[path = "../src/tenure.rs"]
-mod tenure;
+#[path = "../src/scheduler/ownership.rs"]
+mod ownership;
+#[path = "../src/sync/signal.rs"]
+mod signal_file;
 
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex, Notify};
 use loom::thread;
 
-use signal::Signal;
-use tenure::Tenure;
+use ownership::Tenure;
+use sync::barrier;
+use sync::signal::Signal;
 
 /// Records of the model: how often each was run, and by whom.
 const RECORDS: usize = 2;
@@ -251,7 +257,7 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
     });
 }
 
-/// Nested handlers as in `nested.rs`: a stage that the monitor does not find claimed is run by another thread, never at the same time.
+/// Nested handlers as in `worker/inline_call.rs`: a stage that the monitor does not find claimed is run by another thread, never at the same time.
 #[test]
 fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
     loom::model(|| {
@@ -287,7 +293,7 @@ fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
     });
 }
 
-/// Parking as in `rest.rs` and `delivery.rs`: presence is lowered in two steps, each under the lock under which mail is put
+/// Parking as in `scheduler/idle.rs` and `delivery.rs`: presence is lowered in two steps, each under the lock under which mail is put
 /// in; the flag is raised after that lock was given back, and only a parked worker is not counted as active.
 #[test]
 fn a_parked_worker_is_woken_for_its_mail() {
@@ -362,7 +368,7 @@ fn a_parked_worker_is_woken_for_its_mail() {
     });
 }
 
-/// Muting as in `muting.rs`: either the muter sees that the receiver is relieved, or the receiver sees the muter.
+/// Muting as in `backpressure/overload.rs`: either the muter sees that the receiver is relieved, or the receiver sees the muter.
 #[test]
 fn a_muted_stage_is_never_forgotten() {
     loom::model(|| {
@@ -385,7 +391,7 @@ fn a_muted_stage_is_never_forgotten() {
     });
 }
 
-/// A stage changes its worker under both locks, a flush checks the epoch under the receiver's: see `boundary.rs`.
+/// A stage changes its worker under both locks, a flush checks the epoch under the receiver's: see `worker/exchange.rs`.
 #[test]
 fn a_flush_never_leaves_a_record_with_a_worker_that_has_lost_its_stage() {
     loom::model(|| {

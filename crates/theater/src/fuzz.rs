@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use crate::frame::{Head, Hello, Reply};
-use crate::handshake::{self, MAGIC, Said, Word};
-use crate::identity::{Challenge, Knock, Proof};
 use crate::link::Link;
-use crate::theater::Theater;
+use crate::link::frame::{Head, Hello, Reply};
+use crate::node::handshake::{self, MAGIC, Said, Word};
+use crate::node::identity::{Challenge, Knock, Proof};
+use crate::node::theater::Theater;
 
 pub use crate::session::fuzz as session;
 

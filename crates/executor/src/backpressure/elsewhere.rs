@@ -5,13 +5,13 @@
 //! that worker is overloaded, source or not. (No relay is noted over systems. What is put aside for the muted stage counts for its worker, so
 //! the overload reaches that stage's senders.) Requests do not come here: nobody is slowed that waits for an answer.
 //!
-//! *The stage goes on.* Its worker leaves word with the worker in B, and then looks whether that is pressed (I4, as in `muting.rs`): it sees
+//! *The stage goes on.* Its worker leaves word with the worker in B, and then looks whether that is pressed (I4, as in `overload.rs`): it sees
 //! the flag down, or is roused when that goes down, and when the worker in B admits sources. If the stage in B is full, the worker that
 //! lowers it rouses all that have left word with any worker of B. It is roused as well when B ends, and
 //! sees that. The monitor of A rouses it now and then besides.
 //!
 //! *Nobody waits for ever.* Two systems that flood each other may mute all that would work off what is put aside. Such knots are
-//! looked for over all systems ([`crate::knot`]).
+//! looked for over all systems ([`crate::backpressure::deadlock`]).
 //!
 //! *Simulated systems.* One runs only while somebody runs it, so nobody waits for it. The thread that runs one is a thread outside for
 //! others, and waits as such, but not for long: it may be the one that is waited for.
@@ -20,11 +20,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::core::{MuteRequest, Reason};
-use crate::locks::lock;
-use crate::office::Office;
+use crate::sync::locks::lock;
 use crate::system::{SLOTS, SystemCore};
 use crate::worker::Worker;
+use crate::worker::core::{MuteRequest, Reason};
+use crate::worker::shared::Office;
 
 /// A worker of any system: the system's number, and the worker's.
 pub(crate) type AnyWorker = (u16, u16);

@@ -1,9 +1,12 @@
-//! Accounts that find the senders to be slowed down, and the rules by which those go on.
+//! Backpressure: accounts that find the senders to be slowed down, and the rules by which those go on.
 //!
-//! `muting.rs` stops the stages of such senders. `fullness.rs` and `knot.rs` hold the other parts of backpressure.
+//! [`overload`] stops the stages of such senders. [`stage`] says which stages are full, and [`deadlock`] finds stages that are muted for each other.
 
 pub(crate) mod accounts;
 pub(crate) mod admission;
+pub(crate) mod deadlock;
 pub(crate) mod elsewhere;
+pub(crate) mod overload;
 pub(crate) mod relays;
+pub(crate) mod stage;
 pub(crate) mod standing;

@@ -1,179 +1,285 @@
-//! The set of idle workers.
+//! What a worker does that has nothing to do: watch, steal, park.
 //!
-//! The set has 3 bits for each worker, except for dedicated ones: *watching*, *parked* and *called*. A worker with one of the first two
-//! bits is idle. These two are hints, because only the presence under the inbox lock is certain. A wrong bit costs a hand-over to a busy
-//! worker, or an idle worker is found later. It never costs a message.
+//! # No lost wake-up (I3): the argument
 //!
-//! A *called* worker has mail and is not idle. Its presence is awake, but its thread still sleeps. The thread that takes the bit wakes the
-//! sleeping thread. A worker with mail for many parked workers wakes one of them itself. Workers that are awake wake the others. The number
-//! of awake workers therefore grows exponentially.
-//!
-//! Busy workers read one cache line for each 64 workers before each gulp. The line changes when one of its workers begins or stops
-//! watching, parks, or is woken.
+//! 1. Mail is put into an inbox under its lock, and the presence is set to awake under the same lock. The presence is
+//!    lowered under that lock only, to idle where the inbox is empty, and from idle (so: still empty) to parked.
+//! 2. So if mail comes after the presence was lowered to idle, the worker cannot get from there to parked; and if it comes
+//!    after that, its sender finds "parked" and unparks the thread, which asks for the presence before it parks again.
+//! 3. The mail flag is only a hint: it is raised after the lock was given back. A worker that sleeps does not need it; one
+//!    that watches sees it a moment later; one that is about to rest finds the mail under the lock.
+//! 4. A worker is counted as active until it parks, and is counted again by who makes it awake, under the lock: while there
+//!    is mail in any inbox, its worker is counted (`SystemCore::is_quiet`).
+//! 5. A worker with mail for many parked workers unparks one of them per gulp. Under the lock of each other one, it marks that one as
+//!    *called* ([`crate::scheduler::idle_set`]). Each worker unparks up to 2 called workers between two gulps, and all of them before it
+//!    becomes idle or ends. The sender therefore unparks them itself after its handler, if no other thread is faster. If its handler does
+//!    not return, the monitor unparks all of them at its next tick.
+//! 6. While a worker is idle or parked, other workers may adopt its stages (`exchange.rs`). It updates its route before it does anything
+//!    else.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::scheduler::policy::Idle;
+use crate::scheduler::poll::{self, Reactor};
+use crate::sync::jitter::seam;
+use crate::worker::Worker;
+use crate::worker::shared::Presence;
 
-/// The bits of 64 workers, in 2 cache lines of their own.
-#[repr(align(128))]
-struct Words {
-    watching: AtomicU64,
-    parked: AtomicU64,
-    called: AtomicU64,
-}
+/// How often an idle worker glances at its mail flag before it does anything else.
+const GLANCES: u32 = 64;
+/// The number of pauses with another glance after those. An answer of another worker takes about 0.25 µs. A worker needs as long to enter
+/// the set of idle workers and to leave it, because both write a cache line that the other worker reads.
+const PAUSES: u32 = 16;
+/// How long it watches that flag before it parks, at least; at most, [`Config::spin`](crate::Config::spin). In between, it watches as long as it
+/// was worth its while lately: twice as long after it was called in time (or would have been), half as long after it was not. Others may need
+/// the core.
+const WATCH_NS_MIN: u64 = 2_500;
 
-/// The idle workers of a system.
-pub(crate) struct IdleWorkers {
-    /// One element for each 64 workers.
-    words: Box<[Words]>,
-    /// The number of workers that can be in the set. Dedicated workers have larger numbers.
-    workers: u16,
-}
-
-impl IdleWorkers {
-    pub(crate) fn of(workers: usize) -> IdleWorkers {
-        let words = || Words { watching: AtomicU64::new(0), parked: AtomicU64::new(0), called: AtomicU64::new(0) };
-        IdleWorkers { words: (0..workers.div_ceil(64)).map(|_| words()).collect(), workers: workers as u16 }
-    }
-
-    fn bits(&self, worker: u16, idle: Idle) -> Option<(&AtomicU64, u64)> {
-        if worker >= self.workers {
-            return None;
+impl Worker {
+    /// Nothing to do: watch, steal, park. False: the system has ended. In RUNTIME.
+    pub(crate) fn rest(&self) -> bool {
+        self.show_that_nothing_waits();
+        if self.dirty.get() || self.advance() {
+            // Messages were sent after the last flush, by `write_out`.
+            return true;
         }
-        let words = &self.words[usize::from(worker) / 64];
-        let word = if idle == Idle::Watching { &words.watching } else { &words.parked };
-        Some((word, 1 << (worker % 64)))
-    }
-
-    /// Puts a worker into the set. Relaxed is enough for the bits of idle workers, because they are hints.
-    pub(crate) fn insert(&self, worker: u16, idle: Idle) {
-        if let Some((word, bit)) = self.bits(worker, idle) {
-            word.fetch_or(bit, Ordering::Relaxed);
+        self.system.wake_called(usize::MAX);
+        let office = self.office();
+        self.weigh();
+        if !self.lower() {
+            return true;
         }
-    }
-
-    /// Takes a worker out of the set. Returns whether it was in the set.
-    pub(crate) fn remove(&self, worker: u16, idle: Idle) -> bool {
-        let Some((word, bit)) = self.bits(worker, idle) else { return false };
-        word.load(Ordering::Relaxed) & bit != 0 && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0
-    }
-
-    /// Returns the kind of some idle worker: `Watching` if any worker watches.
-    #[inline]
-    pub(crate) fn any(&self) -> Option<Idle> {
-        let mut found = None;
-        for words in &self.words {
-            if words.watching.load(Ordering::Relaxed) != 0 {
-                return Some(Idle::Watching);
-            }
-            if words.parked.load(Ordering::Relaxed) != 0 {
-                found = Some(Idle::Parked);
-            }
-        }
-        found
-    }
-
-    /// Marks a worker as called. Any other worker and the monitor may then wake it. Returns false for a dedicated worker.
-    pub(crate) fn call(&self, worker: u16) -> bool {
-        if worker >= self.workers {
+        if self.system.ending.load(Ordering::Acquire) {
+            self.sleep();
             return false;
         }
-        // Release: pairs with the Acquire in `take_called`.
-        self.words[usize::from(worker) / 64].called.fetch_or(1 << (worker % 64), Ordering::Release);
+        // SAFETY: in RUNTIME; short borrow.
+        let (due, holding) = unsafe {
+            let core = self.core();
+            core.checked_ns = 0;
+            core.loaded_since_ns = None;
+            (core.wheel.next_ns(), core.holds_any())
+        };
+        // First without looking at a clock or at others: an answer to what was just sent may be here soon.
+        let called = (0..GLANCES).any(|_| self.is_called())
+            || (0..PAUSES).any(|_| {
+                std::hint::spin_loop();
+                self.is_called()
+            });
+        if !called {
+            let idle_ns = self.note_idle(true);
+            self.system.idle.insert(self.id, Idle::Watching);
+            self.look_for_work();
+            if let Some(reactor) = self.begin_to_poll() {
+                self.poll(reactor, due, holding);
+                self.end_to_poll();
+            } else {
+                // With stages put aside it matters whether others sleep too: see `sleep`.
+                let called = !holding && self.watch(due, || false);
+                if !called {
+                    self.park(due);
+                }
+                if self.lending.is_lost() {
+                    return false;
+                }
+            }
+            let now_ns = self.note_idle(false);
+            self.note_rest(now_ns - idle_ns);
+        }
+        seam(1_000);
+        if !called {
+            self.system.idle.remove(self.id, Idle::Watching);
+            self.begin_to_learn();
+        }
+        if office.mail.is_up() {
+            self.take_mail();
+        } else {
+            self.raise();
+        }
+        // A worker that has found no stages for this one may have put it back meanwhile. It does so under the inbox lock.
+        self.system.idle.remove(self.id, Idle::Watching);
+        // Its stages may have been adopted while it rested: nothing is sent before the route of now is known.
+        self.flush();
+        self.rested.set(self.handled_in_all());
+        // SAFETY: in RUNTIME; short borrow.
+        if !unsafe { self.core() }.wheel.is_empty() {
+            self.fire_timers(self.system.now_ns());
+        }
         true
     }
 
-    /// Takes the bit of a called worker. The caller wakes that worker.
-    #[inline]
-    pub(crate) fn take_called(&self) -> Option<u16> {
-        (0..).zip(&self.words).find_map(|(at, words)| {
-            let mut called = words.called.load(Ordering::Relaxed);
-            while called != 0 {
-                let bit = called & called.wrapping_neg();
-                called = words.called.fetch_and(!bit, Ordering::Acquire);
-                // If the bit is gone, another thread has taken it.
-                if called & bit != 0 {
-                    return Some(at * 64 + bit.trailing_zeros() as u16);
-                }
-            }
-            None
-        })
+    /// What it has sent goes out, and who looks at it sees that it has run everything.
+    pub(crate) fn show_that_nothing_waits(&self) {
+        self.write_out();
+        self.publish();
+        let shown = &self.office().shown;
+        shown.surplus.store(0, Ordering::Relaxed);
+        shown.average_ns.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the kind of idleness of this worker, or `None` if it is not idle.
-    pub(crate) fn kind_of(&self, worker: u16) -> Option<Idle> {
-        let is = |idle| self.bits(worker, idle).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0);
-        [Idle::Watching, Idle::Parked].into_iter().find(|idle| is(*idle))
-    }
-
-    /// Returns the number of parked workers.
-    pub(crate) fn parked(&self) -> usize {
-        self.words.iter().map(|words| words.parked.load(Ordering::Relaxed).count_ones() as usize).sum()
-    }
-
-    /// Returns an idle worker of this kind other than `me`: the first with a larger number, or else the first of all.
-    pub(crate) fn first_but(&self, me: u16, idle: Idle) -> Option<u16> {
-        let (count, own) = (self.words.len(), usize::from(me) / 64);
-        (0..=count).find_map(|turn| {
-            let at = (own + turn) % count;
-            let words = &self.words[at];
-            let word = if idle == Idle::Watching { &words.watching } else { &words.parked };
-            let mut left = word.load(Ordering::Relaxed);
-            if at == own % count {
-                let larger = u64::MAX.checked_shl(u32::from(me % 64) + 1).unwrap_or(0);
-                // The last turn finds the workers before `me` in the same word.
-                left &= if turn == 0 { larger } else { !(larger | 1 << (me % 64)) };
-            }
-            (left != 0).then(|| (at * 64) as u16 + left.trailing_zeros() as u16)
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_idle_worker_is_taken_once_and_a_watching_one_is_preferred() {
-        let idle = IdleWorkers::of(130);
-        assert_eq!(idle.any(), None);
-        idle.insert(129, Idle::Parked);
-        assert_eq!((idle.any(), idle.parked()), (Some(Idle::Parked), 1));
-        assert_eq!((idle.kind_of(129), idle.kind_of(128)), (Some(Idle::Parked), None));
-        idle.insert(3, Idle::Watching);
-        assert_eq!(idle.any(), Some(Idle::Watching));
-        assert_eq!((idle.first_but(70, Idle::Watching), idle.first_but(3, Idle::Watching)), (Some(3), None));
-        assert!(idle.remove(3, Idle::Watching) && !idle.remove(3, Idle::Watching));
-        assert_eq!((idle.first_but(70, Idle::Watching), idle.first_but(0, Idle::Parked)), (None, Some(129)));
-        assert!(idle.remove(129, Idle::Parked));
-        assert!(!idle.remove(129, Idle::Parked));
-    }
-
-    #[test]
-    fn workers_behind_the_taker_come_first() {
-        let idle = IdleWorkers::of(64);
-        for worker in [1, 5, 9] {
-            idle.insert(worker, Idle::Parked);
+    /// From awake to idle, unless there is mail, or tasks of cancelled timers are to be dropped. The next turn sees to that.
+    pub(crate) fn lower(&self) -> bool {
+        // SAFETY: in RUNTIME; short borrow.
+        let (adoptable, starts_wait, drops_wait) =
+            unsafe { (!self.core().holds_any(), !self.core().starts.is_empty(), !self.core().cancelled.is_empty()) };
+        debug_assert!(!starts_wait, "at a boundary with an empty queue, starts that were put off go on");
+        if starts_wait || drops_wait {
+            return false;
         }
-        let found = [1, 4, 5, 9, 10, 63].map(|me| idle.first_but(me, Idle::Parked));
-        assert_eq!(found, [Some(5), Some(5), Some(9), Some(1), Some(1), Some(1)]);
+        debug_assert!(!self.dirty.get(), "a worker rests with messages for others in its logs");
+        let mut inbox = self.office().lock();
+        if inbox.has_mail() {
+            // Its sender may not have come to that yet.
+            self.office().mail.raise(inbox.first_segment());
+            return false;
+        }
+        // The signal too: who rouses a worker raises it under this lock, whether the worker is awake or not.
+        if self.tenure.signal.get() != 0 {
+            return false;
+        }
+        inbox.presence = Presence::Idle;
+        inbox.queued_bytes = 0;
+        inbox.adoptable = adoptable;
+        true
     }
 
-    #[test]
-    fn a_called_worker_is_taken_once() {
-        let idle = IdleWorkers::of(100);
-        assert!(idle.call(99) && idle.call(2) && !idle.call(100));
-        assert_eq!(idle.any(), None, "called workers are not idle");
-        assert_eq!([(); 3].map(|()| idle.take_called()), [Some(2), Some(99), None]);
+    /// From idle to parked, unless it was called, or all others sleep too and a stage that is muted here goes on.
+    pub(crate) fn sleep(&self) -> bool {
+        self.sleep_or_poll(false)
     }
 
-    #[test]
-    fn workers_with_threads_of_their_own_are_not_in_the_set() {
-        let idle = IdleWorkers::of(2);
-        for dedicated in [2, 63, 64] {
-            idle.insert(dedicated, Idle::Parked);
-            assert_eq!((idle.any(), idle.remove(dedicated, Idle::Parked)), (None, false));
+    fn sleep_or_poll(&self, polls: bool) -> bool {
+        {
+            let mut inbox = self.office().lock();
+            if inbox.presence != Presence::Idle || self.tenure.signal.get() != 0 {
+                return false;
+            }
+            inbox.presence = Presence::Parked;
+            inbox.polls = polls;
+            // Both changes are under the inbox lock. A thread that wakes this worker removes it from the set under the same lock.
+            self.system.idle.remove(self.id, Idle::Watching);
+            self.system.idle.insert(self.id, Idle::Parked);
+        }
+        let last = self.system.active_less();
+        !(last && self.untie())
+    }
+
+    /// Awake again, unless somebody saw to that.
+    pub(crate) fn raise(&self) {
+        let mut inbox = self.office().lock();
+        if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
+            self.system.idle.remove(self.id, Idle::Parked);
+            self.system.active_more();
+        }
+        self.note_departures(&inbox);
+    }
+
+    /// Begins new measurements after an idle time. The work may be of another kind, and the worker therefore reads the clock soon.
+    pub(crate) fn begin_to_learn(&self) {
+        self.looked.set(self.handled.get());
+        self.look_messages.set(2);
+        // SAFETY: in RUNTIME; short borrow.
+        unsafe { self.core() }.checked_ns = self.system.now_ns();
+    }
+
+    fn is_called(&self) -> bool {
+        self.office().mail.is_up() || self.tenure.signal.get() != 0 || self.system.ending.load(Ordering::Relaxed)
+    }
+
+    /// As watching and parking, but in the reactor; what that finds is dispatched.
+    fn poll(&self, reactor: &dyn Reactor, due: Option<u64>, holding: bool) {
+        let mut found = false;
+        let called = !holding
+            && self.watch(due, || {
+                found = poll::found(reactor, Some(Duration::ZERO));
+                found
+            });
+        if !called && self.sleep_or_poll(true) {
+            self.system.parked.fetch_add(1, Ordering::Relaxed);
+            let now = self.system.now_ns();
+            let timeout = due.map(|due| Duration::from_nanos(due.saturating_sub(now)));
+            found = poll::found(reactor, timeout);
+            self.system.parked.fetch_sub(1, Ordering::Relaxed);
+            self.note_parked(self.system.now_ns() - now);
+        }
+        if found {
+            self.raise();
+            self.dispatch(reactor);
+        }
+    }
+
+    /// Watches the mail flag for a while, and asks `also` now and then. True: it is called, or a timer is due, or `also`.
+    fn watch(&self, due: Option<u64>, mut also: impl FnMut() -> bool) -> bool {
+        let start = self.system.now_ns();
+        let max_ns = self.spin_ns;
+        // While more workers run than there are cores, a watching worker takes a core from another worker.
+        let watch_ns = if self.runs_beyond_cores() { 0 } else { self.watch_ns.get() };
+        loop {
+            for _ in 0..64 {
+                if self.is_called() {
+                    self.watch_ns.set((watch_ns * 2).min(max_ns));
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if also() {
+                self.watch_ns.set((watch_ns * 2).min(max_ns));
+                return true;
+            }
+            let now = self.system.now_ns();
+            if due.is_some_and(|due| due <= now) {
+                return true;
+            }
+            if now - start > watch_ns {
+                self.watch_ns.set((self.watch_ns.get() / 2).max(WATCH_NS_MIN.min(max_ns)));
+                return false;
+            }
+        }
+    }
+
+    fn note_parked(&self, parked_ns: u64) {
+        self.ledger.parks.add(1);
+        self.ledger.parked_ns.add(parked_ns);
+        if parked_ns < self.spin_ns {
+            self.watch_ns.set((self.watch_ns.get() * 4).min(self.spin_ns));
+        }
+    }
+
+    fn park(&self, mut due: Option<u64>) {
+        self.lending.due_ns.set(due);
+        if !self.sleep() {
+            return;
+        }
+        self.system.parked.fetch_add(1, Ordering::Relaxed);
+        let start = self.system.now_ns();
+        while !self.lending.is_lost() {
+            let left = due.map(|due| due.saturating_sub(self.system.now_ns()));
+            match left {
+                Some(0) => {}
+                Some(left) => std::thread::park_timeout(Duration::from_nanos(left)),
+                None => std::thread::park(),
+            }
+            let is_due = left == Some(0);
+            let mut inbox = self.office().lock();
+            // If the monitor has taken the worker from its borrower, the inbox belongs to another worker.
+            let is_own = Arc::ptr_eq(&inbox.signal, &self.tenure.signal);
+            if !is_own || inbox.loan.sleeps_on(is_due) {
+                // Who runs the worker returns it if a timer is due.
+                due = due.filter(|_| !is_due);
+            } else if is_due || inbox.presence == Presence::Awake || self.is_called() {
+                // Under the same lock: from here on, nobody borrows the worker.
+                if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
+                    self.system.idle.remove(self.id, Idle::Parked);
+                    self.system.active_more();
+                }
+                break;
+            }
+        }
+        self.system.parked.fetch_sub(1, Ordering::Relaxed);
+        if !self.lending.is_lost() {
+            self.note_parked(self.system.now_ns() - start);
         }
     }
 }

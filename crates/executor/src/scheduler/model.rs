@@ -1,7 +1,7 @@
 //! A model of the scheduler, for more workers than a machine has. It has virtual workers, virtual time, and the decisions of [`policy`].
 //! Its costs were measured on a machine with 2 cores.
 //!
-//! Each worker follows `boundary.rs`, `theft.rs` and `rest.rs`: it flushes, takes mail, shares work, and runs a gulp. An idle worker asks
+//! Each worker follows `exchange.rs`, `steal.rs` and `idle.rs`: it flushes, takes mail, shares work, and runs a gulp. An idle worker asks
 //! another worker for stages, watches, and parks. The model leaves out trials of short work, the times of messages by kind, timers,
 //! backpressure, the memory of more than one socket, and other programs.
 

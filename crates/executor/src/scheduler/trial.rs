@@ -11,9 +11,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::office::Presence;
-use crate::signal::Signal;
+use crate::sync::signal::Signal;
 use crate::worker::Worker;
+use crate::worker::shared::Presence;
 
 /// Work is short if most of its time is spent on messages that take less than this, in nanoseconds.
 pub(crate) const SHORT_NS: u64 = 600;
@@ -190,7 +190,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::core::Core;
+    use crate::worker::core::Core;
     use crate::*;
 
     #[test]

@@ -3,8 +3,8 @@
 use playhouse_actor::away::{Berth, Border, Carrier, Place, RefName};
 
 use super::*;
-use crate::directory::{BadName, Far};
-use crate::distant::Distant;
+use crate::naming::{BadName, Far};
+use crate::proxy::pending::Distant;
 
 impl Border for Link {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {

@@ -19,12 +19,12 @@ use super::hostile::{
 };
 use super::tests::{Counts, Greet, Guest, Trap, eventually};
 use super::*;
-use crate::authority::{Departing, Epoch, Host};
-use crate::directory::{APART_MAX, Far};
-use crate::distant::Distant;
-use crate::frame::{Sightings, Whereabouts, Wire};
-use crate::house::TICK;
+use crate::link::frame::{Sightings, Whereabouts, Wire};
+use crate::migration::authority::{Departing, Epoch, Host};
 use crate::migration::{Action, Event, Request};
+use crate::naming::{APART_MAX, Far};
+use crate::node::core::TICK;
+use crate::proxy::pending::Distant;
 use crate::{Peer, Simulation, Theater};
 
 fn begin(born: Far) -> Head {

@@ -5,9 +5,9 @@ use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::simulated::End;
-use crate::tls::Cipher;
+use crate::sim::End;
 use crate::transport::Line;
+use crate::transport::tls::Cipher;
 
 /// What bytes go over.
 pub(crate) enum Stream {

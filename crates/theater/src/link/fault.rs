@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::*;
-use crate::directory::BadName;
 use crate::error::TheaterError;
+use crate::naming::BadName;
 
 /// Most actors of one theater that the other end of a link calls by numbers at one time. The end that calls them names and sends
 /// actors up to half of it only: an actor that has gone must have a number.

@@ -6,8 +6,8 @@ use playhouse_actor::away::Origin;
 use super::receive::Unanswered;
 use super::targets::Target;
 use super::*;
-use crate::directory::Far;
-use crate::frame::HOPS_MAX;
+use crate::link::frame::HOPS_MAX;
+use crate::naming::Far;
 
 /// Answers a fence when the last reference is dropped.
 struct Fenced {

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::fault::Fault;
 use super::tests::{Counts, Greet, Guest, Raw, Sum, Trap, eventually};
 use super::*;
-use crate::authority::Epoch;
-use crate::directory::{BadName, Far, NAMES_MAX};
-use crate::frame::{HOPS_MAX, Trunk, Wire};
+use crate::link::frame::{HOPS_MAX, Trunk, Wire};
+use crate::migration::authority::Epoch;
+use crate::naming::{BadName, Far, NAMES_MAX};
 use crate::{Peer, Theater};
 
 pub(super) const LIMIT: Duration = Duration::from_secs(60);

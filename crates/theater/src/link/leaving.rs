@@ -1,4 +1,4 @@
-//! Theaters that were evacuated, and are about to end: see [`crate::moves`].
+//! Theaters that were evacuated, and are about to end: see [`crate::migration::host`].
 //!
 //! When a theater T was evacuated, it asks all others not to send mail over it ([`Leaving`](Head::Leaving)). The other theater, H, looks
 //! for *all* places from where mail goes to T: also those of actors that it was only told of. It has them turn, and answers when their mail
@@ -26,21 +26,21 @@
 //!
 //! # Why nothing waits for ever
 //!
-//! An answer to `Leaving` waits for turns ([`moves`](crate::moves)), and for calls. No call and no marker waits for an answer to `Leaving`: a theater
+//! An answer to `Leaving` waits for turns ([`moves`](crate::migration::host)), and for calls. No call and no marker waits for an answer to `Leaving`: a theater
 //! takes calls, and passes markers on, while it is evacuated. So theaters that leave at the same time do not wait for each other. H calls for
 //! [`REACH_MAX`] in all, however many theaters it is told of. After that it answers with the ways that it has. A theater that takes leave waits for
 //! at most [`LEAVE_MAX`] in any case.
 //!
-//! [`Distant`]: crate::distant::Distant
+//! [`Distant`]: crate::proxy::pending::Distant
 
 use std::collections::BTreeMap;
 use std::sync::{Weak, mpsc};
 
 use super::*;
-use crate::directory::Far;
-use crate::drain::Rest;
-use crate::house::{Callee, House};
-use crate::moves::LEAVE_MAX;
+use crate::migration::drain::Rest;
+use crate::migration::host::LEAVE_MAX;
+use crate::naming::Far;
+use crate::node::core::{Callee, House};
 
 /// About as long as it takes for places to turn.
 const TURNS_LAST: Duration = Duration::from_millis(1);

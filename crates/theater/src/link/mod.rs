@@ -10,7 +10,7 @@
 //! [`Inbound`] and what belongs to it is used by that worker only.
 //!
 //! *Order.* Messages of X to Y are handed to the link in the order in which they were sent (the order of a cell's mail), are
-//! written in that order, arrive in it (the session), and are sent on by the worker that polls, in it (`reactor.rs` of the
+//! written in that order, arrive in it (the session), and are sent on by the worker that polls, in it (`scheduler/poll.rs` of the
 //! executor). An answer goes the same way as a message.
 //!
 //! *Backpressure.* When more than a window ([`WINDOW_BYTES`]) was not acknowledged, the link's stage is paused; who sends to it
@@ -43,7 +43,7 @@
 //! stages that are to answer wait for room on a link, which counts as being held up. (Windows of theaters that talk should therefore be
 //! alike; the 32 MiB are for those that are not.)
 //!
-//! *Encryption.* What the socket is given, and what comes of it, goes through the connection's [`Cipher`](crate::tls), if it
+//! *Encryption.* What the socket is given, and what comes of it, goes through the connection's [`Cipher`](crate::transport::tls), if it
 //! has one. To the session, what that has taken over is written; if it never leaves, it is written again with the rest.
 //!
 //! *Numbers.* Each end calls the other one's actors by numbers ([`Handle`]), which cost less than names. When nobody uses a
@@ -52,11 +52,14 @@
 //! up the place, and with it the number.
 //!
 //! *Faults.* A peer that does not keep to the protocol loses the link ([`Fault`]), and the first fault is the reason that is told. What
-//! is kept for a peer has bounds: numbers, watches, names ([`NAMES_MAX`](crate::directory::NAMES_MAX)), and members of groups that are
+//! is kept for a peer has bounds: numbers, watches, names ([`NAMES_MAX`](crate::naming::NAMES_MAX)), and members of groups that are
 //! not whole. A theater that keeps the rules refuses its own actors more than half of what its peer keeps.
 //!
 //! Locks are taken in the order `inn`, the guests of the directory, `out`, the cipher's or `places`, and then the other ones of
 //! the directory; no user's code runs under the last two, and under `out` only what writes a message.
+
+pub(crate) mod frame;
+pub(crate) mod registry;
 
 mod border;
 #[cfg(test)]
@@ -96,13 +99,13 @@ use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_s
 use playhouse_executor::jitter::seam;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::directory::{Directory, Key};
-use crate::drain::Rest;
-use crate::drain::begin_drains;
-use crate::frame::{Handle, Head, Kind};
+use crate::link::frame::{Handle, Head, Kind};
+use crate::link::registry::{Registry, Table};
+use crate::migration::drain::Rest;
+use crate::migration::drain::begin_drains;
+use crate::naming::locate::Sought;
+use crate::naming::{Directory, Key};
 use crate::proxy::Proxy;
-use crate::registry::{Registry, Table};
-use crate::search::Sought;
 use crate::session::{self, FrameError, Inbound, Outbound};
 pub(crate) use moves::{Departure, Left};
 pub(crate) use together::Packed;

@@ -1,4 +1,4 @@
-//! Actors that move, at a link: see [`crate::moves`].
+//! Actors that move, at a link: see [`crate::migration::host`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::TryLockError;
@@ -11,15 +11,15 @@ use playhouse_executor::{Crash, Way};
 
 use super::together::Packed;
 use super::*;
-use crate::authority::{Departing, Epoch, Host};
-use crate::directory::{BadName, Far, Key};
-use crate::distant::Distant;
-use crate::drain::Late;
-use crate::frame::{PackedTimer, Place, Trunk};
-use crate::guests::{Awaited, Guest};
-use crate::house::House;
+use crate::link::frame::{PackedTimer, Place, Trunk};
+use crate::migration::arrivals::{Awaited, Guest};
+use crate::migration::authority::{Departing, Epoch, Host};
+use crate::migration::drain::Late;
+use crate::migration::host::Done;
 use crate::migration::{Action, Attempt, Event, Word};
-use crate::moves::Done;
+use crate::naming::{BadName, Far, Key};
+use crate::node::core::House;
+use crate::proxy::pending::Distant;
 
 /// How a frozen actor is written, and its name.
 pub(super) struct Ready {

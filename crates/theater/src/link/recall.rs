@@ -125,7 +125,7 @@ mod tests {
     use super::super::hostile::{LIMIT, bytes, name, stranger, theaters};
     use super::super::tests::{Greet, Guest, eventually};
     use super::*;
-    use crate::frame::Wire;
+    use crate::link::frame::Wire;
 
     /// Lets nobody in until it is open.
     #[derive(Serialize, Deserialize)]

@@ -4,11 +4,11 @@ use playhouse_actor::wire::Spawns;
 
 use super::recall::Recalls;
 use super::*;
-use crate::authority::{Epoch, Host};
-use crate::cycles::{Said, Wait};
-use crate::directory::{Far, Key};
-use crate::frame::Sightings;
-use crate::search::Inquiry;
+use crate::diagnostics::cycles::{Said, Wait};
+use crate::link::frame::Sightings;
+use crate::migration::authority::{Epoch, Host};
+use crate::naming::locate::Inquiry;
+use crate::naming::{Far, Key};
 
 /// An ask that was read, until its answer is written or there is none.
 pub(super) struct Unanswered {
@@ -415,7 +415,7 @@ impl Link {
     }
 
     /// The actor of the other end that it calls so.
-    fn its(&self, (slot, life, seal): crate::frame::Place) -> Far {
+    fn its(&self, (slot, life, seal): crate::link::frame::Place) -> Far {
         Far { theater: self.incarnation, address: self.advertised, slot, life, seal }
     }
 
@@ -558,7 +558,7 @@ impl Link {
 
 /// For [`fuzz`](crate::fuzz): without a connection.
 impl Link {
-    pub(crate) fn of_a_stranger(house: &crate::house::House) -> Arc<Link> {
+    pub(crate) fn of_a_stranger(house: &crate::node::core::House) -> Arc<Link> {
         // As if it took what this theater takes.
         let (directory, registry) = (&house.directory, &house.registry);
         let link = Link::new(directory, registry, 0, (1, None, None), registry.kinds(), (WINDOW_BYTES, Arc::default()));

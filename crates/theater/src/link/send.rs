@@ -3,9 +3,9 @@
 use playhouse_actor::away::{Decision, Recall, TakesBack};
 
 use super::*;
-use crate::authority::Epoch;
-use crate::cycles::Wait;
-use crate::directory::Key;
+use crate::diagnostics::cycles::Wait;
+use crate::migration::authority::Epoch;
+use crate::naming::Key;
 
 /// Whether so much is to be written that the other end should begin with it before the handler that sends is over: of a thousand
 /// actors that it starts there, say, which are there a fifth sooner then. Once for each packet: where the connection takes no more,

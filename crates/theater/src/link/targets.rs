@@ -4,7 +4,7 @@ use playhouse_actor::ActorId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::fault::{Fault, HANDLES_MAX};
-use crate::frame::Handle;
+use crate::link::frame::Handle;
 
 /// What the other end's handle means.
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use playhouse_actor::{
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::frame::{Hello, Reply, Resume};
+use crate::link::frame::{Hello, Reply, Resume};
 use crate::migration::{Attempt, Event, Word};
 use crate::{Peer, Theater};
 

@@ -1,14 +1,14 @@
-//! Groups that move, at a link: see [`crate::journey`].
+//! Groups that move, at a link: see [`crate::migration::group`].
 
 use playhouse_actor::wire::{Moves, Pack, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
 
 use super::moves::{Ready, received, unwritable};
 use super::*;
-use crate::authority::Epoch;
-use crate::directory::Far;
-use crate::guests::Guest;
-use crate::moves::Done;
+use crate::migration::arrivals::Guest;
+use crate::migration::authority::Epoch;
+use crate::migration::host::Done;
+use crate::naming::Far;
 
 /// Members of groups that were sent, and wait for the others.
 #[derive(Default)]

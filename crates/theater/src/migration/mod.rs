@@ -3,8 +3,8 @@
 //! [`View`] is what one theater knows of one mobile actor. [`View::step`] takes an [`Event`] and returns [`Action`]s for the actor's cell
 //! and for other theaters. All interleavings of three theaters are explored within the bounds that `explored` states.
 //!
-//! Theaters run it: [`Directory::step`](crate::directory::Directory::step) has the view of an actor take an event, and [`moves`](crate::moves),
-//! `link/moves.rs` and [`search`](crate::search) do what it returns. Some things are done otherwise than in the exploration:
+//! Theaters run it: [`Directory::step`](crate::naming::Directory::step) has the view of an actor take an event, and [`moves`](crate::migration::host),
+//! `link/moves.rs` and [`search`](crate::naming::locate) do what it returns. Some things are done otherwise than in the exploration:
 //!
 //! - [`Action::Settle`]: others are not asked. A marker goes behind the mail that is kept, or the actor begins at once. So what had passed the lost
 //!   theater may come late.
@@ -12,7 +12,7 @@
 //!   than its view.
 //! - A search that finds nobody while the actor's place turns has the turn end, and begins again, instead of having the place report. One that finds
 //!   nobody while the actor is a guest begins again about a tick later.
-//! - Actors of a group take the same events together, and begin together ([`guests`](crate::guests)).
+//! - Actors of a group take the same events together, and begin together ([`guests`](crate::migration::arrivals)).
 //!
 //! Supervision adds nothing to the views: a child that is restarted is the same actor in its cell, and one that is started in place of a lost child is
 //! another actor. Not explored: a birth theater that asks others for a third one, calls to theaters that there is no link with, groups that are refused
@@ -22,7 +22,7 @@
 //!
 //! 1. *Move.* The source freezes the cell between two messages and sends the state. The target keeps it as a guest and answers `Accepted`.
 //!    Nothing else changes there: mail for the actor goes the way it went.
-//! 2. *Note.* Meanwhile the actor's [authority](crate::authority) notes that the actor may be in the target, too. Otherwise nobody may know that
+//! 2. *Note.* Meanwhile the actor's [authority] notes that the actor may be in the target, too. Otherwise nobody may know that
 //!    when the source is lost.
 //! 3. *Drain.* Meanwhile the source waits until all that was sent from it before the freeze is in the mailboxes of its receivers. Otherwise the
 //!    actor could send from its target what overtakes that.
@@ -72,6 +72,14 @@
 //! - A theater answers a search after it has lost the dead theater, too. Without this rule, a living actor is reported.
 //! - An actor leaves after its authority has noted where it goes. Without notes, a living actor is reported if only those are asked that the
 //!   authority names. The model asks only those; a search asks all theaters that it has links with, too. (Where the source has a link with the authority, a drain waits for what was sent there, too. Otherwise it has to be called.)
+
+pub(crate) mod arrivals;
+pub(crate) mod authority;
+pub(crate) mod drain;
+pub(crate) mod group;
+pub(crate) mod groups;
+pub(crate) mod host;
+pub(crate) mod rebalance;
 
 #[cfg(test)]
 mod explored;

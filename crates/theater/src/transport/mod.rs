@@ -3,6 +3,9 @@
 //! Sessions, windows, moves and encryption lie above it, and are the same whatever it is: a transport only makes streams of bytes.
 //! Own ones are tested by `playhouse_testkit::conformance::transport`.
 
+pub(crate) mod poller;
+pub(crate) mod tls;
+
 mod line;
 mod tcp;
 #[cfg(unix)]

@@ -2,7 +2,7 @@
 
 use super::sought::{meet_by, named_by};
 use super::*;
-use crate::moves::LEAVE_MAX;
+use crate::migration::host::LEAVE_MAX;
 
 /// The numbers of the markers that the theater has sent.
 fn markers(said: &[(Head, Vec<u8>)]) -> Vec<u64> {

@@ -1,0 +1,627 @@
+//! Actors: what they are, how their lives begin and end.
+
+pub(crate) mod any;
+pub(crate) mod context;
+pub(crate) mod ended;
+pub(crate) mod group;
+pub(crate) mod names;
+pub(crate) mod reference;
+pub(crate) mod spawn;
+
+use std::any::type_name;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use playhouse_executor::{
+    Address, AwayCx, Control, ControlCx, Crash, Cx, Decided, Ending, Lane, MailKind, Port, RawAddress, Resident,
+    SystemCore, Undelivered, contained,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::actor::any::{AnyActor, Known};
+use crate::actor::context::Context;
+use crate::actor::names::Name;
+use crate::actor::reference::ActorRef;
+use crate::ask::reentrant::Waiters;
+use crate::message::stream::Streams;
+use crate::migration::{self, MigrateError};
+use crate::remote::stub::{self, Carrier, Parcel};
+use crate::supervise::Child;
+use crate::supervise::crashes::{self, AfterCrash};
+use crate::timer::receive_timeout::Idle;
+use crate::timer::timers::{Timers, cancel_all, renew_all};
+
+/// A unit of state that is reached only through messages, one at a time.
+///
+/// Plain Rust types become actors by `impl Actor for T {}`, or by `#[actor]` on their `impl` block.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an actor",
+    label = "not an actor",
+    note = "put `#[actor]` on the `impl {Self} {{ .. }}` with its `#[message]` methods, or write `impl Actor for {Self} {{}}`"
+)]
+pub trait Actor: Sized + Send + 'static {
+    /// Called once before the first message, also after each restart.
+    fn started(&mut self, _ctx: &mut Context<Self>) {}
+
+    /// Called once when the actor has stopped (by [`Context::stop`], `stop`, `drain`, or the end of its system), not
+    /// after a kill or a crash: not where it is stopped while it waits to be restarted, either.
+    fn stopped(&mut self, _ctx: &mut Context<Self>) {}
+
+    /// An actor that this one watches has ended.
+    fn terminated(&mut self, _down: Down, _ctx: &mut Context<Self>) {}
+
+    /// The actor has handled no message for the time given to [`Context::set_receive_timeout`]. It is called again after each
+    /// such time, until that is [cancelled](Context::cancel_receive_timeout).
+    fn receive_timeout(&mut self, _ctx: &mut Context<Self>) {}
+
+    /// The actor is about to be taken to another theater: called between two messages, before its state is written and offered to the other theater. Where
+    /// that does not take it, [`stayed`](Actor::stayed) is called afterwards. See [`Mobile`](crate::Mobile).
+    fn departing(&mut self, _ctx: &mut Context<Self>) {}
+
+    /// The actor has come from another theater: called before anything else there, instead of `started`.
+    fn arrived(&mut self, _ctx: &mut Context<Self>) {}
+
+    /// The actor was to be taken to another theater, and stays here.
+    fn stayed(&mut self, _why: MigrateError, _ctx: &mut Context<Self>) {}
+}
+
+/// The identity of an actor, without its type. Never given to another actor again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ActorId(pub(crate) RawAddress);
+
+impl ActorId {
+    /// The identity of whoever lives at `address`.
+    #[doc(hidden)]
+    pub fn of(address: RawAddress) -> ActorId {
+        ActorId(address)
+    }
+
+    /// The identity of an actor that has ended.
+    #[doc(hidden)]
+    pub fn nobody() -> ActorId {
+        struct Nobody;
+        impl Actor for Nobody {}
+        ActorId(RawAddress::nowhere::<Life<Nobody>>().raw())
+    }
+
+    /// Its address.
+    #[doc(hidden)]
+    pub fn address(self) -> RawAddress {
+        self.0
+    }
+}
+
+impl fmt::Debug for ActorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{:?}", self.0)
+    }
+}
+
+impl fmt::Display for ActorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// Why an actor ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// It stopped or was stopped.
+    Stopped,
+    /// It was killed.
+    Killed,
+    /// A handler panicked and nobody restarted the actor; the panic's message.
+    Panicked(String),
+    /// A handler called [`Context::fail`] and nobody restarted the actor; the error's message.
+    Failed(String),
+    /// The system was shut down.
+    Shutdown,
+    /// It had ended before it was watched.
+    NotAlive,
+    /// The theater that it lived in is lost, or cannot be reached.
+    TheaterLost,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StopReason::Stopped => f.write_str("it was stopped"),
+            StopReason::Killed => f.write_str("it was killed"),
+            StopReason::Panicked(message) => write!(f, "it panicked: {message}"),
+            StopReason::Failed(error) => write!(f, "it failed: {error}"),
+            StopReason::Shutdown => f.write_str("its system was shut down"),
+            StopReason::NotAlive => f.write_str("it had ended before it was watched"),
+            StopReason::TheaterLost => f.write_str("the theater that it lived in is lost"),
+        }
+    }
+}
+
+/// The notice that a watched actor has ended: see [`Context::watch`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Down {
+    /// Who.
+    pub who: ActorId,
+    /// The name it was given, if it was; not where that is unknown here: it had ended before it was watched, or its theater is lost.
+    pub name: Option<String>,
+    /// Why.
+    pub reason: StopReason,
+}
+
+impl fmt::Display for Down {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name:?} has ended: {}", self.reason),
+            None => write!(f, "{} has ended: {}", self.who, self.reason),
+        }
+    }
+}
+
+/// What lives in a cell: the actor.
+#[doc(hidden)]
+#[repr(transparent)]
+pub struct Life<A> {
+    pub(crate) actor: A,
+}
+
+/// What few actors need.
+#[doc(hidden)]
+pub struct Extra<A: Actor> {
+    pub(crate) name: Option<Arc<Name>>,
+    pub(crate) watchers: Vec<(Watcher, Notify)>,
+    /// The number of [watches that go behind](Behind) something else: later ones go behind them.
+    pub(crate) watches_behind: usize,
+    /// Those that it watches. Of an actor that can be taken to other theaters, where it watches them anew.
+    pub(crate) watching: Vec<AnyActor>,
+    pub(crate) timers: Timers,
+    pub(crate) next_timer: u64,
+    /// Another one with each state that it was given here.
+    pub(crate) life: u64,
+    /// Its receive timeout.
+    pub(crate) idle: Option<Idle>,
+    pub(crate) streams: Streams<A>,
+    pub(crate) waiters: Waiters,
+    pub(crate) child: Option<Child<A>>,
+    /// Where the actor is, if it is not here.
+    pub(crate) away: Option<Arc<dyn Carrier>>,
+    /// The turn that its place waits for.
+    pub(crate) turn: Option<u64>,
+    /// The end or crash that its hook `arrived` has decided on. It is carried out when the actor begins.
+    pub(crate) decided: Option<Decided>,
+}
+
+impl<A: Actor> Default for Extra<A> {
+    fn default() -> Self {
+        Extra {
+            name: None,
+            watchers: Vec::new(),
+            watches_behind: 0,
+            watching: Vec::new(),
+            timers: Timers::new(),
+            next_timer: 0,
+            life: 0,
+            idle: None,
+            streams: Streams::new(),
+            waiters: Waiters::default(),
+            child: None,
+            away: None,
+            turn: None,
+            decided: None,
+        }
+    }
+}
+
+impl<A: Actor> Extra<A> {
+    /// These are told of its end as well.
+    fn one_less_behind(&mut self) {
+        self.watches_behind = self.watches_behind.saturating_sub(1);
+    }
+
+    pub(crate) fn watched_by(&mut self, watchers: Vec<(Watcher, Notify)>) {
+        for (watcher, notify) in watchers {
+            watcher.begin(&mut self.watchers, notify);
+        }
+    }
+
+    /// A new state takes the place of the old one, which takes its timers along, but for those that are kept.
+    pub(crate) fn renew(&mut self) {
+        self.life += 1;
+        renew_all(&mut self.timers);
+        self.idle.take().into_iter().for_each(Idle::cancel);
+        let (streams, _waiters) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.waiters));
+        contained(|| drop(streams));
+    }
+}
+
+/// Out of the way of the actors that end otherwise: they are many.
+#[cold]
+#[inline(never)]
+fn end_by_crash<A: Actor>(extra: Option<Box<Extra<A>>>, mut crash: Crash, id: ActorId) {
+    let name = extra.as_ref().and_then(|extra| extra.name.as_ref());
+    crashes::report(type_name::<A>(), id, name.map(|name| name.text().to_string()), &mut crash, AfterCrash::Ends);
+    let text = crash.describe();
+    let reason = match crash {
+        Crash::Panic(_) => StopReason::Panicked(text),
+        Crash::Error(_) => StopReason::Failed(text),
+    };
+    drop(TellOthers { extra, id, reason });
+}
+
+impl<A: Actor> Resident for Life<A> {
+    type Extra = Extra<A>;
+
+    fn name() -> &'static str {
+        type_name::<A>()
+    }
+
+    fn ended(&mut self, mut extra: Option<Box<Extra<A>>>, ending: Ending, cx: &mut Cx<Self>) {
+        let id = ActorId(cx.address().raw());
+        crate::ask::waiting::forget_asks(id);
+        let crashed = extra.as_ref().and_then(|extra| extra.child.as_ref()).is_some_and(|child| child.crashed);
+        let reason = match ending {
+            Ending::Stopped => StopReason::Stopped,
+            Ending::Killed => StopReason::Killed,
+            Ending::Shutdown => StopReason::Shutdown,
+            Ending::Crashed(crash) => return end_by_crash(extra, crash, id),
+        };
+        let calm = reason != StopReason::Killed && !crashed;
+        if let Some(extra) = extra.as_mut().filter(|_| calm) {
+            extra.waiters.let_go();
+        }
+        let _tell = TellOthers { extra, id, reason };
+        if calm {
+            contained(|| self.actor.stopped(Context::of(cx)));
+            // What the hook has started ends with the actor.
+            let started = cx.with_extra_if_any(|extra| {
+                extra.waiters.let_go();
+                (std::mem::take(&mut extra.timers), extra.idle.take(), std::mem::take(&mut extra.streams))
+            });
+            if let Some((timers, idle, streams)) = started {
+                cancel_all(timers);
+                contained(|| idle.into_iter().for_each(Idle::cancel));
+                contained(|| drop(streams));
+            }
+        }
+    }
+
+    fn crashed(mut crash: Crash, cx: &mut ControlCx<Self>) {
+        let this = ActorRef::new(cx.address());
+        let extra = cx.extra();
+        let name = extra.name.as_ref().map(|name| name.text().to_string());
+        match &mut extra.child {
+            Some(child) => {
+                crashes::report(type_name::<A>(), this.id(), name, &mut crash, AfterCrash::SupervisorDecides);
+                child.crashed = true;
+                let report = child.report(crash, this);
+                cx.hold();
+                report();
+            }
+            None => cx.give_up(crash),
+        }
+    }
+}
+
+/// Tells the watchers and the supervisor, and cancels the timers, also where `stopped` panics.
+struct TellOthers<A: Actor> {
+    extra: Option<Box<Extra<A>>>,
+    id: ActorId,
+    reason: StopReason,
+}
+
+impl<A: Actor> Drop for TellOthers<A> {
+    fn drop(&mut self) {
+        let Some(extra) = self.extra.take() else { return };
+        let Extra { name, watchers, child, timers, idle, streams, .. } = *extra;
+        // Each step is taken even if another one panics: a full mailbox calls the hook for dead letters, and timers own messages.
+        contained(|| tell_watchers(watchers, self.id, name, &self.reason));
+        contained(|| child.map(|child| child.ended()));
+        cancel_all(timers);
+        contained(|| idle.into_iter().for_each(Idle::cancel));
+        contained(|| drop(streams));
+    }
+}
+
+// Not inlined, and so on: what does not depend on types of actors and messages is compiled once, and not for each of them.
+
+#[inline(never)]
+fn tell_watchers(watchers: Vec<(Watcher, Notify)>, who: ActorId, name: Option<Arc<Name>>, reason: &StopReason) {
+    for (_, watcher) in watchers {
+        let name = name.as_ref().map(|name| name.text().to_string());
+        watcher.tell(Down { who, name, reason: reason.clone() });
+    }
+}
+
+/// Counts a message that reached nobody.
+pub(crate) fn dead_letter<A, M>(why: Undelivered) {
+    count_dead_letter(type_name::<A>(), type_name::<M>(), why);
+}
+
+#[inline(never)]
+fn count_dead_letter(actor: &'static str, message: &'static str, why: Undelivered) {
+    if let Some(system) = SystemCore::of_dead_letter() {
+        system.dead_letter(actor, message, why);
+    }
+}
+
+/// Requests that every actor understands.
+pub(crate) enum Request {
+    Stop,
+    Kill,
+}
+
+impl Request {
+    #[inline(never)]
+    fn parcel(self, lane: Lane) -> Parcel<'static> {
+        match self {
+            Request::Stop => Parcel::Stop { drain: lane != Lane::System },
+            Request::Kill => Parcel::Kill,
+        }
+    }
+}
+
+impl<A: Actor> Control<Life<A>> for Request {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        match self {
+            Request::Stop => cx.stop(),
+            Request::Kill => cx.kill(),
+        }
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, if matches!(self, Request::Stop) { "stop" } else { "kill" })
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        // If it cannot be reached, it is as good as stopped already.
+        let _ = stub::carry(self.parcel(cx.lane()), cx);
+    }
+}
+
+/// Who wants to know of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Watcher {
+    /// An actor of this system. Its later watches have higher numbers.
+    Here(ActorId, u64),
+    /// Somebody in the theater behind the link with this number, under a number of its own.
+    There(u64, u64),
+    /// The theater that the actor is in. This watch does not move along with the actor.
+    Theater,
+    /// A thread or a task, which has this number.
+    Outside(u64),
+}
+
+/// The last number that was given to a watch of a local actor.
+static LAST_WATCH: AtomicU64 = AtomicU64::new(0);
+
+impl Watcher {
+    /// Returns the next watch of the local actor `watcher`.
+    pub(crate) fn next(watcher: ActorId) -> Watcher {
+        // Relaxed: the handlers of an actor run one after the other, so it sees all numbers that it was given before.
+        Watcher::Here(watcher, LAST_WATCH.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// All watches of the local actor `watcher` so far.
+    pub(crate) fn last(watcher: ActorId) -> Watcher {
+        Watcher::Here(watcher, LAST_WATCH.load(Ordering::Relaxed))
+    }
+
+    /// Adds a watch, with what is known of it. A watcher that watches already does so under the later number. Returns whether the watch is new.
+    pub fn begin<T>(self, watchers: &mut Vec<(Watcher, T)>, value: T) -> bool {
+        if let Watcher::Outside(_) = self {
+            // Its number is new.
+            watchers.push((self, value));
+            return true;
+        }
+        let known = watchers.iter_mut().map(|(known, _)| known).find(|known| self.is_of(known));
+        let is_new = known.is_none();
+        match (self, known) {
+            (_, None) => watchers.push((self, value)),
+            (Watcher::Here(_, later), Some(Watcher::Here(_, number))) => *number = later.max(*number),
+            (_, Some(_)) => {}
+        }
+        is_new
+    }
+
+    /// Whether the end of this watch is the end of `known`. It is not that of a watch that its watcher has begun later.
+    pub fn ends(&self, known: &Watcher) -> bool {
+        match (self, known) {
+            (Watcher::Here(_, last), Watcher::Here(_, number)) => self.is_of(known) && number <= last,
+            _ => self == known,
+        }
+    }
+
+    fn is_of(&self, known: &Watcher) -> bool {
+        match (self, known) {
+            (Watcher::Here(watcher, _), Watcher::Here(other, _)) => watcher == other,
+            _ => self == known,
+        }
+    }
+}
+
+/// How it is told.
+pub enum Notify {
+    /// By a message.
+    Port(Port<Down>),
+    /// By a call.
+    Call(Tell),
+}
+
+/// Is called when an actor has ended.
+pub type Tell = Box<dyn FnOnce(Ended) + Send>;
+
+/// How an actor has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The name it was given, if that is known.
+    pub name: Option<String>,
+    /// Why.
+    pub reason: StopReason,
+}
+
+impl From<StopReason> for Ended {
+    /// The end of an actor whose name is not known.
+    fn from(reason: StopReason) -> Ended {
+        Ended { name: None, reason }
+    }
+}
+
+impl Notify {
+    fn tell(self, Down { who, name, reason }: Down) {
+        match self {
+            Notify::Port(port) => port.send(Down { who, name, reason }),
+            Notify::Call(call) => call(Ended { name, reason }),
+        }
+    }
+}
+
+/// Somebody wants to know of this actor's end, or does not any more.
+pub(crate) enum Watch {
+    Begin { watcher: Watcher, notify: Notify, who: ActorId },
+    End { watcher: Watcher },
+}
+
+impl Watch {
+    /// Tells a watcher of the end of `who`.
+    pub(crate) fn telling(who: ActorId, notify: Notify) -> Tell {
+        // One that was carried before is not wrapped again: it would grow with each move.
+        let notify = match notify {
+            Notify::Call(tell) => return tell,
+            port @ Notify::Port(_) => port,
+        };
+        Box::new(move |Ended { name, reason }| notify.tell(Down { who, name, reason }))
+    }
+
+    #[inline(never)]
+    fn note<A: Actor>(self, who: ActorId, extra: &mut Extra<A>) {
+        match self {
+            Watch::Begin { watcher, notify, .. } => drop(watcher.begin(&mut extra.watchers, notify)),
+            Watch::End { watcher } => {
+                // A dropped notice notifies nobody.
+                let ended = extra.watchers.extract_if(.., |(known, _)| watcher.ends(known)).count();
+                if ended == 0 && Known::moves::<A>() {
+                    migration::forget_watch(who, watcher);
+                }
+            }
+        }
+    }
+
+    /// Returns the watcher, if this is an end that may have overtaken its beginning, which is `deferred` with other mail of the actor. Watches are
+    /// numbered, so this end may be handled once more later. A supervisor may watch again under the same key, so the end of its watch may not.
+    fn is_early(&self, deferred: bool) -> Option<Watcher> {
+        match self {
+            Watch::End { watcher } if deferred && !matches!(watcher, Watcher::There(u64::MAX, _)) => Some(*watcher),
+            Watch::End { .. } | Watch::Begin { .. } => None,
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn refuse(self) {
+        if let Watch::Begin { notify, who, .. } = self {
+            notify.tell(Down { who, name: None, reason: StopReason::NotAlive });
+        }
+    }
+
+    #[inline(never)]
+    fn parcel(self) -> Parcel<'static> {
+        match self {
+            Watch::Begin { watcher, notify, who } => Parcel::Watch { watcher, notify: Watch::telling(who, notify) },
+            Watch::End { watcher } => Parcel::Unwatch { watcher },
+        }
+    }
+}
+
+impl<A: Actor> Control<Life<A>> for Watch {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        if cx.extra().watches_behind > 0 {
+            let to = cx.address();
+            return Behind::put(self, cx.extra(), to);
+        }
+        if let Some(watcher) = self.is_early(cx.has_deferred()) {
+            cx.address().send_control_in_order(LateEnd(watcher));
+        }
+        self.note(ActorId(cx.address().raw()), cx.extra());
+    }
+
+    fn bounce(self, _: Undelivered) {
+        self.refuse();
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, if matches!(self, Watch::Begin { .. }) { "watch" } else { "unwatch" })
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if cx.is_closed() || cx.extra().watches_behind > 0 {
+            let to = cx.address();
+            return Behind::put(self, cx.extra(), to);
+        }
+        if let Some(watcher) = self.is_early(cx.has_deferred()) {
+            cx.address().send_control_in_order(LateEnd(watcher));
+        }
+        // Where it cannot be carried, the watcher is told by the carrier.
+        let _ = stub::carry(self.parcel(), cx);
+    }
+}
+
+/// A watch that goes behind an actor which is about to be here, and brings its watchers along; and behind the watches that do so.
+struct Behind(Watch);
+
+impl Behind {
+    fn put<A: Actor>(watch: Watch, extra: &mut Extra<A>, to: Address<Life<A>>) {
+        extra.watches_behind += 1;
+        to.send_control_behind(Behind(watch));
+    }
+}
+
+impl<A: Actor> Control<Life<A>> for Behind {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        cx.extra().one_less_behind();
+        self.0.note(ActorId(cx.address().raw()), cx.extra());
+    }
+
+    fn bounce(self, _: Undelivered) {
+        self.0.refuse();
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if cx.is_closed() {
+            return cx.address().send_control_behind(self);
+        }
+        cx.extra().one_less_behind();
+        let _ = stub::carry(self.0.parcel(), cx);
+    }
+}
+
+/// A [`Watch::End`] behind all that was sent to the actor before, also what is deferred.
+struct LateEnd(Watcher);
+
+impl<A: Actor> Control<Life<A>> for LateEnd {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        Watch::End { watcher: self.0 }.note(ActorId(cx.address().raw()), cx.extra());
+    }
+
+    fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if cx.is_closed() {
+            return cx.address().send_control_behind(self);
+        }
+        let _ = stub::carry(Watch::End { watcher: self.0 }.parcel(), cx);
+    }
+}
+
+/// The place of an actor that lives elsewhere is given up.
+pub(crate) struct Forget;
+
+impl<A: Actor> Control<Life<A>> for Forget {
+    fn passes(&self) -> bool {
+        true
+    }
+
+    fn run(self, _: &mut ControlCx<Life<A>>) {}
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        cx.forget();
+    }
+}

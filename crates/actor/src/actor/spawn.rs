@@ -1,0 +1,187 @@
+//! Where actors are put.
+
+use std::any::type_name;
+use std::fmt;
+use std::sync::Arc;
+
+use playhouse_executor::{Cx, Envelope, MailKind, Mailbox, StageChoice, SystemCore, Undelivered};
+
+use crate::actor::group::{Group, Joined, join};
+use crate::actor::names::{Name, ShortType};
+use crate::actor::reference::ActorRef;
+use crate::actor::{Actor, ActorId, Life};
+use crate::message::mail::Start;
+
+/// Where an actor is put.
+///
+/// Actors of one stage are run one after the other; stages are what idle workers steal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Placement {
+    /// On a stage of the worker that runs the spawning actor, by turns; from outside as `Spread`. The default.
+    #[default]
+    Near,
+    /// On any stage of the system, by turns.
+    Spread,
+    /// With the other actors of a group, on one stage: for actors that talk much with each other. In a theater they move together.
+    Group(Group),
+    /// On the stage with this number.
+    Stage(u16),
+    /// On a thread of its own: for handlers that block. At most 64 at one time per system.
+    Dedicated,
+}
+
+/// How an actor is started.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct SpawnOptions {
+    pub(crate) placement: Placement,
+    pub(crate) name: Option<String>,
+    pub(crate) mailbox: Option<Mailbox>,
+}
+
+impl SpawnOptions {
+    /// The defaults: near the spawner, without a name.
+    pub fn new() -> SpawnOptions {
+        SpawnOptions::default()
+    }
+
+    /// Where to put it.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// How much may wait for it. Default: no bound of its own; who sends too much to an overloaded worker is slowed.
+    ///
+    /// The bound stays over restarts. Where an actor moves to another theater, it does not go along.
+    pub fn mailbox(mut self, mailbox: Mailbox) -> Self {
+        self.mailbox = Some(mailbox);
+        self
+    }
+
+    /// What to call it in reports: it is shown as `Account "alice"` where its reference is printed, in
+    /// [`AskError::Cycle`](crate::AskError::Cycle), [`Down`](crate::Down) and [`SpawnError`]. Names need not be unique.
+    ///
+    /// Reports know the names of living actors only. A [`DeadLetter`](crate::DeadLetter) tells the type of its actor,
+    /// which is gone, and not its name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+}
+
+/// An actor could not be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpawnError {
+    actor: &'static str,
+    name: Option<String>,
+    why: String,
+}
+
+impl SpawnError {
+    pub(crate) fn new<A>(name: Option<&str>, why: String) -> SpawnError {
+        SpawnError { actor: type_name::<A>(), name: name.map(str::to_owned), why }
+    }
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the actor {}", ShortType(self.actor))?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, " could not be started: {}", self.why)
+    }
+}
+
+impl std::error::Error for SpawnError {}
+
+/// The first message of an actor with a name.
+struct Named(Arc<Name>);
+
+impl<A: Actor> Envelope<Life<A>> for Named {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        take_name(cx, self.0);
+        Start.run(life, cx)
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Start, "start")
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}
+
+/// Gives the actor that runs its name.
+pub(crate) fn take_name<A: Actor>(cx: &mut Cx<Life<A>>, name: Arc<Name>) {
+    name.belongs_to(ActorId(cx.address().raw()));
+    cx.with_extra(|extra| extra.name = Some(name));
+}
+
+pub(crate) fn spawn<A: Actor>(
+    system: &Arc<SystemCore>,
+    options: SpawnOptions,
+    actor: A,
+) -> Result<ActorRef<A>, SpawnError> {
+    match options.name {
+        None => {
+            let spawned = spawn_at(system, options.placement, options.mailbox, actor, Start);
+            spawned.map_err(|why| SpawnError::new::<A>(None, why))
+        }
+        Some(name) => spawn_named(system, options.placement, options.mailbox, name, actor, Named),
+    }
+}
+
+/// Starts an actor called `name` with the first message that `start` makes, which has to [take](take_name) the name.
+pub(crate) fn spawn_named<A: Actor, E: Envelope<Life<A>>>(
+    system: &Arc<SystemCore>,
+    placement: Placement,
+    mailbox: Option<Mailbox>,
+    name: String,
+    actor: A,
+    start: impl FnOnce(Arc<Name>) -> E,
+) -> Result<ActorRef<A>, SpawnError> {
+    let name = Name::new(name);
+    let spawned = spawn_at(system, placement, mailbox, actor, start(Arc::clone(&name)))
+        .map_err(|why| SpawnError::new::<A>(Some(name.text()), why))?;
+    name.belongs_to(spawned.id());
+    Ok(spawned)
+}
+
+pub(crate) fn spawn_at<A: Actor>(
+    system: &Arc<SystemCore>,
+    placement: Placement,
+    mailbox: Option<Mailbox>,
+    actor: A,
+    start: impl Envelope<Life<A>>,
+) -> Result<ActorRef<A>, String> {
+    let choice = match placement {
+        Placement::Near => StageChoice::Near,
+        Placement::Spread => StageChoice::Spread,
+        Placement::Group(group) => {
+            let choice = StageChoice::At(group.stage_in(system));
+            let Some(name) = group.name else { return settle(system, choice, mailbox, actor, start) };
+            let spawned = settle(system, choice, mailbox, actor, Joined::new(name, start))?;
+            join::<A>(system, name, spawned.id());
+            return Ok(spawned);
+        }
+        Placement::Stage(stage) => StageChoice::At(stage),
+        Placement::Dedicated => StageChoice::Dedicated,
+    };
+    settle(system, choice, mailbox, actor, start)
+}
+
+fn settle<A: Actor>(
+    system: &Arc<SystemCore>,
+    choice: StageChoice,
+    mailbox: Option<Mailbox>,
+    actor: A,
+    start: impl Envelope<Life<A>>,
+) -> Result<ActorRef<A>, String> {
+    let spawned = match mailbox {
+        None => system.spawn(Life { actor }, choice, start),
+        Some(mailbox) => system.spawn_bounded(Life { actor }, choice, start, mailbox),
+    };
+    spawned.map(ActorRef::new).map_err(|(_, why)| why)
+}

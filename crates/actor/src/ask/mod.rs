@@ -1,0 +1,356 @@
+//! Asks: messages with answers. Every ask ends, and its error says why.
+
+pub(crate) mod deadline;
+pub(crate) mod error;
+pub(crate) mod outside;
+pub(crate) mod reentrant;
+pub(crate) mod reply;
+pub(crate) mod reply_to;
+#[doc(hidden)]
+pub mod waiting;
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as PollContext, Poll, Waker};
+use std::time::Duration;
+
+use playhouse_executor::{Borrowing, RequestPort, Sleeper, SystemCore, TimerKey, WaitOutside, with_current_system};
+
+use crate::actor::ActorId;
+use crate::actor::names::Label;
+use crate::actor::reference::AskTarget;
+use crate::ask::deadline::{Due, cap};
+pub use crate::ask::error::{AskError, Phase};
+use crate::ask::outside::assert_outside;
+use crate::ask::reply_to::{Asker, ReplyTo, Slot};
+use crate::ask::waiting::{Attempt, Waiting, polled};
+use crate::message::Message;
+
+/// The way to a receiver of requests of type `M`.
+pub(crate) type RequestTo<M> = RequestPort<M, ReplyTo<<M as Message>::Reply>>;
+
+/// A request that waits for its answer: see [`ActorRef::ask`](crate::ActorRef::ask). A future that sends the request when it is polled first.
+///
+/// # Panics
+/// If it is polled after it has returned the answer.
+///
+/// # Cancel safety
+/// If it is dropped before it was polled, nothing is sent. If it is dropped while it waits, the request is taken back if it was
+/// not handled yet; a handler that runs goes on, and its answer is dropped. Another theater hears a moment later that a request is taken
+/// back; a handler there may begin it meanwhile.
+#[must_use = "an ask is sent when it is awaited or waited for"]
+pub struct Ask<M: Message> {
+    to: RequestTo<M>,
+    /// The type of the receiver, for reports.
+    actor: &'static str,
+    /// The request, until it is sent.
+    request: Option<M>,
+    within: Option<Duration>,
+    slot: HeldSlot<M::Reply>,
+    /// The edge from the asker to the receiver in the graph of waiting actors. The future drops the edge when it returns the answer.
+    waiting: Option<Waiting>,
+    timer: Option<Deadline>,
+    /// For an asker that is no actor of the receiver's system.
+    outside: Option<WaitOutside>,
+}
+
+/// The slot for the answer: from the first poll until the future has returned the answer. A drop in between takes the request back.
+///
+/// It has the destructor, and [`Ask`] has none: so a large request can be moved out of an ask that is consumed, without copies on the stack.
+struct HeldSlot<R>(Option<Arc<Slot<R>>>);
+
+impl<R> Drop for HeldSlot<R> {
+    fn drop(&mut self) {
+        if let Some(slot) = &self.0 {
+            slot.abandon();
+        }
+    }
+}
+
+// No field is ever pinned.
+impl<M: Message> Unpin for Ask<M> {}
+
+impl<M: Message> Ask<M> {
+    #[inline]
+    pub(crate) fn new<Mode>(to: impl AskTarget<M, Mode>, message: M) -> Self {
+        let (to, actor, slot) = (to.requests(), to.type_for_reports(), HeldSlot(None));
+        Ask { to, actor, request: Some(message), within: None, slot, waiting: None, timer: None, outside: None }
+    }
+
+    /// Sends the request, whose answer goes where `reply` says. It is given the limit, if there is one.
+    #[inline]
+    pub(crate) fn send_for(mut self, reply: impl FnOnce(Option<Duration>) -> ReplyTo<M::Reply>) {
+        let reply = reply(self.within);
+        self.to.request(&mut self.request, reply, None);
+    }
+
+    /// Fails with [`AskError::Deadline`] if the answer takes longer. Millisecond resolution. Counted from when the request is sent; so it changes
+    /// nothing once the ask was polled.
+    ///
+    /// An ask that is awaited by a handler that answers an ask itself also ends with what is left of that one's deadline, if
+    /// both are in this process and not in different theaters.
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.within = Some(deadline);
+        self
+    }
+
+    /// Sends the request and blocks this thread until the answer is there. In a simulated system: runs it meanwhile.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    ///
+    /// # Panics
+    /// Inside an actor: it would hold the worker. Use `.await` in an async handler, or [`Context::ask`] in a sync one. Also if it was polled before.
+    ///
+    /// [`Context::ask`]: crate::Context::ask
+    #[track_caller]
+    pub fn wait(mut self) -> Result<M::Reply, AskError> {
+        assert_outside("`.wait()`", "`.await` the ask in an async handler, or use `ctx.ask(..).then(..)`");
+        if self.request.is_none() {
+            panic!("`.wait()` was called on an ask that was polled before: `.await` it to its end")
+        }
+        let Some(blocked) = Blocked::begin(self.to.raw().system(), self.within) else {
+            return Err(if self.to.raw().is_nowhere() { AskError::Stopped } else { AskError::Shutdown });
+        };
+        self.to.request(&mut self.request, ReplyTo::slot(&blocked.slot), None);
+        blocked.until_answered()
+    }
+}
+
+/// A thread that waits for an answer. It knows no message and no receiver, so that its code is there once for all with the same type of answers.
+struct Blocked<R> {
+    _outside: WaitOutside,
+    _timer: Option<Deadline>,
+    deadline: Option<Duration>,
+    slot: Arc<Slot<R>>,
+    system: Arc<SystemCore>,
+}
+
+impl<R: Send + 'static> Blocked<R> {
+    /// Returns nothing if the system is no more.
+    #[inline(never)]
+    fn begin(system: u16, within: Option<Duration>) -> Option<Blocked<R>> {
+        let system = SystemCore::by_id(system)?;
+        let slot = Slot::new();
+        {
+            let mut state = slot.lock();
+            state.thread = Some(std::thread::current());
+            state.due = within.map(|within| Due::new(&system, within));
+        }
+        let deadline = within.map(|within| system.now().saturating_add(within));
+        let timer = within.map(|within| Deadline::start(&system, within, &slot, false));
+        let outside = system.wait_outside(&slot);
+        Some(Blocked { _outside: outside, _timer: timer, deadline, slot, system })
+    }
+
+    #[inline(never)]
+    fn until_answered(self) -> Result<R, AskError> {
+        let Blocked { system, slot, deadline, .. } = &self;
+        let mut answer = None;
+        system.block_until(*deadline, &mut || {
+            answer = answer.take().or_else(|| slot.take());
+            answer.is_some()
+        });
+        if answer.is_none() && system.config().simulated.is_none() {
+            // The deadline has passed. The worker with the timer has not got to it, or has ended.
+            slot.expire();
+            answer = slot.take();
+        }
+        // Only a simulated system returns without an answer: nothing is left to do in it that could bring one, or another thread has ended it. In that
+        // case the request was dropped meanwhile, unless this thread came too late to send it.
+        answer.or_else(|| slot.take()).unwrap_or_else(|| {
+            slot.abandon();
+            Err(if system.is_closed() { AskError::Shutdown } else { AskError::Unanswered })
+        })
+    }
+}
+
+/// The timer of an ask.
+struct Deadline {
+    system: Arc<SystemCore>,
+    key: TimerKey,
+    /// This is a task, which may run workers.
+    borrows: bool,
+}
+
+impl Deadline {
+    fn start<R: Send + 'static>(
+        system: &Arc<SystemCore>,
+        within: Duration,
+        slot: &Arc<Slot<R>>,
+        borrows: bool,
+    ) -> Deadline {
+        let slot = Arc::clone(slot);
+        let borrowing = borrows.then(Borrowing::begin);
+        let key = system.start_timer(
+            within,
+            Box::new(move || {
+                slot.expire();
+                None
+            }),
+        );
+        if let Some(borrowing) = borrowing {
+            borrowing.run_no_actors();
+        }
+        Deadline { system: Arc::clone(system), key, borrows }
+    }
+}
+
+impl Drop for Deadline {
+    fn drop(&mut self) {
+        let borrowing = self.borrows.then(Borrowing::begin);
+        self.system.cancel_timer(self.key);
+        if let Some(borrowing) = borrowing {
+            borrowing.run_no_actors();
+        }
+    }
+}
+
+/// The result of [`Ask::send`].
+struct Sent {
+    /// The ask's deadline, and the system that keeps the time.
+    timed: Option<(Duration, Arc<SystemCore>)>,
+    waiting: Option<Waiting>,
+    /// The request has become a message, and its answer will wake the asker.
+    wakes: bool,
+    /// The asker is no actor, and has run the receiver's worker.
+    was_run_here: bool,
+}
+
+impl<M: Message> Ask<M> {
+    /// Sends the request, or runs its handler on this stack. The slot holds the answer at once if that handler has ended, or if the wait
+    /// would close a cycle.
+    ///
+    /// The edge of a request that becomes a message is added before the message is sent. Another thread may otherwise answer it, or ask the
+    /// asker, before the asker's poll has returned. If the request's handler runs on the asker's stack, the edge is added when that handler
+    /// has to wait, or a handler above it on the stack.
+    fn send(
+        (to, actor): (RequestTo<M>, &'static str),
+        within: Option<Duration>,
+        message: &mut Option<M>,
+        slot: &Arc<Slot<M::Reply>>,
+        waker: &Waker,
+    ) -> Sent {
+        let timed = cap(polled(), within).and_then(|within| Some((within, SystemCore::by_id(to.raw().system())?)));
+        if let Some((within, system)) = &timed {
+            slot.lock().due = Some(Due::new(system, *within));
+        }
+        let reply = ReplyTo::slot(slot);
+        let attempt = Attempt::begin(Label::of_type(actor, ActorId(to.raw())));
+        let mut sent = Sent { timed, waiting: None, wakes: false, was_run_here: false };
+        // Returns `Some(None)` for an asker that is no actor, and `None` if the edge closes a cycle.
+        let wait = || {
+            let Some(attempt) = &attempt else { return Some(None) };
+            match attempt.note(Arc::<Slot<M::Reply>>::clone(slot)) {
+                Ok(waiting) => {
+                    slot.lock().edge = Some(waiting.edge);
+                    Some(Some(waiting))
+                }
+                Err(path) => {
+                    slot.answer(Err(AskError::Cycle(path)));
+                    None
+                }
+            }
+        };
+        let mut becomes_message = false;
+        let borrowing = attempt.is_none().then(Borrowing::begin);
+        to.request(
+            message,
+            reply,
+            Some(&mut || {
+                becomes_message = true;
+                let Some(edge) = wait() else { return false };
+                if edge.is_none() {
+                    // This asker is no actor, and may run the handler now. If the answer is not there then, the slot is told of the asker.
+                    return true;
+                }
+                // A handler that waits for several answers is polled once for all that have come.
+                let sleeper = edge.as_ref().filter(|edge| edge.is_only).and_then(|_| Sleeper::polled_with(waker));
+                slot.lock().asker = Some(sleeper.map_or_else(|| Asker::Task(waker.clone()), Asker::Handler));
+                sent.waiting = edge;
+                // A full mailbox may refuse the request at once.
+                sent.wakes = !to.raw().is_bounded();
+                true
+            }),
+        );
+        if let Some(borrowing) = borrowing {
+            sent.was_run_here = borrowing.run(|| slot.is_over());
+        }
+        if !becomes_message && attempt.is_some() && !slot.is_over() {
+            // The handler was begun on this stack, and waits.
+            sent.waiting = wait().flatten();
+        }
+        sent
+    }
+}
+
+/// Whether this thread has run the handlers of so many asks that the task is to let others have their turn. A task that always has its answer at once
+/// would never do so by itself.
+fn has_run_many() -> bool {
+    /// About 20 µs of short handlers.
+    const MANY: u32 = 64;
+    thread_local! {
+        static RUN: Cell<u32> = const { Cell::new(0) };
+    }
+    let run = RUN.get() + 1;
+    RUN.set(run % MANY);
+    run == MANY
+}
+
+impl<M: Message> Future for Ask<M> {
+    type Output = Result<M::Reply, AskError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let is_first = this.request.is_some();
+        if is_first {
+            this.slot.0 = Some(Slot::new());
+        }
+        let Some(slot) = &this.slot.0 else { panic!("an ask was polled again after it had returned the answer") };
+        let sent =
+            is_first.then(|| Self::send((this.to, this.actor), this.within, &mut this.request, slot, cx.waker()));
+        if sent.as_ref().is_some_and(|sent| sent.was_run_here) && slot.is_over() && has_run_many() {
+            // The answer waits until others have had their turn.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let wakes = sent.as_ref().is_some_and(|sent| sent.wakes);
+        if !wakes {
+            let mut state = slot.lock();
+            if let Some(answer) = state.progress.take() {
+                drop(state);
+                (this.slot.0, this.waiting, this.outside) = (None, None, None);
+                return Poll::Ready(answer);
+            }
+            let is_known = matches!(&state.asker, Some(Asker::Task(waker)) if waker.will_wake(cx.waker()));
+            if !is_known {
+                // A waker may call any code when it is cloned or dropped. This is done without the lock, and then the answer is looked for
+                // again.
+                drop(state);
+                let waker = cx.waker().clone();
+                state = slot.lock();
+                if let Some(answer) = state.progress.take() {
+                    drop(state);
+                    drop(waker);
+                    (this.slot.0, this.waiting, this.outside) = (None, None, None);
+                    return Poll::Ready(answer);
+                }
+                let former = state.asker.replace(Asker::Task(waker));
+                drop(state);
+                drop(former);
+            }
+        }
+        if let Some(Sent { timed, waiting, .. }) = sent {
+            this.timer = timed.map(|(within, system)| Deadline::start(&system, within, slot, true));
+            this.waiting = waiting;
+            let system = this.to.raw().system();
+            let is_inside = with_current_system(|current| current.is_some_and(|current| current.id() == system));
+            if !is_inside {
+                // The slot knows the asker by now. An answer that comes at once wakes it.
+                this.outside = SystemCore::by_id(system).map(|system| system.wait_outside(slot));
+            }
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,139 @@
+//! Handlers whose actors handle other messages while they await: [`Reply::send_when_ready`].
+//!
+//! The future of the answer is awaited by an actor of its own, a [`Waiter`], and the request is forwarded to it. So all that holds for requests holds for
+//! this one: deadlines, requests that are taken back, cycles of asks, the end of the asker.
+
+use crate::actor::Actor;
+use crate::actor::context::Context;
+use crate::actor::reference::ActorRef;
+use crate::ask::AskError;
+use crate::ask::reply::Reply;
+use crate::message::{AsyncHandler, Message};
+
+/// Awaits one future. Its spawner drains it behind the request, which may be taken back before it is begun.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Waiter;
+
+impl Actor for Waiter {}
+
+/// The future is to be awaited.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Await<F>(pub F);
+
+impl<F: Future<Output: Send + 'static> + Send + 'static> Message for Await<F> {
+    type Reply = F::Output;
+}
+
+impl<F: Future<Output: Send + 'static> + Send + 'static> AsyncHandler<Await<F>> for Waiter {
+    async fn handle(&mut self, Await(future): Await<F>, _: &mut Context<Self>) -> F::Output {
+        future.await
+    }
+}
+
+/// The waiters of one actor. Dropping this ends them.
+#[derive(Default)]
+pub(crate) struct Waiters(Vec<ActorRef<Waiter>>);
+
+impl Waiters {
+    fn add(&mut self, waiter: ActorRef<Waiter>) {
+        if self.0.len() == self.0.capacity() {
+            self.0.retain(|waiter| !waiter.is_stopped());
+            // Room for as many again as are left, so that an addition takes constant time on average.
+            self.0.reserve(self.0.len().max(4));
+        }
+        self.0.push(waiter);
+    }
+
+    /// Lets the waiters go on, because the actor stops or leaves.
+    pub(crate) fn let_go(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Waiters {
+    fn drop(&mut self) {
+        for waiter in self.0.drain(..) {
+            waiter.kill();
+        }
+    }
+}
+
+impl<T: Send + 'static> Reply<T> {
+    /// Gives the answer that `answer` becomes, when it is ready. The actor handles other messages meanwhile. A method with `#[message(reentrant)]` does the
+    /// same.
+    ///
+    /// The future owns all that it uses, and does not see the actor's state. To change that, the future sends the actor a message, as in
+    /// `this.ask(..).await` with `this` from [`Context::this`]. The future is awaited also if nobody waits for the answer any more, unless the asker has given up before the future was begun.
+    ///
+    /// A panic in the future ends the ask with [`AskError::Panicked`], and is no crash of this actor. If this actor is killed,
+    /// restarted, or ends by a crash, the future is dropped, and the ask ends with [`AskError::Stopped`]. If the actor stops, goes on
+    /// after a crash ([`Directive::Resume`](crate::Directive::Resume)), or is taken to another theater, the future goes on where it was begun. If
+    /// [`Context::fail`] was called before, the future is not begun, and the ask ends with `AskError::Panicked`.
+    ///
+    /// The future is awaited by an actor of its own, beside this one: on this actor's worker, or on another one for a dedicated actor. Reports of crashes, slow
+    /// handlers and cycles call that actor `Waiter`, and it counts among the actors of the system. Nothing bounds how many such requests are under way:
+    /// a [bounded mailbox](crate::Mailbox) counts messages that wait. Where that matters, a guard counts them.
+    ///
+    /// An asker that awaits the answer in a handler waits for the future, and the future waits for the actors that it asks. Such cycles are found as after a
+    /// [`forward`](Reply::forward).
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    /// use std::time::Duration;
+    ///
+    /// struct Oven {
+    ///     begun: u32,
+    /// }
+    /// impl Actor for Oven {}
+    ///
+    /// struct Bake(Duration);
+    /// impl Message for Bake {
+    ///     type Reply = &'static str;
+    /// }
+    /// struct Begun;
+    /// impl Message for Begun {
+    ///     type Reply = u32;
+    /// }
+    ///
+    /// impl DeferredHandler<Bake> for Oven {
+    ///     fn handle(&mut self, Bake(time): Bake, reply: Reply<&'static str>, ctx: &mut Context<Self>) {
+    ///         self.begun += 1;
+    ///         let sleep = ctx.sleep(time);
+    ///         reply.send_when_ready(ctx, async move {
+    ///             sleep.await;
+    ///             "bread"
+    ///         });
+    ///     }
+    /// }
+    /// impl Handler<Begun> for Oven {
+    ///     fn handle(&mut self, _: Begun, _: &mut Context<Self>) -> u32 {
+    ///         self.begun
+    ///     }
+    /// }
+    ///
+    /// let system = System::builder().simulated(1).start()?;
+    /// let oven = system.spawn(Oven { begun: 0 });
+    /// oven.tell(Bake(Duration::from_secs(1_200)));
+    /// assert_eq!(oven.ask(Bake(Duration::from_secs(600))).wait()?, "bread");
+    /// assert_eq!((oven.ask(Begun).wait()?, system.now()), (2, Duration::from_secs(600)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send_when_ready<A: Actor>(self, ctx: &mut Context<A>, answer: impl Future<Output = T> + Send + 'static) {
+        if ctx.has_failed() {
+            // A handler that fails has no answer, whatever it returns.
+            return self.fail(AskError::Panicked);
+        }
+        let waiter = ctx.spawn(Waiter);
+        ctx.add_waiter(waiter);
+        self.forward(waiter, Await(answer));
+        waiter.drain();
+    }
+}
+
+impl<A: Actor> Context<A> {
+    fn add_waiter(&mut self, waiter: ActorRef<Waiter>) {
+        self.cx.with_extra(|extra| extra.waiters.add(waiter));
+    }
+}

@@ -1,0 +1,352 @@
+//! Replies that are given later than the handler returns, or by another actor: [`Reply`] and [`DeferredHandler`].
+//!
+//! The envelope of a request gives its handler the [`ReplyTo`] that other envelopes keep for themselves. All that ends an ask works on where the
+//! answer goes to, and not on the envelope: deadlines, the end of the asker, requests that are taken back, and links to other theaters.
+//!
+//! # Forwarding
+//!
+//! A request that is forwarded waits in a mailbox again, so it can be taken back again. An actor that awaits the answer waits for the new receiver
+//! from then on: its edge in the graph of waiting actors turns before the request is sent ([`waiting`](crate::ask::waiting)). If the edge closes a
+//! cycle, the ask fails, and nothing is sent. At any time one actor at most has the request and can turn the edge.
+//!
+//! The edge of an asker in another theater does not turn. The forwarding theater notes the new receiver, and tells other theaters when they look for cycles (`cycles.rs` of
+//! `playhouse-theater`).
+
+use std::any::type_name;
+use std::fmt;
+
+use playhouse_executor::{
+    Address, Admission, AwayCx, Cx, Envelope, MailKind, MaySend, Undelivered, with_current_system,
+};
+
+use crate::actor::context::Context;
+use crate::actor::names::Label;
+use crate::actor::reference::AskTarget;
+use crate::actor::{Actor, ActorId, Life, dead_letter};
+use crate::ask::AskError;
+use crate::ask::reply_to::ReplyTo;
+use crate::message::mail::{CARRIED_BYTES_MAX, Carries, Fired};
+use crate::message::{Guard, HandledBy, Message};
+use crate::remote::stub;
+
+/// The right to answer one request: given to a handler that takes `reply: Reply<T>`, and used when the answer is known.
+///
+/// It may be kept in the actor's state, moved into the continuation of `ctx.ask(..).then(..)`, or sent to another actor of this program. The actor
+/// handles other messages meanwhile. Where the message was not asked for, but sent by `tell` or by a timer, what is answered is dropped.
+///
+/// A `Reply` that is dropped ends the ask with [`AskError::Unanswered`]. That is also what becomes of those in the state of an actor that ends, is
+/// restarted, or moves to another theater: a `Reply` does not leave its theater, so the state of a mobile actor skips it (`#[serde(skip)]`).
+///
+/// A handler that crashes, or calls [`Context::fail`], after it has used its `Reply` has answered. If it still has the `Reply` when it panics, the ask fails
+/// with [`AskError::Panicked`], and with [`AskError::Unanswered`] if it has put the `Reply` into its state.
+///
+/// # Cycles
+///
+/// An asker that awaits the answer in a handler waits for the actor that was asked, until that one calls [`forward`](Reply::forward). So if the actor
+/// has *sent* its `Reply` to another actor, and awaits an ask to the asker then, that ask fails with [`AskError::Cycle`], though the other one could answer.
+/// And if the other one awaits an ask to the asker, nobody finds that cycle: give such asks a deadline. The same holds where the `Reply` was moved to a thread
+/// or a task. Nor is an actor known to wait for what it has asked by `ctx.ask(..).then(..)`, so a cycle over a `Reply` in such a continuation is not found.
+///
+/// ```
+/// use playhouse_actor::{Actor, Context, DeferredHandler, Handler, Message, Reply, System};
+///
+/// /// Takes what somebody else puts there.
+/// struct Take;
+/// impl Message for Take {
+///     type Reply = u32;
+/// }
+/// struct Put(u32);
+/// impl Message for Put {
+///     type Reply = ();
+/// }
+///
+/// #[derive(Default)]
+/// struct Shelf {
+///     waiting: Vec<Reply<u32>>,
+/// }
+///
+/// impl Actor for Shelf {}
+///
+/// impl DeferredHandler<Take> for Shelf {
+///     fn handle(&mut self, _: Take, reply: Reply<u32>, _: &mut Context<Self>) {
+///         self.waiting.push(reply);
+///     }
+/// }
+///
+/// impl Handler<Put> for Shelf {
+///     fn handle(&mut self, Put(thing): Put, _: &mut Context<Self>) {
+///         if let Some(reply) = self.waiting.pop() {
+///             reply.send(thing);
+///         }
+///     }
+/// }
+///
+/// let system = System::start().unwrap();
+/// let shelf = system.spawn(Shelf::default());
+/// let taker = std::thread::spawn(move || shelf.ask(Take).wait());
+/// while !taker.is_finished() {
+///     shelf.tell(Put(7));
+/// }
+/// assert_eq!(taker.join().unwrap(), Ok(7));
+/// ```
+#[must_use = "a reply that is dropped ends the ask with `AskError::Unanswered`"]
+pub struct Reply<T: Send + 'static> {
+    /// None once it was used, and where nobody has asked.
+    to: Option<ReplyTo<T>>,
+}
+
+impl<T: Send + 'static> Reply<T> {
+    /// A reply that calls `answered` with the answer, or with the error that an asker would get: for unit tests that call message methods without a system.
+    ///
+    /// ```
+    /// use playhouse_actor::{AskError, Reply};
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let reply = Reply::from_fn(move |answer| tell.send(answer).unwrap());
+    /// reply.send(7);
+    /// assert_eq!(told.recv(), Ok(Ok(7)));
+    /// ```
+    pub fn from_fn(answered: impl FnOnce(Result<T, AskError>) + Send + 'static) -> Reply<T> {
+        Reply { to: Some(ReplyTo::then(Box::new(answered))) }
+    }
+
+    /// Gives the answer. If nobody waits for it any more, it is dropped.
+    pub fn send(self, answer: T) {
+        drop(self.try_send(answer));
+    }
+
+    /// Gives the answer, if somebody waits for it.
+    ///
+    /// # Errors
+    /// Gives it back if nobody does, as far as is known here: see [`Reply::is_awaited`].
+    pub fn try_send(mut self, answer: T) -> Result<(), T> {
+        match self.to.take() {
+            Some(to) => to.try_send(answer),
+            None => Err(answer),
+        }
+    }
+
+    /// Ends the ask with an error.
+    pub(crate) fn fail(mut self, error: AskError) {
+        if let Some(to) = self.to.take() {
+            to.send(Err(error));
+        }
+    }
+
+    /// Whether somebody waits for the answer, as far as is known here.
+    ///
+    /// False where the message was not asked for, where the asker has given up (its deadline has passed, it has dropped the ask, or has ended), and
+    /// where it is in another theater and that is lost.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.to.as_ref().is_some_and(ReplyTo::is_awaited)
+    }
+
+    /// Has another actor answer: sends it `message`, whose answer goes straight to the asker. The deadline of the ask stays what it is.
+    ///
+    /// If nobody waits for the answer any more, nothing is sent. If nobody has asked, the message is sent as by `tell`.
+    ///
+    /// If the asker is an actor that awaits the answer in its handler, and the new receiver waits for the asker, directly or over others, the
+    /// ask fails with [`AskError::Cycle`], and nothing is sent. What this actor has done for the request by then is done. If one of them is in another theater,
+    /// the message is sent, and one ask of the cycle fails when the cycle is found.
+    pub fn forward<M: Message<Reply = T>, Mode>(mut self, to: impl AskTarget<M, Mode>, message: M) {
+        let Some(reply) = self.to.take() else { return to.tell_it(message) };
+        let requests = to.requests();
+        if reply.forward(Label::of_type(to.type_for_reports(), ActorId(requests.raw()))) {
+            requests.request(&mut Some(message), reply, None);
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for Reply<T> {
+    fn drop(&mut self) {
+        if let Some(to) = self.to.take() {
+            to.send(Err(unanswered()));
+        }
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for Reply<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").field("is_awaited", &self.is_awaited()).finish()
+    }
+}
+
+#[cold]
+fn unanswered() -> AskError {
+    if std::thread::panicking() {
+        return AskError::Panicked;
+    }
+    let shut_down = with_current_system(|system| system.is_some_and(|system| system.sweeps_here()));
+    if shut_down { AskError::Shutdown } else { AskError::Unanswered }
+}
+
+/// Handles messages of type `M` with a function that answers when it can: it may keep `reply`, and return.
+///
+/// Usually written by `#[actor]`, for a message method with a parameter `reply: Reply<T>`.
+#[diagnostic::on_unimplemented(
+    message = "the actor `{Self}` has no handler with a `Reply` for the message `{M}`",
+    label = "`{Self}` does not handle `{M}`",
+    note = "write `impl DeferredHandler<{M}> for {Self}`, or a `#[message]` method with a parameter `reply: Reply<..>` in its `#[actor]` block"
+)]
+pub trait DeferredHandler<M: Message>: Actor {
+    /// Handles one message.
+    fn handle(&mut self, message: M, reply: Reply<M::Reply>, ctx: &mut Context<Self>);
+
+    /// Whether the message can be handled now: see [`Handler::guard`](crate::Handler::guard).
+    #[inline(always)]
+    fn guard(&self, _message: &M) -> Guard {
+        Guard::Holds
+    }
+}
+
+/// The handler answers when it can: see [`HandledBy`].
+#[derive(Debug)]
+pub enum DeferredMode {}
+
+impl<A: DeferredHandler<M>, M: Message> HandledBy<A, DeferredMode> for M {
+    #[inline(always)]
+    fn post_tell(self, to: Address<Life<A>>) {
+        to.send(DeferredTell(self));
+    }
+
+    fn post_unwaiting(self, to: Address<Life<A>>) {
+        to.send_request(DeferredTell(self));
+    }
+
+    fn try_post(self, to: Address<Life<A>>) -> Result<(), M> {
+        to.try_send(DeferredTell(self)).map_err(|mail| mail.0)
+    }
+
+    fn post_urgent(self, to: Address<Life<A>>) {
+        to.send_urgent(DeferredTell(self));
+    }
+
+    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
+        // One call of one of two functions, because each call has a place for the message on the stack.
+        let post = if size_of::<M>() > CARRIED_BYTES_MAX { post_large::<A, M> } else { post_carried::<A, M, M> };
+        post(self, to, reply, now);
+    }
+
+    fn post_fired(to: Address<Life<A>>, fired: Fired<M>) {
+        to.send(DeferredFired(fired));
+    }
+}
+
+/// The request always becomes a message, though the handler could be run on the asker's stack: it may forward the request, and the asker's edge in the
+/// graph of waiting actors is to be there before that.
+#[inline]
+fn post_carried<A: DeferredHandler<M>, M: Message, C: Carries<M>>(
+    message: C,
+    to: Address<Life<A>>,
+    reply: ReplyTo<M::Reply>,
+    now: Option<MaySend<'_>>,
+) {
+    if now.is_none_or(|may_send| may_send()) {
+        to.send_request(DeferredAsk::<M, C> { message, reply });
+    }
+}
+
+#[inline(never)]
+fn post_large<A: DeferredHandler<M>, M: Message>(
+    message: M,
+    to: Address<Life<A>>,
+    reply: ReplyTo<M::Reply>,
+    now: Option<MaySend<'_>>,
+) {
+    post_carried::<A, M, Box<M>>(Box::new(message), to, reply, now);
+}
+
+/// A message that nobody has asked for, for a handler that answers when it can.
+#[repr(transparent)]
+struct DeferredTell<M>(M);
+
+impl<A: DeferredHandler<M>, M: Message> Envelope<Life<A>> for DeferredTell<M> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        life.actor.handle(self.0, Reply { to: None }, Context::of(cx));
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(&self.0).of_tell()
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Message, type_name::<M>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn bounce(self, why: Undelivered) {
+        dead_letter::<A, M>(why);
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        stub::send_on::<A, M>(&self.0, cx);
+    }
+}
+
+/// A message with an answer, for a handler that answers when it can.
+struct DeferredAsk<M: Message, C> {
+    message: C,
+    reply: ReplyTo<M::Reply>,
+}
+
+impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for DeferredAsk<M, C> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        if self.reply.begin().is_some() {
+            life.actor.handle(self.message.open(), Reply { to: Some(self.reply) }, Context::of(cx));
+        }
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Request, type_name::<M>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.message.borrow().bytes()
+    }
+
+    fn bounce(self, why: Undelivered) {
+        self.reply.send(Err(AskError::undelivered(why)));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
+    }
+}
+
+/// [`Fired`], for a handler that answers when it can.
+#[repr(transparent)]
+struct DeferredFired<M>(Fired<M>);
+
+impl<A: DeferredHandler<M>, M: Message> Envelope<Life<A>> for DeferredFired<M> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        self.0.handle_with(cx, |message, cx| DeferredTell(message).run(life, cx));
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, cx: &mut Cx<Life<A>>) -> Admission {
+        self.0.admission(cx, |message| life.actor.guard(message))
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Timer, type_name::<M>())
+    }
+
+    fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if let Some(message) = self.0.take::<A>(cx.extra()) {
+            stub::send_on::<A, M>(&message, cx);
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! The envelopes that actors' messages travel in.
+
+use std::any::type_name;
+use std::borrow::Borrow;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use playhouse_executor::{
+    Address, Admission, AsyncEnvelope, AwayCx, Cx, Envelope, MailKind, SystemCore, Undelivered, contained,
+};
+
+use crate::actor::context::Context;
+use crate::actor::{Actor, Down, Extra, Life, dead_letter};
+use crate::ask::AskError;
+use crate::ask::deadline::as_answering;
+use crate::ask::reply_to::{ReplyTo, TakeAnswer};
+use crate::ask::waiting;
+use crate::message::{AsyncHandler, Guard, Handler, Message};
+use crate::remote::stub;
+use crate::timer::timers::Clock;
+
+/// The first message of an actor.
+pub(crate) struct Start;
+
+impl<A: Actor> Envelope<Life<A>> for Start {
+    #[inline(always)]
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        life.actor.started(Context::of(cx));
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Start, "start")
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}
+
+/// A message without an answer.
+#[repr(transparent)]
+pub(crate) struct Tell<M>(pub(crate) M);
+
+impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
+    #[inline(always)]
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        let _unasked = life.actor.handle(self.0, Context::of(cx));
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(&self.0).of_tell()
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Message, type_name::<M>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn bounce(self, why: Undelivered) {
+        dead_letter::<A, M>(why);
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        stub::send_on::<A, M>(&self.0, cx);
+    }
+}
+
+/// A message without an answer, for a handler that may wait.
+#[repr(transparent)]
+pub(crate) struct AsyncTell<M>(pub(crate) M);
+
+impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
+    fn run<'a>(self, life: &'a mut Life<A>, cx: &'a mut Cx<Life<A>>) -> impl Future<Output = ()> + Send + 'a {
+        let ctx = Context::of(cx);
+        waiting::as_actor(ctx.id(), async move {
+            let _unasked = life.actor.handle(self.0, ctx).await;
+        })
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(&self.0).of_tell()
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Message, type_name::<M>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn bounce(self, why: Undelivered) {
+        dead_letter::<A, M>(why);
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        stub::send_on::<A, M>(&self.0, cx);
+    }
+}
+
+/// The size of the largest messages that requests carry as they are. A request is moved several times before it is in a queue, and each move
+/// may take room on the stack.
+pub(crate) const CARRIED_BYTES_MAX: usize = 4096;
+
+/// How a request carries its message: as it is, or boxed.
+pub(crate) trait Carries<M>: Borrow<M> + Send + 'static {
+    /// The future of a handler that may wait.
+    type Handling<F: Future + Send>: Future<Output = F::Output> + Send;
+
+    fn open(self) -> M;
+
+    fn handle<F: Future + Send>(self, handle: impl FnOnce(M) -> F) -> Self::Handling<F>;
+}
+
+impl<M: Message> Carries<M> for M {
+    type Handling<F: Future + Send> = F;
+
+    #[inline(always)]
+    fn open(self) -> M {
+        self
+    }
+
+    #[inline(always)]
+    fn handle<F: Future + Send>(self, handle: impl FnOnce(M) -> F) -> F {
+        handle(self)
+    }
+}
+
+/// The handler's future owns the message and is boxed too.
+impl<M: Message> Carries<M> for Box<M> {
+    type Handling<F: Future + Send> = Pin<Box<F>>;
+
+    fn open(self) -> M {
+        *self
+    }
+
+    fn handle<F: Future + Send>(self, handle: impl FnOnce(M) -> F) -> Pin<Box<F>> {
+        Box::pin(handle(*self))
+    }
+}
+
+/// A message with an answer.
+pub(crate) struct AskMail<M: Message, C = M> {
+    pub(crate) message: C,
+    pub(crate) reply: ReplyTo<M::Reply>,
+}
+
+impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for AskMail<M, C> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        if self.reply.begin().is_none() {
+            return;
+        }
+        let ctx = Context::of(cx);
+        let answer = life.actor.handle(self.message.open(), ctx);
+        self.reply.send(ctx.unless_failed(answer));
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Request, type_name::<M>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.message.borrow().bytes()
+    }
+
+    fn bounce(self, why: Undelivered) {
+        self.reply.send(Err(AskError::undelivered(why)));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
+    }
+}
+
+/// A message with an answer, for a handler that may wait.
+pub(crate) struct AsyncAskMail<M: Message, C = M> {
+    pub(crate) message: C,
+    pub(crate) reply: ReplyTo<M::Reply>,
+}
+
+impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<Life<A>> for AsyncAskMail<M, C> {
+    fn run<'a>(self, life: &'a mut Life<A>, cx: &'a mut Cx<Life<A>>) -> impl Future<Output = ()> + Send + 'a {
+        let ctx = Context::of(cx);
+        let begun = self.reply.begin();
+        let due = begun.as_ref().and_then(|begun| begun.due);
+        as_answering(ctx.id(), due, async move {
+            if begun.is_some() {
+                let answer = self.message.handle(|message| life.actor.handle(message, ctx)).await;
+                self.reply.send(ctx.unless_failed(answer));
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
+        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Request, type_name::<M>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.message.borrow().bytes()
+    }
+
+    fn bounce(self, why: Undelivered) {
+        self.reply.send(Err(AskError::undelivered(why)));
+    }
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
+    }
+}
+
+/// The answer to a request `M`, as reports call it.
+struct AnswerTo<M>(PhantomData<M>);
+
+/// The continuation of `ctx.ask(..).then(f)`.
+///
+/// Its memory goes with the request to the thread that answers, and comes back with the answer. Unless the asker has moved to another worker,
+/// the same thread thus allocates it and frees it. Threads that free each other's memory wait for each other in the allocator.
+pub(crate) struct Continuation<A: Actor, M, F> {
+    pub(crate) asker: Address<Life<A>>,
+    pub(crate) then: F,
+    pub(crate) request: PhantomData<fn(M)>,
+}
+
+impl<A, M, F, R> TakeAnswer<R> for Continuation<A, M, F>
+where
+    A: Actor,
+    M: 'static,
+    R: Send + 'static,
+    F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
+{
+    fn take(self: Box<Self>, answer: Result<R, AskError>) {
+        self.asker.send(Answer { continuation: self, answer });
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.asker.raw().is_stale()
+    }
+}
+
+/// The answer to `ctx.ask(..).then(f)`, on its way back with `f`.
+struct Answer<A: Actor, M, F, R> {
+    continuation: Box<Continuation<A, M, F>>,
+    answer: Result<R, AskError>,
+}
+
+impl<A, M, F, R> Envelope<Life<A>> for Answer<A, M, F, R>
+where
+    A: Actor,
+    M: 'static,
+    R: Send + 'static,
+    F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
+{
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        let ctx = Context::of(cx);
+        let Continuation { then, .. } = *self.continuation;
+        then(&mut life.actor, self.answer, ctx);
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Answer, type_name::<R>())
+    }
+
+    fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+        dead_letter::<A, AnswerTo<M>>(Undelivered::Unreachable);
+    }
+}
+
+/// Turns the answer to `ctx.ask(..).pipe_to_self(..)` into a message.
+pub(crate) struct Pipe<A: Actor, M, F> {
+    pub(crate) asker: Address<Life<A>>,
+    /// Sends the asker what is made of the answer.
+    pub(crate) tell: F,
+    pub(crate) request: PhantomData<fn(M)>,
+}
+
+impl<A, M, F, R> TakeAnswer<R> for Pipe<A, M, F>
+where
+    A: Actor,
+    M: 'static,
+    R: Send + 'static,
+    F: FnOnce(Result<R, AskError>) + Send + 'static,
+{
+    fn take(self: Box<Self>, answer: Result<R, AskError>) {
+        self.asker.send(Piped { pipe: self, answer });
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.asker.raw().is_stale()
+    }
+}
+
+/// The answer to `ctx.ask(..).pipe_to_self(..)`, on its way to the theater of the asker. The message is made there, since a panic is the asker's.
+struct Piped<A: Actor, M, F, R> {
+    pipe: Box<Pipe<A, M, F>>,
+    answer: Result<R, AskError>,
+}
+
+impl<A, M, F, R> Envelope<Life<A>> for Piped<A, M, F, R>
+where
+    A: Actor,
+    M: 'static,
+    R: Send + 'static,
+    F: FnOnce(Result<R, AskError>) + Send + 'static,
+{
+    fn run(self, _: &mut Life<A>, _: &mut Cx<Life<A>>) {
+        (self.pipe.tell)(self.answer);
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Answer, type_name::<R>())
+    }
+
+    /// An actor that has ended wants no answers. One that is elsewhere would have had it.
+    fn bounce(self, why: Undelivered) {
+        let asker = self.pipe.asker.raw();
+        if !asker.is_stale() && asker.is_away() {
+            // This thread may be none of that system, which may be closed.
+            if let Some(system) = SystemCore::by_id(asker.system()) {
+                system.dead_letter(type_name::<A>(), type_name::<AnswerTo<M>>(), why);
+            }
+        }
+    }
+
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+        if contained(|| (self.pipe.tell)(self.answer)).is_none() {
+            dead_letter::<A, AnswerTo<M>>(Undelivered::Unreachable);
+        }
+    }
+}
+
+/// A timer fired: its message, unless the actor has cancelled the timer meanwhile.
+pub struct Fired<M> {
+    pub(crate) id: u64,
+    /// The how manyth time it was.
+    pub(crate) number: u64,
+    pub(crate) clock: Arc<Clock<M>>,
+}
+
+impl<M: Message> Fired<M> {
+    /// Whether the actor still wants it.
+    fn is_wanted<A: Actor>(&self, extra: &Extra<A>) -> bool {
+        let timer = extra.timers.get(&self.id);
+        timer.is_some_and(|timer| timer.left_at.is_none_or(|left_at| self.number <= left_at))
+    }
+
+    /// What becomes of it by its message's guard. One whose timer was cancelled does not wait.
+    #[inline(always)]
+    pub(crate) fn admission<A: Actor>(&self, cx: &mut Cx<Life<A>>, guard: impl FnOnce(&M) -> Guard) -> Admission {
+        match self.clock.look(guard).unwrap_or(Guard::Holds) {
+            Guard::Holds => Admission::Run,
+            _ if !cx.with_extra_if_any(|extra| self.is_wanted(extra)).unwrap_or(false) => Admission::Run,
+            Guard::Defer => Admission::Wait,
+            other => {
+                cx.with_extra(|extra| go_on(extra, self.id));
+                other.of_tell()
+            }
+        }
+    }
+
+    /// The message, if the actor still wants it.
+    pub(crate) fn take<A: Actor>(self, extra: &mut Extra<A>) -> Option<M> {
+        if !self.is_wanted(extra) {
+            return None;
+        }
+        if self.clock.is_once() {
+            extra.timers.remove(&self.id);
+        }
+        self.clock.take()
+    }
+
+    /// Handles the message, if the actor still wants it.
+    pub(crate) fn handle_with<A: Actor>(self, cx: &mut Cx<Life<A>>, handle: impl FnOnce(M, &mut Cx<Life<A>>)) {
+        let id = self.id;
+        if let Some(message) = cx.with_extra(|extra| self.take::<A>(extra)) {
+            handle(message, cx);
+            cx.with_extra(|extra| go_on(extra, id));
+        }
+    }
+}
+
+impl<M> Drop for Fired<M> {
+    fn drop(&mut self) {
+        self.clock.has_come();
+    }
+}
+
+/// The message of this timer was handled, or is not going to be.
+fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
+    if let Some(timer) = extra.timers.get_mut(&id) {
+        timer.go_on();
+    }
+}
+
+impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        self.handle_with(cx, |message, cx| Tell(message).run(life, cx));
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, cx: &mut Cx<Life<A>>) -> Admission {
+        self.admission(cx, |message| life.actor.guard(message))
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Timer, type_name::<M>())
+    }
+
+    fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if let Some(message) = self.take::<A>(cx.extra()) {
+            stub::send_on::<A, M>(&message, cx);
+        }
+    }
+}
+
+/// As [`Fired`], for a handler that may wait.
+#[repr(transparent)]
+pub(crate) struct AsyncFired<M>(pub(crate) Fired<M>);
+
+impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
+    fn run<'a>(self, life: &'a mut Life<A>, cx: &'a mut Cx<Life<A>>) -> impl Future<Output = ()> + Send + 'a {
+        let id = self.0.id;
+        let message = cx.with_extra(|extra| self.0.take::<A>(extra));
+        let actor = Context::of(cx).id();
+        waiting::as_actor(actor, async move {
+            if let Some(message) = message {
+                let _unasked = life.actor.handle(message, Context::of(cx)).await;
+                cx.with_extra(|extra| go_on(extra, id));
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn admission(&self, life: &Life<A>, cx: &mut Cx<Life<A>>) -> Admission {
+        self.0.admission(cx, |message| life.actor.guard(message))
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Timer, type_name::<M>())
+    }
+
+    fn bounce(self, _: Undelivered) {}
+
+    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+        if let Some(message) = self.0.take::<A>(cx.extra()) {
+            stub::send_on::<A, M>(&message, cx);
+        }
+    }
+}
+
+/// A watched actor has ended. `MOVES_ALONG`: this actor is known to watch it, or has been told already, or does not watch it any more.
+pub(crate) struct DownMail<const MOVES_ALONG: bool>(pub(crate) Down);
+
+impl<A: Actor, const MOVES_ALONG: bool> Envelope<Life<A>> for DownMail<MOVES_ALONG> {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        let ctx = Context::of(cx);
+        if !MOVES_ALONG || ctx.forget_watched(self.0.who) {
+            life.actor.terminated(self.0, ctx);
+        }
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Control, "terminated")
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}
+
+/// Is dropped when the actor has handled what was sent to it before, or will not.
+pub(crate) struct Mark<T>(pub(crate) T);
+
+impl<A: Actor, T: Send + 'static> Envelope<Life<A>> for Mark<T> {
+    fn run(self, _: &mut Life<A>, _: &mut Cx<Life<A>>) {}
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Control, "mark")
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}

@@ -1,0 +1,491 @@
+//! Who looks on while a system runs: handler times, slow handlers, what top shows; and spans, where they are compiled in.
+//!
+//! The executor tells of each handler as long as anything of this is switched on
+//! ([`Observer`]), and knows nothing of it otherwise.
+
+pub(crate) mod histogram;
+#[cfg(feature = "metrics")]
+pub(crate) mod metrics;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use playhouse_executor::{Came, Handling, MailKind, Observer, RawAddress, SystemCore, contained};
+use rustc_hash::FxHashMap;
+
+use crate::actor::ActorId;
+use crate::actor::names::{Label, ShortType};
+use crate::observe::histogram::Histogram;
+use crate::supervise::crashes::{CrashReport, DecisionReport};
+use crate::system::System;
+
+/// Actors that are counted one by one for each worker; what others handle is counted together.
+const ACTORS_MAX: usize = 4096;
+
+/// The observer of a system.
+pub(crate) struct Observing {
+    /// Taken by who changes what is wanted.
+    changes: Mutex<()>,
+    /// Who wants times.
+    times_wanted: AtomicUsize,
+    /// Who wants to know what each actor does.
+    actors_wanted: AtomicUsize,
+    /// Handlers that take longer are reported; `u64::MAX`: none is.
+    slow_ns: AtomicU64,
+    slow: Hooks<SlowHandler>,
+    crashes: Hooks<CrashReport>,
+    decisions: Hooks<DecisionReport>,
+    /// Crashes, and what supervisors decide, are printed on stderr.
+    prints_crashes: AtomicBool,
+    /// By worker, so that they do not wait for each other.
+    shards: Box<[Mutex<Shard>]>,
+    /// Async handlers that wait: the message, and how long its handler has run so far.
+    waiting: Mutex<FxHashMap<RawAddress, (&'static str, Duration)>>,
+    #[cfg(feature = "tracing")]
+    pub(crate) spans: crate::observe::spans::Spans,
+}
+
+type Hook<T> = Arc<dyn Fn(&T) + Send + Sync>;
+
+/// Functions of the user that are called with each report.
+struct Hooks<T>(Mutex<Vec<Hook<T>>>);
+
+impl<T> Hooks<T> {
+    const fn new() -> Hooks<T> {
+        Hooks(Mutex::new(Vec::new()))
+    }
+
+    fn add(&self, hook: impl Fn(&T) + Send + Sync + 'static) {
+        lock(&self.0).push(Arc::new(hook));
+    }
+
+    fn call(&self, report: &T) {
+        // No hook is called under a lock.
+        let hooks = lock(&self.0).clone();
+        for hook in hooks {
+            // It is the user's code, on a thread of the runtime.
+            contained(|| hook(report));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Shard {
+    /// By where the names of both types lie in memory: one type may have several of these.
+    times: FxHashMap<(usize, usize), (&'static str, &'static str, Histogram)>,
+    doings: Doings,
+}
+
+/// What actors have done since that was asked last.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Doings {
+    /// By actor: its type, the messages it has handled, and how long that took. Of each worker, the 4,096 that it has run
+    /// first.
+    pub actors: FxHashMap<RawAddress, (&'static str, u64, Duration)>,
+    /// Messages by stage: of all.
+    pub stages: BTreeMap<u16, u64>,
+    /// How long each worker was in handlers.
+    pub busy: BTreeMap<u16, Duration>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the text as one line with its end: characters that would end it, or move the cursor of a terminal, are escaped.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len() + 1);
+    for char in text.chars() {
+        match char {
+            '\u{2028}' | '\u{2029}' => line.extend(char.escape_default()),
+            _ if char.is_control() => line.extend(char.escape_default()),
+            _ => line.push(char),
+        }
+    }
+    line.push('\n');
+    line
+}
+
+impl Observing {
+    pub(crate) fn new(workers: usize) -> Observing {
+        Observing {
+            changes: Mutex::default(),
+            times_wanted: AtomicUsize::new(0),
+            actors_wanted: AtomicUsize::new(0),
+            slow_ns: AtomicU64::new(u64::MAX),
+            slow: Hooks::new(),
+            crashes: Hooks::new(),
+            decisions: Hooks::new(),
+            prints_crashes: AtomicBool::new(true),
+            shards: (0..workers).map(|_| Mutex::default()).collect(),
+            waiting: Mutex::default(),
+            #[cfg(feature = "tracing")]
+            spans: crate::observe::spans::Spans::default(),
+        }
+    }
+
+    pub(crate) fn of(core: &SystemCore) -> &Observing {
+        core.observer().expect("a system has an observer from its start on")
+    }
+
+    /// Changes what is wanted.
+    fn change(core: &SystemCore, change: impl FnOnce(&Observing)) {
+        let this = Observing::of(core);
+        // Who changes something at the same time must not switch off what this one has switched on.
+        let _alone = lock(&this.changes);
+        change(this);
+        #[cfg(feature = "tracing")]
+        let spans = this.spans.wanted();
+        #[cfg(not(feature = "tracing"))]
+        let spans = false;
+        let times = this.times_wanted.load(Ordering::Relaxed) + this.actors_wanted.load(Ordering::Relaxed) > 0;
+        core.look_on(times || spans || this.slow_ns.load(Ordering::Relaxed) != u64::MAX, spans);
+    }
+
+    fn slow(&self, handling: &Handling, took: Duration, running: bool) {
+        let slow =
+            SlowHandler { actor: handling.actor, who: ActorId(handling.to), message: handling.message, took, running };
+        #[cfg(feature = "tracing")]
+        contained(|| self.spans.tell_of_slow(&slow));
+        self.slow.call(&slow);
+    }
+
+    pub(crate) fn on_crash(&self, hook: impl Fn(&CrashReport) + Send + Sync + 'static) {
+        self.crashes.add(hook);
+    }
+
+    pub(crate) fn on_decision(&self, hook: impl Fn(&DecisionReport) + Send + Sync + 'static) {
+        self.decisions.add(hook);
+    }
+
+    pub(crate) fn crashed(&self, report: &CrashReport) {
+        self.print(report);
+        #[cfg(feature = "tracing")]
+        contained(|| crate::observe::spans::tell_of_crash(report));
+        self.crashes.call(report);
+    }
+
+    pub(crate) fn decided(&self, report: &DecisionReport) {
+        self.print(report);
+        #[cfg(feature = "tracing")]
+        contained(|| crate::observe::spans::tell_of_decision(report));
+        self.decisions.call(report);
+    }
+
+    /// Prints the report as one line, where Rust's own panic hook prints: a test keeps what its own thread prints. What cannot be printed is
+    /// lost: stderr may be closed.
+    fn print(&self, report: &impl fmt::Display) {
+        if self.prints_crashes.load(Ordering::Relaxed) {
+            // In one write: other threads print as well.
+            let line = one_line(&format!("playhouse: {report}"));
+            contained(|| eprint!("{line}"));
+        }
+    }
+
+    fn is_slow(&self, took: Duration) -> bool {
+        took.as_nanos() > u128::from(self.slow_ns.load(Ordering::Relaxed))
+    }
+
+    /// The message whose handler has come to its end, and how long that has run over all its parts. None: it has not.
+    fn whole(&self, handling: &Handling, came: Came, took: Duration) -> Option<(&'static str, Duration)> {
+        match (came, handling.kind) {
+            (Came::Deferred | Came::Gone, _) => None,
+            (Came::Waits, _) => {
+                let mut waiting = lock(&self.waiting);
+                waiting.entry(handling.to).or_insert((handling.message, Duration::ZERO)).1 += took;
+                None
+            }
+            (Came::Done, MailKind::WakeUp) => {
+                lock(&self.waiting).remove(&handling.to).map(|(message, before)| (message, before + took))
+            }
+            (Came::Done, MailKind::Control) => {
+                // It may have ended a handler that waited.
+                lock(&self.waiting).remove(&handling.to);
+                Some((handling.message, took))
+            }
+            (Came::Done, _) => Some((handling.message, took)),
+        }
+    }
+}
+
+impl Observer for Observing {
+    fn begins(&self, _handling: &Handling) {
+        #[cfg(feature = "tracing")]
+        self.spans.begin(_handling);
+    }
+
+    fn ends(&self, handling: &Handling, came: Came, took: Duration) {
+        #[cfg(feature = "tracing")]
+        contained(|| self.spans.end(handling, came));
+        if let Some((message, whole)) = self.whole(handling, came, took)
+            && self.times_wanted.load(Ordering::Relaxed) + self.actors_wanted.load(Ordering::Relaxed) > 0
+        {
+            let mut shard = lock(&self.shards[usize::from(handling.worker) % self.shards.len()]);
+            let Shard { times, doings } = &mut *shard;
+            let key = (handling.actor.as_ptr().addr(), message.as_ptr().addr());
+            times.entry(key).or_insert_with(|| (handling.actor, message, Histogram::new())).2.note(whole);
+            if self.actors_wanted.load(Ordering::Relaxed) > 0 {
+                *doings.stages.entry(handling.to.stage()).or_default() += 1;
+                *doings.busy.entry(handling.worker).or_default() += whole;
+                if doings.actors.len() < ACTORS_MAX || doings.actors.contains_key(&handling.to) {
+                    let done = doings.actors.entry(handling.to).or_insert((handling.actor, 0, Duration::ZERO));
+                    (done.1, done.2) = (done.1 + 1, done.2 + whole);
+                }
+            }
+        }
+        if !matches!(came, Came::Deferred | Came::Gone) && self.is_slow(took) {
+            self.slow(handling, took, false);
+        }
+    }
+
+    fn still_runs(&self, handling: &Handling, so_long: Duration) -> bool {
+        let slow = self.is_slow(so_long);
+        if slow {
+            self.slow(handling, so_long, true);
+        }
+        slow
+    }
+
+    fn cause(&self) -> Option<NonZeroU64> {
+        #[cfg(feature = "tracing")]
+        return self.spans.cause();
+        #[cfg(not(feature = "tracing"))]
+        None
+    }
+
+    fn lost(&self, _cause: NonZeroU64) {
+        #[cfg(feature = "tracing")]
+        self.spans.forget(_cause);
+    }
+}
+
+/// How long the handlers of one type of actor took for one type of message: see [`System::handler_times`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HandlerTimes {
+    /// The type of the actor, with its path: `shop::Till`.
+    pub actor: &'static str,
+    /// The type of the message, with its path.
+    pub message: &'static str,
+    /// How many were handled.
+    pub count: u64,
+    /// How long that took in sum.
+    pub total: Duration,
+    /// The longest.
+    pub max: Duration,
+    histogram: Histogram,
+}
+
+impl HandlerTimes {
+    /// The time that `share` (from 0 to 1) of the handlers did not exceed: `quantile(0.99)` is what one in a hundred took
+    /// longer than. At most 6.25 % too long.
+    pub fn quantile(&self, share: f64) -> Duration {
+        self.histogram.quantile(share)
+    }
+
+    /// The average.
+    pub fn mean(&self) -> Duration {
+        Duration::from_nanos(self.histogram.total_ns / self.count.max(1))
+    }
+}
+
+/// As in `Till Sell: 1000 in 2.5ms, median 2.4µs, p99 3.1µs, longest 12µs`.
+impl fmt::Display for HandlerTimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HandlerTimes { actor, message, count, total, max, .. } = self;
+        let (median, p99) = (self.quantile(0.5), self.quantile(0.99));
+        let (actor, message) = (ShortType(actor), ShortType(message));
+        write!(f, "{actor} {message}: {count} in {total:.1?}, median {median:.1?}, p99 {p99:.1?}, longest {max:.1?}")
+    }
+}
+
+/// A handler that took, or takes, longer than [`SystemBuilder::slow_handlers`](crate::SystemBuilder::slow_handlers) allows.
+/// For people it is shown as `Till "two" took 31.2ms for Sell`, or `Till "two" has been at Sell for 12.1ms`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SlowHandler {
+    /// The type of the actor, with its path.
+    pub actor: &'static str,
+    /// The actor.
+    pub who: ActorId,
+    /// The type of the message, with its path; `wake-up` for what an async handler does behind an await.
+    pub message: &'static str,
+    /// For how long.
+    pub took: Duration,
+    /// It has not returned yet; it will be told of again when it does.
+    pub running: bool,
+}
+
+impl fmt::Display for SlowHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (who, message, took) = (Label::of_type(self.actor, self.who), ShortType(self.message), self.took);
+        if self.running {
+            write!(f, "{who} has been at {message} for {took:.1?}")
+        } else {
+            write!(f, "{who} took {took:.1?} for {message}")
+        }
+    }
+}
+
+/// Handlers are timed as long as this lives: see [`System::time_handlers`].
+#[derive(Debug)]
+#[must_use = "handlers are timed only as long as this lives"]
+pub struct TimedHandlers {
+    core: Arc<SystemCore>,
+}
+
+impl TimedHandlers {
+    fn new(core: &Arc<SystemCore>) -> TimedHandlers {
+        Observing::change(core, |this| _ = this.times_wanted.fetch_add(1, Ordering::Relaxed));
+        TimedHandlers { core: Arc::clone(core) }
+    }
+}
+
+impl Drop for TimedHandlers {
+    fn drop(&mut self) {
+        Observing::change(&self.core, |this| _ = this.times_wanted.fetch_sub(1, Ordering::Relaxed));
+    }
+}
+
+/// What actors do is counted as long as this lives.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Look {
+    core: Arc<SystemCore>,
+}
+
+impl Look {
+    /// What was done since this was asked last, by whoever has asked.
+    pub fn take(&self) -> Doings {
+        let mut all = Doings::default();
+        for shard in &Observing::of(&self.core).shards {
+            let Doings { actors, stages, busy } = std::mem::take(&mut lock(shard).doings);
+            for (stage, handled) in stages {
+                *all.stages.entry(stage).or_default() += handled;
+            }
+            for (worker, took) in busy {
+                *all.busy.entry(worker).or_default() += took;
+            }
+            for (who, (actor, handled, took)) in actors {
+                let done = all.actors.entry(who).or_insert((actor, 0, Duration::ZERO));
+                (done.1, done.2) = (done.1 + handled, done.2 + took);
+            }
+        }
+        all
+    }
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        Observing::change(&self.core, |this| _ = this.actors_wanted.fetch_sub(1, Ordering::Relaxed));
+    }
+}
+
+/// What is looked at from the start on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Observed {
+    pub(crate) times: bool,
+    pub(crate) prints_crashes: bool,
+    pub(crate) slow: Option<Duration>,
+    #[cfg(feature = "tracing")]
+    pub(crate) spans: bool,
+}
+
+impl Default for Observed {
+    fn default() -> Observed {
+        Observed {
+            times: false,
+            prints_crashes: true,
+            slow: None,
+            #[cfg(feature = "tracing")]
+            spans: false,
+        }
+    }
+}
+
+impl Observed {
+    /// Of a system that has just been started.
+    pub(crate) fn begin(self, core: &Arc<SystemCore>) {
+        core.set_observer(Arc::new(Observing::new(core.config().workers)));
+        Observing::change(core, |observing| {
+            observing.prints_crashes.store(self.prints_crashes, Ordering::Relaxed);
+            observing.times_wanted.store(usize::from(self.times), Ordering::Relaxed);
+            let slow_ns = self.slow.map_or(u64::MAX, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+            observing.slow_ns.store(slow_ns, Ordering::Relaxed);
+            #[cfg(feature = "tracing")]
+            observing.spans.want(self.spans);
+        });
+    }
+}
+
+impl System {
+    /// How long handlers took, by types of actors and messages, the most time first: of those that ran while they were
+    /// timed, by [`SystemBuilder::handler_times`](crate::SystemBuilder::handler_times) or [`System::time_handlers`]. Empty
+    /// where they never were.
+    ///
+    /// What an async handler waits for is not counted; its parts are added up. Starts, stops and the like are among them,
+    /// under names of their own. In simulation, where no time passes in handlers, all times are zero.
+    pub fn handler_times(&self) -> Vec<HandlerTimes> {
+        let mut merged = BTreeMap::<(&str, &str), Histogram>::new();
+        for shard in &Observing::of(self.core()).shards {
+            for (actor, message, histogram) in lock(shard).times.values() {
+                merged.entry((*actor, *message)).or_insert_with(Histogram::new).add(histogram);
+            }
+        }
+        let times = merged.into_iter().map(|((actor, message), histogram)| HandlerTimes {
+            actor,
+            message,
+            count: histogram.count,
+            total: Duration::from_nanos(histogram.total_ns),
+            max: Duration::from_nanos(histogram.max_ns),
+            histogram,
+        });
+        let mut times: Vec<_> = times.collect();
+        times.sort_by_key(|times| std::cmp::Reverse(times.total));
+        times
+    }
+
+    /// Times each handler as long as the result lives. That costs each message about a tenth of a microsecond; where it is
+    /// off, it costs nothing.
+    pub fn time_handlers(&self) -> TimedHandlers {
+        TimedHandlers::new(self.core())
+    }
+
+    /// Calls `hook` for each handler that is reported as slow: when it has run for longer than
+    /// [`SystemBuilder::slow_handlers`](crate::SystemBuilder::slow_handlers) allows and still does, and again when it has
+    /// returned. One that returns within the few milliseconds between two looks is told of once. Hooks that were given before
+    /// are called first; none is ever taken away. Nothing is called where no limit was set.
+    ///
+    /// The hook is called on a thread of the system, and must not block: on the thread that looks after stuck handlers, for a handler that
+    /// still runs. What it sends is sent at once, however much waits for the receiver; a full mailbox refuses it.
+    pub fn on_slow_handler(&self, hook: impl Fn(&SlowHandler) + Send + Sync + 'static) {
+        Observing::of(self.core()).slow.add(hook);
+    }
+
+    /// Counts what each actor does.
+    #[doc(hidden)]
+    pub fn look(&self) -> Look {
+        Observing::change(self.core(), |this| _ = this.actors_wanted.fetch_add(1, Ordering::Relaxed));
+        Look { core: Arc::clone(self.core()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn a_report_is_one_line_whatever_its_text_contains() {
+        assert_eq!(
+            one_line("a\r\nplayhouse: \u{1b}[2J\u{85}\u{2028}ä"),
+            "a\\r\\nplayhouse: \\u{1b}[2J\\u{85}\\u{2028}ä\n"
+        );
+    }
+}

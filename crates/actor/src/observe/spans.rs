@@ -1,0 +1,180 @@
+//! Spans for handlers, linked by what has caused them.
+//!
+//! A message carries a number ([`Observer::cause`](playhouse_executor::Observer::cause)); under it the span is kept that the
+//! message was sent in, until the message is handled.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::mem;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use playhouse_executor::{Came, Handling, MailKind, RawAddress, contained};
+use rustc_hash::FxHashMap;
+use tracing::Span;
+
+use crate::actor::ActorId;
+use crate::actor::names::{Label, ShortType};
+use crate::observe::SlowHandler;
+use crate::supervise::crashes::{CrashReport, DecisionReport};
+
+/// So many causes are kept; what is older is forgotten. Those of messages that got lost with a system would be kept for ever.
+const CAUSES_MAX: usize = 65_536;
+
+/// A span. Its drop calls the subscriber, and never panics. Otherwise the process would end by two panics where several spans are dropped
+/// together.
+pub(crate) struct Kept(Span);
+
+impl Kept {
+    fn enter(&self) {
+        self.0.with_subscriber(|(id, subscriber)| subscriber.enter(id));
+    }
+
+    fn exit(&self) {
+        self.0.with_subscriber(|(id, subscriber)| subscriber.exit(id));
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let span = mem::replace(&mut self.0, Span::none());
+        contained(|| drop(span)).unwrap_or(());
+    }
+}
+
+#[derive(Default)]
+struct Causes {
+    last: u64,
+    spans: BTreeMap<u64, Kept>,
+}
+
+/// The spans of a system.
+#[derive(Default)]
+pub(crate) struct Spans {
+    wanted: AtomicBool,
+    causes: Mutex<Causes>,
+    /// Of async handlers that wait.
+    waiting: Mutex<FxHashMap<RawAddress, Kept>>,
+}
+
+/// A handler's span, which its thread is in, and the cause that its message came with.
+type Entered = (Kept, Option<(NonZeroU64, Kept)>);
+
+thread_local! {
+    /// Of the handlers that run on this thread; `None` for one that has no span. In the destructors of the thread's other thread-locals it
+    /// may be gone. Handlers have no spans then.
+    static ENTERED: RefCell<Vec<Option<Entered>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A crash is an event on the level ERROR, whether or not handlers have spans: in the span of the handler, if it has one.
+pub(crate) fn tell_of_crash(crash: &CrashReport) {
+    let (who, during) = (Label::of_type(crash.actor, crash.who), crash.during.map(|during| during.to_string()));
+    tracing::error!(
+        target: "playhouse",
+        actor = %who,
+        message = during,
+        place = crash.place,
+        "{crash}"
+    );
+}
+
+/// A decision of a supervisor is an event on the level WARN.
+pub(crate) fn tell_of_decision(decision: &DecisionReport) {
+    tracing::warn!(
+        target: "playhouse",
+        supervisor = decision.name,
+        child = decision.child,
+        "{decision}"
+    );
+}
+
+// No span is closed under a lock: that calls the subscriber.
+impl Spans {
+    pub(crate) fn want(&self, wanted: bool) {
+        self.wanted.store(wanted, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Keeps the span that this thread is in.
+    pub(crate) fn cause(&self) -> Option<NonZeroU64> {
+        let span = Span::current();
+        if span.is_none() {
+            return None;
+        }
+        let (number, _forgotten) = {
+            let mut causes = lock(&self.causes);
+            causes.last += 1;
+            let number = causes.last;
+            causes.spans.insert(number, Kept(span));
+            let oldest = if causes.spans.len() > CAUSES_MAX { causes.spans.pop_first() } else { None };
+            (number, oldest)
+        };
+        NonZeroU64::new(number)
+    }
+
+    pub(crate) fn forget(&self, cause: NonZeroU64) -> Option<Kept> {
+        lock(&self.causes).spans.remove(&cause.get())
+    }
+
+    pub(crate) fn begin(&self, handling: &Handling) {
+        // An entry for each handler, also for one where the subscriber panics: `end` takes the last one.
+        let has_place = ENTERED.try_with(|all| all.borrow_mut().push(None)).is_ok();
+        if has_place && self.wanted() {
+            let entered = self.enter(handling);
+            let place = |all: &RefCell<Vec<_>>| all.borrow_mut().last_mut().map(|last| *last = Some(entered));
+            ENTERED.with(place);
+        }
+    }
+
+    fn enter(&self, handling: &Handling) -> Entered {
+        let cause = handling.cause.and_then(|number| Some((number, self.forget(number)?)));
+        let span = if handling.kind == MailKind::WakeUp { lock(&self.waiting).remove(&handling.to) } else { None };
+        let span = span.unwrap_or_else(|| {
+            let (who, message) = (Label::of_type(handling.actor, ActorId(handling.to)), ShortType(handling.message));
+            let span = Kept(tracing::info_span!(target: "playhouse", parent: None, "handle", actor = %who, %message));
+            span.0.follows_from(cause.as_ref().and_then(|(_, cause)| cause.0.id()));
+            span
+        });
+        span.enter();
+        (span, cause)
+    }
+
+    pub(crate) fn end(&self, handling: &Handling, came: Came) {
+        let entered = ENTERED.try_with(|all| all.borrow_mut().pop());
+        let Some((span, cause)) = entered.ok().flatten().flatten() else { return };
+        contained(|| span.exit());
+        match came {
+            Came::Done => {
+                // A request may have ended a handler that waited.
+                let _ended = match handling.kind {
+                    MailKind::Control => lock(&self.waiting).remove(&handling.to),
+                    _ => None,
+                };
+            }
+            Came::Waits => {
+                let _of_a_former_one = lock(&self.waiting).insert(handling.to, span);
+            }
+            Came::Gone => {}
+            // It comes again, with the same cause.
+            Came::Deferred => {
+                if let Some((number, cause)) = cause {
+                    lock(&self.causes).spans.insert(number.get(), cause);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn tell_of_slow(&self, slow: &SlowHandler) {
+        if self.wanted() {
+            tracing::warn!(target: "playhouse", "{slow}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Actors in other theaters: stubs, wire forms of what is sent to them, and requests that are taken back.
+
+pub(crate) mod nesting;
+pub(crate) mod recall;
+pub(crate) mod route;
+pub(crate) mod shape;
+#[doc(hidden)]
+pub mod stub;
+#[doc(hidden)]
+pub mod wire;

@@ -1,0 +1,154 @@
+//! Requests that went to another theater, and are taken back there.
+//!
+//! An asker that gives up takes its request back: the slot or continuation that waits for the answer is over, and the envelope in the mailbox is
+//! dropped when its turn comes. If the receiver lives in another theater, the slot is in the asker's theater and the envelope in the receiver's. A
+//! [`Recall`] connects the two. The request carries its recall, and each theater that passes the request on tells the recall how to follow.
+//!
+//! A request that a handler has begun is not taken back. An asker that has given up hears nothing of that: the answer comes, and is dropped. One whose
+//! ask is part of a cycle waits on.
+//!
+//! A handler that has begun a request may forward it, also in a theater that is not the asker's. The request waits in a mailbox again then, and can be taken
+//! back again. Each theater on the way knows how often the request was forwarded there ([`Whereabouts`]). An asker is told that number together with the
+//! news that the request was begun, so it knows of which receiver that is true.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::actor::ActorId;
+use crate::actor::names::Label;
+
+/// A link that a request went over, or the request itself in its receiver's mailbox.
+pub trait TakesBack: Send + Sync {
+    /// Takes back the request with this number, if no handler has begun it. With `cycle`, it is part of a cycle, and the asker waits for the answer: that is
+    /// [`AskError::Cycle`](crate::AskError::Cycle) without a path if the request was taken back.
+    fn take_back(&self, number: u64, cycle: Option<ForCycle>);
+
+    /// Returns the knowledge about the request with this number.
+    fn whereabouts(&self, number: u64) -> Whereabouts;
+
+    /// The asker's theater is lost. Nobody waits for the answer to a request that a handler has begun; one that waits in a mailbox is handled.
+    fn asker_is_lost(&self) {}
+}
+
+/// Called if a request was not taken back because a handler has begun it, with the number of times that the request had been forwarded then on its way from
+/// here.
+pub type TooLate = Box<dyn FnOnce(u32) + Send>;
+
+/// A request is taken back because its ask is part of a cycle.
+pub struct ForCycle {
+    /// How often the request had been forwarded on its way from here when it was part of the cycle. One that was forwarded again is not taken back.
+    pub forwards: u32,
+    /// Called if the request is not taken back.
+    pub too_late: TooLate,
+}
+
+/// The knowledge of one theater about a request that has come to it, or that has left it.
+#[derive(Clone, Copy, Default)]
+pub struct Whereabouts {
+    /// The last actor that the request was forwarded to here.
+    pub(crate) to: Option<Label>,
+    /// How often it was forwarded here.
+    pub forwards: u32,
+    /// The theater that it was sent to, and its number on the link with that.
+    pub way: Option<(u64, u64)>,
+}
+
+impl Whereabouts {
+    /// The request was sent to the theater `theater`, as the one with this number.
+    pub fn sent(theater: u64, number: u64) -> Self {
+        Whereabouts { way: Some((theater, number)), ..Self::default() }
+    }
+
+    /// Returns the last actor that the request was forwarded to here, and its label.
+    pub fn forwarded_to(&self) -> Option<(ActorId, String)> {
+        self.to.map(|label| (label.id, label.to_string()))
+    }
+}
+
+/// The way after a request that left its theater.
+#[derive(Default)]
+pub struct Recall(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    way: Way,
+    /// The request is being taken back as part of a cycle. This is done once at a time.
+    for_cycle: bool,
+    /// Nobody waits for the answer any more.
+    for_good: bool,
+}
+
+#[derive(Default)]
+enum Way {
+    /// The request waits to be sent.
+    #[default]
+    Unsent,
+    Sent(Weak<dyn TakesBack>, u64),
+    /// It was taken back before it was sent. The recall follows the request as soon as it is sent.
+    TakenBack(Option<ForCycle>),
+}
+
+impl Recall {
+    /// The request was sent by this way, and has this number there.
+    pub fn sent(&self, by: &Weak<dyn TakesBack>, number: u64) {
+        let before = std::mem::replace(&mut self.state().way, Way::Sent(Weak::clone(by), number));
+        if let Way::TakenBack(cycle) = before {
+            follow(by, number, cycle);
+        }
+    }
+
+    /// The request is taken back: as part of a cycle, or once for good.
+    pub(crate) fn take_back(self: &Arc<Self>, cycle: Option<ForCycle>) {
+        let cycle = cycle.map(|ForCycle { forwards, too_late }| {
+            // Not kept alive by what it may keep itself.
+            let recall = Arc::downgrade(self);
+            let too_late = Box::new(move |forwards| {
+                if let Some(recall) = recall.upgrade() {
+                    recall.state().for_cycle = false;
+                }
+                too_late(forwards);
+            });
+            ForCycle { forwards, too_late }
+        });
+        let (by, number) = {
+            let mut state = self.state();
+            if state.for_good || state.for_cycle && cycle.is_some() {
+                return;
+            }
+            (state.for_cycle, state.for_good) = (true, cycle.is_none());
+            match &state.way {
+                Way::Sent(by, number) => (Weak::clone(by), *number),
+                Way::Unsent | Way::TakenBack(_) => {
+                    state.way = Way::TakenBack(cycle);
+                    return;
+                }
+            }
+        };
+        follow(&by, number, cycle);
+    }
+
+    /// Returns the knowledge about the request at the place that it was sent to.
+    pub(crate) fn whereabouts(&self) -> Whereabouts {
+        let sent = match &self.state().way {
+            Way::Sent(by, number) => by.upgrade().map(|by| (by, *number)),
+            Way::Unsent | Way::TakenBack(_) => None,
+        };
+        sent.map_or(Whereabouts::default(), |(by, number)| by.whereabouts(number))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn follow(by: &Weak<dyn TakesBack>, number: u64, cycle: Option<ForCycle>) {
+    if let Some(by) = by.upgrade() {
+        by.take_back(number, cycle);
+    }
+}
+
+/// Takes the request back for good, if it was given a way.
+pub(crate) fn take_back(recall: Option<Arc<Recall>>) {
+    if let Some(recall) = recall {
+        recall.take_back(None);
+    }
+}

@@ -1,0 +1,222 @@
+//! Crashes, as they are reported: to the hooks of a system, as events of the `tracing` crate, and on stderr.
+
+use std::fmt;
+use std::time::Duration;
+
+use playhouse_executor::{Crash, MailKind, Origin};
+
+use crate::actor::names::ShortType;
+use crate::actor::{ActorId, StopReason};
+use crate::observe::Observing;
+use crate::supervise::Directive;
+use crate::system::System;
+
+/// The report of a crash: a handler or hook of an actor has panicked, or has called [`Context::fail`](crate::Context::fail). A panic in
+/// [`stopped`](crate::Actor::stopped) is none: the actor ends as it would. See [`System::on_crash`].
+///
+/// For people it is shown as ``Till "two" crashed in Sell: it panicked: no such item (src/till.rs:31:13). It ends.``
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CrashReport {
+    /// The type of the actor, with its path.
+    pub actor: &'static str,
+    /// The actor.
+    pub who: ActorId,
+    /// The name of the actor, if it has one.
+    pub name: Option<String>,
+    /// The handler or hook that the actor was running, if it is known.
+    pub during: Option<CrashedIn>,
+    /// The cause: [`StopReason::Panicked`] or [`StopReason::Failed`], with the text.
+    pub reason: StopReason,
+    /// The file, line and column of the panic, or of the call of `fail`. A supervisor that gives up has none. A panic has none if it was passed on from
+    /// elsewhere by [`std::panic::resume_unwind`], or if the program has called [`std::panic::set_hook`] after its first system was started.
+    pub place: Option<String>,
+    /// The consequence for the actor.
+    pub then: AfterCrash,
+}
+
+/// The handler or hook that an actor was running when it crashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CrashedIn {
+    /// The handler of a message. The name of the message's type, with its path.
+    Message(&'static str),
+    /// The function that takes the answer to an ask. The name of the answer's type, with its path.
+    Answer(&'static str),
+    /// A method of [`Actor`](crate::Actor): `started`, `terminated` and so on; or `factory`: that of its supervisor, for a new state.
+    Hook(&'static str),
+    /// A stream that is [attached](crate::Context::attach) to the actor, or the function that makes messages of its items.
+    Stream,
+}
+
+/// The consequence of a crash for its actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AfterCrash {
+    /// It ends.
+    Ends,
+    /// Its supervisor decides: see [`System::on_decision`]. If that has ended meanwhile, the actor ends. A supervisor that gives up crashes itself, and there is a report of that crash.
+    SupervisorDecides,
+}
+
+impl CrashedIn {
+    fn of((kind, name): (MailKind, &'static str)) -> Option<CrashedIn> {
+        match (kind, name) {
+            (MailKind::Message | MailKind::Request, message) => Some(CrashedIn::Message(message)),
+            (MailKind::Answer, answer) => Some(CrashedIn::Answer(answer)),
+            (MailKind::Start, _) => Some(CrashedIn::Hook("started")),
+            (MailKind::Timer, "receive timeout") => Some(CrashedIn::Hook("receive_timeout")),
+            (MailKind::Timer, message) => Some(CrashedIn::Message(message)),
+            (MailKind::Control, "stream") => Some(CrashedIn::Stream),
+            (MailKind::Control, "factory") => Some(CrashedIn::Hook("factory")),
+            (MailKind::Control, hook @ ("terminated" | "departing" | "arrived" | "stayed")) => {
+                Some(CrashedIn::Hook(hook))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for CrashedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CrashedIn::Message(message) => write!(f, "{}", ShortType(message)),
+            CrashedIn::Answer(answer) => write!(f, "the answer {}", ShortType(answer)),
+            CrashedIn::Hook(hook) => write!(f, "`{hook}`"),
+            CrashedIn::Stream => f.write_str("an attached stream"),
+        }
+    }
+}
+
+impl fmt::Display for CrashReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The name at the time of the crash, because the actor may have ended since.
+        match &self.name {
+            Some(name) => write!(f, "{} {name:?} crashed", ShortType(self.actor))?,
+            None => write!(f, "{}{} crashed", ShortType(self.actor), self.who)?,
+        }
+        if let Some(during) = &self.during {
+            write!(f, " in {during}")?;
+        }
+        write!(f, ": {}", self.reason)?;
+        if let Some(place) = &self.place {
+            write!(f, " ({place})")?;
+        }
+        if self.reason.to_string().contains("must be called from the context of a Tokio") {
+            f.write_str(". Actors have that context in a system that is built with `SystemBuilder::tokio`, of the feature `tokio`")?;
+        }
+        f.write_str(match self.then {
+            AfterCrash::Ends => ". It ends.",
+            AfterCrash::SupervisorDecides => ". Its supervisor decides.",
+        })
+    }
+}
+
+/// Reports a crash of this actor, unless that was done already: one that its supervisor was to decide about may end it after all.
+#[inline(never)]
+#[cold]
+pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, crash: &mut Crash, then: AfterCrash) {
+    if std::mem::replace(&mut crash.origin_mut().is_reported, true) {
+        return;
+    }
+    let Some(system) = playhouse_executor::with_current_system(|system| system.cloned()) else { return };
+    let reason = match crash {
+        Crash::Panic(_) => StopReason::Panicked(crash.describe()),
+        Crash::Error(_) => StopReason::Failed(crash.describe()),
+    };
+    let Origin { during, place, .. } = crash.origin().clone();
+    let during = during.and_then(CrashedIn::of);
+    Observing::of(&system).crashed(&CrashReport { actor, who, name, during, reason, place, then });
+}
+
+/// The decision of a supervisor about a child that has crashed, or is lost with its theater. See [`System::on_decision`].
+///
+/// For people it is shown as `The supervisor "tills" restarts its child "two" in 100ms: no such item`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DecisionReport {
+    /// The supervisor.
+    pub supervisor: ActorId,
+    /// The name of the supervisor, if it has one.
+    pub name: Option<String>,
+    /// The name of the child.
+    pub child: String,
+    /// The text of the panic or the error.
+    pub cause: String,
+    /// The action. Never [`Directive::Escalate`], because an escalation is reported as a crash of the supervisor.
+    pub directive: Directive,
+    /// When it is restarted: the time that the [backoff](crate::Supervise::backoff) waits. Zero for what is done at once.
+    pub after: Duration,
+}
+
+impl fmt::Display for DecisionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "The supervisor {name:?}")?,
+            None => write!(f, "Supervisor{}", self.supervisor)?,
+        }
+        let does = match self.directive {
+            Directive::Restart => "restarts",
+            Directive::Resume => "resumes",
+            Directive::Stop => "stops",
+            Directive::Escalate => "gives up on",
+        };
+        write!(f, " {does} its child {:?}", self.child)?;
+        if !self.after.is_zero() {
+            write!(f, " in {:?}", self.after)?;
+        }
+        write!(f, ": {}", self.cause)
+    }
+}
+
+/// Reports what a supervisor has decided.
+#[cold]
+pub(crate) fn decided(report: &DecisionReport) {
+    let system = playhouse_executor::with_current_system(|system| system.cloned());
+    if let Some(system) = system {
+        Observing::of(&system).decided(report);
+    }
+}
+
+impl System {
+    /// Calls `hook` for each crash of an actor in this system, before a supervisor is told. Hooks that were given before are called first; none is
+    /// ever taken away.
+    ///
+    /// The hook is called on the thread that runs the actor, and must not block. If it panics, that is reported by the panic hook and nothing else.
+    /// Reports are printed on stderr and are events of `tracing` as well: see [`SystemBuilder::print_crashes`](crate::SystemBuilder::print_crashes).
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    /// use std::sync::mpsc;
+    ///
+    /// struct Till;
+    /// impl Actor for Till {
+    ///     fn started(&mut self, _: &mut Context<Self>) {
+    ///         panic!("no drawer");
+    ///     }
+    /// }
+    ///
+    /// let system = System::builder().print_crashes(false).start()?;
+    /// let (tell, told) = mpsc::channel();
+    /// system.on_crash(move |crash| tell.send(crash.clone()).unwrap());
+    /// system.spawn(Till);
+    /// let crash = told.recv()?;
+    /// assert_eq!(crash.during, Some(CrashedIn::Hook("started")));
+    /// assert_eq!(crash.reason, StopReason::Panicked("no drawer".to_owned()));
+    /// assert_eq!(crash.then, AfterCrash::Ends);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_crash(&self, hook: impl Fn(&CrashReport) + Send + Sync + 'static) {
+        Observing::of(self.core()).on_crash(hook);
+    }
+
+    /// Calls `hook` when a supervisor in this system has decided about a child that has crashed, or is lost with its theater; before the child is told.
+    /// Hooks that were given before are called first; none is ever taken away. A supervisor that gives up crashes itself: that is told to
+    /// [`on_crash`](System::on_crash).
+    ///
+    /// The hook is called on the thread that runs the supervisor, and must not block. If it panics, that is reported by the panic hook and nothing
+    /// else. These reports are printed and are events of `tracing`, as those of crashes are.
+    pub fn on_decision(&self, hook: impl Fn(&DecisionReport) + Send + Sync + 'static) {
+        Observing::of(self.core()).on_decision(hook);
+    }
+}

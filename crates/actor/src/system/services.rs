@@ -1,0 +1,137 @@
+//! A system keeps services for its actors, which they find by their types, and knows the theater that it is part of.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use playhouse_executor::{SystemCore, contained};
+
+use crate::migration::Agency;
+use crate::system::System;
+
+/// Each system has one, which is set before the system has actors.
+#[derive(Default)]
+pub(crate) struct OfSystem {
+    services: Mutex<Services>,
+    agency: OnceLock<Arc<dyn Agency>>,
+    /// The number of its [`System`]s.
+    handles: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Services {
+    by_type: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    /// The system has ended, and takes no more.
+    closed: bool,
+}
+
+impl OfSystem {
+    fn get(system: &SystemCore) -> &OfSystem {
+        system.above().expect("it is set where a system is started")
+    }
+
+    /// Counts one more handle.
+    pub(crate) fn handle_more(system: &SystemCore) {
+        OfSystem::get(system).handles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one handle less. Returns whether there is none any more.
+    pub(crate) fn handle_less(system: &SystemCore) -> bool {
+        // AcqRel: the thread that drops the last handle sees what others did with theirs.
+        OfSystem::get(system).handles.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Returns whether the system has no handles.
+    pub(crate) fn is_without_handles(system: &SystemCore) -> bool {
+        OfSystem::get(system).handles.load(Ordering::Acquire) == 0
+    }
+
+    fn with_services<R>(&self, act: impl FnOnce(&mut Services) -> R) -> R {
+        act(&mut self.services.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The theater that the system is part of.
+pub(crate) fn agency_of(system: &SystemCore) -> Option<&Arc<dyn Agency>> {
+    OfSystem::get(system).agency.get()
+}
+
+impl System {
+    /// Keeps `service` for all actors of this system, which find it by its type: a pool of connections or of threads, a client, a configuration.
+    /// Returns the one of the same type that was there before.
+    ///
+    /// An actor that has come from another theater finds the service of the theater that it is in now ([`arrived`](crate::Actor::arrived)). For services
+    /// that are to be there before actors arrive, see [`SystemBuilder::on_start`](crate::SystemBuilder::on_start).
+    ///
+    /// The services are dropped at the end of the shutdown, after all actors. A system that was shut down takes none: the service is dropped at once.
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// struct Orders(AtomicU64);
+    ///
+    /// struct Clerk;
+    /// impl Actor for Clerk {}
+    ///
+    /// struct Order;
+    /// impl Message for Order {
+    ///     type Reply = u64;
+    /// }
+    /// impl Handler<Order> for Clerk {
+    ///     fn handle(&mut self, _: Order, ctx: &mut Context<Self>) -> u64 {
+    ///         let orders = ctx.system().service::<Orders>().expect("it is provided at the start");
+    ///         orders.0.fetch_add(1, Ordering::Relaxed)
+    ///     }
+    /// }
+    ///
+    /// let system = System::start()?;
+    /// system.provide(Orders(AtomicU64::new(7)));
+    /// assert_eq!(system.spawn(Clerk).ask(Order).wait()?, 7);
+    /// # system.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn provide<T: Send + Sync + 'static>(&self, service: T) -> Option<Arc<T>> {
+        let service: Arc<dyn Any + Send + Sync> = Arc::new(service);
+        // One that is not taken is dropped without the lock, because its drop may look for another service.
+        let (former, refused) = OfSystem::get(self.core()).with_services(|services| {
+            if services.closed {
+                (None, Some(service))
+            } else {
+                (services.by_type.insert(TypeId::of::<T>(), service), None)
+            }
+        });
+        drop(refused);
+        former.and_then(|former| former.downcast().ok())
+    }
+
+    /// Returns the service of type `T`, if one was [provided](System::provide) and the system was not shut down.
+    ///
+    /// An actor that needs it for each message keeps the `Arc`: this takes a lock.
+    pub fn service<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let service =
+            OfSystem::get(self.core()).with_services(|services| services.by_type.get(&TypeId::of::<T>()).cloned());
+        service.and_then(|service| service.downcast().ok())
+    }
+
+    /// Drops the services of a system that has ended.
+    #[doc(hidden)]
+    pub fn drop_services(&self) {
+        // A drop may look for another service, so this is done without the lock.
+        let services = OfSystem::get(self.core()).with_services(|services| {
+            services.closed = true;
+            std::mem::take(&mut services.by_type)
+        });
+        for (_, service) in services {
+            // The panic hook has reported a drop that panics, and the other services are dropped all the same.
+            let _dropped = contained(|| drop(service));
+        }
+    }
+
+    /// Says which theater the system is part of, once.
+    #[doc(hidden)]
+    pub fn belongs_to(&self, theater: Arc<dyn Agency>) {
+        let _former = OfSystem::get(self.core()).agency.set(theater);
+    }
+}

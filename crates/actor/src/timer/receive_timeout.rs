@@ -1,0 +1,102 @@
+//! Receive timeouts: an actor is told that it has handled no message for a while.
+//!
+//! Nothing is done about it at each message of an actor without one. Of an actor with one, the executor notes when it has
+//! handled a message ([`Cx::note_handled`]); a timer looks at that when it could be time, and sets itself again for what is
+//! left. So there is one timer for many messages, and it is set once per timeout, and not once per message.
+
+use std::time::Duration;
+
+use playhouse_executor::{
+    Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, TimerKey, Undelivered, with_current_system,
+};
+
+use crate::actor::context::Context;
+use crate::actor::{Actor, Life};
+
+/// The receive timeout of an actor.
+pub(crate) struct Idle {
+    pub(crate) after: Duration,
+    /// Which one it is: what was sent for an earlier one does not count.
+    number: u64,
+    timer: TimerKey,
+}
+
+impl Idle {
+    /// From now on.
+    pub(crate) fn begin<A: Actor>(address: Address<Life<A>>, number: u64, after: Duration) -> Idle {
+        Idle { after, number, timer: look_in(address, number, after) }
+    }
+
+    #[inline(never)]
+    pub(crate) fn cancel(self) {
+        with_current_system(|system| {
+            if let Some(system) = system {
+                system.cancel_timer(self.timer);
+            }
+        });
+    }
+}
+
+fn look_in<A: Actor>(address: Address<Life<A>>, number: u64, delay: Duration) -> TimerKey {
+    let look = Box::new(move || {
+        // Behind what has come: that is handled before the time is over.
+        address.send_control_behind(Look { number });
+        None
+    });
+    with_current_system(|system| system.expect("an actor runs on a worker").start_timer(delay, look))
+}
+
+/// It could be time.
+struct Look {
+    number: u64,
+}
+
+impl<A: Actor> Control<Life<A>> for Look {
+    fn run(self, cx: &mut ControlCx<Life<A>>) {
+        let Some(idle) = cx.extra().idle.as_ref().filter(|idle| idle.number == self.number) else { return };
+        let after = idle.after;
+        let Some(handled_at) = cx.handled_at() else { return };
+        let now = with_current_system(|system| system.expect("an actor runs on a worker").now());
+        let idle_for = if cx.is_suspended() || cx.is_crashed() {
+            // It is at it.
+            Duration::ZERO
+        } else {
+            now.saturating_sub(handled_at)
+        };
+        let left = match after.saturating_sub(idle_for) {
+            Duration::ZERO => {
+                cx.note_handled(true);
+                cx.run(TimedOut);
+                cx.look_at_guards();
+                after
+            }
+            left => left,
+        };
+        let address = cx.address();
+        // The hook may have set another one, or none.
+        if let Some(idle) = cx.extra().idle.as_mut().filter(|idle| idle.number == self.number) {
+            idle.timer = look_in(address, self.number, left);
+        }
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Timer, "receive timeout")
+    }
+
+    /// It has gone elsewhere, and its timeout with it.
+    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+}
+
+struct TimedOut;
+
+impl<A: Actor> Envelope<Life<A>> for TimedOut {
+    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+        life.actor.receive_timeout(Context::of(cx));
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Timer, "receive timeout")
+    }
+
+    fn bounce(self, _: Undelivered) {}
+}

@@ -1,0 +1,112 @@
+//! Futures that wait for time.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as PollContext, Poll, Waker};
+use std::time::Duration;
+
+use playhouse_executor::{SystemCore, TimerKey, with_current_system};
+
+use crate::actor::Actor;
+use crate::actor::context::Context;
+
+/// Ready after some time of a system, which is virtual in simulation. See [`Context::sleep`]. The time begins when it is polled first.
+///
+/// # Cancel safety
+/// When it is dropped, nothing is left of it.
+#[must_use = "nothing sleeps until it is awaited"]
+pub struct Sleep {
+    system: Arc<SystemCore>,
+    delay: Duration,
+    key: Option<TimerKey>,
+    alarm: Arc<Mutex<Alarm>>,
+}
+
+#[derive(Default)]
+struct Alarm {
+    rung: bool,
+    waker: Option<Waker>,
+}
+
+fn lock(alarm: &Mutex<Alarm>) -> MutexGuard<'_, Alarm> {
+    alarm.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sleep {
+    #[doc(hidden)]
+    pub fn new(system: &Arc<SystemCore>, delay: Duration) -> Sleep {
+        Sleep { system: Arc::clone(system), delay, key: None, alarm: Arc::default() }
+    }
+}
+
+impl<A: Actor> Context<A> {
+    /// Returns a future that is ready after `delay` (millisecond resolution, never early). For async handlers: the actor takes no other messages
+    /// meanwhile, and the worker runs other actors. In simulation the time is virtual.
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    /// use std::time::Duration;
+    ///
+    /// struct Oven;
+    /// impl Actor for Oven {}
+    ///
+    /// struct Bake;
+    /// impl Message for Bake {
+    ///     type Reply = Duration;
+    /// }
+    /// impl AsyncHandler<Bake> for Oven {
+    ///     async fn handle(&mut self, _: Bake, ctx: &mut Context<Self>) -> Duration {
+    ///         ctx.sleep(Duration::from_secs(1_200)).await;
+    ///         ctx.now()
+    ///     }
+    /// }
+    ///
+    /// let system = System::builder().simulated(1).start()?;
+    /// assert_eq!(system.spawn(Oven).ask(Bake).wait()?, Duration::from_secs(1_200));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Outside of a system: a context is only used in one.
+    pub fn sleep(&self, delay: Duration) -> Sleep {
+        with_current_system(|system| Sleep::new(system.expect("a handler runs on a worker"), delay))
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<()> {
+        let former = {
+            let mut alarm = lock(&self.alarm);
+            if alarm.rung {
+                return Poll::Ready(());
+            }
+            alarm.waker.replace(cx.waker().clone())
+        };
+        // Without the lock: a waker may call any code when it is dropped.
+        drop(former);
+        if self.key.is_none() {
+            let alarm = Arc::clone(&self.alarm);
+            let ring = move || {
+                let waker = {
+                    let mut alarm = lock(&alarm);
+                    alarm.rung = true;
+                    alarm.waker.take()
+                };
+                waker.into_iter().for_each(Waker::wake);
+                None
+            };
+            self.key = Some(self.system.start_timer(self.delay, Box::new(ring)));
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.system.cancel_timer(key);
+        }
+    }
+}

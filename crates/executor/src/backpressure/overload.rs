@@ -1,0 +1,415 @@
+//! Overload: senders to a worker with a large backlog are slowed down (Pony's muting, by stages).
+//!
+//! There are two levels. A worker is *pressed* if the mail from others takes it longer than 2 ms, and *overloaded* if that mail exceeds
+//! 2 MiB. Both slow down sources: threads outside, and stages that send more than they handle ([`crate::backpressure::accounts`]). A stage
+//! that sends no more than it handles is not muted, because a standing backlog is not overload. If it sends to an overloaded worker, the
+//! overload counts for its own senders ([`crate::backpressure::relays`]).
+//!
+//! Senders in other systems of the process are slowed down by their own workers: [`crate::backpressure::elsewhere`].
+//!
+//! What counts is what is queued, and what is put aside for stages that are muted: a worker gets through that when those do whom
+//! its stages are muted for. Where they are muted for each other, one goes on: [`crate::backpressure::deadlock`]. Mail on deferred lists does not
+//! count, however much it is. It waits for something: an answer, a state in which its guard holds, a supervisor. That may have to
+//! come from the very stage that would be muted for it, or from another one that was; and nobody knows: messages do not say
+//! that before they are sent. Such a stage could stand still for ever beside others that work, which I4 rules out. One that is let
+//! go now and then all the same would be slowed, and no bound come of it. So for such mail there is a declared bound, which
+//! counts it: [`crate::message::mailbox`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::backpressure::deadlock::OUTSIDE;
+use crate::backpressure::elsewhere::{AnyWorker, Home};
+use crate::backpressure::standing::Look;
+use crate::migration::stub::Gate;
+use crate::sync::locks::lock;
+use crate::sync::signal::Signal;
+use crate::worker::Worker;
+use crate::worker::core::{Core, Hold, MuteRequest, Reason};
+use crate::worker::exchange::RECORD_BYTES;
+use crate::worker::shared::Office;
+
+/// A worker with more bytes of mail from others than this is overloaded.
+pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
+/// A worker whose mail from others takes longer than this is pressed, if that mail has at least `PRESSED_RECORDS_MIN` records.
+const PRESSED_NS: u64 = 2_000_000;
+/// With few records, others that send to the worker wait little even if each of them takes milliseconds.
+const PRESSED_RECORDS_MIN: u64 = 64;
+
+/// A worker that was pressed is relieved below 3/4 of the bound. A muted source costs the cores of its own worker and of the workers between
+/// them, and its receiver is to have work until the source's next messages arrive.
+const PRESSED_LOW: (u64, u64) = (3, 4);
+/// A worker that was overloaded is relieved below half of the bound.
+const OVERLOADED_LOW: (u64, u64) = (1, 2);
+
+/// The load of a worker by its mail from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// It is below the low-water mark.
+    Low,
+    Medium,
+    /// It is at the high-water mark or above.
+    High,
+}
+
+impl Load {
+    /// Returns the load with `bytes` bytes. `low` is the low-water mark as a part of the high one.
+    fn of(bytes: u64, high: u64, (part, of): (u64, u64)) -> Load {
+        match bytes {
+            _ if bytes >= high => Load::High,
+            _ if bytes < high / of * part => Load::Low,
+            _ => Load::Medium,
+        }
+    }
+}
+
+/// The loads of a worker by the two bounds.
+pub(crate) struct Loads {
+    pub(crate) pressed: Load,
+    pub(crate) overloaded: Load,
+}
+
+impl Office {
+    /// Returns the loads with `bytes` bytes of mail. A message takes the worker `average_ns` nanoseconds.
+    pub(crate) fn loads(&self, bytes: u64, average_ns: u64) -> Loads {
+        let overloaded = OVERLOADED_BYTES as u64;
+        let records = (PRESSED_NS / average_ns.max(1)).max(PRESSED_RECORDS_MIN);
+        let pressed = overloaded.min(records * RECORD_BYTES);
+        Loads {
+            pressed: Load::of(bytes, self.standing.raised(pressed), PRESSED_LOW),
+            overloaded: Load::of(bytes, self.standing.raised(overloaded), OVERLOADED_LOW),
+        }
+    }
+}
+
+impl Worker {
+    /// Raises or lowers the two flags of overload.
+    ///
+    /// The load is what others have sent here and what is put aside for muted stages. Mail that this worker's actors pass on to each other
+    /// counts half until it is done with. Otherwise a flood through many actors would be small at each of them and large in all.
+    ///
+    /// The load counts only if it is more than what this worker's own actors have *made*, that is, sent beyond the mail that has come. To slow
+    /// others down would not help against that: a tree of a million actors that two workers build together is no flood.
+    pub(crate) fn weigh(&self) {
+        let office = self.office();
+        let (mail, own) = self.queued_mail();
+        let inbox_bytes = {
+            let mut inbox = office.lock();
+            inbox.note_queued(mail, own);
+            inbox.sent_bytes()
+        };
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());
+        let muted: u64 = muted.map(|hold| hold.bytes() as u64).sum();
+        let sent = mail + inbox_bytes + muted;
+        let starts = core.starts.bytes();
+        let made = core.mail.made(mail + own).min(own);
+        // All that has come and is not done with: also what the actors here pass on to each other.
+        let came = (mail + own - made + inbox_bytes + muted).max(sent);
+        // Mail that waits to be run for the first time counts in full, and mail that is passed on counts half.
+        let weight = sent.max(came / 2);
+        let (made, own) = (made + starts, own + starts);
+        // Mail that was put aside for muted stages is not run yet. What was noted once is never taken back.
+        let noted = office.mail_run.load(Ordering::Relaxed);
+        let mail_run = core.mail.run().saturating_sub(muted).max(noted);
+        office.mail_run.store(mail_run, Ordering::Relaxed);
+        if office.admission.is_ahead(mail_run) {
+            // A source was admitted, and the worker has not yet run twice as much.
+            office.standing.note_source();
+        }
+        let look = Look {
+            pressed: office.is_pressed(),
+            mail: sent,
+            run: mail_run,
+            admitted: office.admission.bytes(),
+            now_ns: self.system.now_ns(),
+            source_ns: self.system.sources.last_ns(),
+        };
+        office.standing.look(&mut core.turnover, look);
+        let at_ease = |load, sent, own| load == Load::Low || sent < own / 2;
+        let coming = mail + inbox_bytes;
+        // Relaxed: who looks at it looks again.
+        let average_ns = core.slow_pace.average_ns();
+        let held_up = at_ease(office.loads(coming, average_ns).pressed, coming, own);
+        // The flag is read before it is written, because senders to this worker read the flags in the same cache line.
+        if office.held_up.load(Ordering::Relaxed) != held_up {
+            office.held_up.store(held_up, Ordering::Relaxed);
+        }
+        let raise = |flag: &AtomicBool, load| {
+            if load == Load::High && weight >= made {
+                office.press();
+                flag.store(true, Ordering::Relaxed);
+                return false;
+            }
+            // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
+            at_ease(load, weight, made) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
+        };
+        office.note_excess(weight);
+        let loads = office.loads(weight, average_ns);
+        if raise(&office.overloaded, loads.overloaded) | raise(&office.pressed, loads.pressed) {
+            self.relieve(office);
+        }
+    }
+
+    /// Returns the bytes of the queue that others have sent, and those that this worker's own actors have sent. In RUNTIME.
+    pub(crate) fn queued_mail(&self) -> (u64, u64) {
+        let queued = self.backlog_bytes();
+        // SAFETY: in RUNTIME; short borrow.
+        let mail = unsafe { self.core() }.mail.waiting(self.bytes_run()).min(queued);
+        (mail, queued - mail)
+    }
+
+    /// Says what the stages that are muted here wait for.
+    fn tell_what_is_waited_for(&self) {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let mut waits_for: Vec<AnyWorker> = core
+            .holds
+            .values()
+            .filter_map(|hold| match hold.reason {
+                // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by itself.
+                Reason::Muted { stuck: true, home: Some(_), .. } => None,
+                Reason::Muted { stuck: true, target, .. } if self.system.full[target as usize].is_stuck() => None,
+                Reason::Muted { stuck: true, .. } => Some((self.system_id, OUTSIDE)),
+                Reason::Muted { receiver, home, .. } => {
+                    Some((home.map_or(self.system_id, |home| home.system), receiver))
+                }
+                Reason::Detached | Reason::Paused => None,
+            })
+            .collect();
+        waits_for.sort_unstable();
+        waits_for.dedup();
+        if waits_for != core.waits_for {
+            lock(&self.office().waits_for).clone_from(&waits_for);
+            core.waits_for = waits_for;
+        }
+    }
+
+    /// Below the low-water mark: those who were muted go on.
+    pub(crate) fn relieve(&self, office: &Office) {
+        // The lock orders this with a sender that saw the flag and is about to wait.
+        drop(office.lock());
+        office.relieved.notify_all();
+        if office.muted_on_me.swap(false, Ordering::SeqCst) {
+            self.rouse_others();
+            office.rouse_elsewhere();
+        }
+    }
+
+    /// Has all workers of this system look again whether their muted stages may go on.
+    pub(crate) fn rouse_others(&self) {
+        if self.holds.get() {
+            // A stage may be muted for its own worker, over a relay: the worker does not become idle before it has looked again.
+            self.tenure.signal.raise(Signal::TICK);
+        }
+        for (other, _) in self.system.offices.made() {
+            if other != self.id {
+                self.system.rouse(other);
+            }
+        }
+    }
+
+    /// Wakes the sources that wait for this worker, because it has handled more messages and may admit them. It does so at each checkup.
+    pub(crate) fn call_sources(&self) {
+        let office = self.office();
+        if !office.is_pressed() || !office.may_admit() {
+            return;
+        }
+        office.relieved.notify_all();
+        if office.muted_on_me.load(Ordering::Relaxed) {
+            for (other, others) in self.system.offices.made() {
+                if other != self.id && others.muted_stages.load(Ordering::Relaxed) > 0 {
+                    self.system.rouse(other);
+                }
+            }
+            office.rouse_elsewhere();
+        }
+    }
+
+    /// Looks whether stages that are put aside may go on, and how full the worker is without.
+    #[cold]
+    pub(crate) fn see_to_holds(&self, may_go_on: bool) {
+        self.unmute();
+        self.weigh();
+        self.tell_what_is_waited_for();
+        if may_go_on {
+            self.let_go_on();
+        }
+    }
+
+    /// Puts the stages aside that sent to an overloaded worker (Pony's muting, by stages).
+    #[cold]
+    pub(crate) fn mute(&self) {
+        // SAFETY: in RUNTIME; short borrow, no call back.
+        let core = unsafe { self.core() };
+        if core.exempt.is_some_and(|(_, until)| until <= self.bytes_run()) {
+            core.exempt = None;
+        }
+        for MuteRequest { sender: stage, receiver, target, source, home } in std::mem::take(&mut core.mute_requests) {
+            // SAFETY: in RUNTIME; short borrow, no call back.
+            let core = unsafe { self.core() };
+            if let Some(hold) = core.holds.get_mut(&stage) {
+                // The stage has sent more in the same gulp.
+                if let (Reason::Muted { source: owed_bytes, .. }, Some(more)) = (&mut hold.reason, source) {
+                    *owed_bytes = Some(owed_bytes.unwrap_or(0).saturating_add(more));
+                }
+                continue;
+            }
+            if self.route_of(stage) != Some(self.id) || !self.may_be_muted(core, stage) {
+                continue;
+            }
+            // The last handle of another system may be dropped in here.
+            let Some((receiver, stuck)) = self.stays_muted(home, receiver, target, source.is_some()) else { continue };
+            // SAFETY: as above.
+            let core = unsafe { self.core() };
+            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck, source, home }, None));
+            if !stuck {
+                self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
+            }
+            self.system.open_more();
+            self.ledger.mutes.add(1);
+        }
+        // SAFETY: as above.
+        let core = unsafe { self.core() };
+        let pauses = std::mem::take(&mut core.pauses);
+        let mut accounts = self.accounts.borrow_mut();
+        if accounts.are_wanted() {
+            accounts.open(self.system.route.len());
+            // This worker's own actors otherwise append to the log without any check while it has room.
+            self.logs[self.id as usize].stop();
+        }
+        drop(accounts);
+        self.note_holds(core);
+        for (stage, gate) in pauses {
+            self.pause(stage, &gate);
+        }
+    }
+
+    /// Not one that works off what was put aside for it, since it was let go on or is full: it would wait for itself.
+    pub(crate) fn may_be_muted(&self, core: &Core, stage: u16) -> bool {
+        core.exempt.is_none_or(|(exempt, _)| exempt != stage) && !self.system.full[stage as usize].is_full()
+    }
+
+    /// Puts aside what comes for the stage as long as the gate is closed.
+    fn pause(&self, stage: u16, gate: &Gate) {
+        // SAFETY: in RUNTIME; short borrow, no call back.
+        let core = unsafe { self.core() };
+        if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
+            return;
+        }
+        core.holds.insert(stage, Hold::new(Reason::Paused, Some(gate.bytes_max())));
+        self.note_holds(core);
+        self.system.open_more();
+        if !gate.wait(stage) {
+            self.release(stage);
+        }
+    }
+
+    /// Leaves word with the receiver, then looks whether it is pressed: either it is seen relieved, or it will say so. Word
+    /// is left anew each time, because the receiver may have been relieved and be pressed again. The target is asked in the same way
+    /// whether it is full, wherever it is now ([`crate::backpressure::stage`]). Returns the receiver, and whether the target is full.
+    fn stays_muted(&self, home: Option<Home>, receiver: u16, target: u16, source: bool) -> Option<(u16, bool)> {
+        if let Some(home) = home {
+            return self.stays_muted_elsewhere(&*home.find()?, target, source);
+        }
+        let office = &self.system.offices[receiver as usize];
+        if source {
+            office.muted_on_me.store(true, Ordering::SeqCst);
+        }
+        let pressed = source && office.is_pressed();
+        if pressed {
+            self.system.note_source(receiver);
+        }
+        let full = self.system.full[target as usize].wait_for();
+        (full || pressed).then_some((receiver, full))
+    }
+
+    /// Whether the receiver of a muted stage admits the bytes that this owes.
+    fn is_admitted(&self, home: Option<Home>, receiver: u16, owed_bytes: u32) -> bool {
+        match home {
+            None => self.system.offices[receiver as usize].admits(u64::from(owed_bytes)),
+            Some(home) => {
+                let system = home.find().filter(|system| usize::from(receiver) < system.offices.len());
+                system.is_none_or(|system| system.offices[receiver as usize].admits(u64::from(owed_bytes)))
+            }
+        }
+    }
+
+    /// Lets the stages go on whose receivers are no longer overloaded.
+    fn unmute(&self) {
+        let mut ready = Vec::new();
+        // No borrow of the core meanwhile: the last handle of another system may be dropped in here.
+        for (stage, reason) in self.muted() {
+            let Reason::Muted { receiver, target, source, home, .. } = reason else { continue };
+            let Some((receiver, is_full)) = self.stays_muted(home, receiver, target, source.is_some()) else {
+                ready.push(stage);
+                continue;
+            };
+            if let (false, Some(owed_bytes)) = (is_full, source)
+                && self.is_admitted(home, receiver, owed_bytes)
+            {
+                ready.push(stage);
+                continue;
+            }
+            // SAFETY: in RUNTIME; short borrow, no call back.
+            let Some(hold) = unsafe { self.core() }.holds.get_mut(&stage) else { continue };
+            let Reason::Muted { receiver: known, stuck, .. } = &mut hold.reason else { continue };
+            *known = receiver;
+            // The stage may have caught up while its worker became overloaded, or the other way round.
+            if *stuck != is_full {
+                *stuck = is_full;
+                let muted = &self.office().muted_stages;
+                if is_full {
+                    muted.fetch_sub(1, Ordering::Relaxed)
+                } else {
+                    muted.fetch_add(1, Ordering::Relaxed)
+                };
+            }
+        }
+        for stage in ready {
+            self.release(stage);
+        }
+    }
+
+    /// One of the stages that are muted here goes on, the one for which most was put aside; and for long enough that this is not
+    /// put aside again after a gulp.
+    pub(crate) fn let_go_on(&self) {
+        let run = self.bytes_run();
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let muted = core.holds.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { stuck: false, .. }));
+        if let Some((stage, bytes)) =
+            muted.map(|(stage, hold)| (*stage, hold.bytes() as u64)).max_by_key(|(_, bytes)| *bytes)
+        {
+            core.exempt = Some((stage, run + bytes));
+            self.release(stage);
+        }
+    }
+
+    /// Updates `holding` and `holds` after `Core::holds` or the accounts have changed.
+    pub(crate) fn note_holds(&self, core: &Core) {
+        self.holding.set(core.holds_any() || self.accounts.borrow().are_kept());
+        self.holds.set(core.holds_any());
+    }
+
+    /// A stage goes on; what was put aside for it comes first. In RUNTIME.
+    pub(crate) fn release(&self, stage: u16) {
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let Some(mut hold) = core.holds.remove(&stage) else { return };
+        self.note_holds(core);
+        // Children may go to this stage again.
+        self.note_own_stages();
+        if let Reason::Muted { stuck: false, .. } = hold.reason {
+            self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
+        }
+        if hold.reason != Reason::Detached {
+            self.system.open_less();
+        }
+        self.mark(stage, &mut hold.lanes);
+        // It counted while it was put aside, and still does.
+        // SAFETY: in RUNTIME; short borrow.
+        unsafe { self.core() }.mail.note_first(self.bytes_run(), hold.bytes() as u64);
+        self.put_back(hold.lanes);
+    }
+}

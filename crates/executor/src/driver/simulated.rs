@@ -1,0 +1,366 @@
+//! The simulated driver: the workers' own code, one step at a time on the caller's thread, with virtual time.
+//!
+//! Every choice (which worker is next, how many messages it runs, which stage's messages come first, who steals from
+//! whom) is drawn from the seed, so a run can be replayed to the last message, and different seeds explore different
+//! interleavings. Choices that only reorder messages of different stages are always allowed: nothing is promised about
+//! their order.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use crate::backpressure::deadlock::Knots;
+use crate::driver::turns::{Drive, DriverLock, Turn};
+use crate::scheduler::poll;
+use crate::sync::locks::lock;
+use crate::system::SystemCore;
+use crate::system::config::Stealing;
+use crate::worker::Worker;
+
+/// A generator of choices (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Choices(u64);
+
+impl Choices {
+    /// The same seed, the same choices.
+    pub fn new(seed: u64) -> Choices {
+        Choices(seed)
+    }
+
+    /// Any number.
+    #[allow(clippy::should_implement_trait, reason = "it has no end")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`.
+    ///
+    /// # Panics
+    /// If `n` is 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// True once in `n` times, about.
+    ///
+    /// # Panics
+    /// If `n` is 0.
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.next().is_multiple_of(n)
+    }
+}
+
+/// Returns the time in nanoseconds. One that has too many is 2^63 of them, less one: no timer is set for later.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 2)
+}
+
+/// Who drives several simulated systems at one time: see [`SystemCore::set_driver`].
+pub trait Driver: Send + Sync + 'static {
+    /// Runs all of them until nothing is left to do, or `done`. With a time: until that has passed, with all that is to be done in it, or `done`.
+    fn run(&self, time: Option<Duration>, done: &mut dyn FnMut() -> bool);
+}
+
+/// The driver's own state.
+pub(crate) struct Simulation {
+    driving: DriverLock,
+    /// The system has been swept. Changes within a turn.
+    ended: AtomicBool,
+    choices: Mutex<Choices>,
+    knots: Mutex<Knots>,
+    driver: OnceLock<Arc<dyn Driver>>,
+}
+
+impl Simulation {
+    /// Takes the driver out, because the system goes.
+    pub(crate) fn take_driver(&mut self) -> Option<Arc<dyn Driver>> {
+        self.driver.take()
+    }
+
+    pub(crate) fn new(seed: u64) -> Simulation {
+        Simulation {
+            driving: DriverLock::new("a simulated system was asked to run from inside one of its own actors"),
+            ended: AtomicBool::new(false),
+            choices: Mutex::new(Choices(seed)),
+            knots: Mutex::default(),
+            driver: OnceLock::new(),
+        }
+    }
+
+    /// Runs until nothing is left to do, or `done`. With a time: until that has passed, with all that is to be done in it, or `done`. Where another thread
+    /// runs it, the two take turns.
+    ///
+    /// # Panics
+    /// From inside an actor of this system; and if this thread runs another simulated system, and another thread runs this one.
+    pub(crate) fn run(&self, system: &Arc<SystemCore>, time: Option<Duration>, done: &mut dyn FnMut() -> bool) {
+        if let Some(driver) = self.driver.get() {
+            return driver.run(time, done);
+        }
+        let until = time.map(|time| system.now().saturating_add(time));
+        let mut drive = self.driving.drive();
+        let Some(steps) = system.steps() else { return };
+        while !done() {
+            let turn = drive.turn();
+            if steps.has_ended(&turn) {
+                return;
+            }
+            if steps.rests() {
+                // Everybody rests: time moves on to the next timer, if there is one.
+                match (steps.next_timer_in(&turn), until) {
+                    (Some(next), until) if until.is_none_or(|until| next <= until) => {
+                        steps.advance_clock(next);
+                        steps.wake_in(&turn);
+                    }
+                    (_, Some(until)) => return steps.advance_clock(until),
+                    (_, None) => return,
+                }
+            }
+            steps.step_in(&turn);
+            drop(turn);
+            drive.give_way();
+        }
+    }
+
+    /// Begins the turn in which the system is swept. Returns `None` from inside one of its actors.
+    pub(crate) fn last_turn(&self) -> Option<Turn<'_>> {
+        let turn = self.driving.try_turn()?;
+        self.ended.store(true, Ordering::Relaxed);
+        Some(turn)
+    }
+
+    /// Takes the right to run the system, unless a thread runs it or the system has been swept.
+    pub(crate) fn try_drive(&self) -> Option<Drive<'_>> {
+        self.driving.try_drive().filter(|_| !self.has_ended())
+    }
+
+    /// Returns whether a [`Driver`] runs the system.
+    pub(crate) fn has_driver(&self) -> bool {
+        self.driver.get().is_some()
+    }
+
+    /// Whether the system has been swept.
+    fn has_ended(&self) -> bool {
+        // Relaxed: it changes within a turn. Outside of one, the caller looks again in its next turn.
+        self.ended.load(Ordering::Relaxed)
+    }
+}
+
+impl SystemCore {
+    /// Has whoever waits for this simulated system (`run_until_idle`, `wait`) run `driver` instead. Once; false: there is one
+    /// already, or the system is not simulated.
+    pub fn set_driver(&self, driver: Arc<dyn Driver>) -> bool {
+        self.simulation.as_ref().is_some_and(|simulation| simulation.driver.set(driver).is_ok())
+    }
+
+    /// A simulated system, for who drives it. None: it is not simulated, or has ended.
+    pub fn steps(self: &Arc<Self>) -> Option<Steps> {
+        self.simulation.as_ref()?;
+        let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
+        (!workers.is_empty()).then(|| Steps { system: Arc::clone(self), workers })
+    }
+}
+
+/// A simulated system, one step at a time. Its choices are drawn from the system's own seed.
+///
+/// INVARIANT: the workers are touched only within a turn (`turns.rs`).
+pub struct Steps {
+    system: Arc<SystemCore>,
+    workers: Vec<Arc<Worker>>,
+}
+
+impl Steps {
+    pub(crate) fn workers(&self) -> &[Arc<Worker>] {
+        &self.workers
+    }
+
+    /// Begins a turn: no other thread runs the workers.
+    ///
+    /// # Panics
+    /// From inside an actor of the system.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        self.simulation().driving.turn()
+    }
+
+    /// Returns the same as [`Steps::turn`], or `None` inside an actor of the system.
+    pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
+        self.simulation().driving.try_turn()
+    }
+
+    /// Whether its workers have ended, or it has been swept.
+    pub(crate) fn has_ended(&self, _: &Turn<'_>) -> bool {
+        self.are_workers_ended()
+    }
+
+    /// Whether the system's workers have ended, or it has been swept. Outside of a turn the answer may be out of date.
+    pub fn are_workers_ended(&self) -> bool {
+        self.simulation().has_ended() || self.system.ending.load(Ordering::Acquire)
+    }
+
+    fn simulation(&self) -> &Simulation {
+        self.system.simulation.as_ref().expect("it is simulated")
+    }
+
+    /// Whether nobody has anything to do before the next timer. A system that has ended rests.
+    pub fn rests(&self) -> bool {
+        let is_any_up = || self.workers.iter().any(|worker| worker.office().mail.is_up());
+        self.are_workers_ended() || self.system.active() == 0 && !is_any_up()
+    }
+
+    /// When the next timer is due, in the system's time.
+    ///
+    /// # Panics
+    /// From inside an actor of the system.
+    pub fn next_timer(&self) -> Option<Duration> {
+        self.next_timer_in(&self.turn())
+    }
+
+    pub(crate) fn next_timer_in(&self, turn: &Turn<'_>) -> Option<Duration> {
+        if self.has_ended(turn) {
+            return None;
+        }
+        let next = self.workers.iter().filter_map(|worker| worker.with_core(|core| core.wheel.next_ns()).flatten());
+        next.min().map(Duration::from_nanos)
+    }
+
+    /// It is as late as `now`, unless it is later.
+    pub fn advance_clock(&self, now: Duration) {
+        self.system.advance_clock(nanoseconds(now));
+    }
+
+    /// Fires the timers that are due, with everybody awake.
+    ///
+    /// # Panics
+    /// From inside an actor of the system.
+    pub fn wake(&self) {
+        self.wake_in(&self.turn());
+    }
+
+    pub(crate) fn wake_in(&self, turn: &Turn<'_>) {
+        if self.has_ended(turn) {
+            return;
+        }
+        for worker in &self.workers {
+            worker.enter(|| {
+                worker.raise();
+                worker.flush();
+                worker.fire_timers(self.system.now_ns());
+            });
+        }
+    }
+
+    /// One step of one worker.
+    ///
+    /// # Panics
+    /// From inside an actor of the system.
+    pub fn step(&self) {
+        self.step_in(&self.turn());
+    }
+
+    fn step_in(&self, turn: &Turn<'_>) {
+        if self.has_ended(turn) {
+            return;
+        }
+        let mut choices = lock(&self.simulation().choices);
+        let worker = &self.workers[choices.below(self.workers.len())];
+        worker.enter(|| step(worker, &mut choices, &self.system));
+        if choices.one_in(64) {
+            lock(&self.simulation().knots).look(&self.system);
+        }
+    }
+
+    /// A worker polls the reactor, as one that has nothing to do would, or (if not all rest) one that looks now and then.
+    ///
+    /// # Panics
+    /// From inside an actor of the system.
+    pub fn poll(&self) {
+        let turn = self.turn();
+        if self.has_ended(&turn) {
+            return;
+        }
+        let timeout = if self.rests() { None } else { Some(Duration::ZERO) };
+        let mut choices = lock(&self.simulation().choices);
+        let worker = &self.workers[choices.below(self.workers.len())];
+        worker.enter(|| {
+            worker.raise();
+            worker.attend();
+            let Some(reactor) = worker.begin_to_poll() else { return };
+            if poll::found(reactor, timeout) {
+                worker.dispatch(reactor);
+            }
+            worker.end_to_poll();
+        });
+    }
+}
+
+impl std::fmt::Debug for Steps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Steps({:?})", self.system)
+    }
+}
+
+/// One step of one worker.
+fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
+    worker.raise();
+    worker.attend();
+    // Where somebody else drives, time passes while others run.
+    if worker.with_core(|core| core.wheel.next_ns()).flatten().is_some_and(|next| next <= system.now_ns()) {
+        worker.fire_timers(system.now_ns());
+    }
+    if cfg!(debug_assertions) && worker.waiting_bytes() < 4096 {
+        worker.for_each_waiting(|record| {
+            // SAFETY: records of the worker's own queue.
+            let record = unsafe { record.as_ref() };
+            let runs_it = system.route[record.stage() as usize].load(Ordering::Relaxed);
+            assert!(
+                record.is_buried() || runs_it == worker.id,
+                "I1: a record in the queue of a worker that does not run its stage"
+            );
+        });
+    }
+    // A long queue is gone through more rarely.
+    if choices.one_in(2 + worker.waiting_bytes() / 4096) {
+        // Some stage's messages first.
+        let mut stages = Vec::new();
+        worker.for_each_waiting(|record| {
+            // SAFETY: records of the worker's own queue.
+            let record = unsafe { record.as_ref() };
+            if !record.is_buried() && !stages.contains(&record.stage()) {
+                stages.push(record.stage());
+            }
+        });
+        if stages.len() > 1 {
+            let first = stages[choices.below(stages.len())];
+            worker.put_back(worker.extract(|stage| stage == first));
+        }
+    }
+    if choices.one_in(8) {
+        worker.checkup();
+    }
+    if !worker.advance() {
+        worker.show_that_nothing_waits();
+        if worker.dirty.get() || worker.advance() {
+            return worker.flush();
+        }
+        worker.weigh();
+        if worker.lower()
+            && worker.sleep()
+            && system.config.stealing != Stealing::None
+            && choices.one_in(2)
+            && system.config.workers > 1
+        {
+            let victim = choices.below(system.config.workers) as u16;
+            if victim != worker.id {
+                worker.ask_for_stages(victim);
+            }
+        }
+        return;
+    }
+    // Often only one: the most interleavings.
+    let bound = if choices.one_in(2) { 1 } else { 1 + choices.below(8) as u64 };
+    let stop = worker.gulp(bound);
+    debug_assert_ne!(stop, crate::worker::run::Stop::Detached, "nobody takes over in simulation");
+}

@@ -1,0 +1,322 @@
+//! Hand-overs to a worker: from threads that are none, and whatever does not go through a log; and waking it.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::backpressure::overload::Load;
+use crate::memory::record::Record;
+use crate::message::address::Lane;
+use crate::scheduler::policy::Idle;
+use crate::sync::jitter::seam;
+use crate::sync::signal::Signal;
+use crate::system::SystemCore;
+use crate::worker::core::Reason;
+use crate::worker::run_by_askers::{self, Wakes};
+use crate::worker::shared::{Inbox, Office, Presence};
+
+thread_local! {
+    /// This thread waits for no overloaded worker.
+    static NEVER_WAITS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `f`, and whatever it sends is sent at once. By the monitor, because the receiver's worker may be one that it has to take over.
+pub(crate) fn without_waiting<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            NEVER_WAITS.set(self.0);
+        }
+    }
+    let _restore = Restore(NEVER_WAITS.replace(true));
+    f()
+}
+
+/// The way in which a worker that sleeps is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WokenBy {
+    /// The sender wakes its thread.
+    Sender,
+    /// The sender only marks it as called, and another worker wakes its thread.
+    Others,
+    /// The sender borrows it, if it may (`run_by_askers.rs`).
+    Asker,
+}
+
+impl WokenBy {
+    pub(crate) fn asker_if(asks: bool) -> WokenBy {
+        if asks { WokenBy::Asker } else { WokenBy::Sender }
+    }
+}
+
+impl SystemCore {
+    /// Something was put into the inbox: raises the flag and wakes the worker if it rests.
+    pub(crate) fn arrived(&self, office: &Office, inbox: MutexGuard<'_, Inbox>, worker: u16) {
+        self.arrived_for(office, inbox, worker, WokenBy::Sender);
+    }
+
+    /// Does the same as [`arrived`](SystemCore::arrived), and a sleeping worker is woken by `by`.
+    pub(crate) fn arrived_for(&self, office: &Office, mut inbox: MutexGuard<'_, Inbox>, worker: u16, by: WokenBy) {
+        let bytes = inbox.sent_bytes() + u64::from(inbox.queued_bytes);
+        let loads = office.loads(bytes, office.average_ns.load(Ordering::Relaxed));
+        if loads.pressed == Load::High {
+            office.press();
+            if loads.overloaded == Load::High {
+                office.overloaded.store(true, Ordering::SeqCst);
+            }
+        }
+        self.call(worker, &mut inbox, by);
+        let first = inbox.first_segment();
+        drop(inbox);
+        seam(1_000);
+        // After the lock was given back: that would wait for this store to be done.
+        office.mail.raise(first);
+    }
+
+    /// Makes the worker of `inbox` awake.
+    fn call(&self, worker: u16, inbox: &mut Inbox, by: WokenBy) {
+        let asks = by == WokenBy::Asker && inbox.presence == Presence::Parked && inbox.adoptable && !inbox.polls;
+        let borrower = if asks { self.borrower(worker) } else { None };
+        let wakes = inbox.loan.wakes(&mut inbox.presence, borrower.is_some());
+        if wakes == Wakes::Nobody {
+            if by == WokenBy::Asker && inbox.loan.is_lent() {
+                run_by_askers::note_runs_elsewhere();
+            }
+            return;
+        }
+        self.idle.remove(worker, Idle::Parked);
+        self.active_more();
+        if inbox.polls {
+            self.reactor.get().expect("a worker polls it").wake();
+        } else if let Some(borrower) = borrower {
+            borrower.borrows();
+        } else if let Some(thread) = &inbox.thread
+            && !(by == WokenBy::Others && self.idle.call(worker))
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Locks the inbox of the worker that runs `stage`, and calls `f` with it.
+    fn with_inbox_of<R>(&self, stage: u16, f: impl FnOnce(&Office, MutexGuard<'_, Inbox>, u16) -> R) -> R {
+        loop {
+            // Acquire: pairs with the Release of whoever moved the stage.
+            let worker = self.route[stage as usize].load(Ordering::Acquire);
+            let office = &self.offices[worker as usize];
+            let inbox = office.lock();
+            if self.route[stage as usize].load(Ordering::Acquire) == worker {
+                return f(office, inbox, worker);
+            }
+        }
+    }
+
+    /// Moves the record to the inbox of its stage's worker. False: the system takes no messages, the record was not
+    /// moved.
+    pub(crate) fn post(&self, stage: u16, lane: Lane, record: NonNull<Record>, size: usize, asks: bool) -> bool {
+        self.with_inbox_of(stage, |office, inbox, worker| {
+            if self.closed.load(Ordering::Acquire) {
+                return false;
+            }
+            // SAFETY: a whole record that the caller gives up.
+            unsafe { self.put((office, inbox, worker), lane, record, size, WokenBy::asker_if(asks)) };
+            true
+        })
+    }
+
+    /// Moves the record to the inbox of its stage's worker, even if the system takes no messages any more. The thread that ends the system
+    /// bounces it then. No user code runs in here.
+    ///
+    /// # Safety
+    /// A whole record whose payload the caller gives up, in a thread of this system that has not ended.
+    pub(crate) unsafe fn post_anyway(&self, lane: Lane, record: NonNull<Record>) {
+        // SAFETY: by the contract.
+        unsafe {
+            let (stage, size) = (record.as_ref().stage(), record.as_ref().bytes());
+            if !record.as_ref().is_buried() {
+                self.with_inbox_of(stage, |office, inbox, worker| {
+                    self.put((office, inbox, worker), lane, record, size, WokenBy::Sender);
+                });
+            }
+        }
+    }
+
+    /// Puts the record into the inbox of `worker`.
+    ///
+    /// # Safety
+    /// A whole record whose payload the caller gives up.
+    unsafe fn put(
+        &self,
+        (office, mut inbox, worker): (&Office, MutexGuard<'_, Inbox>, u16),
+        lane: Lane,
+        mut record: NonNull<Record>,
+        size: usize,
+        by: WokenBy,
+    ) {
+        // SAFETY: by the contract.
+        unsafe {
+            record.as_mut().set_lane(lane);
+            inbox.put(lane, record, size);
+        }
+        if lane != Lane::Normal {
+            inbox.signal.raise(Signal::LANES);
+        }
+        self.arrived_for(office, inbox, worker, by);
+    }
+
+    /// Returns the pressed worker that gets the messages to `stage` of `worker`: that worker, or the one that the stage passes messages on
+    /// to.
+    pub(crate) fn pressed_by(&self, worker: u16, stage: u16) -> Option<u16> {
+        self.more_pressed(self.offices[worker as usize].is_pressed().then_some(worker), self.passes_on_to(stage))
+    }
+
+    /// Returns the one of two pressed workers with the larger backlog. A worker that is a little pressed would otherwise admit more than
+    /// the worker that it passes messages on to can do.
+    pub(crate) fn more_pressed(&self, first: Option<u16>, next: Option<u16>) -> Option<u16> {
+        let (Some(first), Some(next)) = (first, next) else { return first.or(next) };
+        let excess = |worker: u16| self.offices[usize::from(worker)].excess();
+        Some(if excess(next) > excess(first) { next } else { first })
+    }
+
+    /// Returns the overloaded worker to which `stage` passes messages on.
+    pub(crate) fn passes_on_to(&self, stage: u16) -> Option<u16> {
+        let is_overloaded = |worker: u16| self.offices[worker as usize].overloaded.load(Ordering::SeqCst);
+        self.relays.passes_on_to(stage, is_overloaded)
+    }
+
+    /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while `stage` is full.
+    /// Returns for 1 message when that worker admits it ([`crate::backpressure::admission`]).
+    pub(crate) fn wait_while_overloaded(&self, stage: u16, bytes: u64) {
+        self.wait_while_overloaded_for(stage, bytes, None);
+    }
+
+    /// Does the same as [`wait_while_overloaded`](SystemCore::wait_while_overloaded), for up to `limit`.
+    pub(crate) fn wait_while_overloaded_for(&self, stage: u16, bytes: u64, limit: Option<Duration>) {
+        if NEVER_WAITS.get() || self.simulation.is_some() || stage as usize >= self.route.len() {
+            return;
+        }
+        let start = self.now();
+        while !self.closed.load(Ordering::Relaxed) && limit.is_none_or(|limit| self.now() - start < limit) {
+            let worker = self.route[stage as usize].load(Ordering::Acquire);
+            let full = || self.full[stage as usize].is_full();
+            let slows = if full() { Some(worker) } else { self.pressed_by(worker, stage) };
+            let Some(slows) = slows else { return };
+            let office = &self.offices[slows as usize];
+            let inbox = office.lock();
+            if full() {
+                if slows != worker {
+                    continue;
+                }
+            } else if !office.is_pressed() || office.admits(bytes) {
+                return;
+            }
+            self.sources.note(self.now_ns());
+            let _waiting = office.standing.note_waiting();
+            // The wait is bounded, because the stage may move to another worker.
+            drop(
+                office.relieved.wait_timeout(inbox, Duration::from_millis(10)).unwrap_or_else(PoisonError::into_inner),
+            );
+        }
+    }
+
+    /// Notes that a source is slowed down for `worker`.
+    pub(crate) fn note_source(&self, worker: u16) {
+        self.offices[usize::from(worker)].standing.note_source();
+        self.sources.note(self.now_ns());
+    }
+
+    /// Whether messages to `stage` pile up. The caller slows down a sender if they do.
+    pub fn is_stage_overloaded(&self, stage: u16) -> bool {
+        let Some(worker) = self.route.get(stage as usize) else { return false };
+        if self.full[stage as usize].is_full() {
+            return true;
+        }
+        let pressed = self.pressed_by(worker.load(Ordering::Relaxed), stage);
+        if let Some(pressed) = pressed {
+            // The sender may be a source, like one that is muted. Its backlog is no standing one.
+            self.note_source(pressed);
+        }
+        pressed.is_some()
+    }
+
+    /// Whether messages of `bytes` bytes to `stage` may be sent now, by a sender that waits elsewhere or does not wait: no messages pile up
+    /// there, or the worker admits these as it admits sources (`backpressure::admission`).
+    pub fn admits(&self, stage: u16, bytes: u64) -> bool {
+        let Some(worker) = self.route.get(stage as usize) else { return true };
+        if self.full[stage as usize].is_full() {
+            return false;
+        }
+        let Some(pressed) = self.pressed_by(worker.load(Ordering::Relaxed), stage) else { return true };
+        let office = &self.offices[usize::from(pressed)];
+        let admits = office.admits(bytes);
+        if !admits {
+            // The sender may be a source, like one that is muted. Its backlog is no standing one.
+            self.note_source(pressed);
+        }
+        admits
+    }
+
+    /// Notes a message to `stage` from a sender that has no account and does not wait: it may be a source.
+    pub(crate) fn note_unslowed(&self, stage: u16) {
+        let Some(worker) = self.route.get(stage as usize) else { return };
+        if let Some(pressed) = self.pressed_by(worker.load(Ordering::Relaxed), stage) {
+            self.offices[usize::from(pressed)].standing.note_source();
+        }
+    }
+
+    /// Whether messages to `stage` pile up only since it waits for a gate, or since stages of its worker are muted: it may be what
+    /// those wait for that they come.
+    pub fn is_stage_held_up(&self, stage: u16) -> bool {
+        let Some(worker) = self.route.get(stage as usize) else { return false };
+        let worker = worker.load(Ordering::Relaxed);
+        let office = &self.offices[self.pressed_by(worker, stage).unwrap_or(worker) as usize];
+        // Relaxed: who asks decides how long to wait, and asks again.
+        let fullness = &self.full[stage as usize];
+        (fullness.is_full() || office.held_up.load(Ordering::Relaxed)) && !fullness.is_stuck()
+    }
+
+    /// Whether messages to `stage` pile up since it waits for a gate to open.
+    pub fn is_stage_paused(&self, stage: u16) -> bool {
+        self.full.get(stage as usize).is_some_and(|fullness| fullness.is_full() && !fullness.is_stuck())
+    }
+
+    /// Wakes worker `other` to look around.
+    pub(crate) fn rouse(&self, other: u16) {
+        self.call_with(other, Signal::TICK);
+    }
+
+    /// Has worker `other` see to `bits`; wakes it, if it sleeps.
+    pub(crate) fn call_with(&self, other: u16, bits: u32) {
+        let mut inbox = self.offices[other as usize].lock();
+        // A dedicated worker that was never started has no thread: nobody would lower its presence again.
+        if inbox.thread.is_some() || self.simulation.is_some() {
+            inbox.signal.raise(bits);
+            self.call(other, &mut inbox, WokenBy::Sender);
+        }
+    }
+
+    /// Wakes up to `at_most` called workers ([`crate::scheduler::idle_set`]).
+    pub(crate) fn wake_called(&self, at_most: usize) {
+        for _ in 0..at_most {
+            let Some(worker) = self.idle.take_called() else { return };
+            let thread = self.offices[usize::from(worker)].lock().thread.clone();
+            if let Some(thread) = thread {
+                thread.unpark();
+            }
+        }
+    }
+
+    /// Whether the stage is one with a thread of its own, and so may not change its worker.
+    pub(crate) fn is_pinned(&self, stage: u16) -> bool {
+        stage as usize >= self.config.stages + self.config.links
+    }
+
+    /// What `stage` was put aside for is over: the stuck handler of a detached thread has returned, or a gate is open.
+    pub(crate) fn return_stage(&self, stage: u16, reason: Reason) {
+        self.with_inbox_of(stage, |office, mut inbox, worker| {
+            inbox.returned.push((stage, reason));
+            self.arrived(office, inbox, worker);
+        });
+    }
+}

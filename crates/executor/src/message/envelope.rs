@@ -1,0 +1,696 @@
+//! What the layer above supplies (the types that live in cells and the envelopes that run on them), and what it is
+//! given while one runs. The executor knows cells and envelopes; it does not know actors, messages or replies.
+
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use crate::memory::cell::{Cell, Cold, status};
+use crate::memory::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP, drop_suspended};
+use crate::message::address::Address;
+use crate::migration::stub::AwayCx;
+use crate::worker::user_code::{Failure, Origin, Payload, during, text_of};
+
+/// Why an envelope was not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Undelivered {
+    /// The actor had stopped before the message reached it, or stopped with the message still waiting.
+    Stopped,
+    /// The system was shut down.
+    Shutdown,
+    /// The actor lives elsewhere, and the message could not be sent there.
+    Unreachable,
+    /// The actor does not take it now: its guard did not hold, and says that it is refused then.
+    Refused,
+    /// The actor's [mailbox](crate::Mailbox) was full: it was not let in, or had to go for a newer one.
+    Full,
+}
+
+/// What becomes of an envelope whose turn has come.
+#[derive(Debug)]
+pub enum Admission {
+    /// It is run.
+    Run,
+    /// It waits, and is asked again after each envelope that is run on the same state, the oldest first.
+    Wait,
+    /// It is dropped.
+    Drop,
+    /// It is bounced.
+    Bounce(Undelivered),
+}
+
+/// How an actor's life ended, as told to [`Resident::ended`].
+#[derive(Debug)]
+pub enum Ending {
+    /// It was asked to, or asked itself.
+    Stopped,
+    /// It was killed.
+    Killed,
+    /// Its crash was not healed.
+    Crashed(Crash),
+    /// The system was shut down.
+    Shutdown,
+}
+
+/// The cause of a crash.
+pub enum Crash {
+    /// A handler panicked; the payload of the panic.
+    Panic(Payload),
+    /// A handler called [`Cx::fail`].
+    Error(Failure),
+}
+
+impl std::fmt::Debug for Crash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Crash::Panic(_) => write!(f, "Panic({:?})", self.describe()),
+            Crash::Error(_) => write!(f, "Error({})", self.describe()),
+        }
+    }
+}
+
+impl Crash {
+    /// Returns the circumstances of the crash, without its text.
+    pub fn origin(&self) -> &Origin {
+        match self {
+            Crash::Panic(payload) => payload.origin(),
+            Crash::Error(error) => error.origin(),
+        }
+    }
+
+    /// Returns the same as [`Crash::origin`], to be completed.
+    pub fn origin_mut(&mut self) -> &mut Origin {
+        match self {
+            Crash::Panic(payload) => payload.origin_mut(),
+            Crash::Error(error) => error.origin_mut(),
+        }
+    }
+
+    /// The message of the panic or the error.
+    pub fn describe(&self) -> String {
+        match self {
+            Crash::Panic(payload) => text_of(&**payload).unwrap_or("a panic without a text").to_owned(),
+            Crash::Error(error) => error.text(),
+        }
+    }
+}
+
+/// A type that lives in cells.
+pub trait Resident: Send + Sized + 'static {
+    /// The part that few of them need, kept outside the cell and allocated at first use.
+    type Extra: Send + Default + 'static;
+
+    /// What the type is called in reports.
+    fn name() -> &'static str;
+
+    /// Called once at the end of the life, before the state is dropped. Not followed by any other call.
+    fn ended(&mut self, extra: Option<Box<Self::Extra>>, ending: Ending, cx: &mut Cx<Self>);
+
+    /// A handler crashed. Decides through `cx`: stop, resume, or wait for a supervisor.
+    fn crashed(crash: Crash, cx: &mut ControlCx<Self>);
+}
+
+/// What an envelope is, for who looks at what waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum MailKind {
+    /// The first message of an actor: its start.
+    Start,
+    /// A message.
+    Message,
+    /// A message whose sender waits for an answer.
+    Request,
+    /// The answer to a request, for a continuation.
+    Answer,
+    /// A message that a timer has sent.
+    Timer,
+    /// Something that a handler waits for has happened.
+    WakeUp,
+    /// Anything else: stop, watch, the notice that an actor has ended, ...
+    Control,
+}
+
+/// A message on its way to an `S`, whose handler runs to completion.
+pub trait Envelope<S: Resident>: Send + Sized + 'static {
+    /// Runs the handler. Called at most once, by the worker that runs the cell's stage.
+    ///
+    /// The envelope cannot keep its `cx` beyond the run:
+    /// ```compile_fail,E0521
+    /// use playhouse_executor::{Cx, Envelope, Resident, Undelivered};
+    /// use std::sync::Mutex;
+    ///
+    /// struct Keep<S: Resident>(&'static Mutex<Option<&'static mut Cx<S>>>);
+    ///
+    /// impl<S: Resident> Envelope<S> for Keep<S> {
+    ///     fn run(self, _: &mut S, cx: &mut Cx<S>) {
+    ///         *self.0.lock().unwrap() = Some(cx);
+    ///     }
+    ///     fn bounce(self, _: Undelivered) {}
+    /// }
+    /// ```
+    fn run(self, state: &mut S, cx: &mut Cx<S>);
+    /// Whether it is run now: asked when its turn has come.
+    #[inline(always)]
+    fn admission(&self, _state: &S, _cx: &mut Cx<S>) -> Admission {
+        Admission::Run
+    }
+    /// The message could not be delivered.
+    fn bounce(self, why: Undelivered);
+    /// What it is, and what its message is called in reports.
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Message, std::any::type_name::<Self>())
+    }
+    /// What it takes of a mailbox that is bounded by bytes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+    /// The actor is elsewhere: sends the message there, if it can.
+    fn send_on(self, _cx: &mut AwayCx<S>) {
+        self.bounce(Undelivered::Stopped);
+    }
+}
+
+/// A message on its way to an `S`, whose handler may wait.
+pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
+    /// Starts the handler. The future is polled only by the worker that runs the cell's stage, and no other envelope
+    /// of this cell runs until it is done.
+    fn run<'a>(self, state: &'a mut S, cx: &'a mut Cx<S>) -> impl Future<Output = ()> + Send + 'a;
+    /// Whether it is run now: asked when its turn has come.
+    #[inline(always)]
+    fn admission(&self, _state: &S, _cx: &mut Cx<S>) -> Admission {
+        Admission::Run
+    }
+    /// The message could not be delivered.
+    fn bounce(self, why: Undelivered);
+    /// What it is, and what its message is called in reports.
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Message, std::any::type_name::<Self>())
+    }
+    /// What it takes of a mailbox that is bounded by bytes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+    /// The actor is elsewhere: sends the message there, if it can.
+    fn send_on(self, _cx: &mut AwayCx<S>) {
+        self.bounce(Undelivered::Stopped);
+    }
+}
+
+/// A request to the cell itself, which passes by the actor's mailbox where it is suspended.
+pub trait Control<S: Resident>: Send + Sized + 'static {
+    /// Returns whether it is carried out also where everything else waits: at a [frozen](ControlCx::freeze) cell.
+    fn passes(&self) -> bool {
+        false
+    }
+    /// Carries the request out.
+    fn run(self, cx: &mut ControlCx<S>);
+    /// The actor is gone.
+    fn bounce(self, _why: Undelivered) {}
+    /// What it is, and what it is called in reports.
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::Control, std::any::type_name::<Self>())
+    }
+    /// The actor is elsewhere: sends the request there, if it can.
+    fn send_on(self, _cx: &mut AwayCx<S>) {
+        self.bounce(Undelivered::Stopped);
+    }
+}
+
+/// A request of any type. There are some 20 types of requests to each type of actors: unboxed, each of them would have code of its own for
+/// each way of sending and running it.
+pub(crate) struct AnyControl<S: Resident>(Box<dyn BoxedControl<S>>);
+
+impl<S: Resident> AnyControl<S> {
+    pub(crate) fn new<C: Control<S>>(control: C) -> AnyControl<S> {
+        AnyControl(Box::new(control))
+    }
+}
+
+/// [`Control`], of which there are objects.
+trait BoxedControl<S: Resident>: Send {
+    fn passes(&self) -> bool;
+    fn run(self: Box<Self>, cx: &mut ControlCx<S>);
+    fn bounce(self: Box<Self>, why: Undelivered);
+    fn describe(&self) -> (MailKind, &'static str);
+    fn send_on(self: Box<Self>, cx: &mut AwayCx<S>);
+}
+
+impl<S: Resident, C: Control<S>> BoxedControl<S> for C {
+    fn passes(&self) -> bool {
+        Control::passes(self)
+    }
+
+    fn run(self: Box<Self>, cx: &mut ControlCx<S>) {
+        Control::run(*self, cx);
+    }
+
+    fn bounce(self: Box<Self>, why: Undelivered) {
+        Control::bounce(*self, why);
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        Control::describe(self)
+    }
+
+    fn send_on(self: Box<Self>, cx: &mut AwayCx<S>) {
+        Control::send_on(*self, cx);
+    }
+}
+
+impl<S: Resident> Control<S> for AnyControl<S> {
+    fn passes(&self) -> bool {
+        self.0.passes()
+    }
+
+    fn run(self, cx: &mut ControlCx<S>) {
+        self.0.run(cx);
+    }
+
+    fn bounce(self, why: Undelivered) {
+        self.0.bounce(why);
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        self.0.describe()
+    }
+
+    fn send_on(self, cx: &mut AwayCx<S>) {
+        self.0.send_on(cx);
+    }
+}
+
+/// What an envelope is given while it runs: its cell, and the decisions it takes about it.
+pub struct Cx<S> {
+    cell: NonNull<Cell>,
+    outcome: Outcome,
+    state: PhantomData<fn(S)>,
+}
+
+// SAFETY: a Cx only names the cell. It is used by the thread that runs the cell's stage, also when a suspended
+// handler that owns one moves with its stage to another worker.
+unsafe impl<S> Send for Cx<S> {}
+
+/// # Safety
+/// This thread runs the cell's stage, and no reference to the cold part is held.
+#[cold]
+#[inline(never)]
+unsafe fn note_failure(cell: NonNull<Cell>, about: (MailKind, &'static str)) {
+    // SAFETY: by the contract.
+    let cold = unsafe { Cell::cold(cell) };
+    if let Some(Cold { failure: Some(Crash::Error(error)), .. }) = cold.as_deref_mut() {
+        error.note(about);
+    }
+}
+
+impl<S: Resident> Cx<S> {
+    #[inline(always)]
+    pub(crate) fn new(cell: NonNull<Cell>) -> Self {
+        Cx { cell, outcome: CONTINUE, state: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// The address of the actor that runs.
+    #[inline(always)]
+    pub fn address(&self) -> Address<S> {
+        // SAFETY: the cell is occupied by an S while a Cx for it exists.
+        unsafe { Address::of_resident(self.cell) }
+    }
+
+    /// The actor stops after this message.
+    #[inline]
+    pub fn stop(&mut self) {
+        self.outcome = STOP;
+    }
+
+    /// The actor crashes with `error` after this message.
+    pub fn fail(&mut self, error: Failure) {
+        // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
+        let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(Crash::Error(error));
+        self.outcome = FAIL;
+        drop(former);
+    }
+
+    /// The actor was running this, if it has failed.
+    #[inline(always)]
+    pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
+        // Of one that stops as well this is not noted: many actors stop, and few of them fail.
+        if self.outcome == FAIL {
+            // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
+            unsafe { note_failure(self.cell, about()) };
+        }
+    }
+
+    /// Whether [`Cx::fail`] was called for this message.
+    #[inline]
+    pub fn has_failed(&mut self) -> bool {
+        // SAFETY: as in `fail`.
+        self.outcome != CONTINUE && unsafe { Cell::cold(self.cell) }.as_ref().is_some_and(|cold| cold.failure.is_some())
+    }
+
+    /// From now on it is noted when this actor has handled a message; or not any more. (Not when it has carried out a request.)
+    pub fn note_handled(&mut self, on: bool) {
+        // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
+        unsafe { note_from_now(self.cell, on) };
+    }
+
+    /// Calls `f` with the extra part, which is made at the first use.
+    ///
+    /// A handler that waits keeps no reference to it: requests to the actor are carried out meanwhile, and use it.
+    #[inline]
+    pub fn with_extra<R>(&mut self, f: impl FnOnce(&mut S::Extra) -> R) -> R {
+        // SAFETY: this thread runs the cell's stage, so the cell is not used by another one. No request to the cell and no other envelope
+        // for it runs before `f` has returned, and the borrow of `self` keeps `f` from getting a second reference.
+        f(unsafe { extra_of::<S>(self.cell) })
+    }
+
+    /// Calls `f` with the extra part, if there is one.
+    #[inline]
+    pub fn with_extra_if_any<R>(&mut self, f: impl FnOnce(&mut S::Extra) -> R) -> Option<R> {
+        // SAFETY: as in `with_extra`.
+        let cold = unsafe { Cell::cold(self.cell) }.as_mut()?;
+        let extra = cold.extra.as_mut()?.downcast_mut().expect("the extra part of a cell has its own type");
+        Some(f(extra))
+    }
+}
+
+/// Defines the type that stands for a [`Cx`] in the layer above: the same bytes, with other methods.
+///
+/// An envelope is lent its `Cx` for its run and can neither keep it nor exchange it for another one. That also holds for the type that is
+/// defined, because a reference to it can only be made from a reference to a `Cx`.
+///
+/// # Examples
+/// ```
+/// use playhouse_executor::{Resident, wrap_cx};
+///
+/// wrap_cx! {
+///     /// The context of a handler, given besides its message.
+///     pub struct Context<S: Resident>(S);
+/// }
+///
+/// impl<S: Resident> Context<S> {
+///     pub fn stop(&mut self) {
+///         self.cx.stop();
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! wrap_cx {
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident<$param:ident: $bound:path>($resident:ty);) => {
+        $(#[$attribute])*
+        #[repr(transparent)]
+        $vis struct $name<$param: $bound> {
+            pub(crate) cx: $crate::Cx<$resident>,
+        }
+
+        impl<$param: $bound> $name<$param> {
+            /// Returns the context for this `Cx`.
+            #[inline(always)]
+            pub(crate) fn of(cx: &mut $crate::Cx<$resident>) -> &mut Self {
+                // SAFETY: the type is transparent, and its only field is the `Cx`.
+                unsafe { &mut *::std::ptr::from_mut(cx).cast::<Self>() }
+            }
+        }
+    };
+}
+
+/// # Safety
+/// The caller runs the cell's stage and holds no reference to the cold part.
+unsafe fn note_from_now(cell: NonNull<Cell>, on: bool) {
+    // SAFETY: by the contract; the status of a cell is written by who runs its stage (I1).
+    unsafe {
+        cell.as_ref().set_status(status::NOTED, on);
+        Cell::note_handled(cell);
+    }
+}
+
+pub(crate) unsafe fn extra_of<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S::Extra {
+    // SAFETY: the caller runs the cell's stage and holds no other reference to the cold part.
+    let cold = unsafe { Cell::cold_mut(cell) };
+    cold.extra
+        .get_or_insert_with(|| Box::new(S::Extra::default()))
+        .downcast_mut()
+        .expect("the extra part of a cell has its own type")
+}
+
+/// What was decided about an actor's life, and is not carried out yet.
+pub struct Decided {
+    outcome: Outcome,
+    failure: Option<Crash>,
+}
+
+/// What a [`Control`] is given. The actor may be in the middle of a suspended handler.
+pub struct ControlCx<S> {
+    cell: NonNull<Cell>,
+    outcome: Outcome,
+    state: PhantomData<fn(S)>,
+}
+
+impl<S: Resident> ControlCx<S> {
+    pub(crate) fn new(cell: NonNull<Cell>) -> Self {
+        ControlCx { cell, outcome: CONTINUE, state: PhantomData }
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    pub(crate) fn cell(&self) -> NonNull<Cell> {
+        self.cell
+    }
+
+    /// Whether what was run decided that the actor ends, or failed.
+    pub fn is_ending(&self) -> bool {
+        matches!(self.outcome, STOP | KILL | FAIL)
+    }
+
+    pub(crate) fn set_outcome(&mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+
+    /// The address of the actor.
+    pub fn address(&self) -> Address<S> {
+        // SAFETY: the cell is occupied by an S while a ControlCx for it exists.
+        unsafe { Address::of_resident(self.cell) }
+    }
+
+    /// The extra part, made at first use.
+    pub fn extra(&mut self) -> &mut S::Extra {
+        // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.
+        unsafe { extra_of::<S>(self.cell) }
+    }
+
+    /// As [`Cx::note_handled`].
+    pub fn note_handled(&mut self, on: bool) {
+        // SAFETY: as above.
+        unsafe { note_from_now(self.cell, on) };
+    }
+
+    /// When the actor has handled a message last, or this was noted first; in the system's time. None: it is not noted.
+    pub fn handled_at(&self) -> Option<Duration> {
+        // SAFETY: the cell is alive while the control runs; this thread runs its stage, and the reference is short.
+        unsafe {
+            let noted = self.cell.as_ref().has_status(status::NOTED);
+            noted.then(|| Duration::from_nanos(Cell::cold_mut(self.cell).handled_ns))
+        }
+    }
+
+    /// The guards of messages that wait are looked at again behind this: the state may have changed.
+    pub fn look_at_guards(&mut self) {
+        // SAFETY: as above.
+        if self.outcome == CONTINUE && unsafe { self.cell.as_ref() }.has_status(status::GUARDED) {
+            self.outcome = RESUME;
+        }
+    }
+
+    /// Whether a handler is suspended in an await.
+    pub fn is_suspended(&self) -> bool {
+        // SAFETY: the cell is alive while the control runs.
+        unsafe { self.cell.as_ref() }.has_status(status::SUSPENDED)
+    }
+
+    /// Whether the actor has crashed and waits for its supervisor.
+    pub fn is_crashed(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { self.cell.as_ref() }.has_status(status::CRASHED)
+    }
+
+    /// Drops the suspended handler, if there is one: what it awaited is cancelled. If the actor was to [stop](ControlCx::stop) behind that
+    /// handler, it stops.
+    pub fn interrupt(&mut self) {
+        if self.is_suspended() {
+            // SAFETY: this thread runs the cell's stage; the future is not being polled, since a control runs.
+            unsafe {
+                drop_suspended(self.cell);
+                self.cell.as_ref().set_status(status::SUSPENDED, false);
+            }
+            crate::worker::note_suspended(false);
+            // SAFETY: this thread runs the cell's stage; a short borrow. A suspended actor has a cold part.
+            let cold = unsafe { Cell::cold_mut(self.cell) };
+            let (failure, stop_after) = (cold.failure.take(), std::mem::take(&mut cold.stop_after));
+            self.outcome = if stop_after { STOP } else { RESUME };
+            // The handler had failed, and nobody learns of that.
+            drop(failure);
+        }
+    }
+
+    /// The actor's state, unless a suspended handler holds it or it has [departed](ControlCx::depart).
+    pub fn state(&mut self) -> Option<&mut S> {
+        // SAFETY: the cell is alive while the control runs.
+        if self.is_suspended() || unsafe { self.cell.as_ref() }.has_status(status::AWAY) {
+            return None;
+        }
+        // SAFETY: this thread runs the stage (I1), no future borrows the state, and the cell holds one.
+        Some(unsafe { Cell::state::<S>(self.cell) })
+    }
+
+    /// Stops the actor: now, or when its suspended handler or its first message is done.
+    pub fn stop(&mut self) {
+        // SAFETY: the cell is alive while the control runs.
+        let unstarted = unsafe { self.cell.as_ref() }.has_status(status::NEW);
+        if self.is_suspended() || unstarted {
+            // SAFETY: this thread runs the cell's stage.
+            unsafe { Cell::cold_mut(self.cell) }.stop_after = true;
+        } else {
+            self.outcome = STOP;
+        }
+    }
+
+    /// Ends the actor at once; a suspended handler is dropped.
+    pub fn kill(&mut self) {
+        self.outcome = KILL;
+    }
+
+    /// Ends the crashed actor: [`Resident::ended`] is told `crash`.
+    pub fn give_up(&mut self, crash: Crash) {
+        // SAFETY: this thread runs the cell's stage.
+        let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(crash);
+        self.outcome = STOP;
+        drop(former);
+    }
+
+    /// Puts ordinary messages aside until [`ControlCx::resume`]: the actor waits for its supervisor. A suspended handler is dropped.
+    pub fn hold(&mut self) {
+        self.interrupt();
+        // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
+        let cell = unsafe { self.cell.as_ref() };
+        cell.set_status(status::SUSPENDED, false);
+        cell.set_status(status::CRASHED, true);
+    }
+
+    /// Runs `envelope` on the actor as part of this control; what it decides about its life is decided.
+    ///
+    /// # Panics
+    /// If a handler is suspended, or if the actor is away.
+    pub fn run<E: Envelope<S>>(&mut self, envelope: E) {
+        let mut cx = Cx::new(self.cell);
+        let state = self.state().expect("an actor that is suspended or away runs nothing else");
+        during(E::describe, || envelope.run(state, &mut cx));
+        cx.note_failure(E::describe);
+        if cx.outcome() != CONTINUE {
+            self.outcome = cx.outcome();
+        }
+    }
+
+    /// As [`ControlCx::run`]. What it decides about the actor's life, also by a panic, is returned, and [carried out](ControlCx::carry_out)
+    /// later.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn run_ahead<E: Envelope<S>>(&mut self, envelope: E) -> Option<Decided> {
+        let mut cx = Cx::new(self.cell);
+        let state = self.state().expect("an actor that is suspended or away runs nothing else");
+        let run = || during(E::describe, || envelope.run(state, &mut cx));
+        let panic = catch_unwind(AssertUnwindSafe(run)).err();
+        cx.note_failure(E::describe);
+        // SAFETY: this thread runs the cell's stage; a short borrow.
+        let failure = unsafe { Cell::cold(self.cell) }.as_mut().and_then(|cold| cold.failure.take());
+        match panic {
+            // If it has failed before, the panic is what is reported.
+            Some(panic) => Some(Decided { outcome: FAIL, failure: Some(Crash::Panic(panic.into())) }),
+            None => (cx.outcome() != CONTINUE).then_some(Decided { outcome: cx.outcome(), failure }),
+        }
+    }
+
+    /// Carries out what was decided [ahead](ControlCx::run_ahead).
+    pub fn carry_out(&mut self, Decided { outcome, failure }: Decided) {
+        // SAFETY: as above.
+        let former = unsafe { Cell::cold_mut(self.cell) };
+        let former = std::mem::replace(&mut former.failure, failure);
+        self.outcome = outcome;
+        drop(former);
+    }
+
+    /// Whether what was run has failed: see [`Cx::fail`].
+    pub fn has_failed(&self) -> bool {
+        self.outcome == FAIL
+    }
+
+    /// Puts a new state in the place of the old one, which is returned; it counts as a restart.
+    ///
+    /// # Panics
+    /// If a handler is suspended, or if the actor is away.
+    pub fn replace(&mut self, state: S) -> S {
+        if let Some(worker) = crate::worker::current() {
+            worker.ledger.restarts.add(1);
+        }
+        std::mem::replace(
+            self.state().expect("the state of an actor that is suspended or away cannot be replaced"),
+            state,
+        )
+    }
+
+    /// Lets a held actor go on with the messages put aside.
+    pub fn resume(&mut self) {
+        // SAFETY: as in `hold`.
+        unsafe { self.cell.as_ref() }.set_status(status::CRASHED, false);
+        self.outcome = RESUME;
+    }
+}
+
+/// Runs more of the actor's deferred messages, of which it has run many without a pause. See [`status::BEHIND`].
+pub(crate) struct GoOn;
+
+impl<S: Resident> Control<S> for GoOn {
+    // At a frozen cell, the deferred messages are run when it thaws.
+    fn passes(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::WakeUp, "go on")
+    }
+
+    fn run(self, cx: &mut ControlCx<S>) {
+        // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
+        let cell = unsafe { cx.cell().as_ref() };
+        if cell.has_status(status::BEHIND) {
+            cell.set_status(status::BEHIND, false);
+            if cell.is_ready() {
+                cx.set_outcome(RESUME);
+            }
+        }
+        if let Some(worker) = crate::worker::current() {
+            // It is no message that somebody has sent.
+            worker.handled.set(worker.handled.get().wrapping_sub(1));
+        }
+    }
+}
+
+/// Polls the suspended handler of the actor again.
+pub(crate) struct Poll;
+
+impl<S: Resident> Control<S> for Poll {
+    fn describe(&self) -> (MailKind, &'static str) {
+        (MailKind::WakeUp, "wake-up")
+    }
+
+    fn run(self, cx: &mut ControlCx<S>) {
+        crate::memory::future::poll(cx.cell(), &mut |outcome| cx.set_outcome(outcome));
+    }
+}

@@ -1,0 +1,676 @@
+//! Sending: from a handler into a log, from anywhere else into an inbox.
+
+use std::cell::Cell as StdCell;
+use std::num::NonZeroU64;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::memory::record::{self, CAUSE_BYTES, Deliverable, Loose, Record};
+use crate::memory::segment::{Chain, Segment};
+use crate::message::address::{Lane, RawAddress};
+use crate::message::dead_letters::in_hook;
+use crate::message::envelope::{Resident, Undelivered};
+use crate::message::mailbox::{self, Placed, Room};
+use crate::sync::jitter::seam;
+use crate::sync::signal::Signal;
+use crate::system::SystemCore;
+use crate::worker::core::MuteRequest;
+use crate::worker::run_by_askers;
+use crate::worker::user_code::contained;
+use crate::worker::{Worker, current};
+
+/// Records written for one worker since the last flush.
+///
+/// Written by the owning thread. The monitor reads `tail` (after the heavy fence) and sets both limits to null.
+pub(crate) struct Log {
+    /// Where the next record goes. Release: the record before it is whole.
+    pub(crate) tail: AtomicPtr<u8>,
+    /// The limit for the end of a record. If it is null, an append compares with `counted_end`.
+    pub(crate) end: AtomicPtr<u8>,
+    /// The limit for the end of a record that the sender's worker counts. If both limits are null, an append enters RUNTIME.
+    counted_end: AtomicPtr<u8>,
+    pub(crate) first: StdCell<*mut Segment>,
+    pub(crate) last: StdCell<*mut Segment>,
+}
+
+impl Log {
+    pub(crate) fn closed() -> Log {
+        Log {
+            tail: AtomicPtr::new(ptr::null_mut()),
+            end: AtomicPtr::new(ptr::null_mut()),
+            counted_end: AtomicPtr::new(ptr::null_mut()),
+            first: StdCell::new(ptr::null_mut()),
+            last: StdCell::new(ptr::null_mut()),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.first.get().is_null()
+    }
+
+    /// Returns the bytes of records in the last segment of an open log.
+    fn bytes_in_last(&self) -> usize {
+        (self.tail.load(Ordering::Relaxed) as usize).wrapping_sub(Segment::body(self.last.get()) as usize)
+    }
+
+    /// Takes the records out and leaves the log closed.
+    pub(crate) fn seal(&self) -> Chain {
+        let (first, last) = (self.first.get(), self.last.get());
+        if first.is_null() {
+            return Chain::new();
+        }
+        let tail = self.tail.load(Ordering::Relaxed);
+        // SAFETY: the log owns its segments; `tail` lies in the last one.
+        let bytes = unsafe {
+            (*last).used = tail.offset_from(Segment::body(last)) as usize;
+            let mut bytes = 0;
+            let mut segment = first;
+            while !segment.is_null() {
+                bytes += (*segment).used;
+                segment = (*segment).next;
+            }
+            bytes
+        };
+        self.close();
+        Chain { first, last, bytes }
+    }
+
+    /// Makes the next append enter RUNTIME. The owner and the monitor call this.
+    pub(crate) fn stop(&self) {
+        self.end.store(ptr::null_mut(), Ordering::Relaxed);
+        self.counted_end.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn close(&self) {
+        self.tail.store(ptr::null_mut(), Ordering::Relaxed);
+        self.stop();
+        self.first.set(ptr::null_mut());
+        self.last.set(ptr::null_mut());
+    }
+}
+
+/// The number of bytes that a handler writes to a log between two checks whether the log's worker is idle. The handler makes these checks
+/// only while some worker is idle.
+const BURST_BYTES: usize = 512;
+
+/// A log with room for a record, in RUNTIME.
+struct Open {
+    /// Where the record goes.
+    tail: *mut u8,
+    cause: Option<NonZeroU64>,
+    wants_causes: bool,
+    /// RUNTIME was entered for this.
+    in_handler: bool,
+}
+
+impl Worker {
+    /// The worker that runs `stage`, as of the last boundary.
+    #[inline(always)]
+    pub(crate) fn route_of(&self, stage: u16) -> Option<u16> {
+        if stage >= self.stages {
+            return None;
+        }
+        // SAFETY: `route` has `stages` entries and is changed only between calls, by this thread.
+        Some(unsafe { (*self.route.get()).worker_of(stage) })
+    }
+
+    /// The log of `dest`, and where its next record goes, if it is open and has room for so many bytes.
+    #[inline(always)]
+    fn room_for(&self, dest: u16, size: usize) -> Option<(&Log, *mut u8)> {
+        // SAFETY: `route` holds indices of logs.
+        let log = unsafe { self.logs.get_unchecked(dest as usize) };
+        let tail = log.tail.load(Ordering::Relaxed);
+        let room = (log.end.load(Ordering::Relaxed) as isize).wrapping_sub(tail as isize);
+        (room >= size as isize).then_some((log, tail))
+    }
+
+    /// Returns the same as [`room_for`](Worker::room_for) for a counted record of a handler.
+    fn counted_room_for(&self, dest: u16, size: usize) -> Option<(&Log, *mut u8)> {
+        let log = &self.logs[usize::from(dest)];
+        let tail = log.tail.load(Ordering::Relaxed);
+        let room = (log.counted_end.load(Ordering::Relaxed) as isize).wrapping_sub(tail as isize);
+        (room >= size as isize && self.tenure.is_user() && !self.tenure.claimed().is_null()).then_some((log, tail))
+    }
+
+    /// Appends the record of `mail` to the log of the receiver's worker.
+    #[inline(always)]
+    fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
+        debug_assert!(self.tenure.is_user(), "user code runs in RUNTIME: see `user_code.rs`");
+        let size = record::record_bytes::<D>();
+        if let Some((log, tail)) = self.route_of(to.stage()).and_then(|dest| self.room_for(dest, size)) {
+            // SAFETY: there is room for the record at `tail`; aligned since all sizes are multiples of 8.
+            unsafe {
+                mail.write_record(tail, to.cell, to.identity());
+                seam(10_000);
+                log.tail.store(tail.add(size), Ordering::Release);
+            }
+        } else {
+            self.append_slow(to, mail);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn append_slow<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
+        let mut loose = Loose::new();
+        let record = loose.write(mail, to.cell, to.identity());
+        // SAFETY: a whole record in a place with room for its cause, consumed once.
+        unsafe { self.append_record(to, record) };
+    }
+
+    /// Appends a record that was written elsewhere.
+    ///
+    /// # Safety
+    /// As for [`post_record`].
+    #[inline(never)]
+    unsafe fn append_record(&self, to: RawAddress, record: NonNull<Record>) {
+        // SAFETY: by the contract.
+        unsafe {
+            let Some(dest) = self.route_of(to.stage()) else { return record::bounce(record, Undelivered::Stopped) };
+            let size = record.as_ref().bytes();
+            if let Some((log, tail)) = self.room_for(dest, size) {
+                ptr::copy_nonoverlapping(record.as_ptr().cast::<u8>(), tail, size);
+                seam(10_000);
+                log.tail.store(tail.add(size), Ordering::Release);
+                return;
+            }
+            if dest != self.id && usize::from(self.id) >= self.system.config.workers {
+                post_unbounded(&self.system, to, Lane::Normal, record, false);
+                return self.posted_from_dedicated(to.stage(), size);
+            }
+            if let Some((log, tail)) = self.counted_room_for(dest, size) {
+                ptr::copy_nonoverlapping(record.as_ptr().cast::<u8>(), tail, size);
+                seam(10_000);
+                log.tail.store(tail.add(size), Ordering::Release);
+                return self.count_sent(log, (dest, to.stage(), size));
+            }
+            match self.open_log(dest, size) {
+                Ok(open) => {
+                    ptr::copy_nonoverlapping(record.as_ptr().cast::<u8>(), open.tail, size);
+                    self.close_up(dest, to.stage(), open, size);
+                }
+                Err(cause) => post_loose(&self.system, to.stage(), Lane::Normal, record, cause, false),
+            }
+        }
+    }
+
+    /// Opens the log of `dest` for a record of so many bytes, and enters RUNTIME until [`close_up`](Worker::close_up). Err: this
+    /// thread has lost the worker; with what has caused the record.
+    #[inline(never)]
+    fn open_log(&self, dest: u16, size: usize) -> Result<Open, Option<NonZeroU64>> {
+        seam(2_000);
+        // In USER still: it is asked of who looks on, who may send something.
+        let wants_causes = self.system.lookout.wants_causes();
+        let cause = wants_causes.and_then(|observer| contained(|| observer.cause()).flatten());
+        let in_handler = self.tenure.is_user();
+        if in_handler && !self.enter_runtime() {
+            seam(100);
+            self.flush_detached();
+            return Err(cause);
+        }
+        let size = size + if cause.is_some() { CAUSE_BYTES } else { 0 };
+        let log = &self.logs[dest as usize];
+        let mut tail = log.tail.load(Ordering::Relaxed);
+        if log.is_closed() || (Segment::limit(log.last.get()) as usize) - (tail as usize) < size {
+            tail = self.extend_log(dest);
+        }
+        Ok(Open { tail, cause, wants_causes: wants_causes.is_some(), in_handler })
+    }
+
+    /// A record of `size` bytes was written where the log was opened for it.
+    #[inline(never)]
+    fn close_up(&self, dest: u16, stage: u16, open: Open, mut size: usize) {
+        let log = &self.logs[dest as usize];
+        // SAFETY: the open segment has room for the record and its cause (checked against its true limit just now).
+        unsafe {
+            if let Some(cause) = open.cause {
+                record::put_cause(NonNull::new_unchecked(open.tail.cast()), cause);
+                size += CAUSE_BYTES;
+            }
+            if in_hook() {
+                (*open.tail.cast::<Record>()).mark_from_hook();
+            }
+            log.tail.store(open.tail.add(size), Ordering::Release);
+        }
+        let receiver = &self.system.offices[dest as usize];
+        let some_stage_full = receiver.full_stages.load(Ordering::Relaxed) > 0;
+        let stage_full = some_stage_full && self.system.full[stage as usize].is_full();
+        let pressed = self.pressed_for(dest, stage);
+        // Accounts are kept, or records are put aside.
+        let counts = pressed.is_some() || self.holding.get();
+        let claimed = self.tenure.claimed();
+        if (stage_full || counts) && open.in_handler && !claimed.is_null() {
+            // SAFETY: the claimed record stays readable until the next one is claimed.
+            let sender = unsafe { (*claimed).stage() };
+            self.note_sent(sender, (dest, stage, size), stage_full, pressed);
+        } else if counts && self.firing.get() {
+            if dest == self.id {
+                // A timer has sent this message. The receiver therefore earns no credit by handling it.
+                self.accounts.borrow_mut().charge(stage, size, None);
+            } else if let Some(receiver) = pressed {
+                self.system.offices[usize::from(receiver)].standing.note_source();
+            }
+        }
+        // Both limits become null, because the code below sets one of them at most.
+        log.stop();
+        if !some_stage_full && !open.wants_causes && !in_hook() {
+            let limit = Segment::limit(log.last.get());
+            let some_idle = dest != self.id && self.system.idle.any().is_some();
+            let end =
+                if some_idle { limit.min(log.tail.load(Ordering::Relaxed).wrapping_add(BURST_BYTES)) } else { limit };
+            // Each counted record passes `note_sent`, which finds the stages to mute.
+            let of = if counts { &log.counted_end } else { &log.end };
+            of.store(end, Ordering::Relaxed);
+            // If the monitor revoked the lease after it stopped the log, this store undid that: look again.
+            self.light_fence();
+            if self.tenure.signal.get() & Signal::REVOKED != 0 {
+                log.stop();
+            }
+        }
+        seam(2_000);
+        if open.in_handler {
+            if dest != self.id && log.bytes_in_last() > BURST_BYTES {
+                self.hand_over_to_idle(dest);
+            }
+            self.leave_runtime();
+        }
+    }
+
+    /// A dedicated worker opens no logs to others: its handlers may block for as long as they like, the monitor takes
+    /// nothing over from it, and so what they have sent would wait in a log for their end. It has sent to an actor of `stage`.
+    fn posted_from_dedicated(&self, stage: u16, size: usize) {
+        let claimed = self.tenure.claimed();
+        // A dedicated worker hands no log over and learns of no departures. Its private route is therefore that of its start.
+        let dest = self.system.route[usize::from(stage)].load(Ordering::Relaxed);
+        let stage_full = self.system.full[stage as usize].is_full();
+        let pressed = self.pressed_for(dest, stage);
+        if let Some(receiver) = pressed
+            && !self.accounts.borrow().are_kept()
+        {
+            self.system.offices[usize::from(receiver)].standing.note_source();
+        }
+        if self.tenure.is_user() && !claimed.is_null() && (stage_full || pressed.is_some() || self.holding.get()) {
+            // SAFETY: the claimed record stays readable until the next one is claimed.
+            let sender = unsafe { (*claimed).stage() };
+            self.note_sent(sender, (dest, stage, size), stage_full, pressed);
+        }
+    }
+
+    /// A handler has sent an urgent message. It counts, because its receiver's stage handles it as any other.
+    fn posted_in_lane(&self) {
+        let claimed = self.tenure.claimed();
+        if self.holding.get() && self.tenure.is_user() && !claimed.is_null() {
+            // SAFETY: the claimed record stays readable until the next one is claimed.
+            let sender = unsafe { (*claimed).stage() };
+            self.accounts.borrow_mut().charge(sender, 0, None);
+        }
+    }
+
+    /// Counts a record that a handler has appended to `log` below `counted_end`.
+    #[inline(never)]
+    fn count_sent(&self, log: &Log, (dest, stage, size): (u16, u16, usize)) {
+        let pressed = self.pressed_for(dest, stage);
+        if pressed.is_none() && !self.holding.get() {
+            // The worker counts no more records: the next append enters RUNTIME and sets `end`.
+            return log.stop();
+        }
+        // SAFETY: `counted_room_for` has seen a claimed record, which stays readable until the next one is claimed.
+        let sender = unsafe { (*self.tenure.claimed()).stage() };
+        self.note_sent(sender, (dest, stage, size), false, pressed);
+    }
+
+    /// Makes each append enter RUNTIME, until [`close_up`](Worker::close_up) opens the log again.
+    pub(crate) fn stop_logs(&self) {
+        self.logs.iter().for_each(Log::stop);
+    }
+
+    /// Returns the pressed worker that gets the messages to `stage` of `dest`, if any. No stage is muted for its own worker, because that
+    /// would not help.
+    fn pressed_for(&self, dest: u16, stage: u16) -> Option<u16> {
+        let receiver = &self.system.offices[dest as usize];
+        // Relaxed: a worker that sees the flag late mutes a source late.
+        let is_pressed = receiver.pressed.load(Ordering::Relaxed) || receiver.overloaded.load(Ordering::Relaxed);
+        let dest = (dest != self.id && is_pressed).then_some(dest);
+        self.system.more_pressed(dest, self.system.passes_on_to(stage))
+    }
+
+    /// Notes that a handler of stage `sender` has sent to a stage of worker `dest`. Asks to mute `sender` if that stage is full, or if
+    /// `sender` is a source and its messages reach the `pressed` worker.
+    fn note_sent(&self, sender: u16, (dest, target, size): (u16, u16, usize), stage_full: bool, pressed: Option<u16>) {
+        if stage_full {
+            self.request_mute(MuteRequest { sender, receiver: dest, target, source: None, home: None });
+        }
+        let source = self.accounts.borrow_mut().charge(sender, size, pressed);
+        let Some(receiver) = pressed else { return };
+        if source.is_some() {
+            self.system.note_source(receiver);
+            self.request_mute(MuteRequest { sender, receiver, target, source, home: None });
+        }
+        if self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed) {
+            self.system.relays.note(sender, receiver);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn request_mute(&self, request: MuteRequest) {
+        self.with_core(|core| {
+            match core.mute_requests.last_mut() {
+                // A handler may send many messages to another system while that is overloaded.
+                Some(last) if request.home.is_some() && MuteRequest { source: last.source, ..request } == *last => {
+                    last.source = last.source.max(request.source);
+                }
+                _ => core.mute_requests.push(request),
+            }
+            if self.may_be_muted(core, request.sender) {
+                // This ends the gulp, because the messages that wait may be large, and the stage may send much more in the same gulp.
+                self.tenure.signal.raise(Signal::TICK);
+            }
+        });
+    }
+
+    /// Gives the log of `dest` a new open segment and returns its start. In RUNTIME.
+    fn extend_log(&self, dest: u16) -> *mut u8 {
+        let log = &self.logs[dest as usize];
+        if log.is_closed() {
+            let segment = self.pool.take();
+            log.first.set(segment);
+            log.last.set(segment);
+            if dest != self.id {
+                self.dirty.set(true);
+                self.system.offices[dest as usize].prepare();
+                // SAFETY: used by this thread only, in short borrows.
+                unsafe { (*self.opened.get()).push(dest) };
+            }
+        } else if dest == self.id {
+            let full = log.last.get();
+            let segment = self.pool.take();
+            // SAFETY: the log owns its segments; `tail` lies in the last one.
+            unsafe {
+                (*full).used = log.tail.load(Ordering::Relaxed).offset_from(Segment::body(full)) as usize;
+                (*full).next = segment;
+                self.queued_bytes.set(self.queued_bytes.get() + (*full).used as isize);
+            }
+            log.last.set(segment);
+            self.newborns.forget();
+        } else {
+            // A whole segment for another worker: hand it over now, so a long handler's messages do not wait for its
+            // end and do not pile up here.
+            let chain = log.seal();
+            self.deliver(dest, chain);
+            let segment = self.pool.take();
+            log.first.set(segment);
+            log.last.set(segment);
+        }
+        let start = Segment::body(log.last.get());
+        log.tail.store(start, Ordering::Release);
+        start
+    }
+}
+
+/// Sends `mail` in the normal lane.
+#[inline(always)]
+pub(crate) fn post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
+    match current() {
+        Some(worker) if worker.system_id == to.system_word() => worker.append(to, mail),
+        _ => post_elsewhere(to, Lane::Normal, mail),
+    }
+}
+
+/// Sends `mail` in `lane`.
+pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
+    match current() {
+        Some(worker) if worker.system_id == to.system_word() => {
+            post_in_lane(worker, to, lane, mail);
+        }
+        _ => post_elsewhere(to, lane, mail),
+    }
+}
+
+/// As [`post`], but a thread outside does not wait while the receiver's worker is overloaded: for requests, whose
+/// sender waits for the answer anyway (perhaps on a thread that must not block).
+#[inline(always)]
+pub(crate) fn post_request<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
+    match current() {
+        Some(worker) if worker.system_id == to.system_word() => worker.append(to, mail),
+        _ => post_request_elsewhere(to, mail),
+    }
+}
+
+/// As [`post_request`], where there is room for it; else it is given back.
+pub(crate) fn try_post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
+    let Some(system) = SystemCore::by_id(to.system()).filter(|_| to.is_bounded()) else {
+        post_request(to, mail);
+        return Ok(());
+    };
+    try_post_bounded(&system, to, mail)
+}
+
+// What of a send does not depend on the message is apart, here and in all below: it is compiled once, and not for each type of
+// messages. None of these is inlined: the record would be on the stack of every handler that sends (12 % of a message in `executor`).
+
+#[inline(never)]
+fn try_post_bounded<S: Resident, D: Deliverable<S>>(
+    system: &Arc<SystemCore>,
+    to: RawAddress,
+    mail: D,
+) -> Result<(), D> {
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: a whole record in a place with room for its cause; one that found no room was not consumed.
+    unsafe { place(system, to, Lane::Normal, record, false).map_err(|_| record::unwrap::<D>(record)) }
+}
+
+#[cold]
+#[inline(never)]
+fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: a whole record in a place with room for its cause, consumed once.
+    unsafe { post_slowed(to, lane, record) };
+}
+
+#[cold]
+#[inline(never)]
+fn post_request_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: as above.
+    unsafe { post_unslowed(to, record) };
+}
+
+/// Puts `mail` right into the inbox of the receiver's worker.
+#[inline(never)]
+fn post_in_lane<S: Resident, D: Deliverable<S>>(worker: &Worker, to: RawAddress, lane: Lane, mail: D) {
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: as above.
+    unsafe { post_unbounded(&worker.system, to, lane, record, false) };
+    worker.posted_in_lane();
+}
+
+/// # Safety
+/// As for [`post_record`].
+#[inline(never)]
+unsafe fn post_slowed(to: RawAddress, lane: Lane, record: NonNull<Record>) {
+    // SAFETY: by the contract.
+    unsafe { post_record(system_for(to, lane, record.as_ref().bytes()), to, lane, record, false) };
+}
+
+/// # Safety
+/// As for [`post_record`].
+#[inline(never)]
+unsafe fn post_unslowed(to: RawAddress, record: NonNull<Record>) {
+    // For this request, and not for what user code may send before this has come to its receiver.
+    let asks = run_by_askers::take_wish();
+    let system = SystemCore::by_id(to.system());
+    if let Some(system) = &system {
+        system.note_unslowed(to.stage());
+    }
+    // SAFETY: by the contract.
+    unsafe { post_record(system, to, Lane::Normal, record, asks) };
+}
+
+/// The system of `to`, once this thread need not wait any more to send `bytes` bytes there.
+fn system_for(to: RawAddress, lane: Lane, bytes: usize) -> Option<Arc<SystemCore>> {
+    let system = SystemCore::by_id(to.system())?;
+    match (lane, current()) {
+        (Lane::Normal, None) => system.wait_while_overloaded(to.stage(), bytes as u64),
+        (Lane::Normal, Some(worker)) if worker.system_id != system.id => {
+            worker.note_sent_elsewhere(&system, to.stage(), bytes);
+        }
+        _ => system.note_unslowed(to.stage()),
+    }
+    Some(system)
+}
+
+/// Sends from a thread that is no worker of the receiver's system, or to an actor whose mailbox is bounded: what finds no room there is
+/// bounced.
+///
+/// # Safety
+/// A whole record for `to` without a cause, which is consumed here, in a place with room for one. So for all below.
+///
+/// `asks`, here and below: this thread would borrow the receiver's worker (`run_by_askers.rs`).
+unsafe fn post_record(
+    system: Option<Arc<SystemCore>>,
+    to: RawAddress,
+    lane: Lane,
+    record: NonNull<Record>,
+    asks: bool,
+) {
+    // SAFETY: by the contract; what found no room was not consumed.
+    unsafe {
+        match system {
+            Some(system) if to.is_bounded() => {
+                if let Err(room) = place(&system, to, lane, record, asks) {
+                    system.rooms.count(room.on_full());
+                    system.while_refusing(|| record::bounce(record, Undelivered::Full));
+                }
+            }
+            Some(system) => post_unbounded(&system, to, lane, record, asks),
+            None => record::bounce(record, Undelivered::Shutdown),
+        }
+    }
+}
+
+/// Sends what needs no place, or finds one, in the receiver's mailbox (`mailbox.rs`). Err: it finds none, and is not consumed.
+unsafe fn place(
+    system: &Arc<SystemCore>,
+    to: RawAddress,
+    lane: Lane,
+    record: NonNull<Record>,
+    asks: bool,
+) -> Result<(), Arc<Room>> {
+    // SAFETY: by the contract.
+    unsafe {
+        let room = system.rooms.of(to).map(|room| (room, record::weighed(record)));
+        let Some((room, about)) = room.filter(|(_, about)| mailbox::counts(about.kind)) else {
+            post_placed(system, to, lane, record, asks);
+            return Ok(());
+        };
+        let found = system.while_refusing(|| Placed::find(record, about, &room, lane, &system.rooms));
+        let Some(placed) = found else { return Err(room) };
+        let mut loose = Loose::new();
+        post_placed(system, to, lane, loose.write_placed(placed, record), asks);
+    }
+    Ok(())
+}
+
+/// From a worker of the system through its log, so that it stays in order with what else is sent there.
+unsafe fn post_placed(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
+    // SAFETY: by the contract.
+    unsafe {
+        match current() {
+            Some(worker) if worker.system_id == system.id && lane == Lane::Normal => worker.append_record(to, record),
+            _ => post_unbounded(system, to, lane, record, asks),
+        }
+    }
+}
+
+/// Puts it right into the inbox of the receiver's worker.
+#[inline(never)]
+unsafe fn post_unbounded(system: &SystemCore, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
+    let cause = system.lookout.wants_causes().and_then(|observer| contained(|| observer.cause()).flatten());
+    // SAFETY: by the contract.
+    unsafe { post_loose(system, to.stage(), lane, record, cause, asks) };
+}
+
+#[inline(never)]
+unsafe fn post_loose(
+    system: &SystemCore,
+    stage: u16,
+    lane: Lane,
+    mut record: NonNull<Record>,
+    cause: Option<NonZeroU64>,
+    asks: bool,
+) {
+    if usize::from(stage) >= system.route.len() {
+        // SAFETY: by the contract.
+        unsafe { record::bounce(record, Undelivered::Stopped) };
+        return;
+    }
+    if let Some(cause) = cause {
+        // SAFETY: by the contract.
+        unsafe { record::put_cause(record, cause) };
+    }
+    if in_hook() {
+        // SAFETY: by the contract, the record is owned by the caller.
+        unsafe { record.as_mut().mark_from_hook() };
+    }
+    // SAFETY: by the contract.
+    let size = unsafe { record.as_ref().bytes() };
+    if !system.post(stage, lane, record, size, asks) {
+        // SAFETY: the record was not taken, so it is consumed here.
+        unsafe { record::bounce(record, Undelivered::Shutdown) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::backpressure::standing::{Look, Turnover};
+    use crate::*;
+
+    struct Someone;
+    impl Resident for Someone {
+        type Extra = ();
+        fn name() -> &'static str {
+            "Someone"
+        }
+        fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+        fn crashed(crash: Crash, _: &mut ControlCx<Self>) {
+            panic!("{crash:?}");
+        }
+    }
+
+    struct Letter;
+    impl Envelope<Someone> for Letter {
+        fn run(self, _: &mut Someone, _: &mut Cx<Someone>) {}
+        fn bounce(self, why: Undelivered) {
+            panic!("{why:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_request_from_outside_adds_to_does_not_stand() {
+        let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let someone = system.spawn(Someone, StageChoice::At(0), Letter).ok().unwrap();
+        let office = &system.offices[0];
+        let mut turnover = Turnover::default();
+        let mut bound = |run| {
+            office
+                .standing
+                .look(&mut turnover, Look { pressed: true, mail: 1_000, run, admitted: 0, now_ns: 0, source_ns: 0 });
+            office.standing.raised(10)
+        };
+        assert_eq!([0, 1_000].map(&mut bound), [10, 3_000]);
+        // The worker is not pressed.
+        someone.send_request(Letter);
+        assert_eq!(bound(2_000), 3_000);
+        office.pressed.store(true, std::sync::atomic::Ordering::SeqCst);
+        someone.send_request(Letter);
+        assert_eq!(bound(3_000), 1_500);
+        system.run_until_idle();
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+    }
+}

@@ -1,0 +1,6 @@
+//! Observers: handlers that are timed, counts of what waits, samples, and counters.
+
+pub(crate) mod census;
+pub(crate) mod observed;
+pub(crate) mod sampling;
+pub(crate) mod stats;

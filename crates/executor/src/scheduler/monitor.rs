@@ -1,0 +1,583 @@
+//! The monitor: a handler that is stuck stops only itself (kumar §6.2, fair scheduling by lazy thread creation).
+//!
+//! Once in a tick the monitor looks whether each worker has made progress. One that has not is told to end its gulp at
+//! the next message (so gulps are bounded in time without the worker reading a clock). One that has not moved for
+//! longer has a handler that computes, blocks or sleeps: its *work* (queue, logs, timers, inbox) is taken over by a new
+//! thread, and only the stage of the stuck handler stays with the old one until the handler returns.
+//!
+//! # When no thread can be had
+//!
+//! The monitor starts the new thread before it takes anything. If that fails (a limit on processes or memory), the worker keeps its work:
+//! nothing is lost, the handler's return ends the standstill, and the monitor tries again at each tick. A thread whose takeover has failed
+//! waits for the next attempt, and ends when the worker has made progress. The counter `takeovers_failed` tells the operator.
+//!
+//! # The protocol
+//!
+//! The worker's thread M and the monitor share two words of M: `claimed` + `phase` (written by M), and REVOKED in the
+//! signal (written by the monitor).
+//!
+//! - M, before each record: store `claimed`; light fence; read the signal.
+//! - M, before touching core, queue structure or logs' structure: store phase = RUNTIME; light fence; read the signal.
+//! - Monitor: raise REVOKED; heavy fence; read phase, then claimed.
+//!
+//! By the asymmetric fence, either M sees REVOKED at its next claim or entry into RUNTIME, or the monitor sees that
+//! claim or that phase. Cases, as the monitor sees them:
+//!
+//! - *phase is RUNTIME, or nothing is claimed*: M is not stuck. The monitor lowers REVOKED and leaves. If M saw it, M
+//!   asks for the lease lock, which the monitor holds meanwhile, and finds that it was not taken.
+//! - *phase is USER and c is claimed, but c's stage is another worker's*: M has run c, given its stage away, and claimed
+//!   nothing since. M is not stuck; the monitor leaves.
+//! - *phase is USER and c is claimed*: whatever M does next, it will look at the signal before it claims another record
+//!   or enters RUNTIME, and then stop at the lease lock. So queue and core stand still. Everything behind c is taken.
+//!   M may be before c's handler (it claimed c and has not yet looked: then it sees REVOKED, asks for the lock, learns
+//!   that c was left to it, and runs it), in it, or behind it (it claims c', sees REVOKED, and learns that c' was
+//!   taken). In each case c's stage is held by the new worker until M says that it is done with it.
+//! - As before, but *c was put off* (`deferred_starts.rs`): M has moved it to the core, and will not run it. It goes along with the core, and M
+//!   is behind it.
+//! - The logs: M appends without looking at the signal. A record is whole before `tail` is moved over it, so the
+//!   monitor takes what is before `tail` and sets `end` to null; M's next append takes the slow path, enters RUNTIME,
+//!   sees REVOKED, and from then on sends through the inboxes like any outside thread, after posting the one record
+//!   that may have been under way. If M never sends again, the monitor finds that record at a later tick.
+//! - *User code* never runs under the lease lock: it could wait for M, or ask for the lock. On the monitor's thread the observer runs, with
+//!   the hooks for slow handlers. What these send waits for no worker ([`without_waiting`](crate::message::delivery::without_waiting)). What was sent is
+//!   therefore put into the inboxes even if the system has been closed, and nothing is bounced (`post_anyway`). User code that M runs in
+//!   RUNTIME (a timer's task) keeps the worker. Drops of dead letters, controls and hooks run in USER, below a claimed record; that record's
+//!   stage is held as for a handler.
+//! - *What the monitor reads of M* is either atomic or changed by M in RUNTIME only. This is not so for `run_at`, which M sets in USER: the
+//!   monitor computes the position from the claim. M may read `later` in USER: the monitor does not change it.
+//! - *The kernel refuses the heavy fence* (a seccomp filter that the program has installed since): the monitor can believe neither phase nor
+//!   claim. It lowers REVOKED and leaves, as if M were not stuck. This is safe, because nothing was taken: if M has seen REVOKED, it asks for
+//!   the lease lock and finds that it still has the work. All workers are then woken to change to full fences, each between two gulps and
+//!   in RUNTIME, by storing `full_fence` (Release). The monitor revokes a worker that it sees changed (Acquire) with a full fence of its
+//!   own. The claims and phases from before the change are visible to the monitor by that pair. Each later one is followed by a full fence,
+//!   and the guarantee holds again. A handler that is stuck in a worker without full fences keeps its worker until it returns.
+//! - *Nested handlers* (short-circuit asks, near starts) are claimed in `nest_stages` like records. M stores the stage; light fence; reads
+//!   the signal, and runs the handler only if REVOKED is not raised. The monitor reads `nest_stages` after the phase and the claim. It
+//!   therefore sees the stage of each nested handler that runs, and the new worker holds that stage too. M removes the stage when the
+//!   handler has ended (Release). If the monitor reads the removal (Acquire), the new worker sees all that the handler has written. If the
+//!   monitor still reads the stage of a handler that has just ended, one more stage of this worker is held for a while. M removes the stages
+//!   before it enters RUNTIME, where stages are given away. A stage that the monitor reads is therefore always this worker's. The stage
+//!   stands beside the nested call and is not read from the actor's cell: the nested handler may end its actor, and the vacant cell says
+//!   stage 0, or already belongs to a new actor. Stage 0 of another worker would be held for ever.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use crate::backpressure::deadlock::Knots;
+use crate::backpressure::overload::OVERLOADED_BYTES;
+use crate::driver::threads::WorkerThread;
+use crate::memory::record::Record;
+use crate::memory::segment::{Chain, Segment, for_each_between};
+use crate::message::address::Lane;
+use crate::sync::barrier;
+use crate::sync::jitter::{self, seam};
+use crate::sync::locks::lock;
+use crate::sync::signal::Signal;
+use crate::system::SystemCore;
+use crate::worker::Worker;
+use crate::worker::core::{Core, Hold, Reason};
+use crate::worker::run_by_askers::Loan;
+
+/// How often the monitor looks.
+fn tick() -> Duration {
+    if jitter::is_on() { Duration::from_micros(200) } else { Duration::from_millis(2) }
+}
+
+/// Ticks after which the workers with stages that are muted for another system look whether these may go on, though nobody has called them.
+const MUTED_ELSEWHERE_TICKS: u64 = 5;
+
+/// Ticks without progress after which a worker's work is taken over, while no other handler is stuck; doubles with
+/// each that is, so long computations do not breed threads.
+fn stuck_ticks() -> u32 {
+    if jitter::is_on() { 2 } else { 5 }
+}
+
+/// At most this many doublings: one second and a quarter.
+fn stuck_doublings_max() -> u32 {
+    if jitter::is_on() { 3 } else { 7 }
+}
+
+/// Whose the worker's work is; under its lock.
+#[derive(Default)]
+pub(crate) struct Lease {
+    /// The monitor has taken the work.
+    detached: bool,
+    /// The record that was claimed when it did: still the thread's own.
+    left: Option<NonNull<Record>>,
+    /// The stages that stay with the thread until its handler returns.
+    stages: Vec<u16>,
+    /// First segments of what was taken, for the thread to free.
+    segments: Vec<*mut Segment>,
+    /// For each log: up to where the monitor has taken records.
+    taken: Vec<*mut u8>,
+}
+
+// SAFETY: the pointers are only compared, or used under the rules of the protocol above.
+unsafe impl Send for Lease {}
+
+impl Lease {
+    /// The record that the thread was left with, if it has not run it to the end; `Err`: the thread has the worker.
+    pub(crate) fn left_to_it(&self) -> Result<Option<NonNull<Record>>, ()> {
+        if self.detached { Ok(self.left.filter(|_| !self.stages.is_empty())) } else { Err(()) }
+    }
+}
+
+impl Worker {
+    /// REVOKED was seen: whether this thread still has the worker. Waits for a monitor that is deciding.
+    #[cold]
+    pub(crate) fn lease_kept(&self) -> bool {
+        !lock(&self.lease).detached
+    }
+
+    /// Detached: whether `record` was left to this thread.
+    pub(crate) fn lease_left_me(&self, record: NonNull<Record>) -> bool {
+        lock(&self.lease).left == Some(record)
+    }
+
+    /// Detached: posts the records that the monitor has not taken, and closes the logs.
+    pub(crate) fn flush_detached(&self) {
+        let mut lease = lock(&self.lease);
+        self.post_rest(&mut lease);
+        for (dest, log) in self.logs.iter().enumerate() {
+            // The segments were kept for the record under way; from here on nothing is appended any more. The queue's
+            // own are freed at the end, since the claimed record lies in one.
+            if dest == self.id as usize {
+                log.stop();
+                log.tail.store(std::ptr::null_mut(), Ordering::Relaxed);
+            } else {
+                // SAFETY: the log owns its segments; all records in them were taken.
+                unsafe { self.free_segments(log.first.get()) };
+                log.close();
+            }
+        }
+        lease.taken.clear();
+    }
+
+    /// Posts what was appended since the monitor looked last. Under the lease lock, by the thread or the monitor.
+    fn post_rest(&self, lease: &mut Lease) {
+        for (log, taken) in self.logs.iter().zip(&mut lease.taken) {
+            // Acquire: pairs with the Release in `append`: records before the tail are whole.
+            let tail = log.tail.load(Ordering::Acquire);
+            if !taken.is_null() && *taken != tail {
+                // SAFETY: `[taken, tail)` are whole records of the last segment, moved out once.
+                unsafe {
+                    for_each_between(*taken, tail, &mut |record| self.system.post_anyway(Lane::Normal, record));
+                }
+                *taken = tail;
+            }
+        }
+    }
+
+    /// The stuck handler has returned: its stages go back, and the thread ends.
+    pub(crate) fn leave_detached(&self) {
+        self.write_out();
+        self.flush_detached();
+        seam(2);
+        let handled = self.handled.replace(0);
+        let stages = {
+            let mut lease = lock(&self.lease);
+            let log = &self.logs[self.id as usize];
+            for segment in std::mem::take(&mut lease.segments).into_iter().chain([log.first.get()]) {
+                // SAFETY: the queue of this thread, whose records were taken or run.
+                unsafe { self.free_segments(segment) };
+            }
+            log.close();
+            std::mem::take(&mut lease.stages)
+        };
+        self.system.handled_detached.fetch_add(handled, Ordering::Relaxed);
+        for stage in stages {
+            self.system.return_stage(stage, Reason::Detached);
+        }
+        // Last: the system is not idle before what was put aside for these stages is on its way. AcqRel: pairs with the
+        // Acquire of who finds the system idle.
+        self.system.detached.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Tries to take the work of this worker's thread. Called by the monitor only.
+    fn take_over(&self) -> Option<Takeover> {
+        let mut lease = lock(&self.lease);
+        let claimed = self.tenure.revoke(self.has_full_fences())?;
+        seam(2);
+        // SAFETY: the claimed record stays readable; the core stands still, as the thread asks for the lease before it
+        // touches it again.
+        if unsafe { (*self.core.get()).is_held(claimed.as_ref().stage()) } {
+            // The thread is about to put the record aside, or has just done so: it is in no handler, and must not be
+            // left with the record, which is behind others that were put aside (I2), or whose stage runs elsewhere (I1).
+            self.tenure.signal.clear(Signal::REVOKED);
+            return None;
+        }
+        // SAFETY: the claimed record stays readable.
+        if self.system.route[unsafe { claimed.as_ref() }.stage() as usize].load(Ordering::Acquire) != self.id {
+            // The record was run, and then its stage was given away: the thread stands before its next claim. That stage
+            // is not this worker's to be held; who runs it now would be told of its return (I1). (Acquire: pairs with
+            // the Release of who moved it. It does not come back meanwhile: that thread would take it in.)
+            self.tenure.signal.clear(Signal::REVOKED);
+            return None;
+        }
+        // From here on the thread touches neither queue nor core.
+        for log in &self.logs {
+            log.stop();
+        }
+        let mut queue = [const { Chain::new() }; 3];
+        // SAFETY: the thread stands still. What was put off comes first, since whoever is started by it is sent to behind it.
+        queue[Lane::Normal as usize] = unsafe { (*self.core.get()).starts.take(u64::MAX, None) };
+        let log = &self.logs[self.id as usize];
+        let taken_to = log.tail.load(Ordering::Acquire);
+        // SAFETY: the thread has claimed that record last, or now another one behind it, of which it will learn that it was
+        // taken.
+        let behind = unsafe { self.position_behind(claimed) };
+        // SAFETY: the thread stands still; records before the tail are whole, and moved out once.
+        self.for_each_from(behind, taken_to, &mut |record| unsafe {
+            if !record.as_ref().is_buried() {
+                let (lane, size) = (record.as_ref().lane() as usize, record.as_ref().bytes());
+                queue[lane].push_bytes(record.as_ptr().cast(), size, None);
+            }
+        });
+        // SAFETY: the thread stands still: it changes `later` in RUNTIME only. It may read it in USER (`nothing_waits_for`), so the monitor
+        // leaves it as it is.
+        let later = unsafe { &*self.later.get() };
+        for segment in std::iter::once(behind.segment).chain(later.iter().map(|cursor| cursor.segment)) {
+            if segment != log.first.get() {
+                lease.segments.push(segment);
+            }
+        }
+        let mut outgoing = Vec::new();
+        lease.taken = vec![std::ptr::null_mut(); self.logs.len()];
+        for (dest, log) in self.logs.iter().enumerate() {
+            if dest == self.id as usize {
+                lease.taken[dest] = taken_to;
+                continue;
+            }
+            if log.is_closed() {
+                continue;
+            }
+            let tail = log.tail.load(Ordering::Acquire);
+            let mut chain = Chain::new();
+            let mut segment = log.first.get();
+            // SAFETY: the log's structure stands still; records before the tail are whole and moved out once.
+            unsafe {
+                while !segment.is_null() {
+                    let body = Segment::body(segment);
+                    let end = if segment == log.last.get() { tail } else { body.add((*segment).used) };
+                    for_each_between(body, end, &mut |record| {
+                        chain.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), None)
+                    });
+                    segment = (*segment).next;
+                }
+            }
+            lease.taken[dest] = tail;
+            seam(2);
+            outgoing.push(chain);
+        }
+        // SAFETY: the claimed record stays readable while its thread runs it.
+        let mut stages = vec![unsafe { claimed.as_ref() }.stage()];
+        // Acquire: pairs with the Release in the drop of `Nest`.
+        let nested = self.nest_stages.iter().map(|nested| nested.load(Ordering::Acquire));
+        stages.extend(nested.filter(|nested| *nested > 0).map(|nested| (nested - 1) as u16));
+        stages.sort_unstable();
+        stages.dedup();
+        lease.detached = true;
+        lease.left = Some(claimed);
+        lease.stages.clone_from(&stages);
+        // SAFETY: made by Box::into_raw in `Worker::new`; the thread, being in USER, will not use it again.
+        let mut core = unsafe { Box::from_raw(self.core.replace(std::ptr::null_mut())) };
+        for stage in &stages {
+            match core.holds.get_mut(stage) {
+                Some(hold) => {
+                    if let Reason::Muted { stuck: false, .. } = hold.reason {
+                        self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
+                    }
+                    if hold.reason != Reason::Detached {
+                        self.system.open_less();
+                    }
+                    hold.detach();
+                }
+                None => {
+                    core.holds.insert(*stage, Hold::new(Reason::Detached, Some(OVERLOADED_BYTES)));
+                }
+            }
+            self.system.full[*stage as usize].note_stuck();
+        }
+        // What this thread sent to others is posted before anybody else runs its stages (I2).
+        for mut chain in outgoing {
+            // SAFETY: whole records, each handed over once.
+            chain.for_each(|record| unsafe { self.system.post_anyway(Lane::Normal, record) });
+            chain.bytes = 0;
+        }
+        let sent = core.mail.waiting(self.bytes_run_to(behind)).min(queue[Lane::Normal as usize].bytes as u64);
+        Some(Takeover { core, queue, sent })
+    }
+}
+
+struct Takeover {
+    core: Box<Core>,
+    queue: [Chain; 3],
+    /// Bytes of it that others have sent: they still are a burden to this worker, and not its own doing.
+    sent: u64,
+}
+
+/// What the monitor remembers of a worker.
+struct Watched {
+    claimed: *mut Record,
+    beat: u64,
+    ticks: u32,
+    /// A thread that was started to go on with the worker's work, and did not get it yet.
+    thread: Option<WorkerThread>,
+    /// The work of the handler that is stuck could not be taken over, and that was counted.
+    failed: bool,
+}
+
+impl Watched {
+    fn new(claimed: *mut Record, beat: u64) -> Watched {
+        Watched { claimed, beat, ticks: 0, thread: None, failed: false }
+    }
+
+    /// The work cannot be taken over at this tick.
+    fn fail(&mut self, worker: &Worker) {
+        self.thread = None;
+        if !std::mem::replace(&mut self.failed, true) {
+            worker.office().ledgers.note(|counters| counters.takeovers_failed += 1);
+        }
+    }
+}
+
+/// The monitor thread.
+pub(crate) fn watch(system: &Weak<SystemCore>) {
+    let mut watched: Vec<Watched> = Vec::new();
+    let mut stuck: Vec<Arc<Worker>> = Vec::new();
+    let mut knots = Knots::default();
+    let mut asymmetric = true;
+    let mut looks = 0_u64;
+    let mut quiet = 0;
+    loop {
+        {
+            let Some(system) = system.upgrade() else { return };
+            if system.ending.load(Ordering::Acquire) && stuck.is_empty() && system.alive.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            if std::mem::replace(&mut asymmetric, barrier::asymmetric()) && !asymmetric {
+                // The workers change to full fences at their next checkup.
+                system.offices.made().for_each(|(id, _)| system.rouse(id));
+            }
+            watched.resize_with(system.offices.len(), || Watched::new(std::ptr::null_mut(), 0));
+            for (id, seen) in watched.iter_mut().enumerate() {
+                let Some(worker) = lock(&system.posts[id]).clone() else {
+                    continue;
+                };
+                look(&system, &worker, seen, &mut stuck);
+                worker.running.look(&system);
+            }
+            stuck.retain(|worker| {
+                worker.running.look(&system);
+                let mut lease = lock(&worker.lease);
+                worker.post_rest(&mut lease);
+                !lease.stages.is_empty()
+            });
+            knots.look(&system);
+            looks += 1;
+            if looks.is_multiple_of(MUTED_ELSEWHERE_TICKS) {
+                system.rouse_muted_elsewhere();
+            }
+            // All workers that should wake the called workers may be in handlers that do not return.
+            system.wake_called(usize::MAX);
+            quiet = system.rest_of_monitor(tick(), stuck.is_empty(), quiet);
+        }
+    }
+}
+
+fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuck: &mut Vec<Arc<Worker>>) {
+    let (claimed, beat) = (worker.tenure.claimed(), worker.beat.load(Ordering::Relaxed));
+    if !worker.tenure.is_user() || claimed.is_null() {
+        *seen = Watched::new(claimed, beat);
+        return;
+    }
+    // A slice of time is over: gulps are bounded in time, and the worker looks at the clock.
+    worker.tenure.signal.raise(Signal::TICK);
+    if (claimed, beat) != (seen.claimed, seen.beat) {
+        *seen = Watched::new(claimed, beat);
+        return;
+    }
+    seen.ticks += 1;
+    let doublings = (system.detached.load(Ordering::Relaxed) as u32).min(stuck_doublings_max());
+    if seen.ticks < stuck_ticks() << doublings || worker.id as usize >= system.config.workers {
+        return;
+    }
+    if !worker.has_full_fences() && !barrier::asymmetric() {
+        return seen.fail(worker);
+    }
+    // The thread first: without one, nothing is taken.
+    let thread = seen.thread.take().map_or_else(|| system.start_thread(worker.id), Ok);
+    let Ok(thread) = thread else { return seen.fail(worker) };
+    let Some(takeover) = worker.take_over() else {
+        seen.thread = Some(thread);
+        return;
+    };
+    *seen = Watched::new(claimed, beat);
+    stuck.push(Arc::clone(worker));
+    system.stuck.note(worker);
+    system.detached.fetch_add(1, Ordering::Relaxed);
+    system.offices[worker.id as usize].ledgers.note(|counters| counters.takeovers += 1);
+    let signal = Arc::<Signal>::default();
+    {
+        // Whoever raises a signal does it under this lock: from here on at the new thread's.
+        let mut inbox = system.offices[worker.id as usize].lock();
+        signal.raise(worker.tenure.signal.get() & !Signal::REVOKED);
+        inbox.signal = Arc::clone(&signal);
+        inbox.loan = Loan::default();
+    }
+    seam(2);
+    let successor = Arc::new(Worker::new(system, worker.id, signal, takeover.core));
+    successor.enter(|| {
+        successor.admit(takeover.queue);
+        successor.note_mail(takeover.sent);
+    });
+    thread.run(successor);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::{Duration, Instant};
+
+    use crate::sync::locks::lock;
+    use crate::worker::current;
+    use crate::worker::inline_call::Nest;
+    use crate::*;
+
+    /// The longest wait for the monitor.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    struct Plain;
+    impl Resident for Plain {
+        type Extra = ();
+        fn name() -> &'static str {
+            "Plain"
+        }
+        fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+        fn crashed(crash: Crash, _: &mut ControlCx<Self>) {
+            panic!("{crash:?}");
+        }
+    }
+
+    /// Calls the function in a handler.
+    struct Do<F>(F);
+    impl<F: FnOnce() + Send + 'static> Envelope<Plain> for Do<F> {
+        fn run(self, _: &mut Plain, _: &mut Cx<Plain>) {
+            (self.0)();
+        }
+        fn bounce(self, why: Undelivered) {
+            panic!("{why:?}");
+        }
+    }
+
+    /// Calls the function in a handler, or where it is bounced.
+    struct DoAnyway<F>(F);
+    impl<F: FnOnce() + Send + 'static> Envelope<Plain> for DoAnyway<F> {
+        fn run(self, _: &mut Plain, _: &mut Cx<Plain>) {
+            (self.0)();
+        }
+        fn bounce(self, _: Undelivered) {
+            (self.0)();
+        }
+    }
+
+    /// Waits until the monitor has taken the worker of this thread over. Returns the stages that stay with the thread.
+    fn be_taken_over() -> Vec<u16> {
+        let worker = current().unwrap();
+        let deadline = Instant::now() + LIMIT;
+        while worker.lease_kept() && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        lock(&worker.lease).stages.clone()
+    }
+
+    /// Ends `child` within a nested call, waits until the monitor has taken the worker over, and sends the stages that stay with the thread.
+    fn end_nested(child: Address<Plain>, held: &Sender<Vec<u16>>) {
+        let worker = current().unwrap();
+        let nest = Nest::enter(worker, 0, child.raw().cell, child.raw().stage());
+        worker.end(child.raw().cell, Ending::Stopped);
+        held.send(be_taken_over()).unwrap();
+        drop(nest);
+    }
+
+    #[test]
+    fn a_takeover_holds_the_stage_of_a_nested_actor_that_has_just_ended_and_no_other_one() {
+        let config = Config { workers: 2, stages: 2, ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let (send, held) = channel();
+        let child = system.spawn(Plain, StageChoice::At(1), Do(|| ())).ok().unwrap();
+        system.run_until_idle();
+        let _ = system.spawn(Plain, StageChoice::At(1), Do(move || end_nested(child, &send))).ok().unwrap();
+        // Stage 0 belongs to the other worker.
+        assert_eq!(held.recv_timeout(LIMIT).unwrap(), [1]);
+        system.run_until_idle();
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (1, 0));
+    }
+
+    #[test]
+    fn a_dead_letter_whose_drop_is_stuck_holds_up_the_stage_of_its_actor_only() {
+        let config = Config { workers: 1, stages: 2, ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let (send, held) = channel();
+        let actors = [0, 1].map(|stage| system.spawn(Plain, StageChoice::At(stage), Do(|| ())).ok().unwrap());
+        let [gone, other] = actors;
+        gone.send(Do(move || current().unwrap().end(gone.raw().cell, Ending::Stopped)));
+        system.run_until_idle();
+        gone.send(DoAnyway(move || {
+            // Nobody else could let it go on.
+            let (go_on, goes_on) = channel();
+            other.send(Do(move || go_on.send(()).unwrap()));
+            send.send((be_taken_over(), goes_on.recv_timeout(LIMIT))).unwrap();
+        }));
+        assert_eq!(held.recv_timeout(LIMIT).unwrap(), (vec![0], Ok(())));
+        system.run_until_idle();
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (1, 0));
+    }
+
+    #[test]
+    fn a_takeover_in_a_closed_system_runs_no_user_code_on_the_monitor_s_thread() {
+        let config = Config { workers: 2, stages: 2, ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let (send, came) = channel();
+        let receiver = system.spawn(Plain, StageChoice::At(1), Do(|| ())).ok().unwrap();
+        let sender = system.spawn(Plain, StageChoice::At(0), Do(|| ())).ok().unwrap();
+        system.run_until_idle();
+        let of_system = std::sync::Arc::clone(&system);
+        let (held, is_held) = channel();
+        sender.send(Do(move || {
+            // This stays in the log of the other worker.
+            receiver.send(DoAnyway(move || send.send(std::thread::current().name().map(str::to_owned)).unwrap()));
+            of_system.closed.store(true, std::sync::atomic::Ordering::Release);
+            of_system.ending.store(true, std::sync::atomic::Ordering::Release);
+            held.send(be_taken_over()).unwrap();
+        }));
+        assert_eq!(is_held.recv_timeout(LIMIT).unwrap(), [0]);
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (2, 0));
+        // The other worker has handled it, or the thread that has ended the system has bounced it.
+        let by = came.try_recv().expect("it was not lost");
+        assert_ne!(by, Some(format!("playhouse-{}-monitor", system.id())));
+    }
+
+    #[test]
+    fn a_monitor_that_has_slept_while_nothing_was_under_way_sees_that_a_handler_is_stuck() {
+        let config = Config { workers: 1, stages: 2, ..Config::new() };
+        let system = SystemCore::start(config).unwrap();
+        let [blocked, other] = [0, 1].map(|stage| system.spawn(Plain, StageChoice::At(stage), Do(|| ())).ok().unwrap());
+        for _ in 0..2 {
+            let deadline = Instant::now() + LIMIT;
+            while !system.monitor_sleeps.load(std::sync::atomic::Ordering::SeqCst) {
+                assert!(Instant::now() < deadline, "it does not sleep");
+                std::thread::yield_now();
+            }
+            let ((go_on, goes_on), (send, went_on)) = (channel(), channel());
+            blocked.send(Do(move || send.send(goes_on.recv_timeout(LIMIT)).unwrap()));
+            // Only another thread of the worker can run this.
+            other.send(Do(move || go_on.send(()).unwrap()));
+            assert_eq!(went_on.recv_timeout(LIMIT).unwrap(), Ok(()));
+            system.run_until_idle();
+        }
+        assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (2, 0));
+    }
+}

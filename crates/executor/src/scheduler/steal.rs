@@ -1,0 +1,351 @@
+//! Stealing: an idle worker asks, the victim gives.
+//!
+//! C∀ swaps queue pointers behind the victim's back, since its victim may be anywhere in a gulp. Here the thief leaves
+//! its name in the victim's inbox and raises the victim's signal, which the victim looks at before each message
+//! anyway; at that boundary the victim is the only one that touches its queue, so it partitions it by stages and
+//! appends the thief's part to the thief's inbox under both locks. No pointer is swapped that somebody may be using,
+//! and the victim's message path pays nothing. (A victim that is stuck in a handler cannot answer: then the monitor
+//! gives its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
+//!
+//! A busy worker does not wait for requests. After each gulp, it gives a part of its work to an idle worker, if that is worth the hand-over
+//! ([`crate::scheduler::policy`]). The stages move in the same way.
+
+use std::sync::atomic::Ordering::{self, Relaxed};
+
+use crate::memory::segment::Chain;
+use crate::message::address::Lane;
+use crate::scheduler::policy::{self, Backlog, Idle};
+use crate::scheduler::trial;
+use crate::sync::jitter::seam;
+use crate::sync::signal::Signal;
+use crate::system::config::Stealing;
+use crate::worker::Worker;
+use crate::worker::shared::{Inbox, Presence};
+
+/// The largest number of workers that a thief looks at when it becomes idle. Each look is a cache miss.
+const LOOKED_AT_MAX: usize = 16;
+/// How often the victim tries for the thief's lock before it keeps its stages.
+const LOCK_ATTEMPTS_MAX: u32 = 64;
+
+impl Worker {
+    /// Leaves this worker's name with a victim that has something to give.
+    pub(crate) fn look_for_work(&self) {
+        let system = &self.system;
+        if system.config.stealing == Stealing::None || self.id as usize >= system.config.workers {
+            return;
+        }
+        let now_ns = system.now_ns();
+        let (workers, others) = (system.config.workers, system.config.workers - 1);
+        // SAFETY: in RUNTIME; short borrow.
+        let first = if others > LOOKED_AT_MAX { unsafe { self.core() }.random() as usize } else { 0 };
+        let candidates = || {
+            (0..others.min(LOOKED_AT_MAX))
+                .map(|turn| ((usize::from(self.id) + 1 + (first + turn) % others) % workers) as u16)
+                .filter(|other| {
+                    let shown = &system.offices[usize::from(*other)].shown;
+                    let (surplus, average_ns) = (shown.surplus.load(Relaxed), shown.average_ns.load(Relaxed));
+                    let is_short = average_ns < trial::SHORT_NS && !self.is_apart(*other);
+                    let backlog = Backlog { ns: surplus * average_ns, is_short };
+                    // No part is larger than half. A victim that makes a pause would end its gulp in vain.
+                    policy::asks(backlog, 0.5)
+                        && shown.next_theft_ns.load(Relaxed) <= now_ns
+                        && policy::asks(backlog, self.part_from(*other, self.id, backlog, now_ns))
+                })
+        };
+        let victim = match system.config.stealing {
+            // cforall-actors, "Victim Selection": whose last attempt is longest ago has been busy longest.
+            Stealing::LongestVictim => {
+                candidates().min_by_key(|other| system.offices[*other as usize].shown.last_theft_ns.load(Relaxed))
+            }
+            Stealing::Random => {
+                let count = candidates().count();
+                // SAFETY: in RUNTIME; short borrow.
+                (count > 0)
+                    .then(|| unsafe { self.core() }.random() as usize % count)
+                    .and_then(|at| candidates().nth(at))
+            }
+            Stealing::None => None,
+        };
+        self.office().shown.last_theft_ns.store(now_ns, Relaxed);
+        if let Some(victim) = victim {
+            self.ask_for_stages(victim);
+        }
+    }
+
+    pub(crate) fn ask_for_stages(&self, victim: u16) {
+        self.ledger.steal_attempts.add(1);
+        let mut inbox = self.system.offices[victim as usize].lock();
+        if !inbox.thieves.contains(&self.id) {
+            inbox.thieves.push(self.id);
+        }
+        inbox.signal.raise(Signal::THIEF);
+    }
+
+    /// Answers the requests in the inbox. Gives all of its stages to a worker that has asked for all after a trial in vain. Otherwise gives
+    /// a part of what waits to the first thief, if that is worth the hand-over and the thief is still idle. In RUNTIME.
+    #[cold]
+    pub(crate) fn give_to_thief(&self) {
+        let (thieves, gathers) = {
+            let mut inbox = self.office().lock();
+            (std::mem::take(&mut inbox.thieves), inbox.gathers.take())
+        };
+        let system = &self.system;
+        if let Some(gathers) = gathers {
+            // SAFETY: used by this thread only, in short borrows; in RUNTIME.
+            let (route, core) = unsafe { (&*self.route.get(), self.core()) };
+            let may_go = |stage: &u16| !core.is_held(*stage) && !system.full[usize::from(*stage)].is_full();
+            let all: Vec<u16> = route.own(system.config.stages).filter(may_go).collect();
+            self.give(StageSet::of(&all, system.route.len(), gathers));
+            return;
+        }
+        let Some(&thief) = thieves.first() else { return };
+        let start_ns = system.now_ns();
+        // A simulation has no costs, and the victim therefore tries every request.
+        let simulated = system.simulation.is_some();
+        let may = simulated || start_ns >= self.office().shown.next_theft_ns.load(Relaxed) && !self.keeps_short_work();
+        let is_worth_it =
+            |waiting, part| simulated || policy::is_worth_sharing(waiting, part, 0, Idle::Watching, system.wake_ns);
+        // Another worker may already have given work to the thief.
+        if !may
+            || !self.give_part(thief, start_ns, is_worth_it, || simulated || system.idle.remove(thief, Idle::Watching))
+        {
+            self.ledger.steal_no_candidate.add(1);
+        }
+    }
+
+    /// Gives a part of what waits to `worker`, which is idle, if that is worth the hand-over. In RUNTIME, between two gulps.
+    #[cold]
+    pub(crate) fn offer(&self, worker: u16, idle: Idle, start_ns: u64, lasts_ns: u64) {
+        let is_worth_it = |waiting, part| policy::is_worth_sharing(waiting, part, lasts_ns, idle, self.system.wake_ns);
+        self.give_part(worker, start_ns, is_worth_it, || {
+            let taken = self.system.idle.remove(worker, idle);
+            if taken && idle == Idle::Parked {
+                self.ledger.wake_ups.add(1);
+            }
+            taken
+        });
+    }
+
+    /// Gives a part of what waits to `thief`. Returns false if nothing has moved: if `is_worth_it` refuses the measured backlog and the part
+    /// of it, if no stage is small enough, if `take` does not find the thief idle, or if the thief's inbox stays locked.
+    fn give_part(
+        &self,
+        thief: u16,
+        start_ns: u64,
+        is_worth_it: impl FnOnce(Backlog, f64) -> bool,
+        take: impl FnOnce() -> bool,
+    ) -> bool {
+        let (waiting, mut stages) = self.weigh_stages();
+        let part = self.part_from(self.id, thief, waiting, start_ns);
+        let stages = if is_worth_it(waiting, part) { policy::split(&mut stages, part) } else { Vec::new() };
+        let mut gave = false;
+        if !stages.is_empty() && take() {
+            gave = self.give(StageSet::of(&stages, self.system.route.len(), thief));
+            if gave {
+                if policy::wants_trial(waiting, self.average_ns.get()) {
+                    self.begin_trial(thief, start_ns);
+                }
+            } else {
+                self.put_back_thief(thief);
+            }
+        }
+        if !gave || waiting.is_short {
+            // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes after a pause.
+            let end_ns = self.system.now_ns();
+            self.office().shown.next_theft_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
+        }
+        gave
+    }
+
+    /// Puts a worker back into the set of idle workers, because it was taken out of the set and got no work.
+    fn put_back_thief(&self, thief: u16) {
+        let inbox = self.system.offices[usize::from(thief)].lock();
+        match inbox.presence {
+            Presence::Awake => {}
+            Presence::Idle => self.system.idle.insert(thief, Idle::Watching),
+            Presence::Parked => self.system.idle.insert(thief, Idle::Parked),
+        }
+    }
+
+    /// Moves stages with their records to the thief. Returns false if the thief's inbox stayed locked. No stage has moved then.
+    fn give(&self, given: StageSet) -> bool {
+        let thief = given.thief;
+        // All messages that were sent before the move are handed over before the stages (I2).
+        self.flush();
+        let (mail, own) = self.queued_mail();
+        let mut loot = self.extract(|stage| given.contains(stage));
+        let looted = loot[Lane::Normal as usize].bytes as u128;
+        // The parts of what was taken out are those of the whole queue. A backlog that others have sent here thus remains one.
+        let own = (looted * u128::from(own) / u128::from((mail + own).max(1))) as usize;
+        let mut attempts = 0;
+        let (mut mine, mut theirs) = loop {
+            let mine = self.office().lock();
+            if let Some(theirs) = self.system.offices[thief as usize].try_lock() {
+                break (mine, theirs);
+            }
+            drop(mine);
+            attempts += 1;
+            if attempts == LOCK_ATTEMPTS_MAX {
+                // The records taken out are older than all others of their stages: back to the front with them.
+                self.ledger.steal_failed.add(1);
+                self.put_back(loot);
+                return false;
+            }
+            std::thread::yield_now();
+        };
+        // Everything that was ever sent to the stages is taken along: mail that came meanwhile too.
+        let mut kept = [const { Chain::new() }; 3];
+        let sent = mine.sent_bytes();
+        for (mail, (loot, kept)) in self.empty_inbox(&mut mine).into_iter().zip(loot.iter_mut().zip(&mut kept)) {
+            self.split(mail, &given, loot, kept);
+        }
+        if mine.timer_ops.is_empty() && mine.returned.is_empty() {
+            self.office().mail.lower();
+        } else {
+            self.office().mail.raise(std::ptr::null());
+        }
+        seam(10);
+        // Arrivals are noted before stages are given away, because those stages may be among the arrivals.
+        let arrivals = std::mem::take(&mut mine.arrivals);
+        self.note_arrivals(&arrivals);
+        mine.departures += 1;
+        mine.queued_bytes = 0;
+        self.hand_over(&given, (loot, own), &mut theirs, mine.departures);
+        drop(mine);
+        self.system.arrived(&self.system.offices[thief as usize], theirs, thief);
+        let sent = sent.min(kept[Lane::Normal as usize].bytes as u64);
+        self.admit(kept);
+        self.note_mail(sent);
+        self.flush();
+        true
+    }
+
+    /// Moves the stages and their records to the thief, whose inbox and the own one are locked. The worker's own actors have sent `own` bytes
+    /// of the records.
+    fn hand_over(&self, given: &StageSet, (loot, own): ([Chain; 3], usize), theirs: &mut Inbox, departures: u64) {
+        let mut records = 0;
+        for chain in &loot {
+            chain.for_each(|_| records += 1);
+        }
+        self.ledger.steals.add(1);
+        self.ledger.messages_stolen.add(records);
+        self.ledger.stages_stolen.add(given.len());
+        let thief = given.thief;
+        theirs.own_bytes += own;
+        for (lane, chain) in [Lane::System, Lane::Urgent, Lane::Normal].into_iter().zip(loot) {
+            if lane != Lane::Normal && !chain.is_empty() {
+                theirs.signal.raise(Signal::LANES);
+            }
+            theirs.lane(lane).append(chain);
+        }
+        // SAFETY: used by this thread only, in short borrows; all logs are flushed.
+        let route = unsafe { &mut *self.route.get() };
+        for stage in given.iter() {
+            debug_assert_eq!(
+                self.system.route[stage as usize].load(Ordering::Relaxed),
+                self.id,
+                "a stage of another worker"
+            );
+            // Release: pairs with the Acquire of a worker that reads the route.
+            self.system.route[stage as usize].store(thief, Ordering::Release);
+            route.give(stage, thief, departures);
+            theirs.arrivals.push(stage);
+        }
+        self.note_own_stages();
+    }
+
+    /// Returns the part of the work of `victim` that goes to `thief`.
+    pub(crate) fn part_from(&self, victim: u16, thief: u16, waiting: Backlog, now_ns: u64) -> f64 {
+        if self.system.simulation.is_some() {
+            return 0.5;
+        }
+        policy::part(self.idle_share_of(victim, now_ns), self.idle_share_of(thief, now_ns), waiting.ns)
+    }
+
+    /// Returns the work that waits, estimated by the kinds of the messages, with that of each stage that may move.
+    fn weigh_stages(&self) -> (Backlog, Vec<(u64, u16)>) {
+        let system = &self.system;
+        let average_ns = self.average_ns.get() as f64;
+        let mut ns = 0.0;
+        // The stages of dedicated workers have no entry, because their numbers come after all others.
+        let mut waiting = vec![0.0; system.config.stages + system.config.links];
+        self.for_each_waiting(|record| {
+            // SAFETY: records of the own queue.
+            let record = unsafe { record.as_ref() };
+            if !record.is_buried()
+                && let Some(waiting) = waiting.get_mut(usize::from(record.stage()))
+            {
+                // SAFETY: in RUNTIME; short borrow of this part alone.
+                let kinds = unsafe { &(*self.core.get()).kinds };
+                let record_ns = kinds.weight(record.thunk as usize).unwrap_or(1.0) * average_ns;
+                *waiting += record_ns;
+                ns += record_ns;
+            }
+        });
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let may_go = |stage: u16| !core.is_held(stage) && !system.full[usize::from(stage)].is_full();
+        let waiting = waiting.into_iter().map(|ns| ns as u64).zip(0..);
+        let stages = waiting.filter(|(ns, stage)| *ns > 0 && may_go(*stage)).collect();
+        (Backlog { ns: ns as u64, is_short: self.has_short_work() && !self.is_apart(self.id) }, stages)
+    }
+
+    /// Takes the records of some stages out of the queue, in order, by lanes. In RUNTIME.
+    pub(crate) fn extract(&self, wanted: impl Fn(u16) -> bool) -> [Chain; 3] {
+        let mut loot = [const { Chain::new() }; 3];
+        // First, since whoever is started by one of them is sent to behind it.
+        self.extract_starts(&wanted, &mut loot[Lane::Normal as usize]);
+        self.for_each_queued(|mut record| {
+            // SAFETY: records of the own queue, which is not run meanwhile; what is copied is buried, so its payload
+            // has one owner.
+            unsafe {
+                if !record.as_ref().is_buried() && wanted(record.as_ref().stage()) {
+                    let (lane, size) = (record.as_ref().lane() as usize, record.as_ref().bytes());
+                    loot[lane].push_bytes(record.as_ptr().cast(), size, Some(&self.pool));
+                    record.as_mut().bury();
+                }
+            }
+        });
+        loot
+    }
+
+    fn split(&self, mut mail: Chain, given: &StageSet, given_to: &mut Chain, kept: &mut Chain) {
+        // SAFETY: the chain owns whole records; each is moved once.
+        mail.for_each(|record| unsafe {
+            let into = if given.contains(record.as_ref().stage()) { &mut *given_to } else { &mut *kept };
+            into.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+        });
+        mail.bytes = 0;
+        // SAFETY: all records were moved.
+        unsafe { mail.recycle(Some(&self.pool)) };
+    }
+}
+
+/// Stages that go to a thief.
+struct StageSet {
+    thief: u16,
+    words: Vec<u64>,
+}
+
+impl StageSet {
+    /// Creates the set of the `given` stages for `thief`, in a system with `stages` stages.
+    fn of(given: &[u16], stages: usize, thief: u16) -> Self {
+        let mut words = vec![0; stages.div_ceil(64)];
+        for stage in given {
+            words[usize::from(*stage) / 64] |= 1 << (stage % 64);
+        }
+        StageSet { thief, words }
+    }
+
+    fn contains(&self, stage: u16) -> bool {
+        self.words[stage as usize / 64] & (1 << (stage % 64)) != 0
+    }
+
+    fn len(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u16> + '_ {
+        (0..self.words.len() as u16 * 64).filter(|stage| self.contains(*stage))
+    }
+}

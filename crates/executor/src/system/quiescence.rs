@@ -1,0 +1,580 @@
+//! When a system has nothing to do, and how it ends.
+
+use std::fmt;
+use std::io::{self, Write as _};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering, fence};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+use std::thread::{self, JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
+
+use crate::driver::simulated::Simulation;
+use crate::memory::cell::{Cell, status};
+use crate::memory::record::described;
+use crate::memory::slab;
+use crate::message::address::RawAddress;
+use crate::message::envelope::Ending;
+use crate::sync::locks::lock;
+use crate::system::outsiders::wake;
+use crate::system::{SLOTS, SystemCore};
+use crate::worker::{self, Worker};
+
+/// The value that each wake-up adds to `active`, beside the 1 for the awake worker. Equal readings show that no worker woke between them.
+const WOKEN: u64 = 1 << 32;
+
+/// The number of times that the cells of an ended system are swept while actors that end still start others. The actors of further sweeps
+/// are killed, so their `ended` does not run the hooks of the layer above.
+const SWEEPS_MAX: u32 = 100;
+/// The number of sweeps in all. If even the drops of killed states start others without end, the last ones stay undropped.
+const KILLING_SWEEPS_MAX: u32 = 2 * SWEEPS_MAX;
+
+/// Steps of a simulated system that is shut down, at most.
+const DRAIN_STEPS_MAX: u64 = 1_000_000;
+
+/// The number of moments of virtual time, and the time on threads, after which `run_until_idle` says that it waits for timers.
+const MOMENTS: u32 = 100_000;
+const WAITS: Duration = Duration::from_secs(10);
+
+/// Counts moments of virtual time.
+#[derive(Default)]
+struct Moments {
+    last: Duration,
+    passed: u32,
+}
+
+impl Moments {
+    /// Returns true once, in the moment with the number [`MOMENTS`].
+    fn ends_at(&mut self, now: Duration) -> bool {
+        if now == self.last || self.passed == MOMENTS {
+            return false;
+        }
+        self.last = now;
+        self.passed += 1;
+        self.passed == MOMENTS
+    }
+}
+
+/// Says that `run_until_idle` may wait for something that never comes. The line is lost if stderr is closed.
+#[cold]
+fn say_that_it_waits(since: fmt::Arguments<'_>) {
+    let line = format!(
+        "playhouse: `run_until_idle` has waited for {since}: for timers, async handlers, or senders that are slowed. A periodic timer has no end: \
+         `run_for` lets a time pass.\n"
+    );
+    drop(io::stderr().write_all(line.as_bytes()));
+}
+
+/// Is told of the messages that waited for their guards: [`SystemCore::end`].
+pub type Waited<'a> = dyn FnMut(RawAddress, &'static str, &'static str) + Send + 'a;
+
+/// Returns the moment after `time`.
+fn after(time: Duration) -> Instant {
+    /// Longer than any process lives; about 30 years.
+    const LONG: Duration = Duration::from_secs(1 << 30);
+    let now = Instant::now();
+    now.checked_add(time.min(LONG)).unwrap_or(now)
+}
+
+/// A thread that is to be told when the system is quiet, as long as this lives.
+struct WaitsForQuiet<'a>(&'a AtomicUsize);
+
+impl WaitsForQuiet<'_> {
+    fn begin(system: &SystemCore) -> WaitsForQuiet<'_> {
+        system.wait_for_quiet.fetch_add(1, Ordering::Relaxed);
+        // Pairs with the fence in `tell_quiet`.
+        fence(Ordering::SeqCst);
+        WaitsForQuiet(&system.wait_for_quiet)
+    }
+}
+
+impl Drop for WaitsForQuiet<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl SystemCore {
+    pub(crate) fn active_more(&self) {
+        // SeqCst: either this sees that the monitor sleeps, or the monitor sees that a worker is awake (`rest_of_monitor`).
+        self.active.fetch_add(WOKEN + 1, Ordering::SeqCst);
+        if self.monitor_sleeps.load(Ordering::SeqCst) {
+            self.wake_monitor();
+        }
+    }
+
+    #[cold]
+    fn wake_monitor(&self) {
+        if self.monitor_sleeps.swap(false, Ordering::SeqCst) {
+            drop(lock(&self.monitor_nap.0));
+            self.monitor_nap.1.notify_all();
+        }
+    }
+
+    /// True: no worker is awake any more.
+    pub(crate) fn active_less(&self) -> bool {
+        // AcqRel: what this worker did is seen by whoever finds the system idle.
+        let last = self.active.fetch_sub(1, Ordering::AcqRel) % WOKEN == 1;
+        if last {
+            self.tell_quiet();
+        }
+        last
+    }
+
+    /// Returns the number of workers that are awake.
+    pub(crate) fn active(&self) -> u64 {
+        self.active.load(Ordering::Acquire) % WOKEN
+    }
+
+    /// Something is under way that no worker knows of: a timer, a suspended handler, a muted stage.
+    pub(crate) fn open_more(&self) {
+        self.open_here().fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn open_less(&self) {
+        self.open_here().fetch_sub(1, Ordering::AcqRel);
+        // If a worker is awake, which may be the caller, then the last worker that goes to sleep calls `tell_quiet`.
+        if self.active() == 0 {
+            self.tell_quiet();
+        }
+    }
+
+    /// Returns the counter of this thread. Each worker has its own, because workers that await many answers would otherwise wait for each
+    /// other's cache lines.
+    fn open_here(&self) -> &AtomicIsize {
+        match worker::current().filter(|worker| worker.system_id == self.id) {
+            Some(worker) => &worker.office().open,
+            None => &self.open,
+        }
+    }
+
+    /// Whether all workers sleep but the calling one, and no handler is stuck: no message is being handled.
+    pub fn others_sleep(&self) -> bool {
+        self.active() <= 1 && self.detached.load(Ordering::Acquire) == 0
+    }
+
+    fn is_quiet(&self) -> bool {
+        // Each counter may be negative. Their sum is the number of open timers, suspended handlers and muted stages, if no counter changed
+        // between the reads. A worker changes its counter only while it is awake or detached. The count of wake-ups in `active` shows that
+        // no worker was awake between the reads, and only an awake worker becomes detached. Threads outside change the system's counter,
+        // which is read before and after the others. Whatever they begin ends on a worker.
+        let active = self.active.load(Ordering::Acquire);
+        if !active.is_multiple_of(WOKEN) || self.detached.load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        let outside = self.open.load(Ordering::Acquire);
+        let inside: isize = self.offices.made().map(|(_, office)| office.open.load(Ordering::Acquire)).sum();
+        outside + inside == 0
+            && self.detached.load(Ordering::Acquire) == 0
+            && self.active.load(Ordering::Acquire) == active
+            && self.open.load(Ordering::Acquire) == outside
+    }
+
+    /// A thread that waits for its own system would wait for itself.
+    fn is_outside(&self) {
+        assert!(worker::current().is_none_or(|w| w.system_id != self.id), "an actor waits for its own system");
+    }
+
+    fn tell_quiet(&self) {
+        // Either this thread sees the one that waits, or that one sees all that this thread has done before (`WaitsForQuiet::begin`).
+        fence(Ordering::SeqCst);
+        if self.wait_for_quiet.load(Ordering::Relaxed) > 0 && self.is_quiet() {
+            drop(lock(&self.quiet));
+            self.became_quiet.notify_all();
+        }
+    }
+
+    /// Returns when no message waits or is handled, no timer runs, no handler is suspended (kumar ch. 2: quiescence); or when the system has
+    /// ended.
+    ///
+    /// # Panics
+    /// On a worker of this system: it would wait for itself.
+    pub fn run_until_idle(self: &Arc<Self>) {
+        if let Some(simulation) = &self.simulation {
+            let mut patience = Moments::default();
+            // A driver of several systems lets time pass with each step.
+            let counts = !simulation.has_driver();
+            return simulation.run(self, None, &mut || {
+                if counts && patience.ends_at(self.now()) {
+                    say_that_it_waits(format_args!("{MOMENTS} moments of virtual time"));
+                }
+                false
+            });
+        }
+        self.is_outside();
+        let _waits = WaitsForQuiet::begin(self);
+        let mut patience = Some(after(WAITS));
+        let mut quiet = lock(&self.quiet);
+        while !self.is_quiet() && !self.has_ended() {
+            // While messages are handled, that is what the caller waits for.
+            if self.active() == 0 && patience.is_some_and(|patience| Instant::now() >= patience) {
+                patience = None;
+                say_that_it_waits(format_args!("{} s", WAITS.as_secs()));
+            }
+            // The time-out only covers a handler that leaves a detached thread.
+            quiet = self
+                .became_quiet
+                .wait_timeout(quiet, Duration::from_millis(20))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Lets a time pass, with all that is to be done in it in simulation. Returns early if the system ends.
+    ///
+    /// # Panics
+    /// On a worker of this system: it would wait for itself.
+    pub fn run_for(self: &Arc<Self>, time: Duration) {
+        if let Some(simulation) = &self.simulation {
+            return simulation.run(self, Some(time), &mut || false);
+        }
+        self.is_outside();
+        let end = after(time);
+        let mut quiet = lock(&self.quiet);
+        while let Some(left) = end.checked_duration_since(Instant::now()).filter(|_| !self.has_ended()) {
+            quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Blocks the calling thread until `done`, which is asked again after each unpark. In simulation: runs it.
+    pub fn block_until(self: &Arc<Self>, deadline: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
+        if let Some(simulation) = &self.simulation {
+            simulation.run(self, None, done);
+            return done();
+        }
+        loop {
+            if done() {
+                return true;
+            }
+            match deadline {
+                None => std::thread::park(),
+                Some(deadline) => {
+                    let now = self.now();
+                    if now >= deadline {
+                        return done();
+                    }
+                    std::thread::park_timeout(deadline - now);
+                }
+            }
+        }
+    }
+
+    // -- the end -------------------------------------------------------------------------------------------------------
+
+    /// Whether handlers are suspended that a drain waits for, or may be.
+    fn awaits_suspended(&self) -> bool {
+        if !self.config.awaits_handlers {
+            return false;
+        }
+        // As in `is_quiet`: the sum is right if no worker was awake between the reads.
+        let active = self.active.load(Ordering::Acquire);
+        let suspended: isize = self.offices.made().map(|(_, office)| office.suspended.load(Ordering::Acquire)).sum();
+        suspended != 0 || !active.is_multiple_of(WOKEN) || self.active.load(Ordering::Acquire) != active
+    }
+
+    /// Waits until no message is queued or handled, with [`Config::awaits_handlers`](crate::Config::awaits_handlers) also until no handler is suspended,
+    /// or its workers end, at most `limit`.
+    pub fn drain(self: &Arc<Self>, limit: Duration) {
+        // Relaxed: see `is_draining`.
+        self.draining.store(true, Ordering::Relaxed);
+        if let Some(simulation) = &self.simulation {
+            // A system that never rests is stopped in the middle, as on threads. Its time may stand still meanwhile.
+            let deadline = self.now().saturating_add(limit);
+            let mut steps = 0;
+            simulation.run(self, None, &mut || {
+                steps += 1;
+                let is_ending = self.ending.load(Ordering::Acquire);
+                steps > DRAIN_STEPS_MAX
+                    || self.now() >= deadline
+                    || is_ending
+                    || (self.active() == 0 && !self.awaits_suspended())
+            });
+            return;
+        }
+        self.is_outside();
+        let _waits = WaitsForQuiet::begin(self);
+        let deadline = after(limit);
+        let mut quiet = lock(&self.quiet);
+        loop {
+            let rests = self.active() == 0
+                && self.detached.load(Ordering::Acquire) == 0
+                && !self.is_muted_elsewhere()
+                && !self.awaits_suspended();
+            // Nothing is handled any more after the end, or by workers that end.
+            if rests || self.has_ended() || self.ending.load(Ordering::Acquire) {
+                return;
+            }
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
+            let nap = left.min(Duration::from_millis(5));
+            quiet = self.became_quiet.wait_timeout(quiet, nap).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Takes no more messages from outside, ends all workers, and ends all actors that are left. Messages that still
+    /// wait become dead letters. Returns how many actors were left, and how many threads did not end within `limit`
+    /// because they are in handlers that do not return. Then no actor is ended, and only the messages that wait at workers whose threads have
+    /// ended become dead letters.
+    ///
+    /// `waited` is told of each message that waited for its guard: who it was for, that one's type, and the message's.
+    ///
+    /// The hooks and drops of what is ended run on this thread, for as long as they take.
+    pub fn end(self: &Arc<Self>, limit: Duration, waited: &mut Waited<'_>) -> (u64, usize) {
+        let stuck = self.end_threads(after(limit));
+        let ended = self.end_rest(stuck, waited);
+        wake(self.note_ended());
+        ended
+    }
+
+    /// Does the same as [`end`](SystemCore::end), and returns within `limit` and twice `grace`, whatever hooks and drops do. They run on a thread of
+    /// their own. If they take longer, that thread goes on, and counts as one that did not end. A simulated system has one thread only, and
+    /// takes as long as they do.
+    pub fn end_in_time(
+        self: &Arc<Self>,
+        (limit, grace): (Duration, Duration),
+        mut waited: Box<Waited<'static>>,
+    ) -> (u64, usize) {
+        let ends = limit.saturating_add(grace);
+        let deadline = after(ends.saturating_add(grace));
+        let stuck = self.end_threads(after(ends));
+        let (done, finished) = channel();
+        let system = Arc::clone(self);
+        let rest = move || {
+            let ended = system.end_rest(stuck, &mut *waited);
+            // Nobody listens any more if it has taken too long.
+            let _ = done.send(ended);
+        };
+        let thread = self.run_apart(Box::new(rest));
+        let in_time = finished.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
+        if let (Some(_), Some(thread)) = (in_time, thread) {
+            // It only drops its reference to the system any more.
+            let _ = thread.join();
+        }
+        let wakers = self.note_ended();
+        if !wakers.is_empty() {
+            self.wake_in_time(wakers, deadline);
+        }
+        in_time.unwrap_or((0, stuck + 1))
+    }
+
+    /// Wakes the wakers of those outside that wait, on a thread of its own. Returns at `deadline`, or earlier if all are woken.
+    fn wake_in_time(&self, wakers: Vec<Waker>, deadline: Instant) {
+        let (done, finished) = channel::<()>();
+        let mut wakers = Some((wakers, done));
+        let thread = self.run_apart(Box::new(move || wake(wakers.take().into_iter().flat_map(|(wakers, _)| wakers))));
+        // The sender is dropped with the last waker.
+        let _ = finished.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        drop(thread);
+    }
+
+    /// Runs `rest` on a thread of its own, which is returned. In simulation, or if no thread can be started, it runs on this one.
+    fn run_apart(&self, rest: Box<dyn FnMut() + Send>) -> Option<JoinHandle<()>> {
+        let job = Arc::new(Mutex::new(Some(rest)));
+        let run = |job: &Mutex<Option<Box<dyn FnMut() + Send>>>| {
+            let taken = lock(job).take();
+            taken.into_iter().for_each(|mut rest| rest());
+        };
+        if self.simulation.is_none() {
+            let job = Arc::clone(&job);
+            let name = format!("playhouse-{}-end", self.id);
+            if let Ok(thread) = std::thread::Builder::new().name(name).spawn(move || run(&job)) {
+                return Some(thread);
+            }
+        }
+        run(&job);
+        None
+    }
+
+    /// Ends a simulated system at once if no thread runs it and it `is_unused`, which is asked while none can begin to. Returns whether it has
+    /// ended by this. It waits for nobody.
+    pub fn end_unused(self: &Arc<Self>, is_unused: impl Fn() -> bool) -> bool {
+        let Some(_drive) = self.simulation.as_ref().and_then(Simulation::try_drive) else { return false };
+        is_unused() && self.end_in_time((Duration::ZERO, Duration::ZERO), Box::new(|_, _, _| {})).1 == 0
+    }
+
+    /// Takes no more messages from outside and ends all workers: nothing is handled any more. Returns whether their threads have ended within
+    /// `limit`. What waits, and all actors, are left until the [end](SystemCore::end).
+    pub fn end_workers(self: &Arc<Self>, limit: Duration) -> bool {
+        self.end_threads(after(limit)) == 0
+    }
+
+    /// Takes no more messages from outside and ends all workers. Returns the number of threads that have not ended by `deadline`.
+    fn end_threads(self: &Arc<Self>, deadline: Instant) -> usize {
+        self.close();
+        self.ending.store(true, Ordering::Release);
+        for (id, office) in self.offices.made() {
+            office.relieved.notify_all();
+            self.rouse(id);
+            office.rouse_elsewhere();
+        }
+        *lock(&self.monitor_nap.0) = true;
+        self.monitor_nap.1.notify_all();
+        let mut quiet = lock(&self.quiet);
+        loop {
+            let alive = self.alive.load(Ordering::Acquire);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if alive == 0 || left.is_zero() {
+                return alive;
+            }
+            quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends what is left. `stuck` threads have not ended. Returns the number of actors that were left, and the number of threads that cannot
+    /// end.
+    fn end_rest(self: &Arc<Self>, stuck: usize, waited: &mut Waited<'_>) -> (u64, usize) {
+        let _alone = lock(&self.ending_rest);
+        if stuck > 0 {
+            self.bounce_at_ended_workers();
+            return (0, stuck);
+        }
+        // Whoever else runs a simulated system has no turn meanwhile, and none any more.
+        let _turn = match &self.simulation {
+            None => None,
+            Some(simulation) => match simulation.last_turn() {
+                // The thread of an actor that ends its own system is in a handler that does not return before this does.
+                None => return (0, 1),
+                turn => turn,
+            },
+        };
+        // Again and again: until it has ended itself, the monitor may start a thread for a worker it has just taken over.
+        loop {
+            // A statement of its own: the monitor needs the lock to go on.
+            let threads = std::mem::take(&mut *lock(&self.threads));
+            if threads.is_empty() {
+                break;
+            }
+            for thread in threads {
+                let _ = thread.join();
+            }
+        }
+        let left = self.sweep(waited);
+        let slot = &SLOTS[self.id as usize];
+        let mut occupant = lock(&slot.system);
+        if occupant.as_ref().is_some_and(|system| Arc::ptr_eq(system, self)) {
+            slot.epoch.fetch_add(1, Ordering::Release);
+            *occupant = None;
+        }
+        (left, 0)
+    }
+
+    /// Bounces the messages that wait at workers whose threads have ended, while other threads are stuck. The actors stay as they are,
+    /// because a stuck handler may spawn others beside them.
+    fn bounce_at_ended_workers(&self) {
+        // Acquire: pairs with the Release of its thread, which touches nothing of it any more.
+        let is_over = |worker: &Arc<Worker>| worker.over.load(Ordering::Acquire);
+        let ended: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).filter(is_over).collect();
+        bounce_at(&ended);
+    }
+
+    /// Ends what is left when all threads have ended. All states are dropped, and all that waits is bounced.
+    ///
+    /// The last code of an actor may start others, and so may the drop of a message. Those are ended, too, without having been started. They
+    /// are not refused: that would be a panic, perhaps in the drop of a state.
+    fn sweep(self: &Arc<Self>, waited: &mut Waited<'_>) -> u64 {
+        let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).take()).collect();
+        let Some(first) = workers.first() else { return 0 };
+        /// While this lives, the thread's actors are taken.
+        struct Sweeping<'a>(&'a Mutex<Option<ThreadId>>);
+        impl Drop for Sweeping<'_> {
+            fn drop(&mut self) {
+                *lock(self.0) = None;
+            }
+        }
+        *lock(&self.sweeping) = Some(thread::current().id());
+        let _sweeping = Sweeping(&self.sweeping);
+        let mut left = 0;
+        for sweep in 1..=KILLING_SWEEPS_MAX {
+            let ending = || if sweep > SWEEPS_MAX { Ending::Killed } else { Ending::Shutdown };
+            let (spawned, stopped) = self.spawned_and_stopped();
+            bounce_at(&workers);
+            first.enter(|| {
+                slab::sweep(self.id, spawned.wrapping_sub(stopped), |cell| {
+                    // SAFETY: all threads of the system have ended, and this one has taken the workers over.
+                    unsafe {
+                        // The place of an actor that lives elsewhere is none.
+                        left += u64::from(!cell.as_ref().has_status(status::AWAY));
+                        guarded(cell, waited);
+                    }
+                    let _ending = self.stuck.while_ending(cell);
+                    first.call_user(|| first.end(cell, ending()));
+                });
+            });
+            bounce_at(&workers);
+            // If others were started meanwhile, they were perhaps counted instead of those that were to be ended.
+            if self.spawned_and_stopped().0 == spawned {
+                break;
+            }
+        }
+        left
+    }
+
+    /// Returns the numbers of actors that were ever spawned, and that have ended. Exact when all threads have ended.
+    fn spawned_and_stopped(&self) -> (u64, u64) {
+        let inside = self.offices.made().map(|(_, office)| office.ledgers.read());
+        let (spawned, stopped) = inside
+            .fold((0, 0), |(spawned, stopped), counters| (spawned + counters.spawned, stopped + counters.stopped));
+        (spawned + self.outside.spawned.load(Ordering::Relaxed), stopped)
+    }
+
+    /// Waits for a tick, or for longer while nothing is under way: at first five ticks, and until a worker wakes when it was so for `quiet` looks.
+    /// Called by the monitor. Returns for how many looks nothing was under way.
+    pub(crate) fn rest_of_monitor(&self, tick: Duration, nothing_stuck: bool, quiet: u32) -> u32 {
+        /// Whoever wakes a worker then wakes the monitor as well, which takes some microseconds. So this comes after a fifth of a second.
+        const LOOKS: u32 = 20;
+        let (ended, wake) = &self.monitor_nap;
+        if !nothing_stuck || self.active() > 0 {
+            self.nap_of_monitor(tick, tick);
+            return 0;
+        }
+        if quiet < LOOKS || self.is_muted_elsewhere() {
+            self.nap_of_monitor(tick * 5, tick);
+            return quiet + 1;
+        }
+        let mut guard = lock(ended);
+        // SeqCst, with the look at the workers behind it: see `active_more`.
+        self.monitor_sleeps.store(true, Ordering::SeqCst);
+        let is_quiet = || self.active.load(Ordering::SeqCst).is_multiple_of(WOKEN);
+        while !*guard && self.monitor_sleeps.load(Ordering::SeqCst) && is_quiet() {
+            guard = wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.monitor_sleeps.store(false, Ordering::SeqCst);
+        0
+    }
+
+    fn nap_of_monitor(&self, nap: Duration, tick: Duration) {
+        let (ended, wake) = &self.monitor_nap;
+        let guard = lock(ended);
+        if *guard {
+            drop(guard);
+            std::thread::sleep(tick);
+        } else {
+            drop(wake.wait_timeout(guard, nap).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// Bounces all that waits at `workers`, until nothing does: what is dropped may send to any of them. The threads of all have ended.
+fn bounce_at(workers: &[Arc<Worker>]) {
+    let bounce = |worker: &Arc<Worker>| worker.enter(|| worker.bounce_everything());
+    while workers.iter().fold(false, |any, worker| any | bounce(worker)) {}
+}
+
+/// Tells `waited` of the messages that wait for their guards in `cell`.
+///
+/// # Safety
+/// The caller runs the cell's stage.
+unsafe fn guarded(cell: NonNull<Cell>, waited: &mut Waited<'_>) {
+    // SAFETY: cells are never freed; by the contract, and the reference to the cold part is short.
+    unsafe {
+        if !cell.as_ref().is_ready() || !cell.as_ref().has_status(status::GUARDED) {
+            return;
+        }
+        if let Some(cold) = Cell::cold(cell) {
+            cold.deferred.for_each(|record| {
+                let about = described(record);
+                waited(RawAddress::of(cell), about.actor, about.name);
+            });
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! Starts that are put off: trees of actors are built one after the other, not all at once.
+//!
+//! A start may start a family of hundreds within itself (`inline_call.rs`), each with something to say to its parent; the starts of the
+//! rest become messages. In a queue that is first in, first out, all starts of a tree come before the first of those answers: a
+//! million leaves have answered, and all of that lies in the queue. So a start of such a rest that is met with much behind it steps
+//! aside until most of what is behind it was run, and so much that waits at any time is what a few families have sent. (A tree of a
+//! million actors takes 6 MiB instead of 33, and about half the time, since what waits fits into the cache.)
+//!
+//! # Why nobody can tell, but by the time it takes
+//!
+//! 1. *Order (I2).* Nobody is promised an order of starts, and messages to an actor that has not started wait for its start, as they do
+//!    where they have overtaken it in a higher lane (status NEW).
+//! 2. *One worker (I1).* What is put off is part of the queue: it is counted, goes to a thief with its stage and to a new thread,
+//!    in both cases before all that is queued, and is bounced at the end. No worker rests with something in here: then its stages may
+//!    be adopted. Nothing is put off while something is put
+//!    *aside* for a stage, and before the first is, all starts go on: what is put aside is in the order of the queue.
+//! 3. *No starvation (I4).* Those that were put off go on first in, first out. Where there is always much in the queue, they have up to a
+//!    fifth of what is done there, by the actors that such starts have brought lately, and at least one goes on within eight ticks of the monitor.
+//!    Of those that have gone on, none is put off again, unless it was taken to another worker or thread by then.
+//! 4. *Not for long where somebody waits.* The first message in the normal lane that meets an actor whose start may have been put off has all of them go
+//!    on, and for a while none is put off: where children are sent to by their parents, each of those messages would wait in a list of
+//!    its own. (Requests such as stop and watch need not wait.)
+//!
+//! Where somebody looks on (`observed.rs`), nothing is put off.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use crate::memory::record::Record;
+use crate::memory::segment::{Chain, Pool, Segment, for_each_between};
+use crate::sync::jitter::seam;
+use crate::sync::signal::Signal;
+use crate::worker::exchange::RECORD_BYTES;
+use crate::worker::{Worker, current};
+
+/// With less than this in the queue, in bytes of records, starts are run when they are met, and go on.
+const MUCH_BYTES: u64 = 16 * 1024;
+/// Where there is less, so many actors at a time are started from here.
+const ACTORS_AT_A_TIME: u64 = 4096;
+/// ... but no more starts than these: the next ones may bring more actors than the last ones did.
+const STARTS_AT_A_TIME_MAX: u64 = 64;
+/// Where there is more, one actor for so many messages.
+const MESSAGES_PER_ACTOR: u64 = 4;
+/// ... and one start in so many ticks of the monitor at least.
+const TICKS_MAX: u32 = 8;
+/// None is put off for so many bytes of records after a message has met an actor whose start might have been.
+const PAUSE_BYTES: u64 = 1 << 20;
+
+/// What was put off at a worker, in order.
+pub(crate) struct Starts {
+    /// From `from` bytes into its first segment on; `bytes` is without those before.
+    chain: Chain,
+    from: usize,
+    /// All of them are to go on.
+    due: bool,
+    /// None is put off before so many bytes of the queue were run.
+    not_before: u64,
+    /// When some went on last: how many those were, and how many bytes of the queue had been run but for theirs.
+    went_on: u64,
+    run: u64,
+    /// Ticks of the monitor since then.
+    ticks: u32,
+    /// Starts like these that had been run by then, with the actors that they have brought; and how many that were for each.
+    late_starts: (u64, u64),
+    actors_each: u64,
+}
+
+/// What decides how many go on.
+struct Look {
+    /// Bytes of the queue that were run.
+    run: u64,
+    late_starts: (u64, u64),
+    /// There is nothing in the queue.
+    is_empty: bool,
+    /// There is little in it, and nothing has come.
+    is_low: bool,
+    is_tick: bool,
+}
+
+impl Starts {
+    pub(crate) fn new() -> Starts {
+        Starts {
+            chain: Chain::new(),
+            from: 0,
+            due: false,
+            not_before: 0,
+            went_on: 0,
+            run: 0,
+            ticks: 0,
+            late_starts: (0, 0),
+            actors_each: 1,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chain.is_empty()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.chain.bytes as u64
+    }
+
+    /// Another thread has taken the worker: its queue is a new one, and it counts anew.
+    pub(crate) fn change_threads(&mut self) {
+        (self.not_before, self.run, self.late_starts) = (0, 0, (0, 0));
+    }
+
+    /// # Safety
+    /// A whole record whose payload the caller gives up.
+    unsafe fn push(&mut self, record: NonNull<Record>, pool: &Pool) {
+        self.due &= !self.is_empty();
+        // SAFETY: by the contract.
+        unsafe { self.chain.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool)) };
+    }
+
+    /// Calls `visit` for each record, in order.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(NonNull<Record>)) {
+        let (mut segment, mut from) = (self.chain.first, self.from);
+        while !segment.is_null() {
+            // SAFETY: the chain owns its segments, which hold whole records; `from` is where one of the first begins, or where they end.
+            unsafe {
+                let body = Segment::body(segment);
+                for_each_between(body.add(from), body.add((*segment).used), &mut visit);
+                segment = (*segment).next;
+            }
+            from = 0;
+        }
+    }
+
+    /// The first `count` records.
+    pub(crate) fn take(&mut self, count: u64, pool: Option<&Pool>) -> Chain {
+        let (mut taken, mut left) = (Chain::new(), count);
+        while left > 0 && !self.chain.is_empty() {
+            let segment = self.chain.first;
+            // SAFETY: the chain owns its segments, which hold whole records from `from` on; each is moved once, and a segment that
+            // was gone through is owned by nobody else.
+            unsafe {
+                if self.from == (*segment).used {
+                    self.chain.first = (*segment).next;
+                    (*segment).next = std::ptr::null_mut();
+                    self.from = 0;
+                    Chain { first: segment, last: segment, bytes: 0 }.recycle(pool);
+                    continue;
+                }
+                let record = Segment::body(segment).add(self.from).cast::<Record>();
+                let size = (*record).bytes();
+                taken.push_bytes(record.cast(), size, pool);
+                self.from += size;
+                self.chain.bytes -= size;
+            }
+            left -= 1;
+        }
+        if self.chain.is_empty() {
+            self.from = 0;
+            // SAFETY: all records were moved.
+            unsafe { self.chain.take().recycle(pool) };
+        }
+        taken
+    }
+
+    /// How many go on now, with something in here.
+    fn next(&mut self, look: Look) -> u64 {
+        let starts = look.late_starts.0.wrapping_sub(self.late_starts.0);
+        let actors = look.late_starts.1.wrapping_sub(self.late_starts.1);
+        if let Some(each) = actors.checked_div(starts) {
+            self.actors_each = each.clamp(1, ACTORS_AT_A_TIME);
+            self.late_starts = look.late_starts;
+        }
+        let actors = match look.is_low {
+            true => ACTORS_AT_A_TIME,
+            false => look.run.saturating_sub(self.run) / RECORD_BYTES / MESSAGES_PER_ACTOR,
+        };
+        let mut count = (actors / self.actors_each).min(2 * self.went_on.max(1)).min(STARTS_AT_A_TIME_MAX);
+        self.ticks += u32::from(look.is_tick);
+        // A worker with an empty queue may be about to rest, whatever has come.
+        if look.is_empty || self.ticks == TICKS_MAX {
+            count = count.max(1);
+        }
+        if count > 0 {
+            (self.went_on, self.run, self.ticks) = (count, look.run, 0);
+        }
+        count
+    }
+}
+
+/// A start that may be put off, and is run now.
+pub(crate) struct Late<'a> {
+    worker: &'a Worker,
+    spawned: u64,
+}
+
+impl Late<'_> {
+    /// None: it has been put off, so the record was moved.
+    ///
+    /// # Safety
+    /// A whole record whose payload was not consumed and which this thread is about to run.
+    pub(crate) unsafe fn of<'a>(record: NonNull<Record>) -> Option<Late<'a>> {
+        let worker = current().expect("records are run by workers");
+        // Not where it is run from the list of an actor, or is shown to somebody, or is what this thread has lost the worker with.
+        let is_claimed = worker.tenure.claimed() == record.as_ptr() && worker.nested.get() == 0;
+        // SAFETY: by the contract; the record was claimed last.
+        if is_claimed && worker.tenure.is_user() && unsafe { worker.put_off(record) } {
+            return None;
+        }
+        worker.in_late_start.set(true);
+        Some(Late { worker, spawned: worker.ledger.spawned.get() })
+    }
+}
+
+/// It was run.
+impl Drop for Late<'_> {
+    fn drop(&mut self) {
+        self.worker.in_late_start.set(false);
+        let (starts, actors) = self.worker.late_starts.get();
+        let brought = self.worker.ledger.spawned.get().wrapping_sub(self.spawned);
+        self.worker.late_starts.set((starts + 1, actors.wrapping_add(brought)));
+    }
+}
+
+impl Worker {
+    /// # Safety
+    /// As [`Late::of`], and the record was claimed last.
+    unsafe fn put_off(&self, record: NonNull<Record>) -> bool {
+        // SAFETY: by the contract.
+        let behind = unsafe { self.position_behind(record) };
+        let put_off = self.with_core(|core| {
+            // SAFETY: in RUNTIME, by the owner.
+            let is_first = unsafe { !(*self.later.get()).is_empty() };
+            self.run_at.set(behind.at);
+            // One that has been put off, or is before all others for another reason, is run.
+            let is_run = is_first || self.backlog_bytes() < MUCH_BYTES || self.bytes_run() < core.starts.not_before;
+            if is_run || core.holds_any() {
+                return false;
+            }
+            // SAFETY: by the contract; the payload is given up here.
+            unsafe { core.starts.push(record, &self.pool) };
+            self.ledger.starts_put_off.add(1);
+            true
+        });
+        seam(100);
+        put_off.unwrap_or(false)
+    }
+
+    /// Some of what was put off goes on. In RUNTIME, at a boundary.
+    #[cold]
+    pub(crate) fn let_starts_go_on(&self) {
+        // Also passes by what was run, so that `lane_last` is true.
+        let is_empty = !self.advance();
+        if self.lane_last.iter().any(|last| !last.get().is_null()) {
+            // Mail of higher lanes comes first. It ends, or a gulp of the normal lane is due (I4).
+            return;
+        }
+        let look = Look {
+            run: self.bytes_run(),
+            late_starts: self.late_starts.get(),
+            is_empty,
+            is_low: self.backlog_bytes() < MUCH_BYTES && !self.office().mail.is_up(),
+            is_tick: self.tenure.signal.get() & Signal::TICK != 0,
+        };
+        // SAFETY: in RUNTIME; short borrow.
+        let starts = unsafe { &mut self.core().starts };
+        if starts.due {
+            self.let_all_starts_go_on();
+            // SAFETY: as above.
+            unsafe { self.core() }.starts.not_before = look.run + self.backlog_bytes() + PAUSE_BYTES;
+        } else {
+            let count = starts.next(look);
+            self.let_go_on_first(starts.take(count, Some(&self.pool)));
+        }
+    }
+
+    /// All that was put off goes on, before what is queued: whoever is started by it is sent to behind it. In RUNTIME.
+    pub(crate) fn let_all_starts_go_on(&self) {
+        // SAFETY: in RUNTIME; short borrow.
+        let starts = unsafe { &mut self.core().starts };
+        starts.due = false;
+        self.let_go_on_first(starts.take(u64::MAX, Some(&self.pool)));
+    }
+
+    fn let_go_on_first(&self, chain: Chain) {
+        if chain.is_empty() {
+            return;
+        }
+        // SAFETY: in RUNTIME; short borrow.
+        let core = unsafe { self.core() };
+        let (bytes, run) = (chain.bytes as u64, self.bytes_run());
+        // What is said of the queue by how far it was run, is farther now.
+        core.mail.waiting(run);
+        core.mail.shift(bytes);
+        core.starts.run += bytes;
+        core.exempt = core.exempt.filter(|(_, until)| *until > run).map(|(stage, until)| (stage, until + bytes));
+        if cfg!(debug_assertions) {
+            chain.for_each(|record| {
+                // SAFETY: whole records.
+                let stage = usize::from(unsafe { record.as_ref() }.stage());
+                let runs_it = self.system.route[stage].load(Ordering::Relaxed);
+                assert_eq!(runs_it, self.id, "I1: a start at a worker that does not run its stage");
+            });
+        }
+        self.put_first(chain);
+    }
+
+    /// Moves what was put off for some stages to the end of `loot`. In RUNTIME.
+    pub(crate) fn extract_starts(&self, wanted: impl Fn(u16) -> bool, loot: &mut Chain) {
+        // SAFETY: in RUNTIME; short borrow.
+        let starts = unsafe { &mut self.core().starts };
+        let mut all = starts.take(u64::MAX, Some(&self.pool));
+        // SAFETY: whole records, each of which is moved once.
+        all.for_each(|record| unsafe {
+            if wanted(record.as_ref().stage()) {
+                loot.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+            } else {
+                starts.push(record, &self.pool);
+            }
+        });
+        all.bytes = 0;
+        // SAFETY: all records were moved.
+        unsafe { all.recycle(Some(&self.pool)) };
+    }
+
+    /// A message has come to an actor whose start may have been put off.
+    pub(crate) fn hasten_starts(&self) {
+        self.with_core(|core| {
+            if !core.starts.is_empty() && !core.starts.due {
+                core.starts.due = true;
+                self.tenure.signal.raise(Signal::TICK);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::memory::record::{Op, Outcome};
+    use crate::worker::exchange::Turn;
+    use crate::*;
+
+    unsafe fn nobody_runs_it(_: NonNull<Record>, _: Op) -> Outcome {
+        unreachable!("these records are only moved")
+    }
+
+    const BYTES: usize = 32;
+
+    fn put(starts: &mut Starts, numbers: std::ops::Range<u64>, pool: &Pool) {
+        for number in numbers {
+            let tag = number << 32 | (BYTES / 8) as u64;
+            let record = Record { thunk: nobody_runs_it, cell: NonNull::dangling(), tag };
+            let mut words = [0u64; BYTES / 8];
+            let place = NonNull::from(&mut words).cast::<Record>();
+            // SAFETY: there is room for a head in front of a word that nobody reads; nothing is given up.
+            unsafe {
+                place.write(record);
+                starts.push(place, pool);
+            }
+        }
+    }
+
+    fn number_of(record: NonNull<Record>) -> u64 {
+        // SAFETY: a whole record.
+        unsafe { record.as_ref().tag >> 32 }
+    }
+
+    fn take(starts: &mut Starts, count: u64, pool: &Pool) -> Vec<u64> {
+        let mut chain = starts.take(count, Some(pool));
+        let mut numbers = Vec::new();
+        chain.for_each(|record| numbers.push(number_of(record)));
+        chain.bytes = 0;
+        numbers
+    }
+
+    fn visited(starts: &Starts) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        starts.for_each(|record| numbers.push(number_of(record)));
+        numbers
+    }
+
+    #[test]
+    fn what_was_put_off_is_taken_in_order_from_segment_to_segment() {
+        let (mut starts, pool) = (Starts::new(), Pool::new());
+        put(&mut starts, 0..2_000, &pool);
+        assert_eq!((starts.bytes(), visited(&starts)), (2_000 * BYTES as u64, (0..2_000).collect()));
+        assert_eq!(take(&mut starts, 3, &pool), [0, 1, 2]);
+        assert_eq!(visited(&starts), (3..2_000).collect::<Vec<_>>());
+        assert_eq!(take(&mut starts, 597, &pool), (3..600).collect::<Vec<_>>());
+        put(&mut starts, 2_000..2_100, &pool);
+        assert_eq!((starts.bytes(), visited(&starts)), (1_500 * BYTES as u64, (600..2_100).collect()));
+        assert_eq!(take(&mut starts, u64::MAX, &pool), (600..2_100).collect::<Vec<_>>());
+        assert!(starts.is_empty());
+        assert_eq!(visited(&starts), []);
+        put(&mut starts, 0..2, &pool);
+        assert_eq!(take(&mut starts, 1, &pool), [0]);
+        assert_eq!((starts.bytes(), take(&mut starts, 9, &pool)), (BYTES as u64, vec![1]));
+    }
+
+    #[test]
+    fn so_many_go_on_as_bring_a_few_thousand_actors_or_a_fifth_of_what_is_done() {
+        let (mut starts, mut late_starts) = (Starts::new(), (0, 0));
+        let mut next = |starts: &mut Starts, each: u64, is_low, is_tick, messages: u64| {
+            let count =
+                starts.next(Look { run: messages * RECORD_BYTES, late_starts, is_empty: false, is_low, is_tick });
+            late_starts = (late_starts.0 + count, late_starts.1 + each * count);
+            count
+        };
+        // Each brings 100 actors; that is found out with care.
+        assert_eq!([0; 7].map(|_| next(&mut starts, 100, true, false, 0)), [2, 4, 8, 16, 32, 40, 40]);
+        // Then each brings nothing but itself, up to the last ones, which bring a million.
+        assert_eq!([0; 3].map(|_| next(&mut starts, 0, true, false, 0)), [40, 64, 64]);
+        assert_eq!(next(&mut starts, 1_000_000, true, false, 0), 64);
+        assert_eq!([0; 2].map(|_| next(&mut starts, 0, true, false, 0)), [1, 2]);
+        // There is much else, too: with so many messages it is so many.
+        let at = |(messages, _)| next(&mut starts, 1_000, false, false, messages);
+        let expected = [(0, 0), (3, 0), (4, 1), (4_003, 0), (4_004, 1), (12_004, 2), (1_000_000, 4), (1_000_000, 0)];
+        assert_eq!(expected.map(at), expected.map(|(_, count)| count));
+        // And one within eight ticks, if there was none.
+        let at_tick = |_| next(&mut starts, 1_000, false, true, 1_000_000);
+        assert_eq!([0; 16].map(at_tick), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    }
+
+    /// How many starts were run, and how many were bounced.
+    #[derive(Clone, Default)]
+    struct Counts(Arc<[AtomicU64; 2]>);
+
+    impl Counts {
+        fn get(&self) -> [u64; 2] {
+            [0, 1].map(|at| self.0[at].load(Ordering::Relaxed))
+        }
+    }
+
+    struct Someone;
+
+    impl Resident for Someone {
+        type Extra = ();
+        fn name() -> &'static str {
+            "Someone"
+        }
+        fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+        fn crashed(crash: Crash, _: &mut ControlCx<Self>) {
+            panic!("{crash:?}");
+        }
+    }
+
+    /// Starts children that start so many each, and so on.
+    struct Begin(&'static [usize], Counts);
+
+    impl Envelope<Someone> for Begin {
+        fn run(self, _: &mut Someone, _: &mut Cx<Someone>) {
+            self.1.0[0].fetch_add(1, Ordering::Relaxed);
+            if let [children, rest @ ..] = self.0 {
+                for _ in 0..*children {
+                    assert!(spawn_near(Someone, Begin(rest, self.1.clone())).is_ok());
+                }
+            }
+        }
+        fn bounce(self, _: Undelivered) {
+            self.1.0[1].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Someone, its one child and 256 of the thousand children of that have started; the first hundred of the rest were put off.
+    fn started_a_thousand(workers: usize) -> (Arc<SystemCore>, Counts) {
+        let config = Config { workers, stages: 4 * workers, simulated: Some(0), ..Config::new() };
+        let (system, counts) = (SystemCore::start(config).unwrap(), Counts::default());
+        assert!(system.spawn(Someone, StageChoice::At(0), Begin(&[1, 1_000], counts.clone())).is_ok());
+        let worker = worker(&system, 0);
+        worker.enter(|| worker.turn(1));
+        assert_eq!(counts.get(), [258, 0]);
+        worker.enter(|| worker.turn(100));
+        assert_eq!(system.counters()[0].starts_put_off, 100);
+        (system, counts)
+    }
+
+    fn worker(system: &SystemCore, id: usize) -> Arc<Worker> {
+        system.posts[id].lock().unwrap().clone().unwrap()
+    }
+
+    #[test]
+    fn each_start_is_run_once_or_bounced_once() {
+        let (system, counts) = started_a_thousand(1);
+        system.run_until_idle();
+        assert_eq!(counts.get(), [1_002, 0]);
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+
+        let (system, counts) = started_a_thousand(1);
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+        assert_eq!(counts.get(), [258, 744]);
+    }
+
+    /// What has come may be nothing that is run, and then the worker would rest.
+    #[test]
+    fn no_worker_rests_with_starts_that_were_put_off() {
+        let (system, counts) = started_a_thousand(1);
+        let worker = worker(&system, 0);
+        // The queue is empty; two go on, and are run.
+        worker.enter(|| (worker.gulp(10_000), worker.turn(1), worker.gulp(10_000)));
+        let before = counts.get()[0];
+        assert!(before < 1_002);
+        system.cancel_timer(TimerKey { worker: 0, id: 99 });
+        worker.enter(|| assert_eq!(worker.turn(1), Turn::Ran));
+        assert_eq!(counts.get(), [before + 1, 0]);
+        system.run_until_idle();
+        assert_eq!(counts.get(), [1_002, 0]);
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+    }
+
+    #[test]
+    fn a_thief_gets_what_was_put_off_and_before_what_is_queued() {
+        let (system, counts) = started_a_thousand(2);
+        let [victim, thief] = [0, 1].map(|id| worker(&system, id));
+        // SAFETY: in RUNTIME, nothing runs; whole records.
+        let put_off = || unsafe {
+            let mut cells = Vec::new();
+            victim.core().starts.for_each(|record| cells.push(record.as_ref().cell));
+            cells
+        };
+        let before = put_off();
+        thief.enter(|| thief.ask_for_stages(0));
+        victim.enter(|| victim.attend());
+        let after = put_off();
+        let mut given = Vec::new();
+        thief.enter(|| {
+            thief.take_mail();
+            // SAFETY: whole records.
+            thief.for_each_queued(|record| given.push(unsafe { record.as_ref().cell }));
+        });
+        assert!((300..450).contains(&given.len()) && (20..80).contains(&after.len()), "about half is given");
+        let (first, rest) = given.split_at(before.len() - after.len());
+        assert!(first.iter().all(|cell| before.contains(cell) && !after.contains(cell)));
+        assert!(rest.iter().all(|cell| !before.contains(cell)));
+        system.run_until_idle();
+        assert_eq!(counts.get(), [1_002, 0]);
+        system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
+    }
+}

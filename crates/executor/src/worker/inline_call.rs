@@ -1,0 +1,200 @@
+//! Handlers that run on another handler's stack: short-circuit asks, and the start of near children.
+
+use std::cell::Cell as StdCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use crate::memory::cell::Cell;
+use crate::memory::record::{CONTINUE, Deliverable, Loose, Op, WAITS};
+use crate::message::address::{Address, RawAddress};
+use crate::message::envelope::{Crash, Cx, Envelope, Resident};
+use crate::sync::signal::Signal;
+use crate::worker::user_code::during;
+use crate::worker::{Worker, current};
+
+/// Handlers that run nested on one stack (short-circuit asks).
+pub(crate) const NEST_MAX: usize = 64;
+
+/// Children whose starts run nested below one start: with more, the starts of the rest become messages, so that a tree of
+/// any size is not built by a single handler while other workers find nothing to steal.
+const FAMILY_MAX: u32 = 256;
+
+/// Runs `mail` on the caller's stack if nobody can tell the difference; otherwise gives it back.
+///
+/// The receiver must be resident on this worker, not running, not suspended, and no message may wait for it here: then
+/// running it now is one of the orders in which the queue could have run (macro-step semantics: its handler sees no
+/// message of the caller that it would not have seen).
+pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
+    let Some(worker) = current() else { return Err(mail) };
+    let depth = worker.nested.get();
+    let Some(claimed) = NonNull::new(worker.tenure.claimed()) else { return Err(mail) };
+    // SAFETY: cells are never freed.
+    let header = unsafe { to.cell.as_ref() };
+    if worker.system_id != to.system()
+        || worker.route_of(to.stage()) != Some(worker.id)
+        || header.tag() != to.identity()
+        || depth == NEST_MAX
+        || !worker.tenure.is_user()
+        || worker.tenure.signal.get() & Signal::REVOKED != 0
+        || worker.holds.get()
+        || worker.should_offer_calls()
+        // SAFETY: the claimed record stays readable until the next one is claimed.
+        || unsafe { claimed.as_ref() }.cell == to.cell
+        || worker.nest[..depth].iter().any(|cell| cell.load(Ordering::Relaxed) == to.cell.as_ptr())
+        // SAFETY: as above; by the thread itself.
+        || !worker.nothing_waits_for(unsafe { worker.position_behind(claimed) }, to.cell)
+    {
+        return Err(mail);
+    }
+    let nest = Nest::enter(worker, depth, to.cell, to.stage());
+    if worker.tenure.signal.get() & Signal::REVOKED != 0 {
+        return Err(mail);
+    }
+    worker.ledger.short_circuits.add(1);
+    let mut loose = Loose::new();
+    let record = loose.write(mail, to.cell, to.identity());
+    // SAFETY: this worker runs the receiver's stage, no handler of it is on the stack, and the record is run once.
+    let result = catch_unwind(AssertUnwindSafe(|| unsafe { (record.as_ref().thunk)(record, Op::Run) }));
+    match result {
+        // SAFETY: as above; the record lies in `loose`, and was not consumed.
+        Ok(WAITS) => unsafe { worker.wait_for_guard(record) },
+        Ok(outcome) => worker.settle(to.cell, outcome),
+        Err(panic) => worker.crash(to.cell, Crash::Panic(panic.into())),
+    }
+    drop(nest);
+    Ok(())
+}
+
+/// The last 8 actors that handlers have spawned on this worker's stages in the present gulp, while its log has the same last segment. Each
+/// entry holds the end of the log at the spawn. All messages that wait for the actor are behind that position. An ask to such an actor
+/// therefore searches only the end of the queue. In a tree that is asked while it is spawned, the messages of other branches make the queue
+/// long.
+#[derive(Default)]
+pub(crate) struct Newborns {
+    spawned: StdCell<usize>,
+    last: [StdCell<(*mut Cell, *mut u8)>; NEWBORNS_MAX],
+}
+
+const NEWBORNS_MAX: usize = 8;
+
+impl Newborns {
+    fn note(&self, cell: NonNull<Cell>, tail: *mut u8) {
+        let spawned = self.spawned.get();
+        self.last[spawned % NEWBORNS_MAX].set((cell.as_ptr(), tail));
+        self.spawned.set(spawned + 1);
+    }
+
+    pub(crate) fn forget(&self) {
+        self.spawned.set(0);
+    }
+
+    /// Returns the position in the log's last segment behind which all messages for this actor are. Returns `None` for other actors.
+    pub(crate) fn sent_to_from(&self, cell: NonNull<Cell>) -> Option<*mut u8> {
+        let mut last = self.last[..self.spawned.get().min(NEWBORNS_MAX)].iter().map(StdCell::get);
+        last.find(|(newborn, _)| *newborn == cell.as_ptr()).map(|(_, from)| from)
+    }
+}
+
+/// The number of nested calls between two looks at the clock.
+const LOOK_CALLS: u64 = 64;
+/// The time in a gulp after which asks become messages while a worker is idle, in nanoseconds from the first look.
+const NESTED_NS_MAX: u64 = 20_000;
+
+impl Worker {
+    /// Returns whether asks become messages instead of nested calls. They do while a worker is idle and this worker's signal is up. Nested
+    /// calls that last too long raise the signal. The branches of a tree of asks on one stack then become messages. The waiting handlers
+    /// are suspended, the stack unwinds, and the worker can share the messages after its gulp.
+    #[inline]
+    fn should_offer_calls(&self) -> bool {
+        if self.system.idle.any().is_none() {
+            return false;
+        }
+        if self.tenure.signal.get() != 0 {
+            return true;
+        }
+        self.ledger.short_circuits.get().is_multiple_of(LOOK_CALLS) && self.has_nested_long()
+    }
+
+    #[cold]
+    fn has_nested_long(&self) -> bool {
+        let now_ns = self.system.now_ns();
+        match self.nested_since_ns.get() {
+            0 => self.nested_since_ns.set(now_ns),
+            since_ns if now_ns - since_ns > NESTED_NS_MAX => self.tenure.signal.raise(Signal::TICK),
+            _ => {}
+        }
+        self.tenure.signal.get() != 0
+    }
+}
+
+/// Spawns on a stage of the running worker and runs `start` at once: nobody else knows the new actor, so nobody can
+/// tell that from sending it. Gives both back where this thread runs no worker with stages for children.
+#[inline]
+pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Result<Address<S>, (S, E)> {
+    let Some(worker) = current() else { return Err((state, start)) };
+    let Some(stage) = worker.near_stage() else { return Err((state, start)) };
+    let raw = worker.occupy(state, stage);
+    if worker.tenure.is_user() {
+        worker.newborns.note(raw.cell, worker.logs[usize::from(worker.id)].tail.load(Ordering::Relaxed));
+    }
+    let depth = worker.nested.get();
+    let family = if depth == 0 { 0 } else { worker.family.get() + 1 };
+    worker.family.set(family);
+    let enter = || {
+        // Any signal: the handler has run for a while, or somebody waits for this worker to look around.
+        if depth == NEST_MAX || family > FAMILY_MAX || worker.tenure.signal.get() != 0 || !worker.tenure.is_user() {
+            // Where somebody looks on, no handler runs within another.
+            let in_start = (1..NEST_MAX).contains(&depth) || worker.in_late_start.get();
+            return Err((in_start, None));
+        }
+        let nest = Nest::enter(worker, depth, raw.cell, stage);
+        if worker.tenure.signal.get() & Signal::REVOKED == 0 { Ok(nest) } else { Err((false, Some(nest))) }
+    };
+    let nest = match enter() {
+        Ok(nest) => nest,
+        Err((may_be_late, _nest)) => {
+            // SAFETY: the address has not been given away.
+            unsafe { raw.typed::<S>().send_first(start, may_be_late) };
+            return Ok(raw.typed());
+        }
+    };
+    // SAFETY: the cell was just occupied on a stage of this worker, and no handler of it runs.
+    let state = unsafe { Cell::state::<S>(raw.cell) };
+    let mut cx = Cx::new(raw.cell);
+    let started = catch_unwind(AssertUnwindSafe(|| during(E::describe, || start.run(state, &mut cx))));
+    cx.note_failure(E::describe);
+    match started {
+        Ok(()) if cx.outcome() == CONTINUE => {}
+        Ok(()) => worker.settle(raw.cell, cx.outcome()),
+        Err(panic) => worker.crash(raw.cell, Crash::Panic(panic.into())),
+    }
+    drop(nest);
+    Ok(raw.typed())
+}
+
+/// A nested handler on this stack. Its stage is claimed as the stage of a record is (see `monitor.rs`).
+///
+/// The monitor reads the stage from `Worker::nest_stages`, never from the cell: the nested handler may end the actor, and a vacant cell
+/// says stage 0.
+pub(crate) struct Nest<'a>(&'a Worker, usize);
+
+impl<'a> Nest<'a> {
+    /// Claims `stage`, which is the stage of `cell`. The caller looks at the signal before it runs the handler.
+    #[inline]
+    pub(crate) fn enter(worker: &'a Worker, depth: usize, cell: NonNull<Cell>, stage: u16) -> Nest<'a> {
+        worker.nest[depth].store(cell.as_ptr(), Ordering::Relaxed);
+        worker.nest_stages[depth].store(u32::from(stage) + 1, Ordering::Relaxed);
+        worker.nested.set(depth + 1);
+        worker.light_fence();
+        Nest(worker, depth)
+    }
+}
+
+impl Drop for Nest<'_> {
+    fn drop(&mut self) {
+        self.0.nested.set(self.1);
+        // Release: a new thread that runs this stage next, because the monitor did not find it here, sees what the handler has written.
+        self.0.nest_stages[self.1].store(0, Ordering::Release);
+    }
+}

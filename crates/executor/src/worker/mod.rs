@@ -1,0 +1,463 @@
+//! Workers: one per core, each with its own queue, logs and cells.
+//!
+//! A worker's message path has no lock, no atomic read-modify-write and no allocation: a send appends a record to the
+//! log of the receiver's worker (its own log, for stages it runs itself); a gulp takes what stands in the own log and
+//! runs it in order. What others may do to a worker is in [`crate::worker::shared`]; when it looks at that is in
+//! [`crate::worker::exchange`]; how its work is taken away from it while a handler is stuck is in [`crate::scheduler::monitor`].
+//!
+//! # Phases
+//!
+//! A worker is in phase USER while it runs records and in phase RUNTIME while it touches its [`Core`]. The monitor may
+//! take the core of a thread only while that is in USER, and never waits for it. The rules (proof in `monitor.rs`):
+//! before each record the worker stores which record it *claims*, then (after a light fence) looks at its signal; on
+//! entering RUNTIME it stores the phase, then (after a light fence) looks at its signal.
+//!
+//! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::worker::user_code`].
+
+pub(crate) mod core;
+pub(crate) mod deferred_starts;
+pub(crate) mod exchange;
+pub(crate) mod inline_call;
+pub(crate) mod queue;
+pub(crate) mod route;
+pub(crate) mod run;
+pub(crate) mod run_by_askers;
+pub(crate) mod shared;
+pub(crate) mod user_code;
+
+use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::backpressure::accounts::Accounts;
+use crate::memory::cell::Cell;
+use crate::memory::record::{self, Record};
+use crate::memory::segment::{Pool, Segment};
+use crate::memory::slab::Nursery;
+use crate::message::address::RawAddress;
+use crate::message::envelope::Resident;
+use crate::message::send::Log;
+use crate::observe::observed::Running;
+use crate::observe::stats::Ledger;
+use crate::scheduler::monitor::Lease;
+use crate::scheduler::ownership::Tenure;
+use crate::sync::barrier;
+use crate::sync::signal::Signal;
+use crate::system::SystemCore;
+use crate::worker::core::Core;
+use crate::worker::inline_call::{NEST_MAX, Newborns};
+use crate::worker::queue::Cursor;
+use crate::worker::route::Route;
+use crate::worker::run_by_askers::Lending;
+use crate::worker::shared::Office;
+
+thread_local! {
+    static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };
+}
+
+/// The worker that this thread is, if it is one.
+#[inline(always)]
+pub(crate) fn current<'a>() -> Option<&'a Worker> {
+    let worker = CURRENT.get();
+    // SAFETY: CURRENT is set only while the worker it points to is kept alive by `Worker::enter`'s caller, on this
+    // thread; the reference is used within calls made by that caller.
+    unsafe { worker.as_ref() }
+}
+
+/// Whether this thread delivers one message at a time (`deliveries.rs`): then each wake-up is one of its own, so that it can
+/// be told who sent it.
+pub(crate) fn runs_single_deliveries() -> bool {
+    current().is_some_and(|worker| worker.single.get())
+}
+
+/// The system that this thread works for, if it is a worker.
+pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
+    current().map(|worker| Arc::clone(&worker.system))
+}
+
+/// One worker as seen by the thread that runs it.
+///
+/// Owned by that thread; what others touch is marked. INVARIANT: `logs.len()` is the number of offices that there can be, and `route`
+/// holds only indices below it. `route` has `stages` entries.
+///
+/// The fields lie in the order in which they are declared. The order that the compiler chose made the benchmark `pingpong` 8 % slower with
+/// the same instructions: it changes with each field that is added.
+#[repr(C, align(128))]
+pub(crate) struct Worker {
+    // -- the message path: written for each message or gulp by the owner --------------------------------------------
+    /// Claims, phase and signal: shared with the monitor.
+    pub(crate) tenure: Tenure<Record>,
+    /// The cursor: see `queue.rs`. In USER, `run_at` is behind; the claim tells the true place.
+    pub(crate) run_segment: StdCell<*mut Segment>,
+    pub(crate) run_at: StdCell<*mut u8>,
+    pub(crate) run_end: StdCell<*mut u8>,
+    /// The last segment of the system and of the urgent mail that is queued; null: none is.
+    pub(crate) lane_last: [StdCell<*mut Segment>; 2],
+    /// Gulps so far, for the monitor to see progress.
+    pub(crate) beat: AtomicU64,
+    /// A log other than the own one was opened.
+    pub(crate) dirty: StdCell<bool>,
+    /// Something was left to be written out by the reactor.
+    pub(crate) unwritten: StdCell<bool>,
+    /// How much was handled when there was nothing to be written.
+    pub(crate) written_at: StdCell<u64>,
+    /// Some stage is in `Core::holds`, or accounts are kept. Gulps then look at the stage of each record.
+    pub(crate) holding: StdCell<bool>,
+    /// An account for each stage of the messages that it has sent and handled. Only this thread uses it, in RUNTIME and in handlers.
+    pub(crate) accounts: RefCell<Accounts>,
+    /// Some stage is in `Core::holds`.
+    pub(crate) holds: StdCell<bool>,
+    /// The last thing taken in was mail of the system or urgent lane.
+    pub(crate) lanes_ran: StdCell<bool>,
+    /// How long it watches its mail flag before it parks.
+    pub(crate) watch_ns: StdCell<u64>,
+    /// Messages handled since the counters were last written.
+    pub(crate) handled: StdCell<u64>,
+    pub(crate) beat_counted: StdCell<u64>,
+    /// The value of `handled` at the last look at the clock.
+    pub(crate) looked: StdCell<u64>,
+    /// The number of messages between that look and the next one.
+    pub(crate) look_messages: StdCell<u64>,
+    /// The average time of a message in nanoseconds, as of the last look.
+    pub(crate) average_ns: StdCell<u64>,
+    /// The time of each of the next messages in nanoseconds: `average_ns`, or the estimate for the next message's kind if that is larger.
+    pub(crate) next_ns: StdCell<u64>,
+    /// The average size of a record in bytes, as of the last look.
+    pub(crate) record_bytes: StdCell<u64>,
+    /// How often it was asked what waits for it when it said so.
+    pub(crate) census_given: StdCell<u64>,
+    pub(crate) nested: StdCell<usize>,
+    /// The first `nested` entries are the cells whose handlers run nested on this stack, after the claimed record's. Written by the owner.
+    pub(crate) nest: [AtomicPtr<Cell>; NEST_MAX],
+    /// The time of the first look at the clock for nested calls in this gulp (nanoseconds of the system's clock), or 0 before that look.
+    pub(crate) nested_since_ns: StdCell<u64>,
+    pub(crate) newborns: Newborns,
+    /// Its `beat` when it last handed mail to a watching worker.
+    pub(crate) handed_over: StdCell<u64>,
+    /// Its `beat` when it last handed mail to a parked worker, or `u64::MAX`.
+    pub(crate) woke_at: StdCell<u64>,
+    /// The number of messages that it had handled in all at the end of its last idle time.
+    pub(crate) rested: StdCell<u64>,
+    /// The cell whose deferred messages are run, or null.
+    pub(crate) resuming: StdCell<*mut Cell>,
+    /// A timer's task runs: what it sends is sent by no stage.
+    pub(crate) firing: StdCell<bool>,
+    /// It delivers one message at a time: see `deliveries.rs`.
+    pub(crate) single: StdCell<bool>,
+    /// Children started nested below the start that runs.
+    pub(crate) family: StdCell<u32>,
+    /// Starts that might have been put off, and were run; and the actors that were spawned within them.
+    pub(crate) late_starts: StdCell<(u64, u64)>,
+    /// One of them is run.
+    pub(crate) in_late_start: StdCell<bool>,
+    /// Bytes of records in the queue, by segments.
+    pub(crate) queued_bytes: StdCell<isize>,
+    /// Bytes of all segments that the cursor has left behind.
+    pub(crate) passed_bytes: StdCell<u64>,
+    /// Next stage for `Near`.
+    near_next: StdCell<usize>,
+    near_left: StdCell<u32>,
+    pub(crate) near_burst: StdCell<u32>,
+
+    // -- rarely changed -----------------------------------------------------------------------------------------------
+    /// The largest value of `watch_ns`.
+    pub(crate) spin_ns: u64,
+    pub(crate) id: u16,
+    pub(crate) system_id: u16,
+    pub(crate) stages: u16,
+    /// Claims and entries into RUNTIME are followed by full fences. Changed by the owner between two gulps, and then for good.
+    full_fence: AtomicBool,
+    pub(crate) office: *const Office,
+    /// The private route. Between two flushes, an entry changes only while all logs to other workers are closed, which keeps the order of
+    /// messages (I2, proof in `exchange.rs`).
+    pub(crate) route: UnsafeCell<Route>,
+    /// The next flush updates the route and then takes the mail.
+    pub(crate) stale: StdCell<bool>,
+    /// Stages that children are put on. INVARIANT: stages for actors (below `Config::stages`) that this worker runs. The stages of links
+    /// and of dedicated actors are not among them.
+    pub(crate) near: UnsafeCell<Vec<u16>>,
+    pub(crate) logs: Box<[Log]>,
+    pub(crate) opened: UnsafeCell<Vec<u16>>,
+    pub(crate) pool: Pool,
+    pub(crate) nursery: UnsafeCell<Nursery>,
+    pub(crate) ledger: Arc<Ledger>,
+    /// Messages that the workers before it have handled.
+    pub(crate) handled_before: u64,
+    pub(crate) system: Arc<SystemCore>,
+
+    // -- shared with the monitor under the rules of the phases --------------------------------------------------------
+    /// Null when this thread has lost the worker.
+    pub(crate) core: StdCell<*mut Core>,
+    /// The stages of the handlers that run nested on this stack, each plus 1, or 0. The monitor reads them.
+    pub(crate) nest_stages: [AtomicU32; NEST_MAX],
+    /// Cursors to go on with when the present one is done, last first.
+    pub(crate) later: UnsafeCell<Vec<Cursor>>,
+    pub(crate) lease: Mutex<Lease>,
+    pub(crate) running: Running,
+    pub(crate) lending: Lending,
+    /// Its thread has ended in order and touches nothing of it any more.
+    pub(crate) over: AtomicBool,
+}
+
+// SAFETY: a Worker is used by one thread, apart from the fields marked as read by the monitor, which follow the
+// protocol in `monitor.rs`.
+unsafe impl Send for Worker {}
+// SAFETY: as above.
+unsafe impl Sync for Worker {}
+
+impl Worker {
+    pub(crate) fn new(system: &Arc<SystemCore>, id: u16, signal: Arc<Signal>, mut core: Box<Core>) -> Worker {
+        // It counts along the queue, which is new.
+        core.mail.clear();
+        core.checked_bytes = 0;
+        // A trial compares counters of the thread that began it.
+        core.trial = None;
+        core.exempt = None;
+        core.starts.change_threads();
+        let office = ptr::from_ref(&system.offices[id as usize]);
+        let spin_ns = system.config.spin_ns();
+        let worker = Worker {
+            tenure: Tenure::new(signal),
+            run_segment: StdCell::new(ptr::null_mut()),
+            run_at: StdCell::new(ptr::null_mut()),
+            run_end: StdCell::new(ptr::null_mut()),
+            lane_last: [const { StdCell::new(ptr::null_mut()) }; 2],
+            beat: AtomicU64::new(0),
+            dirty: StdCell::new(false),
+            unwritten: StdCell::new(false),
+            written_at: StdCell::new(0),
+            holding: StdCell::new(core.holds_any()),
+            accounts: RefCell::default(),
+            holds: StdCell::new(core.holds_any()),
+            lanes_ran: StdCell::new(false),
+            watch_ns: StdCell::new(spin_ns),
+            handled: StdCell::new(0),
+            beat_counted: StdCell::new(0),
+            looked: StdCell::new(0),
+            look_messages: StdCell::new(1),
+            average_ns: StdCell::new(core.pace.average_ns()),
+            next_ns: StdCell::new(core.pace.average_ns()),
+            record_bytes: StdCell::new(crate::worker::exchange::RECORD_BYTES),
+            census_given: StdCell::new(0),
+            nested: StdCell::new(0),
+            nest: [const { AtomicPtr::new(ptr::null_mut()) }; NEST_MAX],
+            nested_since_ns: StdCell::new(0),
+            newborns: Newborns::default(),
+            handed_over: StdCell::new(0),
+            woke_at: StdCell::new(u64::MAX),
+            rested: StdCell::new(0),
+            resuming: StdCell::new(ptr::null_mut()),
+            firing: StdCell::new(false),
+            single: StdCell::new(false),
+            family: StdCell::new(0),
+            late_starts: StdCell::new((0, 0)),
+            in_late_start: StdCell::new(false),
+            queued_bytes: StdCell::new(0),
+            passed_bytes: StdCell::new(0),
+            near_next: StdCell::new(0),
+            near_left: StdCell::new(0),
+            near_burst: StdCell::new(0),
+            spin_ns,
+            id,
+            system_id: system.id,
+            stages: system.route.len() as u16,
+            full_fence: AtomicBool::new(!barrier::asymmetric()),
+            office,
+            route: UnsafeCell::new(system.route_for(id)),
+            // The first flush takes the mail, as after every update of the route.
+            stale: StdCell::new(true),
+            near: UnsafeCell::new(Vec::new()),
+            logs: (0..system.offices.len()).map(|_| Log::closed()).collect(),
+            opened: UnsafeCell::new(Vec::new()),
+            pool: Pool::new(),
+            nursery: UnsafeCell::new(Nursery::new()),
+            handled_before: system.offices[id as usize].ledgers.read().received,
+            ledger: system.offices[id as usize].ledgers.open(),
+            system: Arc::clone(system),
+            core: StdCell::new(Box::into_raw(core)),
+            nest_stages: [const { AtomicU32::new(0) }; NEST_MAX],
+            later: UnsafeCell::new(Vec::new()),
+            lease: Mutex::new(Lease::default()),
+            running: Running::default(),
+            lending: Lending::default(),
+            over: AtomicBool::new(false),
+        };
+        worker.open_queue();
+        worker
+    }
+
+    /// Makes this worker the current one of the thread while `f` runs.
+    pub(crate) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Restore(*const Worker);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let run = || {
+            let _restore = Restore(CURRENT.replace(self));
+            f()
+        };
+        match &self.system.config.around {
+            Some(around) => around.run(run),
+            None => run(),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn office(&self) -> &Office {
+        // SAFETY: the office belongs to the system, which this worker keeps alive.
+        unsafe { &*self.office }
+    }
+
+    /// # Safety
+    /// In phase RUNTIME (entered successfully), and no other reference to the core is held.
+    #[allow(clippy::mut_from_ref)]
+    #[inline(always)]
+    pub(crate) unsafe fn core(&self) -> &mut Core {
+        // SAFETY: by the contract; the pointer is null only in a detached thread, which never gets into RUNTIME.
+        unsafe { &mut *self.core.get() }
+    }
+
+    // -- phases -------------------------------------------------------------------------------------------------------
+
+    /// Whether this thread has full fences, for itself.
+    #[inline(always)]
+    pub(crate) fn full_fence(&self) -> bool {
+        // Relaxed: the owner is the only writer.
+        self.full_fence.load(Ordering::Relaxed)
+    }
+
+    /// Whether this thread has full fences, for the monitor. It sees all claims and phases from before the change.
+    pub(crate) fn has_full_fences(&self) -> bool {
+        // Acquire: pairs with the Release in `check_fence`.
+        self.full_fence.load(Ordering::Acquire)
+    }
+
+    /// Changes to full fences if the kernel refuses the asymmetric one by now. In RUNTIME, between two gulps.
+    pub(crate) fn check_fence(&self) {
+        if !self.full_fence() && !barrier::asymmetric() {
+            // Release: pairs with the Acquire in `has_full_fences`.
+            self.full_fence.store(true, Ordering::Release);
+            self.ledger.fence_fallbacks.add(1);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn light_fence(&self) {
+        if self.full_fence() {
+            barrier::light::<true>();
+        } else {
+            barrier::light::<false>();
+        }
+    }
+
+    /// Enters RUNTIME. False: this thread has lost the worker and must not touch core, queue or logs.
+    #[inline(always)]
+    pub(crate) fn enter_runtime(&self) -> bool {
+        let free = if self.full_fence() { self.tenure.enter::<true>() } else { self.tenure.enter::<false>() };
+        if free || self.lease_kept() {
+            return true;
+        }
+        self.tenure.leave();
+        false
+    }
+
+    /// Leaves RUNTIME.
+    #[inline(always)]
+    pub(crate) fn leave_runtime(&self) {
+        self.tenure.leave();
+    }
+
+    /// Runs `f` with the core, from within a handler or from the runtime itself. None: this thread is detached.
+    pub(crate) fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> Option<R> {
+        let in_handler = self.tenure.is_user();
+        if in_handler && !self.enter_runtime() {
+            return None;
+        }
+        // SAFETY: in RUNTIME; `f` does not call back into the worker.
+        let result = f(unsafe { self.core() });
+        if in_handler {
+            self.leave_runtime();
+        }
+        Some(result)
+    }
+
+    // -- spawning -------------------------------------------------------------------------------------------------------
+
+    /// The stage for a child of an actor of this worker.
+    ///
+    /// By turns, so that there is something to steal; but the longer a burst of spawns (since the last boundary), the
+    /// more of them go to the same stage in a row, so that the near relatives in a large family stay together when
+    /// stages are stolen.
+    #[inline]
+    pub(crate) fn near_stage(&self) -> Option<u16> {
+        /// Rounds over the stages before two neighbours share one.
+        const ROUNDS: u32 = 8;
+        const IN_A_ROW_MAX: u32 = 64;
+        // SAFETY: changed only at boundaries, by this thread.
+        let near = unsafe { &*self.near.get() };
+        if near.is_empty() {
+            return None;
+        }
+        let mut next = self.near_next.get();
+        let left = self.near_left.get();
+        let burst = self.near_burst.get();
+        self.near_burst.set(burst + 1);
+        if left == 0 {
+            next += 1;
+            self.near_left.set((burst / (near.len() as u32 * ROUNDS)).min(IN_A_ROW_MAX - 1));
+        } else {
+            self.near_left.set(left - 1);
+        }
+        if next >= near.len() {
+            next = 0;
+        }
+        self.near_next.set(next);
+        Some(near[next])
+    }
+
+    #[inline(always)]
+    pub(crate) fn occupy<S: Resident>(&self, state: S, stage: u16) -> RawAddress {
+        let kind = record::KindOf::<S>::KIND;
+        // SAFETY: the nursery is used by this thread only; a cell taken from it is vacant and of the right class.
+        let cell = unsafe {
+            let cell = (*self.nursery.get()).take(kind.class, stage);
+            Cell::occupy(cell, state, kind, stage, self.system_id);
+            cell
+        };
+        self.ledger.spawned.add(1);
+        RawAddress::of(cell)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.office().ledgers.close(&self.ledger);
+        let core = self.core.get();
+        if !core.is_null() {
+            // The queue is empty, but its open segment is still there. A thread that has lost the core has freed its queue.
+            let mut queue = self.logs[usize::from(self.id)].seal();
+            queue.bytes = 0;
+            drop(queue);
+            // SAFETY: made by Box::into_raw in `new`, and not taken over by another thread.
+            drop(unsafe { Box::from_raw(core) });
+        }
+    }
+}
+
+/// A handler was suspended (or is not any more): the system is not idle while one is.
+pub(crate) fn note_suspended(suspended: bool) {
+    if let Some(worker) = current() {
+        if worker.system.config.awaits_handlers {
+            // AcqRel, as for `open`: what the handler did is seen by whoever finds that none is suspended.
+            worker.office().suspended.fetch_add(if suspended { 1 } else { -1 }, Ordering::AcqRel);
+        }
+        if suspended {
+            worker.system.open_more();
+        } else {
+            worker.system.open_less();
+        }
+    }
+}

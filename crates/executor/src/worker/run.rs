@@ -1,0 +1,689 @@
+//! Running: the loop over the queue, and what follows a message.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use crate::memory::cell::{Cell, status};
+use crate::memory::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS, turn_back};
+use crate::message::address::RawAddress;
+use crate::message::envelope::{Crash, Ending, Undelivered};
+use crate::migration::stub::may_pass;
+use crate::scheduler::policy;
+use crate::sync::jitter::seam;
+use crate::worker::core::Core;
+use crate::worker::inline_call::NEST_MAX;
+use crate::worker::queue::Cursor;
+use crate::worker::user_code::Payload;
+use crate::worker::{Worker, note_suspended};
+
+/// Why a gulp ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The bound of messages is reached, or everything was run.
+    Bound,
+    /// The signal is raised.
+    Signal,
+    /// This thread has lost the worker: see `monitor.rs`.
+    Detached,
+}
+
+/// Goes ahead of the loop and has the cells fetched into the cache that will be needed soon: with many actors each
+/// message meets a cold cell, and the loop alone would wait for one after the other.
+#[derive(Clone, Copy)]
+struct Scout {
+    at: *mut u8,
+}
+
+impl Scout {
+    /// Records that the scout is ahead.
+    const LEAD: usize = 6;
+    const WORTH_BYTES: usize = 512;
+
+    /// A scout for the records of `[at, end)`; for a few it is not worth its while (0.6 ns per message).
+    #[inline(always)]
+    fn from(at: *mut u8, end: *mut u8) -> Scout {
+        if end as usize - (at as usize) < Self::WORTH_BYTES {
+            return Scout { at: end };
+        }
+        let mut scout = Scout { at };
+        for _ in 0..Self::LEAD {
+            scout.step(end);
+        }
+        scout
+    }
+
+    #[inline(always)]
+    fn step(&mut self, end: *mut u8) {
+        if self.at != end {
+            // SAFETY: between the loop and `end` are whole records.
+            let record = unsafe { &*self.at.cast::<Record>() };
+            prefetch(record.cell.as_ptr());
+            self.at = self.at.wrapping_add(record.bytes());
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn prefetch<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint without effect on memory; any address is allowed.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
+}
+
+/// As [`prefetch`], and the cache line is this core's own when it comes.
+#[inline(always)]
+pub(crate) fn prefetch_for_write<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint without effect on memory; any address is allowed, and processors without it do nothing.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
+}
+
+/// Deferred messages that are run in a row.
+struct Slice {
+    /// The number of messages that may still be run.
+    left: u64,
+    /// The decision of the last one.
+    outcome: Outcome,
+    panic: Option<Payload>,
+}
+
+/// While this lives, the deferred messages of a cell are run on the stack of a worker.
+struct Resuming<'a> {
+    worker: &'a Worker,
+    outer: *mut Cell,
+}
+
+impl<'a> Resuming<'a> {
+    fn enter(worker: &'a Worker, cell: NonNull<Cell>) -> Self {
+        Resuming { worker, outer: worker.resuming.replace(cell.as_ptr()) }
+    }
+}
+
+impl Drop for Resuming<'_> {
+    fn drop(&mut self) {
+        self.worker.resuming.set(self.outer);
+    }
+}
+
+/// The result of asking the guards that have refused messages.
+enum Round {
+    /// All of those that remain have refused again.
+    AllRefuse,
+    /// A message was run behind one that waits: the oldest is asked again.
+    Again,
+    /// The actor takes no messages now.
+    Over,
+}
+
+impl Worker {
+    /// Runs up to `bound` records of the queue.
+    pub(crate) fn gulp(&self, bound: u64) -> Stop {
+        if self.system.lookout.looks() {
+            return self.gulp_observed(bound);
+        }
+        self.gulp_as::<false>(bound)
+    }
+
+    /// As [`Worker::gulp`], with somebody who looks on.
+    #[cold]
+    #[inline(never)]
+    fn gulp_observed(&self, bound: u64) -> Stop {
+        self.begin_to_show();
+        // No room for handlers on other ones' stacks.
+        let nested = self.nested.replace(NEST_MAX);
+        let stop = self.gulp_as::<true>(bound);
+        self.nested.set(nested);
+        stop
+    }
+
+    #[inline(always)]
+    fn gulp_as<const OBSERVED: bool>(&self, bound: u64) -> Stop {
+        let mut done = 0;
+        loop {
+            let result = catch_unwind(AssertUnwindSafe(|| match (self.full_fence(), self.holding.get()) {
+                (false, false) => self.run_records::<false, false, OBSERVED>(bound, &mut done),
+                (false, true) => self.run_records::<false, true, OBSERVED>(bound, &mut done),
+                (true, false) => self.run_records::<true, false, OBSERVED>(bound, &mut done),
+                (true, true) => self.run_records::<true, true, OBSERVED>(bound, &mut done),
+            }));
+            self.handled.set(self.handled.get().wrapping_add(done));
+            match result {
+                Ok(stop) => return stop,
+                Err(panic) => {
+                    done = 0;
+                    self.crashed(panic);
+                }
+            }
+        }
+    }
+
+    /// The loop that everything is about. In RUNTIME at the start, and at the end unless detached.
+    ///
+    /// FULL: this platform has no asymmetric fence. HOLDING: some stage's records are put aside. OBSERVED: see `observed.rs`.
+    #[inline(always)]
+    fn run_records<const FULL: bool, const HOLDING: bool, const OBSERVED: bool>(
+        &self,
+        bound: u64,
+        done: &mut u64,
+    ) -> Stop {
+        let mut left = bound;
+        let (mut at, mut end) = (self.run_at.get(), self.run_end.get());
+        let mut scout = Scout::from(at, end);
+        self.tenure.begin();
+        loop {
+            if at == end {
+                // RUNTIME again, to find where to go on: most often behind, in what was sent meanwhile.
+                self.run_at.set(at);
+                if !self.enter_runtime() {
+                    return Stop::Detached;
+                }
+                self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                if self.dirty.get() || self.office().mail.is_up() || !self.advance() || left == 0 {
+                    return Stop::Bound;
+                }
+                (at, end) = (self.run_at.get(), self.run_end.get());
+                scout = Scout::from(at, end);
+                self.tenure.begin();
+            }
+            // SAFETY: `at` is at a whole record of the queue whose payload was not consumed.
+            let record = unsafe { NonNull::new_unchecked(at.cast::<Record>()) };
+            if self.tenure.claim::<FULL>(record.as_ptr()) != 0 || left == 0 {
+                self.run_at.set(at);
+                return if self.interrupted(record) { Stop::Signal } else { Stop::Detached };
+            }
+            seam(10_000);
+            left -= 1;
+            *done += 1;
+            // SAFETY: as above.
+            let (size, cell, tag) =
+                unsafe { (record.as_ref().bytes(), record.as_ref().cell, record.as_ref().resident_tag()) };
+            at = at.wrapping_add(size);
+            scout.step(end);
+            if HOLDING && self.put_aside(record) {
+                *done -= 1;
+                self.run_at.set(at);
+                continue;
+            }
+            // SAFETY: this thread runs the stage of the record (I1), and the record is run once.
+            let outcome = unsafe {
+                if OBSERVED {
+                    self.run_observed(record)
+                } else if cell.as_ref().tag() == tag {
+                    (record.as_ref().thunk)(record, Op::Run)
+                } else {
+                    self.deliver_irregular(record)
+                }
+            };
+            seam(10_000);
+            if outcome != CONTINUE {
+                // SAFETY: as above; the head of a claimed record stays readable.
+                unsafe { self.settle_record(record, outcome) };
+            }
+        }
+    }
+
+    /// Moves the claimed record away if its stage is parked. Otherwise pays the account of the stage. A detached thread finds that out at
+    /// its next claim, and
+    /// the stage of a claimed record is its own until then.
+    fn put_aside(&self, record: NonNull<Record>) -> bool {
+        // SAFETY: the head of a claimed record stays readable.
+        let (stage, is_buried) = unsafe { (record.as_ref().stage(), record.as_ref().is_buried()) };
+        if is_buried {
+            return false;
+        }
+        let hold = |core: &mut Core| {
+            let held = core.hold_record(record, &self.pool);
+            if held {
+                self.fill(core, stage);
+            }
+            held
+        };
+        let held = self.holds.get() && self.with_core(hold).unwrap_or(false);
+        if !held {
+            self.accounts.borrow_mut().pay(stage);
+        }
+        held
+    }
+
+    /// The place behind `claimed`, where the loop stands in USER. Whoever is not this thread gives the claim that it
+    /// decided by: the thread may have claimed the next one meanwhile.
+    ///
+    /// # Safety
+    /// That record was claimed last, or was before the present one was.
+    pub(crate) unsafe fn position_behind(&self, claimed: NonNull<Record>) -> Cursor {
+        // SAFETY: a claimed record stays readable while it is in the segment that the cursor is in; that is so until the
+        // thread enters RUNTIME.
+        let at = unsafe { claimed.as_ptr().cast::<u8>().add(claimed.as_ref().bytes()) };
+        Cursor { segment: self.run_segment.get(), at, end: self.run_end.get() }
+    }
+
+    /// The signal is raised or the bound reached with `record` claimed but not run: gives the claim back. False: this
+    /// thread is detached.
+    #[cold]
+    #[inline(never)]
+    fn interrupted(&self, record: NonNull<Record>) -> bool {
+        if self.enter_runtime() {
+            return true;
+        }
+        self.finish_claimed(record);
+        false
+    }
+
+    /// Detached with `record` claimed: runs it if the monitor left it to this thread.
+    #[cold]
+    fn finish_claimed(&self, record: NonNull<Record>) -> Stop {
+        if self.lease_left_me(record) {
+            // SAFETY: the monitor saw the claim and left the record, and its stage, to this thread.
+            unsafe {
+                let outcome = self.run_observed(record);
+                self.handled.set(self.handled.get().wrapping_add(1));
+                self.settle_record(record, outcome);
+            }
+        }
+        Stop::Detached
+    }
+
+    /// The tags differ: the actor is gone, suspended, has crashed, or has messages that wait for their guards.
+    ///
+    /// # Safety
+    /// As for running the record.
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn deliver_irregular(&self, record: NonNull<Record>) -> Outcome {
+        // SAFETY: by the contract; cells are never freed.
+        unsafe {
+            let cell = record.as_ref().cell;
+            let same_life = cell.as_ref().tag() >> 16 == record.as_ref().tag >> 16;
+            if !same_life || cell.as_ref().has_status(status::VACANT) {
+                return turn_back(record, Op::Bounce(Undelivered::Stopped));
+            }
+            if cell.as_ref().has_status(status::FROZEN) {
+                if record.as_ref().is_control() {
+                    let outcome = (record.as_ref().thunk)(record, Op::Frozen);
+                    if outcome != WAITS {
+                        return outcome;
+                    }
+                }
+            } else if cell.as_ref().has_status(status::AWAY) {
+                if record.as_ref().is_control() || may_pass(cell) {
+                    return turn_back(record, Op::Away);
+                }
+            } else if record.as_ref().is_control() {
+                return (record.as_ref().thunk)(record, Op::Run);
+            } else if cell.as_ref().is_ready() {
+                let outcome = (record.as_ref().thunk)(record, Op::Run);
+                if outcome != WAITS && outcome != PASSED {
+                    Cell::note_handled(cell);
+                }
+                // The state may have changed: the guards of those that wait are looked at again.
+                return if outcome == CONTINUE && cell.as_ref().has_status(status::GUARDED) { RESUME } else { outcome };
+            }
+            if cell.as_ref().has_status(status::LATE) {
+                self.hasten_starts();
+            }
+            Cell::cold_mut(cell).deferred.push(record, &self.pool);
+            // It counts when it is run.
+            PASSED
+        }
+    }
+
+    /// Carries out what came of a record that was run.
+    ///
+    /// # Safety
+    /// As for running the record, whose head is still readable; if it [waits](WAITS), its payload is still there.
+    pub(crate) unsafe fn settle_record(&self, record: NonNull<Record>, outcome: Outcome) {
+        // SAFETY: by the contract.
+        unsafe {
+            let cell = record.as_ref().cell;
+            if outcome == WAITS {
+                self.wait_for_guard(record);
+                self.settle(cell, PASSED);
+            } else {
+                self.settle(cell, outcome);
+            }
+        }
+    }
+
+    /// The guard of `record` does not hold: it waits behind those that wait already.
+    ///
+    /// # Safety
+    /// As for running the record, which is given up.
+    #[cold]
+    pub(crate) unsafe fn wait_for_guard(&self, record: NonNull<Record>) {
+        // SAFETY: by the contract; this thread runs the stage, and the record's payload moves to the list.
+        unsafe {
+            let cell = record.as_ref().cell;
+            Cell::cold_mut(cell).deferred.push_refused(record, &self.pool);
+            cell.as_ref().set_status(status::GUARDED, true);
+        }
+    }
+
+    /// Carries out what a handler decided about its cell.
+    pub(crate) fn settle(&self, cell: NonNull<Cell>, outcome: Outcome) {
+        match outcome {
+            CONTINUE => {}
+            PASSED => self.handled.set(self.handled.get().wrapping_sub(1)),
+            RESUME => self.run_deferred(cell),
+            STOP => {
+                // SAFETY: this thread runs the cell's stage.
+                let failure = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.failure.take());
+                self.end(cell, failure.map_or(Ending::Stopped, Ending::Crashed));
+            }
+            KILL => self.end(cell, Ending::Killed),
+            FAIL => {
+                // SAFETY: this thread runs the cell's stage.
+                let failure = unsafe { Cell::cold_mut(cell) }.failure.take().expect("a failure was noted");
+                self.crash(cell, failure);
+            }
+            other => unreachable!("outcome {other}"),
+        }
+    }
+
+    /// A handler panicked: the record claimed last, or a nested one that was handled where it was caught.
+    #[cold]
+    fn crashed(&self, panic: Box<dyn Any + Send>) {
+        let claimed = self.tenure.claimed();
+        let panic = Payload::from(panic);
+        let Some(claimed) = NonNull::new(claimed) else {
+            panic!("a panic outside of any handler: {:?}", Crash::Panic(panic));
+        };
+        // SAFETY: the claimed record stays readable until the next one is claimed.
+        let (cell, life) = unsafe {
+            self.run_at.set(self.position_behind(claimed).at);
+            (claimed.as_ref().cell, claimed.as_ref().tag >> 16)
+        };
+        // SAFETY: cells are never freed.
+        if unsafe { cell.as_ref() }.tag() >> 16 != life {
+            // Not of the actor that lives there now: the drop of a dead letter panicked.
+            drop(panic);
+            self.enter_runtime();
+            return;
+        }
+        self.crash(cell, Crash::Panic(panic));
+        // The loop starts again in RUNTIME. A detached thread finds that out at its first claim.
+        self.enter_runtime();
+    }
+
+    pub(crate) fn crash(&self, cell: NonNull<Cell>, crash: Crash) {
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
+        // Where the actor is away, it was a message on its way there that panicked, and is lost by that.
+        if !header.is_occupied_in(self.system_id) || header.has_status(status::AWAY) {
+            return;
+        }
+        self.ledger.crashes.add(1);
+        if header.has_status(status::SUSPENDED) {
+            header.set_status(status::SUSPENDED, false);
+            note_suspended(false);
+        }
+        // SAFETY: this thread runs the cell's stage; short borrows.
+        let failure = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.failure.take());
+        // The handler has failed, and has panicked then: the panic is what is reported.
+        drop(failure);
+        // SAFETY: as above.
+        if unsafe { Cell::cold(cell) }.as_ref().is_some_and(|cold| cold.stop_after) {
+            // It was to stop after this message: it does, and nobody restarts it.
+            return self.end(cell, Ending::Crashed(crash));
+        }
+        // SAFETY: this thread runs the cell's stage; the crashed handler has been unwound.
+        let outcome = unsafe { (header.kind().crash)(cell, crash) };
+        let thaws = header.has_status(status::FROZEN) && !matches!(outcome, STOP | KILL);
+        if thaws {
+            header.set_status(status::FROZEN, false);
+            note_suspended(false);
+        }
+        self.settle(cell, outcome);
+        if thaws {
+            // SAFETY: as above.
+            unsafe { self.run_waiting_requests(cell) };
+        }
+    }
+
+    /// Ends the life in `cell` and makes the cell vacant.
+    pub(crate) fn end(&self, cell: NonNull<Cell>, ending: Ending) {
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
+        if header.has_status(status::VACANT) {
+            return;
+        }
+        if header.has_status(status::SUSPENDED | status::FROZEN) {
+            note_suspended(false);
+        }
+        struct Vacate<'a>(&'a Worker, NonNull<Cell>);
+        impl Drop for Vacate<'_> {
+            fn drop(&mut self) {
+                // SAFETY: as above.
+                let header = unsafe { self.1.as_ref() };
+                let (class, stage) = (header.kind().class, header.stage());
+                let address = RawAddress::of(self.1);
+                if address.is_bounded() {
+                    self.0.system.rooms.give_up(address);
+                }
+                if header.vacate() {
+                    // SAFETY: used by this thread only, in short borrows.
+                    unsafe { (*self.0.nursery.get()).put(self.1, class) };
+                }
+                self.0.ledger.stopped.add(1);
+                self.0.system.stage_left(stage);
+            }
+        }
+        let _vacate = Vacate(self, cell);
+        // SAFETY: this thread runs the cell's stage, and no handler of it is on the stack.
+        unsafe { (header.kind().stop)(cell, ending) };
+    }
+
+    /// Runs the deferred messages of `cell` until it is suspended again.
+    ///
+    /// Those whose guards do not hold stay, in order. Behind one that was run, the oldest that waits comes first again: a
+    /// message may be what others wait for. (Local synchronisation constraints: kumar §2.1. Each round looks at all that
+    /// wait, so it costs as much as their number.)
+    ///
+    /// At most as many messages as in a gulp are run in a row, and fewer if the signal is raised. The others are run behind what is
+    /// queued for other actors ([`status::BEHIND`]). Where messages are delivered one at a time, all are run.
+    fn run_deferred(&self, cell: NonNull<Cell>) {
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
+        if self.resuming.get() == cell.as_ptr() {
+            // Something that follows a deferred message has resumed the actor. The call further down on this stack goes on.
+            self.note_deferred(cell, true);
+            return;
+        }
+        let life = header.tag() >> 16;
+        let _resuming = Resuming::enter(self, cell);
+        let at_once = || policy::gulp_messages(self.next_ns.get(), false, self.system.config.throughput);
+        let left = if self.single.get() { u64::MAX } else { at_once() };
+        let mut slice = Slice { left, outcome: CONTINUE, panic: None };
+        loop {
+            header.set_status(status::BEHIND, false);
+            while self.run_round(cell, &mut slice) {}
+            self.note_deferred(cell, slice.left == 0);
+            let (outcome, panic) = (std::mem::take(&mut slice.outcome), slice.panic.take());
+            let was_on_its_way = panic.is_some() && header.has_status(status::AWAY);
+            self.settle_deferred(cell, outcome, panic);
+            // SAFETY: this thread runs the cell's stage.
+            unsafe { self.run_waiting_requests(cell) };
+            // A cell whose actor has ended is vacant, or holds another one.
+            let goes_on = header.tag() >> 16 == life && header.is_behind();
+            if !was_on_its_way && (!goes_on || slice.left == 0) {
+                if goes_on {
+                    (header.kind().go_on)(RawAddress::of(cell));
+                }
+                break;
+            }
+        }
+    }
+
+    /// Notes in the status of a cell that takes messages whether its deferred messages come before others. With `ask_again`, messages whose
+    /// guards have refused them do so too.
+    fn note_deferred(&self, cell: NonNull<Cell>, ask_again: bool) {
+        // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is short.
+        let (header, cold) = unsafe { (cell.as_ref(), Cell::cold(cell).as_mut()) };
+        let (mut refused, mut later) = (false, false);
+        if let Some(cold) = cold {
+            cold.deferred.trim(&self.pool);
+            (refused, later) = (cold.deferred.has_refused(), cold.deferred.has_later());
+        }
+        if header.is_ready() || header.is_behind() {
+            header.set_status(status::GUARDED, refused);
+            header.set_status(status::BEHIND, later || (ask_again && refused));
+        }
+    }
+
+    /// Asks the guards that have refused deferred messages again. If all still do, goes through the other deferred messages up to one that is
+    /// run. True: there may be more to run.
+    fn run_round(&self, cell: NonNull<Cell>, slice: &mut Slice) -> bool {
+        match self.run_refused(cell, slice) {
+            Round::AllRefuse => {}
+            Round::Again => return true,
+            Round::Over => return false,
+        }
+        loop {
+            // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
+            let Some(record) = (unsafe { Cell::cold_mut(cell) }).deferred.first_later(&self.pool) else { return false };
+            let Some(op) = self.op_of_deferred(cell, record, slice) else { return false };
+            // SAFETY: as above; it is taken out before it is run, once, or moved to those that were refused.
+            unsafe {
+                Cell::cold_mut(cell).deferred.pop_later(&self.pool);
+                match self.run_one_deferred(record, op, slice) {
+                    WAITS => Cell::cold_mut(cell).deferred.push_refused(record, &self.pool),
+                    PASSED => {}
+                    _ => return true,
+                }
+            }
+        }
+    }
+
+    /// Asks the guards that have refused deferred messages again, in order, and runs the messages that they let pass.
+    fn run_refused(&self, cell: NonNull<Cell>, slice: &mut Slice) -> Round {
+        // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
+        let deferred = &mut unsafe { Cell::cold_mut(cell) }.deferred;
+        if !deferred.has_refused() {
+            return Round::AllRefuse;
+        }
+        // SAFETY: cells are never freed.
+        if unsafe { cell.as_ref() }.has_status(status::AWAY) {
+            // No guard is asked any more.
+            deferred.forget_refusals();
+            return Round::AllRefuse;
+        }
+        let mut refused = deferred.take_refused();
+        let (mut one_waits, mut round) = (false, Round::AllRefuse);
+        while let Some(record) = refused.next() {
+            let Some(op) = self.op_of_deferred(cell, record, slice) else {
+                round = Round::Over;
+                break;
+            };
+            // SAFETY: the list owns the records; each is run once, and is noted as consumed unless it waits.
+            unsafe {
+                let outcome = self.run_one_deferred(record, op, slice);
+                if outcome == WAITS {
+                    one_waits = true;
+                    continue;
+                }
+                refused.consumed(record);
+                if outcome == PASSED {
+                    one_waits = true;
+                } else if one_waits {
+                    round = Round::Again;
+                    break;
+                }
+            }
+        }
+        // SAFETY: as above.
+        unsafe { Cell::cold_mut(cell) }.deferred.put_back(refused, &self.pool);
+        round
+    }
+
+    /// Returns what is to be done with `record`, which is deferred. Returns `None` if it waits.
+    fn op_of_deferred(&self, cell: NonNull<Cell>, record: NonNull<Record>, slice: &mut Slice) -> Option<Op> {
+        if slice.outcome != CONTINUE || slice.panic.is_some() {
+            return None;
+        }
+        // SAFETY: cells are never freed; a whole record; this thread runs the cell's stage.
+        unsafe {
+            match (cell.as_ref().tag() ^ record.as_ref().resident_tag()) & !status::OPEN {
+                0 => (slice.left > 0).then_some(Op::Run),
+                status::AWAY if record.as_ref().is_control() || may_pass(cell) => Some(Op::Away),
+                _ => None,
+            }
+        }
+    }
+
+    /// Runs a deferred record, or sends it on.
+    ///
+    /// # Safety
+    /// A whole record of a cell whose stage this thread runs, for which `op` was [found](Worker::op_of_deferred). It is consumed, unless it
+    /// [waits](WAITS).
+    unsafe fn run_one_deferred(&self, record: NonNull<Record>, op: Op, slice: &mut Slice) -> Outcome {
+        // SAFETY: by the contract.
+        unsafe {
+            let cell = record.as_ref().cell;
+            // A panic must not take the records behind it along.
+            let run = || if op == Op::Run { (record.as_ref().thunk)(record, op) } else { turn_back(record, op) };
+            match catch_unwind(AssertUnwindSafe(|| if op == Op::Run { self.show(record, run) } else { run() })) {
+                // `PASSED`: it was dropped for another one; or it waits after all, behind the others that were refused.
+                Ok(WAITS) => return WAITS,
+                Ok(PASSED) => return PASSED,
+                Ok(RESUME) => {}
+                Ok(decided) => slice.outcome = decided,
+                Err(caught) => slice.panic = Some(caught.into()),
+            }
+            if op == Op::Run {
+                if slice.panic.is_none() {
+                    Cell::note_handled(cell);
+                }
+                let interrupted = self.tenure.signal.get() != 0 && !self.single.get();
+                slice.left = if interrupted { 0 } else { slice.left.saturating_sub(1) };
+            }
+            self.handled.set(self.handled.get().wrapping_add(1));
+            CONTINUE
+        }
+    }
+
+    fn settle_deferred(&self, cell: NonNull<Cell>, outcome: Outcome, panic: Option<Payload>) {
+        // SAFETY: cells are never freed.
+        let header = unsafe { cell.as_ref() };
+        match panic {
+            // It was a message on its way that panicked, and is lost by that; those behind it are not.
+            Some(_) if header.has_status(status::AWAY) => {}
+            Some(panic) => self.crash(cell, Crash::Panic(panic)),
+            None => self.settle(cell, outcome),
+        }
+    }
+
+    /// Requests that waited while the cell was frozen do not wait for a handler that was suspended since, or for who sees to
+    /// its crash: as those that come now do not.
+    ///
+    /// # Safety
+    /// This thread runs the cell's stage.
+    unsafe fn run_waiting_requests(&self, cell: NonNull<Cell>) {
+        loop {
+            // SAFETY: cells are never freed; by the contract, and the reference to the cold part is short.
+            let (header, deferred) =
+                unsafe { (cell.as_ref(), Cell::cold(cell).as_mut().map(|cold| &mut cold.deferred)) };
+            if header.has_status(status::FROZEN | status::AWAY | status::VACANT) || header.is_behind() {
+                return;
+            }
+            let Some(mut request) = deferred.and_then(|deferred| deferred.pop_request()) else { return };
+            let request = request.record();
+            // SAFETY: as for running it when it comes.
+            let run = || unsafe { self.show(request, || (request.as_ref().thunk)(request, Op::Run)) };
+            let outcome = catch_unwind(AssertUnwindSafe(run));
+            self.handled.set(self.handled.get().wrapping_add(1));
+            match outcome {
+                Ok(outcome) => self.settle(cell, outcome),
+                Err(panic) => self.crash(cell, Crash::Panic(panic.into())),
+            }
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! What a worker shows to others: its inbox, its presence and a few figures.
+//!
+//! All hand-overs between threads go through the inbox lock: mail, requests for stages, adoption, parking and wake-ups.
+//! A thread that puts something into an inbox sees, under the same lock, whether the inbox's worker sleeps (I3). A stage leaves a worker
+//! only under the lock of that worker's inbox (I1, I2). A sender takes the lock once per batch.
+
+use std::ops::{Deref, Index};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::thread::Thread;
+
+use crate::backpressure::admission::Admission;
+use crate::backpressure::elsewhere::AnyWorker;
+use crate::backpressure::overload::OVERLOADED_BYTES;
+use crate::backpressure::standing::Standing;
+use crate::driver::timers::TimerOp;
+use crate::memory::record::Record;
+use crate::memory::segment::{Chain, Pool, Segment};
+use crate::message::address::Lane;
+use crate::observe::census::Census;
+use crate::observe::stats::Ledgers;
+use crate::scheduler::idle_share::IdleShare;
+use crate::sync::locks::{lock, try_lock};
+use crate::sync::signal::Signal;
+use crate::worker::core::Reason;
+use crate::worker::run::prefetch_for_write;
+use crate::worker::run_by_askers::Loan;
+
+/// Whether a worker looks after its mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// It runs, or will look at its inbox before it sleeps. Counted in `SystemCore::active`.
+    Awake,
+    /// It found nothing to do and watches its mail flag. Counted too: it may wake by itself any moment.
+    Idle,
+    /// It sleeps (or was never started) and must be unparked. Not counted.
+    Parked,
+}
+
+/// What others leave here. In this order: what every hand-over touches lies in one cache line with the lock.
+#[repr(C)]
+pub(crate) struct Inbox {
+    pub(crate) presence: Presence,
+    pub(crate) loan: Loan,
+    /// While not awake: its stages may be adopted (it has put no records aside).
+    pub(crate) adoptable: bool,
+    /// While parked: it waits in the reactor.
+    pub(crate) polls: bool,
+    /// The bytes of mail in the worker's queue after it took mail the last time. It is 0 if the worker's own actors had sent more. The
+    /// worker also sets it to 0 when it becomes idle or gives stages away.
+    pub(crate) queued_bytes: u32,
+    /// The number of times that stages have left this worker: see [`crate::worker::route`].
+    pub(crate) departures: u64,
+    normal: Chain,
+    /// Bytes of the normal lane that came with stages, and that the actors of their last worker had sent: nobody has sent them here.
+    pub(crate) own_bytes: usize,
+    pub(crate) signal: Arc<Signal>,
+    /// The system lane and the urgent lane.
+    upper: [Chain; 2],
+    pub(crate) thread: Option<Thread>,
+    /// Workers that wait for stages.
+    pub(crate) thieves: Vec<u16>,
+    /// The worker that asks for all stages of this worker, because its trial was in vain (see [`crate::scheduler::trial`]).
+    pub(crate) gathers: Option<u16>,
+    /// Stages that another worker has given to this worker. All of their records are in this inbox.
+    pub(crate) arrivals: Vec<u16>,
+    pub(crate) timer_ops: Vec<TimerOp>,
+    /// Stages that may go on, if that is what they were put aside for.
+    pub(crate) returned: Vec<(u16, Reason)>,
+    /// A segment for who brings a record that lies in none. The worker leaves one of its own here: its pool would keep each that
+    /// is brought, and who brings one at a time would have to allocate them.
+    stock: Pool,
+}
+
+impl Inbox {
+    pub(crate) fn has_mail(&self) -> bool {
+        !self.normal.is_empty()
+            || self.upper.iter().any(|lane| !lane.is_empty())
+            || !self.timer_ops.is_empty()
+            || !self.returned.is_empty()
+            || !self.arrivals.is_empty()
+    }
+
+    /// Bytes of normal mail that others have sent.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        (self.normal.bytes - self.own_bytes) as u64
+    }
+
+    pub(crate) fn lane(&mut self, lane: Lane) -> &mut Chain {
+        match lane {
+            Lane::Normal => &mut self.normal,
+            lane => &mut self.upper[lane as usize],
+        }
+    }
+
+    /// Moves a record into `lane`.
+    ///
+    /// # Safety
+    /// A whole record of `size` bytes that the caller gives up.
+    pub(crate) unsafe fn put(&mut self, lane: Lane, record: NonNull<Record>, size: usize) {
+        let chain = match lane {
+            Lane::Normal => &mut self.normal,
+            lane => &mut self.upper[lane as usize],
+        };
+        // SAFETY: by the contract.
+        unsafe { chain.push_bytes(record.as_ptr().cast(), size, Some(&self.stock)) };
+    }
+
+    /// The worker leaves a segment for who will bring records.
+    pub(crate) fn restock(&self, pool: &Pool) {
+        if self.stock.len() == 0 && pool.len() > 0 {
+            // SAFETY: an empty segment that this thread owns.
+            unsafe { self.stock.put(pool.take()) };
+        }
+    }
+
+    /// Notes the bytes in the worker's queue: `mail` from others, and `own` from its own actors.
+    pub(crate) fn note_queued(&mut self, mail: u64, own: u64) {
+        let queued = if mail >= own { mail } else { 0 };
+        self.queued_bytes = u32::try_from(queued).unwrap_or(u32::MAX);
+    }
+
+    /// The first segment of the normal mail, or null.
+    pub(crate) fn first_segment(&self) -> *const Segment {
+        self.normal.first
+    }
+
+    /// Takes all three lanes, by rank.
+    pub(crate) fn take_lanes(&mut self) -> [Chain; 3] {
+        self.own_bytes = 0;
+        [Lane::System, Lane::Urgent, Lane::Normal].map(|lane| self.lane(lane).take())
+    }
+
+    /// Takes the system lane and the normal lane; the urgent mail stays here.
+    pub(crate) fn take_lanes_but_urgent(&mut self) -> [Chain; 3] {
+        self.own_bytes = 0;
+        [self.lane(Lane::System).take(), Chain::default(), self.lane(Lane::Normal).take()]
+    }
+}
+
+/// The offices of a system, by the numbers of their workers.
+///
+/// Those of actors with threads of their own are made when they are first asked for: most systems have none, and all together are larger than
+/// the rest of a small system.
+pub(crate) struct Offices {
+    shared: Box<[Office]>,
+    dedicated: Box<[OnceLock<Box<Office>>]>,
+    /// All dedicated ones from here on have not been made.
+    not_made: AtomicUsize,
+}
+
+impl Offices {
+    pub(crate) fn new(shared: usize, dedicated: usize) -> Offices {
+        Offices {
+            shared: (0..shared).map(|_| Office::new()).collect(),
+            dedicated: (0..dedicated).map(|_| OnceLock::new()).collect(),
+            not_made: AtomicUsize::new(0),
+        }
+    }
+
+    /// How many there can be.
+    pub(crate) fn len(&self) -> usize {
+        self.shared.len() + self.dedicated.len()
+    }
+
+    /// Those that have been made, with their numbers. Who works in one that is made meanwhile sees all that was written before this.
+    pub(crate) fn made(&self) -> impl Iterator<Item = (u16, &Office)> {
+        fence(Ordering::SeqCst);
+        // Relaxed: behind the fence, as what it counts.
+        let dedicated = &self.dedicated[..self.not_made.load(Ordering::Relaxed)];
+        let dedicated = dedicated.iter().map(|office| office.get().map(|office| &**office));
+        (0..).zip(self.shared.iter().map(Some).chain(dedicated)).filter_map(|(id, office)| Some((id, office?)))
+    }
+
+    /// That of a dedicated actor.
+    #[cold]
+    #[inline(never)]
+    fn of_dedicated(&self, at: usize) -> &Office {
+        let office = self.dedicated[at].get_or_init(|| Box::new(Office::new()));
+        self.not_made.fetch_max(at + 1, Ordering::Relaxed);
+        // With the one in `made`: what was written before that by who does not find the office is read behind this, also by others
+        // than its maker.
+        fence(Ordering::SeqCst);
+        office
+    }
+}
+
+impl Index<usize> for Offices {
+    type Output = Office;
+
+    #[inline]
+    fn index(&self, id: usize) -> &Office {
+        match self.shared.get(id) {
+            Some(office) => office,
+            None => self.of_dedicated(id - self.shared.len()),
+        }
+    }
+}
+
+/// Two cache lines for itself (adjacent lines are fetched in pairs).
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Tells without the lock that there is something in the inbox. Up a little later than the mail is there; and it may still
+/// be up, or come up again, when that was taken.
+///
+/// Up, it is the address of the first segment of the mail, as far as that was known: who takes the mail has it fetched
+/// while it waits for the inbox (one of three cache misses on the way of a message between two cores). A hint: that
+/// segment may be somewhere else by now, or freed.
+#[derive(Default)]
+pub(crate) struct MailFlag(AtomicUsize);
+
+impl MailFlag {
+    /// Up, without a segment to be fetched.
+    const BARE: usize = 1;
+
+    #[inline(always)]
+    pub(crate) fn is_up(&self) -> bool {
+        // Relaxed: who finds it up takes the lock.
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn raise(&self, mail: *const Segment) {
+        // Release: after the inbox was written, for the eyes of who watches.
+        self.0.store(mail.addr() | Self::BARE, Ordering::Release);
+    }
+
+    pub(crate) fn lower(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Has the first records of the mail fetched, and the segment made this core's own: it will write there next.
+    pub(crate) fn fetch(&self) {
+        let segment = self.0.load(Ordering::Relaxed) & !Self::BARE;
+        if segment != 0 {
+            prefetch_for_write(ptr::without_provenance::<u8>(segment));
+        }
+    }
+}
+
+/// The figures that a worker shows to thieves. It writes the first two before each gulp.
+#[derive(Default)]
+pub(crate) struct Shown {
+    /// The number of messages that wait, by estimate.
+    pub(crate) surplus: AtomicU64,
+    /// The worker's `next_ns`: the time of each of the next messages, by estimate. It is 0 while the worker is idle or keeps short work to
+    /// itself.
+    pub(crate) average_ns: AtomicU64,
+    /// The time of this worker's last attempt to steal (nanoseconds of the system's clock), for the longest-victim heuristic.
+    pub(crate) last_theft_ns: AtomicU64,
+    /// The number of messages that the worker has handled, as of its last look at the clock.
+    pub(crate) handled: AtomicU64,
+    /// The worker's [`IdleShare`]. The worker writes it when it becomes idle or busy.
+    pub(crate) idle_share: AtomicU64,
+    /// Until then (nanoseconds of the system's clock), this worker adopts no stages with short messages, and others adopt none from it. A
+    /// trial has shown that two workers do more than one.
+    pub(crate) apart_until_ns: AtomicU64,
+    /// The worker gives no stages away before this time (nanoseconds of the system's clock).
+    pub(crate) next_theft_ns: AtomicU64,
+}
+
+/// A worker's shared face.
+pub(crate) struct Office {
+    inbox: Apart<Mutex<Inbox>>,
+    /// Apart, since an idle worker watches it.
+    pub(crate) mail: Apart<MailFlag>,
+    /// Timers, suspended handlers and muted stages that this worker has begun, less those that it has ended: see `SystemCore::open_more`.
+    pub(crate) open: Apart<AtomicIsize>,
+    /// The suspended handlers among those, if a drain waits for them.
+    pub(crate) suspended: Apart<AtomicIsize>,
+    /// The mail from others takes this worker more than 2 ms. Stages that send more than they handle are muted, and threads outside wait.
+    pub(crate) pressed: AtomicBool,
+    /// The mail from others is above the high-water mark of 2 MiB. Stages that send to this worker pass its overload on to their
+    /// own senders: see [`crate::backpressure::relays`].
+    pub(crate) overloaded: AtomicBool,
+    /// It would not be, but for what is put aside for stages that are muted.
+    pub(crate) held_up: AtomicBool,
+    /// The average time of a message over about the last 20 ms of work, in nanoseconds, as of the last checkup.
+    pub(crate) average_ns: AtomicU64,
+    /// Stages of it for which more is put aside than the high-water mark: who sends to one is muted.
+    pub(crate) full_stages: AtomicUsize,
+    /// Workers with stages muted on this one.
+    pub(crate) muted_on_me: AtomicBool,
+    /// The bytes of mail from others that the worker has run, as of its last checkup.
+    pub(crate) mail_run: AtomicU64,
+    /// The backlog as a multiple of the high-water mark, as of the last checkup.
+    excess: AtomicU64,
+    /// The bytes that sources may send while this worker is pressed.
+    pub(crate) admission: Admission,
+    /// The standing backlog, which raises this worker's bounds because no source has sent it.
+    pub(crate) standing: Standing,
+    /// Its own stages that are muted, apart from those that wait for a stuck handler to return.
+    pub(crate) muted_stages: AtomicUsize,
+    /// The workers that its muted stages wait for, in order; with [`OUTSIDE`](crate::backpressure::deadlock::OUTSIDE) for what is none.
+    pub(crate) waits_for: Mutex<Vec<AnyWorker>>,
+    /// Workers of other systems with stages muted on this one.
+    pub(crate) muted_elsewhere: Mutex<Vec<AnyWorker>>,
+    /// What waited here when somebody asked.
+    pub(crate) census: Mutex<Census>,
+    /// The figures that thieves read. They have cache lines of their own, because the worker writes them before each gulp.
+    pub(crate) shown: Apart<Shown>,
+    /// Threads outside wait here while what they send to is overloaded.
+    pub(crate) relieved: Condvar,
+    /// The counters of its workers.
+    pub(crate) ledgers: Ledgers,
+}
+
+impl Office {
+    pub(crate) fn new() -> Self {
+        Office {
+            inbox: Apart(Mutex::new(Inbox {
+                presence: Presence::Parked,
+                loan: Loan::default(),
+                adoptable: true,
+                polls: false,
+                queued_bytes: 0,
+                departures: 0,
+                normal: Chain::new(),
+                own_bytes: 0,
+                signal: Arc::default(),
+                upper: [const { Chain::new() }; 2],
+                thread: None,
+                thieves: Vec::new(),
+                gathers: None,
+                arrivals: Vec::new(),
+                timer_ops: Vec::new(),
+                returned: Vec::new(),
+                stock: Pool::new(),
+            })),
+            mail: Apart::default(),
+            open: Apart::default(),
+            suspended: Apart::default(),
+            pressed: AtomicBool::new(false),
+            overloaded: AtomicBool::new(false),
+            held_up: AtomicBool::new(false),
+            average_ns: AtomicU64::new(0),
+            full_stages: AtomicUsize::new(0),
+            muted_on_me: AtomicBool::new(false),
+            mail_run: AtomicU64::new(0),
+            excess: AtomicU64::new(0),
+            admission: Admission::default(),
+            standing: Standing::default(),
+            muted_stages: AtomicUsize::new(0),
+            waits_for: Mutex::default(),
+            muted_elsewhere: Mutex::default(),
+            census: Mutex::default(),
+            shown: Apart(Shown { idle_share: AtomicU64::new(IdleShare::BEGIN.0), ..Shown::default() }),
+            relieved: Condvar::new(),
+            ledgers: Ledgers::default(),
+        }
+    }
+
+    /// Fetches what a hand-over to this office will touch (worth a tenth of a ping-pong between two cores).
+    pub(crate) fn prepare(&self) {
+        prefetch_for_write(&raw const self.inbox);
+        prefetch_for_write(&raw const self.mail);
+    }
+
+    /// Returns whether more waits here than the worker handles soon: sources are muted.
+    pub(crate) fn is_pressed(&self) -> bool {
+        // SeqCst: either the worker that mutes sees the flags down, or the worker that lowers them finds it in `muted_on_me` (`overload.rs`).
+        self.pressed.load(Ordering::SeqCst) || self.overloaded.load(Ordering::SeqCst)
+    }
+
+    /// Notes that more waits here than the worker handles soon.
+    pub(crate) fn press(&self) {
+        // SeqCst: as in `is_pressed`.
+        if !self.pressed.load(Ordering::Relaxed) && !self.pressed.swap(true, Ordering::SeqCst) {
+            self.admission.begin(self.mail_run.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Admits `bytes` bytes of records from a source although the worker is pressed. Returns false if the worker has run too little of its
+    /// mail since the last ones.
+    pub(crate) fn admits(&self, bytes: u64) -> bool {
+        self.admission.admits(bytes, self.excess(), self.mail_run.load(Ordering::Relaxed))
+    }
+
+    /// Notes the load in bytes.
+    pub(crate) fn note_excess(&self, load: u64) {
+        let excess = load / self.standing.raised(OVERLOADED_BYTES as u64);
+        if self.excess() != excess {
+            self.excess.store(excess, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the backlog as a multiple of the high-water mark, as of the last checkup.
+    pub(crate) fn excess(&self) -> u64 {
+        self.excess.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether this worker would admit a source.
+    pub(crate) fn may_admit(&self) -> bool {
+        self.admission.is_open(self.mail_run.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inbox> {
+        lock(&self.inbox)
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Inbox>> {
+        try_lock(&self.inbox)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Offices;
+
+    #[test]
+    fn an_office_of_a_dedicated_actor_is_made_when_it_is_asked_for() {
+        let offices = Offices::new(2, 3);
+        let made = || offices.made().map(|(id, _)| id).collect::<Vec<u16>>();
+        assert_eq!((offices.len(), made()), (5, vec![0, 1]));
+        assert!(std::ptr::eq(&offices[3], &offices[3]));
+        assert_eq!(made(), [0, 1, 3]);
+        assert!(offices.made().all(|(id, office)| std::ptr::eq(office, &offices[id as usize])));
+    }
+}

@@ -1,0 +1,6 @@
+//! What a theater says of itself: the inspector, figures, and cycles of asks over several theaters.
+
+pub(crate) mod cycles;
+pub(crate) mod inspector;
+#[cfg(feature = "metrics")]
+pub(crate) mod metrics;

@@ -1,0 +1,264 @@
+//! Waiting until all that was sent from this theater before some moment is in the mailboxes of its receivers.
+//!
+//! An actor that moves is *drained* before its theater leaves it. If it began elsewhere earlier, it could send from there what overtakes that
+//! which it sent from here. The moment is that of the call, and the messages are those of the stage that calls:
+//!
+//! 1. *Stages.* Mail goes through the cells of its receivers here. Each stage that has places has a *turnstile*, an actor that is always away.
+//!    A request to it comes behind all that the same worker has sent to that stage before.
+//! 2. *Places that keep mail.* Behind what waits at a place that turns, or that has its theater called, goes a marker. It is answered where the
+//!    actor lives.
+//! 3. *Links.* A fence goes behind all that was sent over a link since the last one. The other theater answers when all that it read before is
+//!    in mailboxes. For each actor that it was for, it sends a marker, because the actor may be elsewhere.
+//!
+//! 2 and 3 do not wait for each other. Actors that leave in one gulp of a worker are drained together: 1 begins at the gulp's end.
+//!
+//! A theater may be silent for as long as it is not lost, and an answer may come over several. An actor that is not drained after three times
+//! that long stays where it is: it is frozen meanwhile, and must not wait for a theater that never answers. A handler that does
+//! not return holds up the markers for its actor. Actors of a theater that has sent there stay for that reason, too.
+//!
+//! # Why no two wait for each other
+//!
+//! A marker is answered at once where the actor lives, also if it is frozen there because it moves. It waits where a place turns, and where an
+//! actor that has come waits for the end of a turn. Turns wait for markers of their own only ([`moves`](crate::migration::host)), and never for a
+//! drain.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore, flush_soon};
+
+use crate::link::{Departure, Left};
+use crate::node::core::House;
+use crate::proxy::pending::Distant;
+
+/// How often a theater may be silent, one after the other, for as long as it is not lost, before an actor stays.
+const DEPARTURES_LAST: u32 = 3;
+
+/// The type of turnstiles.
+struct Turnstile;
+
+impl Resident for Turnstile {
+    type Extra = ();
+
+    fn name() -> &'static str {
+        "the theater"
+    }
+
+    fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
+
+    fn crashed(_: Crash, _: &mut ControlCx<Self>) {}
+}
+
+/// Is dropped when it comes to the turnstile.
+struct Passes(Arc<Stages>);
+
+impl Control<Turnstile> for Passes {
+    fn run(self, _: &mut ControlCx<Turnstile>) {
+        drop(self.0);
+    }
+
+    fn send_on(self, _: &mut AwayCx<Turnstile>) {
+        drop(self.0);
+    }
+}
+
+/// Called when all is drained.
+type Drained = Box<dyn FnOnce() + Send>;
+
+thread_local! {
+    /// Those that are to be called by this thread's gulp: its drains are one.
+    static WAITING: RefCell<Vec<(Arc<House>, Drained)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Begins the drains of this thread's gulp.
+pub(crate) fn begin_drains() {
+    let mut waiting = WAITING.take();
+    while let Some((house, _)) = waiting.first() {
+        let house = Arc::clone(house);
+        let of_house = waiting.extract_if(.., |(of, _)| Arc::ptr_eq(of, &house));
+        let rest = Arc::new(Rest(Mutex::new(of_house.map(|(_, drained)| drained).collect())));
+        house.pass_turnstiles(rest);
+    }
+}
+
+/// Until requests have come to all turnstiles.
+struct Stages {
+    house: Arc<House>,
+    rest: Arc<Rest>,
+}
+
+impl Drop for Stages {
+    fn drop(&mut self) {
+        self.house.drain_places_and_links(&self.rest);
+    }
+}
+
+/// Until markers and fences have been answered: then the last reference is dropped.
+#[derive(Default)]
+pub(crate) struct Rest(Mutex<Vec<Drained>>);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        let drained = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        drained.into_iter().for_each(|drained| drained());
+    }
+}
+
+/// A migration that is given up if it takes too long.
+pub(crate) enum Late {
+    /// Actors that are to leave, and are not drained or accepted.
+    Departure(Weak<Departure>),
+    /// Actors that have left, and have not begun.
+    Left(Weak<Left>),
+}
+
+impl Late {
+    fn has_ended(&self) -> bool {
+        match self {
+            Late::Departure(departure) => departure.strong_count() == 0,
+            Late::Left(left) => left.strong_count() == 0,
+        }
+    }
+
+    fn give_up(self) {
+        match self {
+            Late::Departure(departure) => {
+                if let Some(departure) = departure.upgrade() {
+                    departure.give_up();
+                }
+            }
+            Late::Left(left) => {
+                if let Some(left) = left.upgrade() {
+                    left.give_up();
+                }
+            }
+        }
+    }
+}
+
+/// The stages that have places, and the ways that keep mail.
+#[derive(Default)]
+pub(crate) struct Drains {
+    turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
+    keeping: Mutex<Keeping>,
+    /// Migrations that are given up at these times, in order.
+    late: Mutex<VecDeque<(Duration, Late)>>,
+}
+
+/// Ways that keep mail, or have kept some.
+#[derive(Default)]
+struct Keeping {
+    ways: Vec<Weak<Distant>>,
+    /// With so many, those that keep nothing any more are dropped.
+    many: usize,
+}
+
+impl Drains {
+    fn turnstiles(&self) -> MutexGuard<'_, BTreeMap<u16, Address<Turnstile>>> {
+        self.turnstiles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keeping(&self) -> MutexGuard<'_, Keeping> {
+        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn late(&self) -> MutexGuard<'_, VecDeque<(Duration, Late)>> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the first of those that have ended, or whose times are over.
+    fn over(&self, now: Duration) -> Option<Late> {
+        let mut late = self.late();
+        let (until, first) = late.front()?;
+        let is_over = *until <= now || first.has_ended();
+        is_over.then(|| late.pop_front()).flatten().map(|(_, first)| first)
+    }
+
+    /// There is a place in this stage, or will be before anybody can send to it.
+    pub(crate) fn note_stage(&self, core: &SystemCore, stage: u16) {
+        self.turnstiles().entry(stage).or_insert_with(|| core.spawn_away::<Turnstile>(stage, (), None));
+    }
+
+    /// This way keeps mail from now on.
+    pub(crate) fn note_keeping(&self, way: Weak<Distant>) {
+        const FEW: usize = 16;
+        // A reference that is dropped may be the last one of its way.
+        let mut looked_at = Vec::new();
+        let mut keeping = self.keeping();
+        let Keeping { ways, many } = &mut *keeping;
+        if ways.len() >= FEW.max(*many) {
+            ways.retain(|way| {
+                way.upgrade().is_some_and(|way| {
+                    let keeps = way.keeps_anything();
+                    looked_at.push(way);
+                    keeps
+                })
+            });
+            *many = 2 * ways.len();
+        }
+        ways.push(way);
+        drop(keeping);
+    }
+}
+
+impl House {
+    /// Has a migration given up after three times the time after which a silent theater is lost.
+    pub(crate) fn note_late(&self, late: Late) {
+        let until = self.now().saturating_add(self.settings.lost_after.saturating_mul(DEPARTURES_LAST));
+        self.directory.drains.late().push_back((until, late));
+    }
+
+    /// Gives up migrations that have taken too long.
+    pub(crate) fn end_late(&self) {
+        let now = self.now();
+        while let Some(late) = self.directory.drains.over(now) {
+            late.give_up();
+        }
+    }
+
+    /// Calls back when all that the present stage has sent from this theater is in the mailboxes of its receivers, or is lost. By the worker
+    /// that runs the stage.
+    pub(crate) fn drain(self: &Arc<Self>, drained: Drained) {
+        WAITING.with_borrow_mut(|waiting| waiting.push((Arc::clone(self), drained)));
+        if !flush_soon() {
+            begin_drains();
+        }
+    }
+
+    fn pass_turnstiles(self: &Arc<Self>, rest: Arc<Rest>) {
+        let stages = Arc::new(Stages { house: Arc::clone(self), rest });
+        let turnstiles: Vec<_> = self.directory.drains.turnstiles().values().copied().collect();
+        for turnstile in turnstiles {
+            turnstile.send_control_behind(Passes(Arc::clone(&stages)));
+        }
+    }
+
+    /// Returns the ways that keep mail, and some that have kept mail before.
+    pub(crate) fn keeping(&self) -> Vec<Arc<Distant>> {
+        self.directory.drains.keeping().ways.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Reports mail that waits until other theaters are called, or actors are found, because this theater ends.
+    pub(crate) fn report_kept(&self) {
+        self.keeping().into_iter().for_each(|way| way.give_up());
+    }
+
+    /// `rest` is dropped when all that was sent from places and over links of this theater is in the mailboxes of its receivers, or is lost.
+    pub(crate) fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<Rest>) {
+        for way in self.keeping() {
+            if let Some(id) = way.place() {
+                way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
+            }
+        }
+        for id in self.turning_places() {
+            if let Some((moves, _)) = self.registry.moves(id) {
+                (moves.pass)(id, self.fence_marker(id, Arc::clone(rest)));
+            }
+        }
+        for link in self.directory.all_links() {
+            link.fence(Arc::clone(rest));
+        }
+    }
+}

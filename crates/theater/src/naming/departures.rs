@@ -1,0 +1,87 @@
+//! Notes of actors that leave: see [`crate::migration::authority`].
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use playhouse_actor::ActorId;
+
+use super::{Directory, Key, LOST_MAX};
+use crate::migration::authority::{Epoch, Host};
+
+impl Directory {
+    /// Returns the epoch of the next departure of an actor that lives here.
+    pub(crate) fn next_epoch(&self, id: ActorId) -> Epoch {
+        let known = self.known();
+        if let Some(moved) = known.moved.get(&id).filter(|_| known.names.contains_key(&id)) {
+            // The number may be what a peer has sent.
+            return Epoch { hops: moved.epoch.hops.saturating_add(1), ..moved.epoch };
+        }
+        drop(known);
+        let (slot, life) = self.place_of(id);
+        Epoch { departure: self.seal_of_turn(slot, life, self.next_number()), hops: 0 }
+    }
+
+    /// The actor is about to leave this theater, or to come here, with this epoch.
+    pub(crate) fn note_epoch(&self, id: ActorId, epoch: Epoch) {
+        if let Some(moved) = self.known().moved.get_mut(&id) {
+            let is_older = epoch.departure == moved.epoch.departure && epoch.hops < moved.epoch.hops;
+            moved.epoch = if is_older { moved.epoch } else { epoch };
+        }
+    }
+
+    /// Keeps the address of the theater that the actor of this place was born in, if none is known.
+    pub(crate) fn note_birth_address(&self, id: ActorId, address: Option<SocketAddr>) {
+        if let Some(name) = self.known().names.get_mut(&id) {
+            name.address = name.address.or(address);
+        }
+    }
+
+    /// An actor that was born here is about to leave one of these theaters for the other one. If it has left later, that is known here already.
+    pub(crate) fn note_departure(&self, (slot, life, seal): (u64, u64, u64), epoch: Epoch, hosts: [Host; 2]) {
+        let Some(id) = self.born_here((self.incarnation, slot, life, seal)) else { return };
+        let mut known = self.known();
+        let Some(moved) = known.moved.get_mut(&id) else { return };
+        let is_later = epoch.departure == moved.epoch.departure && epoch.hops > moved.epoch.hops;
+        if moved.view.way().is_some() && is_later {
+            moved.epoch = epoch;
+            moved.hosts = Some(Box::new(hosts));
+        }
+    }
+
+    /// Returns the epoch of the last departure of an actor.
+    #[cfg(test)]
+    pub(crate) fn epoch_of(&self, id: ActorId) -> Epoch {
+        self.known().moved[&id].epoch
+    }
+
+    /// Returns the place here of the actor with this name, if it was born here.
+    pub(crate) fn born_here(&self, name: Key) -> Option<ActorId> {
+        let (theater, slot, life, seal) = name;
+        // One that had ended here may have come back.
+        let place = || self.known_as(name).or_else(|| self.own(slot, life, seal));
+        (theater == self.incarnation).then(place).flatten()
+    }
+
+    /// Returns the theaters that an actor may be in that was born here, as far as was noted.
+    pub(crate) fn hosts(&self, id: ActorId) -> Vec<Host> {
+        let known = self.known();
+        let Some(moved) = known.moved.get(&id) else { return Vec::new() };
+        let way = moved.view.way().map(|at| Host { theater: at.theater, address: at.address });
+        moved.hosts.iter().flat_map(|hosts| **hosts).chain(way).collect()
+    }
+
+    /// A theater could not be called: until this time it is not called again.
+    pub(crate) fn note_unreached(&self, host: Host, until: Duration) {
+        let mut unreached = super::lock(&self.unreached);
+        unreached.retain(|(other, _)| *other != host);
+        unreached.truncate(LOST_MAX - 1);
+        unreached.push_front((host, until));
+    }
+
+    /// Returns whether a theater that there is no link with may be one that can be called now.
+    pub(crate) fn may_be_reached(&self, host: Host, now: Duration) -> bool {
+        let mut unreached = super::lock(&self.unreached);
+        unreached.retain(|(_, until)| *until > now);
+        !unreached.iter().any(|(other, _)| *other == host) && !self.lost().contains(&host.theater)
+    }
+}

@@ -1,0 +1,495 @@
+//! Actors that are sought, since a theater on the way to them is lost.
+//!
+//! Who was there may have gone on before. So the places whose ways led there ask all other theaters for their actors, by the
+//! names that those were born with ([`Seek`](crate::link::frame::Head::Seek)), and keep the mail meanwhile. Whom nobody knows was
+//! lost. (Whoever is on its way between two others is known where it comes from until that one has heard where it is.) An actor
+//! that has come here since is not elsewhere, whatever others say: what they say was true before.
+//!
+//! *When a theater answers.* An actor that the lost theater has sent may still be under way to a theater that has not lost it yet.
+//! A theater with a link to the lost one therefore asks that one first ([`Inquiry`]). The reply follows all frames sent before it. Without
+//! a reply, the link is lost, and all frames that came over it were read. Mail for the sought actors waits that long. If a theater is lost
+//! before its answer, the seeker asks the others again, because an actor may have moved from it to one of them.
+//!
+//! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not. Before
+//! that, links are made with the theater that an actor was born in, and from there with those that may have the actor
+//! ([`authority`](crate::migration::authority)).
+//! A theater that knows where an actor went asks there, unless that theater was asked before. So the chain of its ways is followed to
+//! where it is. A theater says of another one that it has an actor only if that cannot be asked. Otherwise it says that the actor has gone
+//! there ([`Whereabouts::Gone`]): an actor that went from A to B and on over the lost theater may be sought by B, and A must not say that it
+//! is in B.
+//!
+//! *Replies at different times.* An actor may go from one theater to another between their replies: then the other has not seen it, and the one
+//! says that it has gone there. Theaters whose replies contradict each other in this way are asked again ([`ROUNDS_MAX`]). Replies do not
+//! contradict each other if the chain ends in the lost theater, or at the seeker, which knows that the actor had gone to the lost one.
+//!
+//! *Guests.* An actor that no theater knows may be a guest of the seeker. In that case all replies are older than the guest. The place keeps its
+//! mail, and the seeker asks all theaters again about a tick later, until the source says that it has the actor, or the guest has begun, stays, or its
+//! source is lost. This has no other bound. A hostile source that says nothing holds up the mail of this place until the link with it is lost.
+//! A place that turns is sought again in the same way, after its marker is lost.
+//!
+//! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
+//! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
+//! ([`Distant`]) if its way leads over the lost link then. Who becomes a way after its link was lost asks once more
+//! ([`Carrier::is_way_from`]). In the same way a place is asked again when its actor is found, whether that is still what it
+//! waits for.
+//!
+//! That an actor comes, and that its way changes, is known here some moments before its place acts on it. Who begins to watch it
+//! in between would be told that it is lost; that is tried again instead (`Directory::again`).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use playhouse_actor::away::{Carrier, Parcel, Seat};
+use playhouse_actor::wire::{Codec, Present};
+use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
+use playhouse_executor::jitter::seam;
+use rustc_hash::FxHashSet;
+
+use crate::link::Link;
+use crate::link::frame::{SEEKERS_MAX, SOUGHT_MAX, Sightings, Whereabouts};
+use crate::link::registry::Registry;
+use crate::migration::Event;
+use crate::naming::{Directory, Far, Key};
+use crate::proxy::Proxy;
+use crate::proxy::pending::Distant;
+
+/// The time after which it is looked again whether a frame was read.
+const READ_AGAIN: Duration = Duration::from_millis(1);
+
+/// The number of times that theaters are asked whose replies contradict each other, about a tick apart. If one of them has forgotten an actor
+/// that was lost, the others hear of that within about a tick.
+const ROUNDS_MAX: u32 = 20;
+
+/// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
+pub(crate) struct Sought {
+    pub(crate) id: ActorId,
+    pub(crate) watchers: Vec<(Watcher, Tell)>,
+}
+
+/// Some that are sought.
+pub(crate) struct Search {
+    /// The theater that they were in, as far as was known here.
+    lost: u64,
+    /// The number of earlier rounds.
+    round: u32,
+    open: Mutex<Open>,
+    directory: Arc<Directory>,
+    registry: Arc<Registry>,
+}
+
+impl Sought {
+    /// Asks all other theaters where these are. Their mail waits meanwhile; whom nobody knows was lost with the theater.
+    ///
+    /// Only those are sought whose places say, in their stages, that their ways lead nowhere: others have come here in the meantime,
+    /// or have another way.
+    pub(crate) fn seek(sought: Vec<Sought>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
+        // Those of a stage are sought together, when that has come to all of them.
+        let mut stages: BTreeMap<u16, Arc<Rerouted>> = BTreeMap::new();
+        for Sought { id, watchers } in sought {
+            let Some(controls) = registry.moves(id).and_then(|_| registry.controls(id)) else { continue };
+            let of_stage = stages.entry(id.address().stage()).or_insert_with(|| {
+                let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
+                Arc::new(Rerouted { lost, ways: Mutex::default(), directory, registry })
+            });
+            let of_stage = Arc::clone(of_stage);
+            (controls.reroute)(id, Box::new(move |present| of_stage.reroute(id, present, watchers)));
+        }
+    }
+}
+
+/// Those of a stage whose ways led nowhere, and the new ones. When nobody adds to it any more, they are sought.
+struct Rerouted {
+    lost: u64,
+    ways: Mutex<Vec<(ActorId, Arc<Distant>)>>,
+    directory: Arc<Directory>,
+    registry: Arc<Registry>,
+}
+
+impl Rerouted {
+    fn reroute(&self, id: ActorId, present: Present<'_>, watchers: Vec<(Watcher, Tell)>) -> Vec<(Watcher, Notify)> {
+        match present {
+            Present::Way(way) => {
+                if leads_nowhere(&**way) {
+                    let sought = Distant::sought(&self.directory);
+                    sought.is_at(id);
+                    self.ways.lock().unwrap_or_else(PoisonError::into_inner).push((id, Arc::clone(&sought)));
+                    *way = sought;
+                }
+                for (watcher, notify) in watchers {
+                    // It keeps it, or tells it.
+                    let _ = way.carry(Parcel::Watch { watcher, notify });
+                }
+                Vec::new()
+            }
+            Present::Here => watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect(),
+            Present::Nobody => {
+                watchers.into_iter().for_each(|(_, tell)| tell(StopReason::TheaterLost.into()));
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl Drop for Rerouted {
+    fn drop(&mut self) {
+        let ways = std::mem::take(self.ways.get_mut().unwrap_or_else(PoisonError::into_inner));
+        Search::begin(ways, &self.directory, &self.registry, (self.lost, 0));
+    }
+}
+
+/// Whether this way goes over a link that is lost.
+pub(crate) fn leads_nowhere(way: &dyn Carrier) -> bool {
+    let way = way.as_any();
+    way.downcast_ref::<Proxy>().is_some_and(Proxy::is_lost)
+        || way.downcast_ref::<Distant>().is_some_and(Distant::is_lost)
+}
+
+/// Where an actor is that no other theater knows.
+pub(crate) enum Seen {
+    /// It has come here.
+    Here,
+    /// It has come here, or was found, and has gone on to there.
+    Elsewhere(Far),
+    /// It is a guest here. All replies are older.
+    Awaited,
+    /// Its place turns, by this number. The turn is to end first.
+    Turns(u64),
+    /// It is lost.
+    Nowhere,
+}
+
+/// One that is not found yet.
+struct Missing {
+    id: ActorId,
+    /// Where its mail waits.
+    way: Arc<Distant>,
+    /// By theater: where it has gone, as that says.
+    gone: BTreeMap<u64, u64>,
+}
+
+impl Missing {
+    /// Returns whether the actor may have gone from one theater to another between the replies of the two.
+    fn may_have_passed(&self, lost: u64, seeker: u64) -> bool {
+        let ends = |to: &u64| {
+            let chain = std::iter::successors(Some(*to), |at| self.gone.get(at).copied());
+            chain.take(self.gone.len() + 1).any(|at| at == lost || at == seeker)
+        };
+        !self.gone.values().all(ends)
+    }
+}
+
+struct Open {
+    sought: Vec<Option<Missing>>,
+    /// Theaters that have not yet said whom they know.
+    to_answer: usize,
+    /// One of them was lost before it has said it.
+    is_incomplete: bool,
+}
+
+impl Search {
+    /// Asks all other theaters where these are, who were in the theater `lost`; tells their ways.
+    pub(crate) fn begin(
+        sought: Vec<(ActorId, Arc<Distant>)>,
+        directory: &Arc<Directory>,
+        registry: &Arc<Registry>,
+        (lost, round): (u64, u32),
+    ) {
+        for (id, _) in &sought {
+            // What is to be done is done: its mail waits, and it is sought. Where the search begins again, there may be a link with that theater again.
+            directory.step(*id, Event::WayLost { theater: lost });
+        }
+        let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
+        let Some(house) = directory.house() else { return Search::ask(sought, &directory, &registry, (lost, round)) };
+        let actors: Vec<ActorId> = sought.iter().map(|(id, _)| *id).collect();
+        let ask = Box::new(move || Search::ask(sought, &directory, &registry, (lost, round)));
+        house.authority.reach(&house, &actors, &FxHashSet::from_iter([lost]), ask);
+    }
+
+    fn ask(
+        sought: Vec<(ActorId, Arc<Distant>)>,
+        directory: &Arc<Directory>,
+        registry: &Arc<Registry>,
+        (lost, round): (u64, u32),
+    ) {
+        let links = directory.all_links();
+        let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
+        let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
+        let mut sought = sought.into_iter();
+        loop {
+            let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(SOUGHT_MAX).collect();
+            if some.is_empty() {
+                return;
+            }
+            // Whose name is not known here any more is nobody's.
+            let nobody = Far { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
+            let names: Vec<Key> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody).key()).collect();
+            let missing = |(id, way)| Some(Missing { id, way, gone: BTreeMap::new() });
+            let open = Mutex::new(Open {
+                sought: some.into_iter().map(missing).collect(),
+                to_answer: links.len(),
+                is_incomplete: false,
+            });
+            let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
+            let search = Arc::new(Search { lost, round, open, directory, registry });
+            for link in &links {
+                let (search, theater) = (Arc::clone(&search), link.incarnation);
+                link.seek(lost, (true, &asked), &names, Box::new(move |answer| search.told(theater, answer)));
+            }
+            if links.is_empty() {
+                search.close();
+            }
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more theater has said whom it knows.
+    fn told(&self, theater: u64, answer: Result<(Codec, &[u8]), AskError>) {
+        let is_lost = matches!(answer, Err(AskError::TheaterLost { .. }));
+        let known = read_sightings(answer);
+        let (found, all, is_incomplete) = {
+            let mut open = self.open();
+            open.to_answer -= 1;
+            open.is_incomplete |= is_lost;
+            let mut found = Vec::new();
+            for (sought, whereabouts) in open.sought.iter_mut().zip(known) {
+                let Some(missing) = sought else { continue };
+                match whereabouts {
+                    // That it has come here is known here first; what others say of it was true before.
+                    Some(Whereabouts::At(seat)) if seat.theater != self.directory.incarnation => {
+                        found.extend(sought.take().map(|missing| (missing, seat)));
+                    }
+                    Some(Whereabouts::Gone(to)) => drop(missing.gone.insert(theater, to)),
+                    Some(Whereabouts::At(_)) | None => {}
+                }
+            }
+            (found, open.to_answer == 0, open.is_incomplete)
+        };
+        for (Missing { id, way, .. }, seat) in found {
+            let far = Far::from(seat);
+            seam(2);
+            match self.directory.note_found(id, self.lost, far) {
+                Some(at) => way.found(at),
+                None => way.is_not_needed(),
+            }
+        }
+        if all && is_incomplete {
+            // An actor may have gone from there to one that had answered before. There are fewer to ask each time.
+            let sought = std::mem::take(&mut self.open().sought);
+            let sought = sought.into_iter().flatten().map(|missing| (missing.id, missing.way)).collect();
+            Search::begin(sought, &self.directory, &self.registry, (self.lost, self.round));
+        } else if all {
+            self.close();
+        }
+    }
+
+    /// All have said whom they know.
+    fn close(&self) {
+        let sought = std::mem::take(&mut self.open().sought);
+        let (lost, round, seeker) = (self.lost, self.round + 1, self.directory.incarnation);
+        let may_be_alive = |missing: &Missing| round < ROUNDS_MAX && missing.may_have_passed(lost, seeker);
+        let (again, lost_too): (Vec<Missing>, Vec<Missing>) = sought.into_iter().flatten().partition(may_be_alive);
+        self.begin_later(again.into_iter().map(|missing| (missing.id, missing.way)).collect(), round);
+        let mut awaited = Vec::new();
+        for Missing { id, way, .. } in lost_too {
+            seam(2);
+            awaited.extend(Self::end(id, way, &self.directory, &self.registry, lost));
+        }
+        // The rounds count anew: what is known here has changed since the last one, or is about to change.
+        self.begin_later(awaited, 0);
+    }
+
+    /// Ends the search for the actor of this place, which no other theater knows since the theater `lost` is lost. The mail goes to the actor, if this
+    /// theater knows it. Otherwise the mail is reported. Returns the actor if it is to be sought again.
+    pub(crate) fn end(
+        id: ActorId,
+        way: Arc<Distant>,
+        directory: &Directory,
+        registry: &Registry,
+        lost: u64,
+    ) -> Option<(ActorId, Arc<Distant>)> {
+        match directory.note_not_found(id, lost) {
+            Seen::Elsewhere(at) => way.found(at),
+            Seen::Here => way.is_not_needed(),
+            Seen::Awaited => return Some((id, way)),
+            Seen::Turns(turn) => {
+                // Its marker waits behind the mail that is kept. When that is lost, the turn ends.
+                way.lose_marker(turn);
+                return Some((id, way));
+            }
+            Seen::Nowhere => {
+                // Before its place ends: other theaters may watch it there later.
+                directory.note_lost(id);
+                way.give_up();
+                if let Some(controls) = registry.controls(id) {
+                    (controls.forget)(id);
+                }
+            }
+        }
+        None
+    }
+
+    /// Asks all other theaters again where these actors are, about a tick later.
+    fn begin_later(&self, sought: Vec<(ActorId, Arc<Distant>)>, round: u32) {
+        let Some((id, _)) = sought.first() else { return };
+        let (id, lost) = (*id, self.lost);
+        let (directory, registry) = (Arc::clone(&self.directory), Arc::clone(&self.registry));
+        self.directory.again(id, move |_, _| Search::begin(sought, &directory, &registry, (lost, round)));
+    }
+}
+
+/// Returns a theater's answer to a search. Returns nothing if the theater is lost or the answer cannot be read.
+fn read_sightings(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Whereabouts>> {
+    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |Sightings(known)| known)
+}
+
+/// A question of another theater: where are these actors?
+pub(crate) struct Inquiry {
+    lost: u64,
+    actors: Vec<Key>,
+    /// Theaters that speak for themselves.
+    asked: FxHashSet<u64>,
+    /// The link with the lost theater, if there was one.
+    over_lost: Option<Arc<Link>>,
+    gathered: Mutex<Gathered>,
+    directory: Arc<Directory>,
+}
+
+/// Takes what is known of the sought actors.
+type TakeSightings = Box<dyn FnOnce(Vec<Option<Whereabouts>>) + Send>;
+
+struct Gathered {
+    /// What other theaters have said.
+    said: BTreeMap<u64, Vec<Option<Whereabouts>>>,
+    to_answer: usize,
+    answer: Option<TakeSightings>,
+}
+
+impl Inquiry {
+    /// Asks other theaters where the actors are, and then this one. Answers where they are, if that is not in the theater `lost`. Those that
+    /// were `asked`, the seeker among them, are not asked again, and if it is not `for_others`, only the ones to which an actor has gone.
+    pub(crate) fn begin(
+        lost: u64,
+        (for_others, asked): (bool, Vec<u64>),
+        actors: Vec<Key>,
+        directory: &Arc<Directory>,
+        answer: impl FnOnce(Vec<Option<Whereabouts>>) + Send + 'static,
+    ) {
+        let own: Vec<ActorId> = actors.iter().filter_map(|actor| directory.born_here(*actor)).collect();
+        let here = Arc::clone(directory);
+        let known = asked.iter().copied().chain([lost]).collect();
+        let ask = move || Inquiry::ask(lost, (for_others, asked), actors, &here, answer);
+        match directory.house() {
+            Some(house) => house.authority.reach(&house, &own, &known, Box::new(ask)),
+            None => ask(),
+        }
+    }
+
+    fn ask(
+        lost: u64,
+        (for_others, asked): (bool, Vec<u64>),
+        actors: Vec<Key>,
+        directory: &Arc<Directory>,
+        answer: impl FnOnce(Vec<Option<Whereabouts>>) + Send + 'static,
+    ) {
+        let mut asked = FxHashSet::from_iter(asked);
+        let gone = actors.iter().filter_map(|actor| directory.whereabouts(*actor)).map(|at| at.theater);
+        let own = actors.iter().filter_map(|actor| directory.born_here(*actor));
+        let noted = own.flat_map(|id| directory.hosts(id)).map(|host| host.theater);
+        let gone: FxHashSet<u64> = gone.chain(noted).collect();
+        let is_to_be_asked = |link: &Arc<Link>| {
+            let theater = link.incarnation;
+            theater == lost || !asked.contains(&theater) && (for_others || gone.contains(&theater))
+        };
+        let others: Vec<Arc<Link>> = directory.all_links().into_iter().filter(is_to_be_asked).collect();
+        asked.extend(others.iter().map(|link| link.incarnation).chain([directory.incarnation]));
+        let mut known: Vec<u64> = asked.iter().copied().take(SEEKERS_MAX).collect();
+        known.sort_unstable();
+        let (said, to_answer) = (BTreeMap::new(), others.len() + 1);
+        let gathered = Gathered { said, to_answer, answer: Some(Box::new(answer)) };
+        let (gathered, directory) = (Mutex::new(gathered), Arc::clone(directory));
+        let over_lost = others.iter().find(|link| link.incarnation == lost).cloned();
+        let inquiry = Arc::new(Inquiry { lost, actors, asked, over_lost, gathered, directory });
+        for other in others {
+            let (answered, theater) = (Arc::clone(&inquiry), other.incarnation);
+            let answer = move |answer: Result<(Codec, &[u8]), AskError>| {
+                answered.told(Some((theater, read_sightings(answer))));
+            };
+            other.seek(lost, (false, &known), &inquiry.actors, Box::new(answer));
+        }
+        inquiry.told(None);
+    }
+
+    /// Notes the answer of one theater, or that all have been asked. After the last one, this theater adds its own knowledge.
+    fn told(self: &Arc<Self>, said: Option<(u64, Vec<Option<Whereabouts>>)>) {
+        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        gathered.said.extend(said);
+        gathered.to_answer -= 1;
+        if gathered.to_answer > 0 {
+            return;
+        }
+        drop(gathered);
+        let is_read = |link: &Arc<Link>| link.is_read_by_another_thread();
+        let (waits, house) = (self.over_lost.as_ref().is_some_and(is_read), self.directory.house());
+        let Some(house) = house.filter(|_| waits) else { return self.close() };
+        // The frame that is being read may hold the actor.
+        let inquiry = Arc::clone(self);
+        let wait = move || {
+            let waits = inquiry.over_lost.as_ref().is_some_and(is_read);
+            if !waits {
+                inquiry.close();
+            }
+            !waits
+        };
+        if house.until_done("search", READ_AGAIN, wait).is_err() {
+            self.close();
+        }
+    }
+
+    /// Answers which actors are here, or what the others say of them.
+    fn close(&self) {
+        let (said, answer) = {
+            let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+            (std::mem::take(&mut gathered.said), gathered.answer.take())
+        };
+        let known = (0..self.actors.len()).map(|nth| self.whereabouts(nth, &said)).collect();
+        if let Some(answer) = answer {
+            answer(known);
+        }
+    }
+
+    /// What is known of the `nth` actor.
+    fn whereabouts(&self, nth: usize, said: &BTreeMap<u64, Vec<Option<Whereabouts>>>) -> Option<Whereabouts> {
+        let own = self.directory.whereabouts(self.actors[nth]);
+        let seat_of = |Far { theater, address, slot, life, seal }| Seat { theater, address, slot, life, seal };
+        if let Some(here) = own.filter(|at| at.theater == self.directory.incarnation) {
+            return Some(Whereabouts::At(seat_of(here)));
+        }
+        let said_by = |theater: &u64| said.get(theater).and_then(|said| *said.get(nth)?);
+        let seen = said.keys().filter_map(said_by);
+        let is_at = |seen: &Whereabouts| matches!(seen, Whereabouts::At(seat) if seat.theater != self.lost);
+        if let Some(at) = seen.clone().find(is_at) {
+            return Some(at);
+        }
+        if let Some(at) = own
+            && at.theater != self.lost
+            && !self.asked.contains(&at.theater)
+            && at.is_place()
+        {
+            return Some(Whereabouts::At(seat_of(at)));
+        }
+        let gone = |seen: Whereabouts| if let Whereabouts::Gone(to) = seen { Some(to) } else { None };
+        // As far as those who were asked from here know the chains.
+        let here = self.directory.incarnation;
+        let next = |at: &u64| if *at == here { own.map(|at| at.theater) } else { said_by(at).and_then(gone) };
+        let end = |to| std::iter::successors(Some(to), next).take(said.len() + 1).last();
+        let mut ends = own.map(|at| at.theater).into_iter().chain(seen.filter_map(gone)).filter_map(end);
+        // A chain that ends in the lost theater may be older than one that does not.
+        let first = ends.next()?;
+        let end = std::iter::once(first).chain(ends).find(|end| *end != self.lost).unwrap_or(first);
+        Some(Whereabouts::Gone(end))
+    }
+}

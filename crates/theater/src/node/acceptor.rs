@@ -1,0 +1,340 @@
+//! Where callers are heard.
+//!
+//! One thread waits for callers and for the theater's end at the same time, so that it ends whether or not anybody can call.
+//!
+//! # Bounds
+//!
+//! A caller has a place while it proves that it belongs to the cluster, and while its greeting is read. There are
+//! [`CALLERS_MAX`] places, and one source has at most [`OF_ONE_SOURCE_MAX`] of them. Where no place is left, a new caller takes one
+//! from the source with the most places: that of the caller that has gone longest without a step. Steps are the call, the first
+//! word and the proof. A caller that is silent, or stops after a word, therefore makes room before one that goes on.
+//!
+//! Before the proof, a caller makes this theater read at most 1 KiB at a time and allocate no more than that.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use mio::{Events, Interest, Poll, Token, Waker};
+
+use crate::error::TheaterError;
+use crate::link::frame::Hello;
+use crate::node::core::{House, TICK};
+use crate::node::handshake::{self, Opening};
+use crate::transport::{Line, Listener, Registration, guarded};
+
+/// Callers that are heard at one time.
+pub(crate) const CALLERS_MAX: usize = 64;
+/// Callers of one source that are heard at one time.
+const OF_ONE_SOURCE_MAX: usize = 48;
+/// Threads that hear callers: those of callers that have lost their place end soon.
+const THREADS_MAX: usize = 2 * CALLERS_MAX;
+/// Calls of the hook for rejected callers at one time.
+const REPORTS_MAX: usize = 32;
+
+const CALLERS: Token = Token(0);
+const BELL: Token = Token(1);
+
+/// A listener, and what tells of callers and of the end.
+pub(crate) struct Door {
+    listener: Box<dyn Listener>,
+    poll: Poll,
+}
+
+impl Door {
+    /// Its bell has who waits there look up.
+    pub(crate) fn new(mut listener: Box<dyn Listener>) -> io::Result<(Door, Waker)> {
+        let poll = Poll::new()?;
+        let bell = Waker::new(poll.registry(), BELL)?;
+        guarded(|| listener.register(Registration::new(poll.registry(), CALLERS, Interest::READABLE)))?;
+        Ok((Door { listener, poll }, bell))
+    }
+}
+
+impl House {
+    /// Hears callers until the theater closes.
+    pub(crate) fn hear_callers(self: &Arc<Self>, mut door: Door) {
+        let mut events = Events::with_capacity(2);
+        while !self.is_closing() {
+            if !self.callers.have_threads() {
+                // Those that have lost their places end; until then callers wait.
+                drop(door.poll.poll(&mut events, Some(TICK)));
+                continue;
+            }
+            match guarded(|| door.listener.accept()).map(Line::new) {
+                Ok(line) => self.hear(line),
+                // On an error it was interrupted, and looks again.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => drop(door.poll.poll(&mut events, None)),
+                // Out of descriptors, for example: callers wait, and nothing tells of them again.
+                Err(_) => drop(door.poll.poll(&mut events, Some(TICK))),
+            }
+        }
+        let _ = guarded(|| {
+            drop(door);
+            Ok(())
+        });
+        self.note_closed();
+    }
+
+    /// Hears a caller, on a thread of its own.
+    fn hear(self: &Arc<Self>, line: Line) {
+        let place = Place::take(self, Arc::new(line));
+        let house = Arc::clone(self);
+        // If there is no thread, the place and the connection go with the closure.
+        let _ = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
+            let mut place = place;
+            let answered = house.answer(&mut place);
+            let Err(error) = answered else { return };
+            // A slow hook must not keep others from being heard.
+            place.leave();
+            if !matches!(error, TheaterError::Io { .. })
+                && let Some(on_stranger) = &house.settings.on_stranger
+                && let Some(_report) = Counted::below(REPORTS_MAX, &house.callers.reports)
+            {
+                drop(place);
+                // The hook is the user's code.
+                let _ = catch_unwind(AssertUnwindSafe(|| (on_stranger.0)(&error)));
+            }
+        });
+    }
+
+    /// Tells the hook for rejected peers that a link was lost by the fault of its peer.
+    pub(crate) fn report(self: &Arc<Self>, error: TheaterError) {
+        let Some(report) = Counted::below(REPORTS_MAX, &self.callers.reports) else { return };
+        let house = Arc::clone(self);
+        // If no thread can be had, it goes without saying.
+        let _ = self.in_background("report", move || {
+            let _report = report;
+            if let Some(on_stranger) = &house.settings.on_stranger {
+                // The hook is the user's code.
+                let _ = catch_unwind(AssertUnwindSafe(|| (on_stranger.0)(&error)));
+            }
+        });
+    }
+
+    fn answer(self: &Arc<Self>, place: &mut Place) -> Result<(), TheaterError> {
+        let line = place.line.take().expect("a caller is answered once");
+        let mut opening = Opening::answer(line, self.settings.secrecy.tls())?;
+        let heard = self.hear_member(&mut opening, place);
+        let hello = heard.inspect_err(|error| opening.refuse(error))?;
+        let (reply, go_on) = self.receive_hello(&hello, opening.certificate());
+        handshake::reply(&mut opening, reply)?;
+        if let Some((link, connection, received)) = go_on {
+            let address = hello.listens.map_or_else(|| "?".to_owned(), |address| address.to_string());
+            let added = opening
+                .into_parts()
+                .and_then(|(stream, cipher)| self.poller.add(&link, stream, cipher, connection, received));
+            added.map_err(|error| TheaterError::Io { address, error })?;
+            self.note_changed();
+        }
+        Ok(())
+    }
+
+    fn hear_member(&self, opening: &mut Opening, place: &Place) -> Result<Hello, TheaterError> {
+        let credentials = self.credentials.as_ref().expect("it is not simulated");
+        let member = handshake::check(opening, credentials, &self.settings.cluster, || place.step())?;
+        handshake::hear_hello(opening, member)
+    }
+}
+
+/// The callers that are being heard.
+#[derive(Default)]
+pub(crate) struct Callers {
+    present: Mutex<Present>,
+    threads: Arc<AtomicUsize>,
+    reports: Arc<AtomicUsize>,
+}
+
+#[derive(Default)]
+struct Present {
+    /// By their last step: the one that has gone longest without one comes first.
+    callers: Vec<Caller>,
+    next_number: u64,
+}
+
+struct Caller {
+    number: u64,
+    source: Source,
+    line: Weak<Line>,
+}
+
+/// Where a caller is: what may have many connections at no cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    /// Of the addresses of IPv6 that one network may have, only the network counts.
+    Address(IpAddr),
+    /// What a transport says.
+    Words(String),
+}
+
+impl Source {
+    fn of(peer: String) -> Source {
+        match peer.parse::<SocketAddr>().map(|address| address.ip().to_canonical()) {
+            Ok(IpAddr::V6(address)) => {
+                let network = address.to_bits() & !u128::from(u64::MAX);
+                Source::Address(Ipv6Addr::from_bits(network).into())
+            }
+            Ok(address) => Source::Address(address),
+            Err(_) => Source::Words(peer),
+        }
+    }
+}
+
+impl Callers {
+    fn present(&self) -> MutexGuard<'_, Present> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a thread may be started for one more caller.
+    fn have_threads(&self) -> bool {
+        self.threads.load(Ordering::Relaxed) < THREADS_MAX
+    }
+}
+
+impl Present {
+    /// Adds a caller; returns its number, and the callers that have lost their place for it.
+    fn enter(&mut self, source: Source, line: Weak<Line>) -> (u64, Vec<Caller>) {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.callers.push(Caller { number, source: source.clone(), line });
+        let mut evicted = Vec::new();
+        if self.count(&source) > OF_ONE_SOURCE_MAX {
+            evicted.extend(self.evict(&source));
+        }
+        if self.callers.len() > CALLERS_MAX {
+            let most = self.callers.iter().max_by_key(|caller| self.count(&caller.source));
+            let most = most.map(|caller| caller.source.clone());
+            evicted.extend(most.and_then(|source| self.evict(&source)));
+        }
+        (number, evicted)
+    }
+
+    fn count(&self, source: &Source) -> usize {
+        self.callers.iter().filter(|caller| caller.source == *source).count()
+    }
+
+    /// Takes the place of the caller from `source` that has gone longest without a step.
+    fn evict(&mut self, source: &Source) -> Option<Caller> {
+        let oldest = self.callers.iter().position(|caller| caller.source == *source)?;
+        Some(self.callers.remove(oldest))
+    }
+
+    fn step(&mut self, number: u64) {
+        if let Some(at) = self.callers.iter().position(|caller| caller.number == number) {
+            self.callers[at..].rotate_left(1);
+        }
+    }
+}
+
+/// A caller's place, and its thread's.
+struct Place {
+    house: Arc<House>,
+    number: u64,
+    line: Option<Arc<Line>>,
+    _thread: Counted,
+}
+
+impl Place {
+    fn take(house: &Arc<House>, line: Arc<Line>) -> Place {
+        let source = Source::of(line.peer());
+        let (number, evicted) = house.callers.present().enter(source, Arc::downgrade(&line));
+        for line in evicted.iter().filter_map(|caller| caller.line.upgrade()) {
+            // The thread that hears it finds the connection broken.
+            let _ = line.shutdown(Shutdown::Both);
+        }
+        let _thread = Counted::new(&house.callers.threads);
+        Place { house: Arc::clone(house), number, line: Some(line), _thread }
+    }
+
+    /// The caller has gone on: others make room first.
+    fn step(&self) {
+        self.house.callers.present().step(self.number);
+    }
+
+    fn leave(&self) {
+        self.house.callers.present().callers.retain(|caller| caller.number != self.number);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// One of those that a number counts.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Counted {
+        // Relaxed: it is a number only.
+        count.fetch_add(1, Ordering::Relaxed);
+        Counted(Arc::clone(count))
+    }
+
+    /// One more, if there are fewer than `most`.
+    fn below(most: usize, count: &Arc<AtomicUsize>) -> Option<Counted> {
+        let counted = Counted::new(count);
+        (counted.0.load(Ordering::Relaxed) <= most).then_some(counted)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(host: u8) -> Source {
+        Source::of(format!("192.0.2.{host}:7000"))
+    }
+
+    /// Those whose places a caller from `source` takes.
+    fn enter(present: &mut Present, source: &Source) -> Vec<u64> {
+        let (_, evicted) = present.enter(source.clone(), Weak::new());
+        evicted.iter().map(|caller| caller.number).collect()
+    }
+
+    #[test]
+    fn a_source_that_calls_too_often_loses_its_own_places() {
+        let mut present = Present::default();
+        for _ in 0..OF_ONE_SOURCE_MAX {
+            assert_eq!(enter(&mut present, &address(1)), [0; 0]);
+        }
+        assert_eq!(enter(&mut present, &address(1)), [0]);
+        // Others have the rest, and then take from the one that has most.
+        for _ in OF_ONE_SOURCE_MAX..CALLERS_MAX {
+            assert_eq!(enter(&mut present, &address(2)), [0; 0]);
+        }
+        assert_eq!(enter(&mut present, &address(3)), [1]);
+        assert_eq!(present.callers.len(), CALLERS_MAX);
+    }
+
+    #[test]
+    fn a_caller_that_goes_on_keeps_its_place_longer() {
+        let mut present = Present::default();
+        for _ in 0..OF_ONE_SOURCE_MAX {
+            enter(&mut present, &address(1));
+        }
+        present.step(0);
+        present.step(2);
+        let places: Vec<_> = (1..OF_ONE_SOURCE_MAX).map(|_| enter(&mut present, &address(1))).collect();
+        assert_eq!(places[..3], [[1], [3], [4]]);
+        assert_eq!(places.last(), Some(&vec![0]));
+    }
+
+    #[test]
+    fn ports_and_the_addresses_of_one_network_are_one_source() {
+        let same = |one: &str, other: &str| Source::of(one.to_owned()) == Source::of(other.to_owned());
+        assert!(same("127.0.0.1:1", "127.0.0.1:2") && !same("127.0.0.1:1", "127.0.0.2:1"));
+        assert!(same("[2001:db8::1]:1", "[2001:db8::ffff:2]:2") && !same("[2001:db8::1]:1", "[2001:db8:0:1::1]:1"));
+        assert!(same("[::ffff:127.0.0.1]:1", "127.0.0.1:2"));
+        assert!(same("a process", "a process") && !same("a process", "another process"));
+    }
+}

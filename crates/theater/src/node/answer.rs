@@ -1,0 +1,123 @@
+//! Answers to come, for who waits or awaits.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use playhouse_executor::SystemCore;
+
+use crate::node::core::House;
+
+/// An answer to come.
+pub(crate) struct Answer<T> {
+    state: Mutex<State<T>>,
+    here: Condvar,
+    /// In simulation: the system that is run while somebody waits.
+    runs: Option<Arc<SystemCore>>,
+}
+
+struct State<T> {
+    found: Option<T>,
+    waker: Option<Waker>,
+}
+
+impl<T> Answer<T> {
+    pub(crate) fn new(house: &House) -> Arc<Answer<T>> {
+        let state = Mutex::new(State { found: None, waker: None });
+        Arc::new(Answer { state, here: Condvar::new(), runs: house.simulated().cloned() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the answer; the first one counts.
+    pub(crate) fn give(&self, found: T) {
+        let waker = {
+            let mut state = self.lock();
+            state.found.get_or_insert(found);
+            state.waker.take()
+        };
+        self.here.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Blocks this thread until the answer is there.
+    #[track_caller]
+    pub(crate) fn wait(&self) -> T {
+        playhouse_actor::assert_outside("`.wait()`", "`.await` it in an async handler");
+        if let Some(system) = &self.runs {
+            system.block_until(None, &mut || self.lock().found.is_some());
+            let found = self.lock().found.take();
+            return found.expect("nothing is left to do in the simulation that could bring an answer");
+        }
+        let mut state = self.lock();
+        loop {
+            if let Some(found) = state.found.take() {
+                return found;
+            }
+            state = self.here.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<T> {
+        let mut state = self.lock();
+        match state.found.take() {
+            Some(found) => Poll::Ready(found),
+            None => {
+                state.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+macro_rules! awaited {
+    ($(#[$doc:meta])* $name:ident<$($param:ident: $bound:path)?> -> $output:ty, $why:literal) => {
+        $(#[$doc])*
+        pub struct $name<$($param: $bound)?>(pub(crate) Arc<Answer<$output>>);
+
+        impl<$($param: $bound)?> $name<$($param)?> {
+            /// Blocks this thread until the answer is there.
+            ///
+            /// # Errors
+            #[doc = $why]
+            ///
+            /// # Panics
+            /// Inside an actor: it would hold the worker. Use `.await` there.
+            #[track_caller]
+            pub fn wait(self) -> $output {
+                self.0.wait()
+            }
+        }
+
+        impl<$($param: $bound)?> Future for $name<$($param)?> {
+            type Output = $output;
+
+            fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<$output> {
+                self.0.poll(cx)
+            }
+        }
+
+        impl<$($param: $bound)?> std::fmt::Debug for $name<$($param)?> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    };
+}
+
+awaited! {
+    /// A look-up under way: see [`Theater::find`](crate::Theater::find). It goes on if this is dropped.
+    #[must_use = "a look-up tells its result when it is awaited or waited for"]
+    Find<A: playhouse_actor::wire::Remote> -> Result<playhouse_actor::ActorRef<A>, crate::FindError>, "Why nobody was found."
+}
+
+awaited! {
+    /// An actor on its way to another theater: see [`Theater::migrate`](crate::Theater::migrate). It goes on if this is dropped.
+    #[must_use = "a migration tells how it ended when it is awaited or waited for"]
+    Migration<> -> Result<(), playhouse_actor::MigrateError>, "Why the actor stays where it is."
+}

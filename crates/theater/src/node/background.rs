@@ -1,0 +1,130 @@
+//! What a theater does in the background, and how it waits: with threads and the system's clock, or in a simulation, where
+//! nothing blocks and the driver does all that.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+use playhouse_executor::SystemCore;
+
+use crate::error::TheaterError;
+use crate::node::core::{Called, Callee, House, TICK, TakeLink, only_busy, plain};
+use crate::sim::{Heard, Outside};
+
+/// A theater that says each time that it is calling by itself is called so often.
+const BUSY_MAX: u32 = 200;
+
+impl House {
+    /// The system's time: what decisions are made by.
+    pub(crate) fn now(&self) -> Duration {
+        self.system.now()
+    }
+
+    /// The system, if it is a simulated one.
+    pub(crate) fn simulated(&self) -> Option<&Arc<SystemCore>> {
+        self.outside.as_ref().map(|_| self.system.core())
+    }
+
+    /// Has `job` done, which may block. In simulation it must not: the driver does it.
+    pub(crate) fn in_background(&self, name: &str, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        match &self.outside {
+            None => std::thread::Builder::new().name(format!("playhouse-{name}")).spawn(job).map(drop),
+            Some(outside) => {
+                outside.later(Duration::ZERO, Box::new(job));
+                Ok(())
+            }
+        }
+    }
+
+    /// Calls `job` in the background, again and again, with a pause of `every`, until it says that it is done.
+    pub(crate) fn until_done(
+        &self,
+        name: &str,
+        every: Duration,
+        mut job: impl FnMut() -> bool + Send + 'static,
+    ) -> io::Result<()> {
+        let Some(outside) = &self.outside else {
+            return self.in_background(name, move || {
+                while !job() {
+                    std::thread::sleep(every);
+                }
+            });
+        };
+        fn again(outside: Arc<Outside>, every: Duration, mut job: Box<dyn FnMut() -> bool + Send>) {
+            if !job() {
+                let next = Arc::clone(&outside);
+                outside.later(every, Box::new(move || again(next, every, job)));
+            }
+        }
+        let (next, job) = (Arc::clone(outside), Box::new(job));
+        self.in_background(name, move || again(next, every, job))
+    }
+
+    /// Waits for what comes from `from`, until `deadline`.
+    pub(crate) fn receive<T>(&self, from: &Receiver<T>, deadline: Duration) -> Option<T> {
+        let Some(system) = self.simulated() else {
+            return from.recv_timeout(deadline.saturating_sub(self.now())).ok();
+        };
+        let mut received = None;
+        system.block_until(None, &mut || match from.try_recv() {
+            Ok(found) => received.replace(found).is_none(),
+            Err(TryRecvError::Disconnected) => true,
+            Err(TryRecvError::Empty) => self.now() >= deadline,
+        });
+        received
+    }
+
+    /// Waits for some milliseconds.
+    pub(crate) fn pause(&self, time: Duration) {
+        let Some(system) = self.simulated() else { return std::thread::sleep(time) };
+        let until = self.now() + time;
+        system.block_until(None, &mut || self.now() >= until);
+    }
+
+    /// As [`House::link_with`], in the background, for who must not wait there in simulation.
+    pub(crate) fn reach(self: &Arc<Self>, callee: impl Into<Callee>, take: TakeLink) {
+        let callee = callee.into();
+        match &self.outside {
+            None => take(self.link_with(callee)),
+            Some(_) if !self.settings.secrecy.allows(callee.address) => {
+                take(Err(TheaterError::NotLoopback { address: callee.address.to_string() }));
+            }
+            Some(outside) => self.reach_in(BUSY_MAX, callee, outside, take),
+        }
+    }
+
+    /// What [`House::link_with`] does, in pieces.
+    fn reach_in(self: &Arc<Self>, turns: u32, callee: Callee, outside: &Arc<Outside>, take: TakeLink) {
+        let address = callee.address;
+        let (house, next) = (Arc::clone(self), Arc::clone(outside));
+        let again = move |take| {
+            let there = Arc::clone(&next);
+            next.later(TICK, Box::new(move || house.reach_in(turns.saturating_sub(1), callee, &there, take)));
+        };
+        let mut links = self.links();
+        if let Some(link) = links.at(callee).map(Arc::clone) {
+            drop(links);
+            return take(Ok(link));
+        }
+        if links.calling.contains_key(&address) {
+            drop(links);
+            return again(take);
+        }
+        links.calling.insert(address, Called::default());
+        drop(links);
+        let (house, hello) = (Arc::clone(self), self.first_hello());
+        let said = hello.clone();
+        let heard: Heard = Box::new(move |heard| {
+            let called = house.called(address, &said, heard.map(plain));
+            house.links().calling.remove(&address);
+            match called {
+                Ok(Some(link)) => take(Ok(link)),
+                Ok(None) if turns > 0 => again(take),
+                Ok(None) => take(Err(only_busy(address))),
+                Err(error) => take(Err(error)),
+            }
+        });
+        outside.call(address, hello, heard);
+    }
+}

@@ -1,0 +1,352 @@
+//! How a theater is built: its settings, the addresses in them, and its start.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use playhouse_actor::{BuildError, System, SystemBuilder};
+
+use crate::diagnostics::inspector::Inspector;
+use crate::error::TheaterError;
+use crate::link::WINDOW_BYTES;
+use crate::link::registry::Registry;
+use crate::naming::Identity;
+use crate::naming::capability::Seal;
+use crate::node::acceptor::Door;
+use crate::node::cookie::Cookie;
+use crate::node::core::{House, OnStranger, Settings};
+use crate::node::handshake::CLUSTER_BYTES_MAX;
+use crate::node::identity::Credentials;
+use crate::node::theater::Theater;
+use crate::sim::World;
+use crate::transport::poller::Poller;
+use crate::transport::tls::{Secrecy, Tls};
+use crate::transport::{Listener, Tcp, Transport};
+
+/// Links that have a stage of their own.
+const LINKS: usize = 64;
+
+/// The settings of a [`Theater`] that is to be started.
+#[derive(Debug)]
+#[must_use]
+pub struct TheaterBuilder {
+    system: SystemBuilder,
+    listen: Option<String>,
+    cookie: Option<Cookie>,
+    advertise: Option<String>,
+    settings: Settings,
+    inspected: bool,
+}
+
+impl TheaterBuilder {
+    pub(crate) fn new() -> TheaterBuilder {
+        TheaterBuilder {
+            system: System::builder(),
+            listen: None,
+            cookie: None,
+            advertise: None,
+            inspected: false,
+            settings: Settings {
+                cluster: String::new(),
+                secrecy: Secrecy::default(),
+                transport: Arc::new(Tcp),
+                lost_after: Duration::from_secs(30),
+                window: WINDOW_BYTES,
+                on_stranger: None,
+            },
+        }
+    }
+
+    /// Listens at `host:port`; port 0 is any free port. Default: nowhere; this theater can only call others.
+    ///
+    /// References and greetings carry this address for other theaters to call. Where those call another one, it is
+    /// [advertised](Self::advertise): always for an unspecified address such as `0.0.0.0`, which names each machine to itself.
+    pub fn listen(mut self, address: impl Into<String>) -> Self {
+        self.listen = Some(address.into());
+        self
+    }
+
+    /// The address that other theaters call, `host:port`, where that is not the one that this theater [listens](Self::listen) at.
+    /// Port 0 stands for the port that it listens at. References and greetings carry this address. A host name is resolved once, at
+    /// the start. Default: the address that it listens at.
+    pub fn advertise(mut self, address: impl Into<String>) -> Self {
+        self.advertise = Some(address.into());
+        self
+    }
+
+    /// Only theaters with the same name talk to each other. At most 512 bytes. Default: empty.
+    pub fn cluster(mut self, name: impl Into<String>) -> Self {
+        self.settings.cluster = name.into();
+        self
+    }
+
+    /// The secret that theaters of this cluster recognise each other by. They need the same one, or all none.
+    ///
+    /// Default: the cookie in the file that the environment variable [`COOKIE_FILE`](crate::COOKIE_FILE) names. Where it names
+    /// none, and links do not leave the machine, it is the cookie of the user: the first theater makes the file `.playhouse.cookie`
+    /// in the home directory (or, where there is none, in `XDG_RUNTIME_DIR`), and theaters of other users are rejected. With
+    /// [certificates](Self::tls) or [`plaintext`](Self::plaintext) the default is none. A [`Simulation`](crate::Simulation) needs
+    /// none.
+    pub fn cookie(mut self, cookie: Cookie) -> Self {
+        self.cookie = Some(cookie);
+        self
+    }
+
+    /// Encrypts all links, and allows other networks than the loopback. Both ends show a certificate of the cluster's CA.
+    /// A peer without one is refused before it sends a request, and this theater calls no theater without one.
+    pub fn tls(mut self, certificates: Tls) -> Self {
+        self.settings.secrecy = Secrecy::Tls(certificates);
+        self
+    }
+
+    /// The transport of all links. Theaters that are linked have the same one. Default: [`Tcp`]. A
+    /// [`Simulation`](crate::Simulation) has its own, whatever is given here.
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.settings.transport = Arc::new(transport);
+        self
+    }
+
+    /// Allows links over other networks than the loopback. They are **not encrypted, and any program that reaches this theater
+    /// may talk to it**: for networks that are yours alone. Nothing changes where there are [certificates](Self::tls).
+    pub fn plaintext(mut self) -> Self {
+        if let Secrecy::Loopback = self.settings.secrecy {
+            self.settings.secrecy = Secrecy::Plaintext;
+        }
+        self
+    }
+
+    /// Calls `hook` when a caller was rejected, with the reason: it is no theater, belongs to another cluster, or shows no good
+    /// cookie or certificate. Also calls it when a link was lost because its peer broke the protocol
+    /// ([`TheaterError::Protocol`]). The hook runs on a thread of its own and may block. While 32 calls of the hook run, further
+    /// peers are rejected without one. Default: no hook.
+    pub fn on_stranger(mut self, hook: impl Fn(&TheaterError) + Send + Sync + 'static) -> Self {
+        self.settings.on_stranger = Some(OnStranger(Box::new(hook)));
+        self
+    }
+
+    /// A theater that was not to be reached for so long is lost: what was sent to it becomes dead letters, and asks fail. So is one whose
+    /// connection takes no bytes for so long, and for 6 s at least, while there are some to be written. Default: 30 s.
+    ///
+    /// A theater that lives on may be reached again. Then references to those of its actors that do not move are good again; watches that
+    /// were told of the loss are not renewed.
+    ///
+    /// The time begins when the connection breaks. Silence breaks it after a third of this time, but 2 s at least and 5 s at most. Only time in
+    /// which this process runs is counted. Each step of a call that makes the connection again has a sixth of this time, but 0.25 s at least and
+    /// 5 s at most.
+    pub fn lost_after(mut self, time: Duration) -> Self {
+        self.settings.lost_after = time;
+        self
+    }
+
+    /// A sender to another theater is slowed, as for an overloaded actor, while more bytes than this are on their way there:
+    /// written, and not acknowledged. More is needed where the way is long and broad: what it carries in a second, times the
+    /// seconds of a round trip. Default: 4 MiB, for each theater that this one is linked with. Before a theater is reached, a sender is slowed from a quarter of it on.
+    ///
+    /// With a window of few messages, each sender often waits until the other end has acknowledged what it has read.
+    pub fn window(mut self, bytes: usize) -> Self {
+        self.settings.window = bytes;
+        self
+    }
+
+    /// Whether `playhouse top` and others may look how this theater is: they ask an [`Inspector`], which is published as
+    /// [`playhouse.inspector`](crate::INSPECTOR) and has a thread of its own (not in simulation). Who may link with this
+    /// theater may ask it, and nobody else; nothing is counted while nobody does. Default: no.
+    pub fn inspected(mut self, inspected: bool) -> Self {
+        self.inspected = inspected;
+        self
+    }
+
+    /// The actor system in it. Default: [`System::builder`].
+    pub fn system(mut self, system: SystemBuilder) -> Self {
+        self.system = system;
+        self
+    }
+
+    /// Starts the theater, with its system.
+    ///
+    /// # Errors
+    /// The system cannot be started (or is a simulated one: see [`Simulation`](crate::Simulation)), the address cannot be
+    /// listened on or is not one that others can call ([`TheaterError::Advertised`]), the [cookie](Self::cookie) cannot be read or made, or
+    /// two actors or messages of this program are called alike on the wire.
+    pub fn start(self) -> Result<Theater, TheaterError> {
+        if self.system.is_simulated() {
+            let why = "a simulated system is that of a theater in a `Simulation` only, which starts it";
+            return Err(TheaterError::System(why.to_owned()));
+        }
+        if self.settings.cluster.len() > CLUSTER_BYTES_MAX {
+            let bytes = self.settings.cluster.len();
+            let why = format!("the cluster's name has {bytes} bytes, and {CLUSTER_BYTES_MAX} are allowed");
+            return Err(TheaterError::System(why));
+        }
+        let advertised = self.advertised()?;
+        let cookie = match self.cookie {
+            Some(cookie) => Some(cookie),
+            None => match Cookie::of_environment()? {
+                None if self.settings.secrecy.is_local() => Some(Cookie::of_user()?),
+                cookie => cookie,
+            },
+        };
+        let listener = self.listen.as_deref().map(|address| listen(address, &self.settings)).transpose()?;
+        let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
+        let unknown = |error: io::Error| TheaterError::Io {
+            address: self.listen.clone().unwrap_or_default(),
+            error: io::Error::new(error.kind(), format!("the transport listens, and does not say where: {error}")),
+        };
+        let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
+        let listens = listens.map(|bound| called_at(advertised, bound));
+        let (door, bell) = listener.map(Door::new).transpose().map_err(io_error)?.unzip();
+        let registry = Registry::new()?;
+        let poller = Arc::new(Poller::new().map_err(io_error)?);
+        let not_started = |error: BuildError| TheaterError::System(error.to_string());
+        let (system, on_start) = self.system.links(LINKS).begin().map_err(not_started)?;
+        system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
+        let credentials = Credentials::new(cookie);
+        let inside = (Identity::new(credentials.incarnation), Some(credentials), None);
+        let house = House::new(registry, system, listens, self.settings, (poller, bell), inside);
+        let unfinished = Unfinished(Some(Arc::clone(&house)));
+        on_start.run(&house.system).map_err(not_started)?;
+        if self.inspected {
+            Inspector::start_in(&house)?;
+        }
+        let thread = |name: &str| std::thread::Builder::new().name(format!("playhouse-{name}"));
+        let keeper = Arc::clone(&house);
+        thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
+        if let Some(door) = door {
+            let doorkeeper = Arc::clone(&house);
+            thread("door").spawn(move || doorkeeper.hear_callers(door)).map_err(io_error)?;
+        }
+        unfinished.succeed();
+        Ok(Theater { house })
+    }
+
+    /// The address that is advertised, once it is known that others can call it; its port may be 0.
+    fn advertised(&self) -> Result<Option<SocketAddr>, TheaterError> {
+        let wrong =
+            |address: &str, why: &str| TheaterError::Advertised { address: address.to_owned(), why: why.to_owned() };
+        let listens = self.listen.as_deref().map(|address| allowed(address, &self.settings.secrecy)).transpose()?;
+        let Some(address) = self.advertise.as_deref() else {
+            return match (&self.listen, listens) {
+                (Some(address), Some(listens)) if names_no_host(listens) => Err(wrong(
+                    address,
+                    "is every address of this machine, and none that others can call: advertise the one that they call, as in \
+                     `.advertise(\"192.0.2.7:0\")` with this machine's address or name (port 0 is the port that it listens at)",
+                )),
+                _ => Ok(None),
+            };
+        };
+        if listens.is_none() {
+            return Err(wrong(
+                address,
+                "is advertised by a theater that listens nowhere: give an address to `listen(..)` as well",
+            ));
+        }
+        let resolved = allowed(address, &self.settings.secrecy)?;
+        if names_no_host(resolved) {
+            return Err(wrong(
+                address,
+                "is advertised, and is no address that others can call: advertise this machine's address or name",
+            ));
+        }
+        Ok(Some(resolved))
+    }
+
+    /// Starts the theater as one of a simulation.
+    pub(crate) fn start_in(self, world: &World) -> Result<Theater, TheaterError> {
+        if self.settings.secrecy.tls().is_some() {
+            let why = "encryption is not simulated: leave the certificates away";
+            return Err(TheaterError::System(why.to_owned()));
+        }
+        let advertised = self.advertised()?;
+        let bound = self.listen.as_deref().map(|address| {
+            let resolved = allowed(address, &self.settings.secrecy)?;
+            world.bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
+        });
+        let bound = bound.transpose()?;
+        let listens = bound.map(|bound| called_at(advertised, bound));
+        let registry = Registry::new()?;
+        let (seed, incarnation, key) =
+            world.choose(|choices| (choices.next(), choices.next(), [choices.next(), choices.next()]));
+        let not_started = |error: BuildError| TheaterError::System(error.to_string());
+        let (system, on_start) = self.system.simulated(seed).links(LINKS).begin().map_err(not_started)?;
+        let steps = world.take_over(system.core()).expect("it is simulated, and has just begun");
+        let outside = world.outside();
+        let poller = Arc::new(Poller::simulated(&outside));
+        system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
+        let mut bytes = [0; 16];
+        for (part, word) in bytes.chunks_exact_mut(8).zip(key) {
+            part.copy_from_slice(&word.to_le_bytes());
+        }
+        let identity = Identity { incarnation, seal: Seal::new(bytes), simulated: true };
+        let inside = (identity, None, Some(Arc::clone(&outside)));
+        let house = House::new(registry, system, listens, self.settings, (poller, None), inside);
+        let unfinished = Unfinished(Some(Arc::clone(&house)));
+        if self.inspected {
+            Inspector::start_in(&house)?;
+        }
+        world.admit(&house, steps, outside, bound);
+        on_start.run(&house.system).map_err(not_started)?;
+        unfinished.succeed();
+        Ok(Theater { house })
+    }
+}
+
+/// A theater whose start has not succeeded yet. Dropping this ends it.
+struct Unfinished(Option<Arc<House>>);
+
+impl Unfinished {
+    fn succeed(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(house) = &self.0 {
+            house.end();
+        }
+    }
+}
+
+/// The host and the port in `playhouse://host:port`, which is how others are told where a theater is. Anything else is left as it is.
+fn without_scheme(address: &str) -> &str {
+    let rest = address.strip_prefix("playhouse://").unwrap_or(address);
+    if rest.len() < address.len() { rest.strip_suffix('/').unwrap_or(rest) } else { address }
+}
+
+pub(crate) fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
+    let io_error = |error| TheaterError::Io { address: address.to_owned(), error };
+    let mut found = without_scheme(address).to_socket_addrs().map_err(|error| {
+        // Of what is no address it says no more than that it is none, or that no host has this name.
+        let is_none = error.kind() == ErrorKind::InvalidInput || without_scheme(address).contains('/');
+        let why = "it should be HOST:PORT, with a port up to 65,535, such as 127.0.0.1:7000";
+        io_error(if is_none { io::Error::new(ErrorKind::InvalidInput, why) } else { error })
+    })?;
+    found.next().ok_or_else(|| io_error(io::Error::other("the name has no address")))
+}
+
+/// Whether no machine but the caller's own is reached at `address`, or none at all.
+fn names_no_host(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    ip.is_unspecified() || ip.is_multicast()
+}
+
+/// The address that others call, of a theater that listens at `bound`.
+fn called_at(advertised: Option<SocketAddr>, bound: SocketAddr) -> SocketAddr {
+    let Some(mut address) = advertised else { return bound };
+    if address.port() == 0 {
+        address.set_port(bound.port());
+    }
+    address
+}
+
+/// An address that a theater with such links may listen at, or advertise.
+fn allowed(address: &str, secrecy: &Secrecy) -> Result<SocketAddr, TheaterError> {
+    let resolved = resolve(address)?;
+    if secrecy.allows(resolved) { Ok(resolved) } else { Err(TheaterError::NotLoopback { address: address.to_owned() }) }
+}
+
+fn listen(address: &str, settings: &Settings) -> Result<Box<dyn Listener>, TheaterError> {
+    let resolved = allowed(address, &settings.secrecy)?;
+    settings.transport.listen(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
+}

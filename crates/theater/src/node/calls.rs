@@ -1,0 +1,203 @@
+//! Calls to theaters that there may be no link with, in the background.
+//!
+//! A theater is called once at a time, for all that wait for it: so many actors of a theater that is down cost one call now and then,
+//! and no thread each. The threads are bounded in number, and end when there is nothing to do. What is to be done later waits for the
+//! housekeeper, and holds no thread.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::error::TheaterError;
+use crate::link::Link;
+use crate::node::core::{Callee, House, TakeLink};
+use crate::node::handshake::PATIENCE;
+
+/// Threads that call at one time, at most; what is more waits for one of them.
+const THREADS_MAX: usize = 32;
+/// The pause before a theater that is out of reach is called again.
+const CALL_EVERY: Duration = Duration::from_millis(100);
+/// A theater whose address refuses calls for so long has ended: another one at that address would be another theater.
+const REFUSED_MAX: Duration = Duration::from_secs(1);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The calls of a theater.
+#[derive(Default)]
+pub(crate) struct Calls(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Those that wait for a theater. While there is an entry, a call goes on or is to come.
+    waiters: HashMap<Callee, Vec<Waiter>>,
+    jobs: VecDeque<Job>,
+    threads: usize,
+    /// Jobs with the system's time at which they are due.
+    later: Vec<(Duration, Job)>,
+    /// The theater closes: nothing waits any more.
+    closed: bool,
+}
+
+struct Waiter {
+    take: TakeLink,
+    /// For so long it waits for a theater that is out of reach.
+    patience: Duration,
+}
+
+impl Calls {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl House {
+    /// As [`House::link_with`], in the background. A theater that is out of reach is called again for as long as `patience`. `take` must
+    /// not block.
+    pub(crate) fn reach_later(self: &Arc<Self>, callee: impl Into<Callee>, patience: Duration, take: TakeLink) {
+        let callee = callee.into();
+        let waiter = Waiter { take, patience };
+        match self.calls.state().waiters.entry(callee) {
+            Entry::Occupied(mut waiters) => return waiters.get_mut().push(waiter),
+            Entry::Vacant(waiters) => drop(waiters.insert(vec![waiter])),
+        }
+        let house = Arc::clone(self);
+        self.soon(Box::new(move || house.attempt(callee)));
+    }
+
+    /// The limit of one step of a call whose failure is no more than a delay: several calls fit into `lost_after`.
+    pub(crate) fn call_limit(&self) -> Duration {
+        /// A loaded machine needs some time to answer.
+        const LIMIT_MIN: Duration = Duration::from_millis(250);
+        (self.settings.lost_after / 6).clamp(LIMIT_MIN, PATIENCE)
+    }
+
+    fn attempt(self: &Arc<Self>, callee: Callee) {
+        let since = self.now();
+        if self.is_closing() {
+            return self.attempted(callee, since, Err(TheaterError::System("this theater is closing".to_owned())));
+        }
+        if self.outside.is_some() {
+            let house = Arc::clone(self);
+            return self.reach(callee, Box::new(move |link| house.attempted(callee, since, link)));
+        }
+        let is_patient = |waiters: &Vec<Waiter>| waiters.iter().all(|waiter| !waiter.patience.is_zero());
+        let patient = self.calls.state().waiters.get(&callee).is_some_and(is_patient);
+        let limit = if patient { self.call_limit() } else { PATIENCE };
+        self.attempted(callee, since, self.link_within(callee, limit));
+    }
+
+    /// A theater was called: tells those that wait for it, or calls again after a pause.
+    fn attempted(self: &Arc<Self>, callee: Callee, since: Duration, link: Result<Arc<Link>, TheaterError>) {
+        // If more has passed, this theater has stood still.
+        let took = (self.now() - since).min(PATIENCE) + CALL_EVERY;
+        let (told, again) = {
+            let mut state = self.calls.state();
+            let may_wait = !state.closed && matches!(link, Err(TheaterError::Io { .. }));
+            let is_refused = callee.theater.is_some() && link.as_ref().is_err_and(TheaterError::is_refusal);
+            let most = if is_refused { REFUSED_MAX } else { Duration::MAX };
+            let waiters = state.waiters.remove(&callee).unwrap_or_default();
+            let waits = |waiter: &Waiter| may_wait && waiter.patience.min(most) > took;
+            let (mut waiting, told): (Vec<_>, Vec<_>) = waiters.into_iter().partition(waits);
+            waiting.iter_mut().for_each(|waiter| waiter.patience = waiter.patience.min(most) - took);
+            let again = !waiting.is_empty();
+            if again {
+                state.waiters.insert(callee, waiting);
+            }
+            (told, again)
+        };
+        if again {
+            let house = Arc::clone(self);
+            self.later(CALL_EVERY, Box::new(move || house.attempt(callee)));
+        }
+        for Waiter { take, .. } in told {
+            let link = link.as_ref().map(Arc::clone).map_err(TheaterError::copy);
+            // It is the user's code in part, and others wait behind it.
+            let _ = catch_unwind(AssertUnwindSafe(|| take(link)));
+        }
+    }
+
+    /// Has `job` done by one of the threads, which it may block.
+    pub(crate) fn soon(self: &Arc<Self>, job: Job) {
+        if let Some(outside) = &self.outside {
+            return outside.later(Duration::ZERO, job);
+        }
+        self.calls.state().jobs.push_back(job);
+        self.have_a_thread();
+    }
+
+    /// Has `job` done after some time.
+    fn later(self: &Arc<Self>, time: Duration, job: Job) {
+        if let Some(outside) = &self.outside {
+            return outside.later(time, job);
+        }
+        {
+            let due = self.now() + time;
+            let mut state = self.calls.state();
+            if !state.closed {
+                return state.later.push((due, job));
+            }
+        }
+        self.soon(job);
+    }
+
+    fn have_a_thread(self: &Arc<Self>) {
+        {
+            let mut state = self.calls.state();
+            if state.threads >= THREADS_MAX {
+                return;
+            }
+            state.threads += 1;
+        }
+        let house = Arc::clone(self);
+        let work = move || {
+            loop {
+                let job = {
+                    let mut state = house.calls.state();
+                    let job = state.jobs.pop_front();
+                    state.threads -= usize::from(job.is_none());
+                    job
+                };
+                let Some(job) = job else { return };
+                let _ = catch_unwind(AssertUnwindSafe(job));
+            }
+        };
+        if std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(work).is_err() {
+            // Another thread does it, or the housekeeper has one started for it.
+            self.calls.state().threads -= 1;
+        }
+    }
+
+    /// By the housekeeper: has done what is due, and what no thread could be had for.
+    pub(crate) fn do_what_is_due(self: &Arc<Self>) {
+        let now = self.now();
+        let waits = {
+            let mut state = self.calls.state();
+            let (due, later): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut state.later).into_iter().partition(|(due, _)| *due <= now);
+            state.later = later;
+            state.jobs.extend(due.into_iter().map(|(_, job)| job));
+            !state.jobs.is_empty()
+        };
+        if waits {
+            self.have_a_thread();
+        }
+    }
+
+    /// Nothing is called any more: those that wait are told. In simulation nothing runs any more either.
+    pub(crate) fn close_calls(self: &Arc<Self>) {
+        let (waiters, left) = {
+            let mut state = self.calls.state();
+            state.closed = true;
+            let later = std::mem::take(&mut state.later);
+            state.jobs.extend(later.into_iter().map(|(_, job)| job));
+            let waiters = if self.outside.is_some() { std::mem::take(&mut state.waiters) } else { HashMap::new() };
+            (waiters, !state.jobs.is_empty())
+        };
+        drop(waiters);
+        if left {
+            self.have_a_thread();
+        }
+    }
+}

@@ -1,0 +1,766 @@
+//! How theaters come together: calling, what callers are answered, and going on after a connection broke.
+//!
+//! Which calls make links and go on with them is decided in [`crate::node::calling`].
+
+mod called;
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use mio::Waker;
+use playhouse_actor::System;
+use playhouse_actor::wire::Agency;
+use playhouse_executor::contained;
+use playhouse_executor::jitter::seam;
+
+use crate::diagnostics::cycles::Cycles;
+use crate::error::TheaterError;
+use crate::link::frame::{Hello, Reply, Resume, THEATERS_MAX};
+use crate::link::registry::Registry;
+use crate::link::{Link, Stream};
+use crate::migration::authority::{Authority, BirthTheaters};
+use crate::migration::host::Office;
+use crate::migration::rebalance::Meter;
+use crate::naming::{Directory, Identity};
+use crate::node::acceptor::Callers;
+use crate::node::calling::{self, Answer, Asks, Calling, Claim, Due, Outcome, Sight, Without};
+use crate::node::calls::Calls;
+use crate::node::handshake::{self, Opening, PATIENCE};
+use crate::node::identity::{Credentials, Word32};
+use crate::proxy::pending::Distant;
+use crate::sim::{Heard, Outside};
+use crate::transport::poller::Poller;
+use crate::transport::tls::{Cipher, Secrecy};
+use crate::transport::{Line, Transport, guarded};
+
+/// How often the housekeeper looks after the links.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+/// More time that has passed between two ticks is not counted against others.
+const LOOKED_AWAY_MAX: Duration = Duration::from_millis(200);
+/// Who has made a link, and was not heard of in it, is called when it has not called again for so long.
+const UNHEARD_MAX: Duration = Duration::from_secs(1);
+/// A connection is broken after so long without a word from the other end, at most. Only time in which this process ran is counted.
+const SILENT_MAX: Duration = Duration::from_secs(5);
+/// Something is said after so long if there is nothing to say.
+const MUTE_MAX: Duration = Duration::from_secs(1);
+/// A theater is not lost for taking no bytes before this time, however soon it would be for being out of reach. Within it, a connection that
+/// has fallen silent is broken.
+const STUCK_MIN: Duration = Duration::from_secs(6);
+
+/// Times that a theater is called again which hangs up before it has answered.
+const HANG_UPS_MAX: u32 = 8;
+/// Most connections of one session: far more than there is time for, so that counting on cannot overflow.
+const CONNECTIONS_MAX: u64 = u64::MAX / 2;
+/// The reason why a theater is refused that has changed its certificate, which no theater does while it lives.
+const OTHER_CERTIFICATE: &str = "it shows another certificate than the one that its link was made with";
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) cluster: String,
+    pub(crate) secrecy: Secrecy,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) lost_after: Duration,
+    /// In bytes.
+    pub(crate) window: usize,
+    pub(crate) on_stranger: Option<OnStranger>,
+}
+
+/// Is told why a caller was refused.
+pub(crate) struct OnStranger(pub(crate) Box<dyn Fn(&TheaterError) + Send + Sync>);
+
+impl fmt::Debug for OnStranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("..")
+    }
+}
+
+/// What a theater is made of.
+pub(crate) struct House {
+    pub(crate) system: System,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) incarnation: u64,
+    /// The address that others call.
+    pub(crate) listens: Option<SocketAddr>,
+    pub(crate) settings: Settings,
+    pub(crate) poller: Arc<Poller>,
+    pub(crate) directory: Arc<Directory>,
+    links: Mutex<Links>,
+    /// Something about the links has changed.
+    changed: Arc<Condvar>,
+    pub(crate) callers: Callers,
+    /// None in simulation, where nothing is claimed.
+    pub(crate) credentials: Option<Credentials>,
+    /// Has who waits for callers look up; none, where nobody does.
+    bell: Option<Waker>,
+    closing: AtomicBool,
+    meter: Mutex<Meter>,
+    pub(crate) cycles: Mutex<Cycles>,
+    pub(crate) calls: Calls,
+    /// No actor that another theater sends is let in: this one is evacuated, or shuts down.
+    refuses_guests: AtomicBool,
+    /// The others are told that it ends: no new sessions.
+    leaving: AtomicBool,
+    /// Knows where mobile actors may be.
+    pub(crate) authority: Box<dyn Authority>,
+    /// In simulation: what there is instead of threads and sockets.
+    pub(crate) outside: Option<Arc<Outside>>,
+}
+
+/// Takes the link with a theater, or hears why there is none.
+pub(crate) type TakeLink = Box<dyn FnOnce(Result<Arc<Link>, TheaterError>) + Send>;
+
+/// What the other end has said, and what it was said on.
+pub(crate) type Exchanged = Result<(Reply, (Stream, Option<Cipher>)), TheaterError>;
+
+/// What came of a call.
+pub(crate) type Called = Arc<OnceLock<Result<Arc<Link>, TheaterError>>>;
+
+#[derive(Default)]
+pub(crate) struct Links {
+    by_incarnation: BTreeMap<u64, Known>,
+    /// Addresses that are called for the first time, with what came of it: for others that want the same.
+    pub(crate) calling: HashMap<SocketAddr, Called>,
+    /// Other addresses that theaters were called by.
+    aliases: HashMap<SocketAddr, u64>,
+    next_number: u64,
+    /// Somebody holds the listener.
+    is_open: bool,
+    /// When the housekeeper last looked, in the system's time.
+    looked_at: Duration,
+}
+
+/// Who is called.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Callee {
+    pub(crate) address: SocketAddr,
+    /// Which of the theaters that were at this address, one after the other; or whichever is there.
+    pub(crate) theater: Option<u64>,
+}
+
+impl From<SocketAddr> for Callee {
+    fn from(address: SocketAddr) -> Callee {
+        Callee { address, theater: None }
+    }
+}
+
+impl Links {
+    /// The link with this theater. (A link with one that is no more may not be given up yet.)
+    ///
+    /// Where only the address is given, it is one that this theater has called: where a caller says that it listens is its claim. Of several
+    /// theaters that were called there, the one that is connected is meant, and of those the latest.
+    pub(crate) fn at(&self, Callee { address, theater }: Callee) -> Option<&Arc<Link>> {
+        if let Some(theater) = theater {
+            return self.by_incarnation.get(&theater).map(|known| &known.link).filter(|link| !link.is_lost());
+        }
+        let alias = self.aliases.get(&address);
+        let is_there = |known: &&Known| alias == Some(&known.link.incarnation) || known.called_at == Some(address);
+        let links = self.by_incarnation.values().filter(is_there).map(|known| &known.link);
+        links.filter(|link| !link.is_lost()).max_by_key(|link| (link.connection().is_some(), link.number()))
+    }
+
+    /// Makes room for one more link. The table is full only where callers make links that they do not use: the oldest of them,
+    /// in which nothing was heard, is returned, and is to be given up.
+    fn make_room(&mut self) -> Result<Option<Arc<Link>>, String> {
+        if self.by_incarnation.len() < THEATERS_MAX {
+            return Ok(None);
+        }
+        let unused = self.by_incarnation.values().filter(|known| known.called_at.is_none() && !known.link.has_heard());
+        let oldest = unused.min_by_key(|known| known.link.number()).map(|known| known.link.incarnation);
+        let oldest = oldest.and_then(|theater| self.by_incarnation.remove(&theater));
+        oldest
+            .map(|known| Some(known.link))
+            .ok_or_else(|| format!("it has links with {THEATERS_MAX} theaters, and takes no more"))
+    }
+
+    /// A number for a link.
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+
+    /// Whether the call of `address` that `outcome` is of goes on.
+    fn is_called(&self, address: SocketAddr, outcome: &Called) -> bool {
+        self.calling.get(&address).is_some_and(|present| Arc::ptr_eq(present, outcome))
+    }
+}
+
+struct Known {
+    link: Arc<Link>,
+    calls: Calling,
+    /// Where this end has called it first.
+    called_at: Option<SocketAddr>,
+    /// The digest of the certificate that the other end has shown: the same one on each connection.
+    certificate: Option<Word32>,
+    /// For how long there has been no connection, as far as was looked.
+    down: Option<Duration>,
+    /// For how long there has been something to write and the connection has taken nothing, as far as was looked.
+    stuck: Duration,
+}
+
+impl Known {
+    fn sight(&self) -> Sight {
+        Sight {
+            number: self.link.number(),
+            has_heard: self.link.has_heard(),
+            is_connected: self.link.connection().is_some(),
+        }
+    }
+}
+
+impl House {
+    pub(crate) fn new(
+        registry: Registry,
+        system: System,
+        listens: Option<SocketAddr>,
+        settings: Settings,
+        (poller, bell): (Arc<Poller>, Option<Waker>),
+        (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<Outside>>),
+    ) -> Arc<House> {
+        let incarnation = identity.incarnation;
+        let directory = Arc::new(Directory::new(system.core(), identity));
+        let house = Arc::new(House {
+            system,
+            registry: Arc::new(registry),
+            incarnation,
+            listens,
+            settings,
+            poller,
+            directory,
+            links: Mutex::new(Links { is_open: bell.is_some(), ..Links::default() }),
+            changed: Arc::default(),
+            callers: Callers::default(),
+            credentials,
+            bell,
+            closing: AtomicBool::new(false),
+            meter: Mutex::new(Meter::new()),
+            cycles: Mutex::default(),
+            calls: Calls::default(),
+            refuses_guests: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
+            authority: Box::new(BirthTheaters),
+            outside,
+        });
+        house.directory.belongs_to(&house);
+        let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
+        house.system.belongs_to(office);
+        house
+    }
+
+    pub(crate) fn links(&self) -> MutexGuard<'_, Links> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How busy this theater is, from 0 to 1.
+    pub(crate) fn load(&self) -> f64 {
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner).read(&self.system)
+    }
+
+    /// All links, for the last time: no others come.
+    pub(crate) fn last_links(&self) -> Vec<Arc<Link>> {
+        let links = self.links();
+        // Relaxed: read under the same lock.
+        self.leaving.store(true, Ordering::Relaxed);
+        links.by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
+    }
+
+    /// All links that are not lost.
+    pub(crate) fn all_links(&self) -> Vec<Arc<Link>> {
+        self.links().by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
+    }
+
+    /// Whether the theater is being called again.
+    pub(crate) fn calls_again(&self, theater: u64) -> bool {
+        self.links().by_incarnation.get(&theater).is_some_and(|known| known.calls.calls_again)
+    }
+
+    /// The link with the theater at `address`, if there is one.
+    pub(crate) fn known_link(&self, address: SocketAddr) -> Option<Arc<Link>> {
+        self.links().at(address.into()).map(Arc::clone)
+    }
+
+    /// Lets in no actor that another theater sends from now on. Those that were let in before may begin.
+    pub(crate) fn refuse_guests(&self) {
+        let _guests = self.directory.guests();
+        // Relaxed: read under the same lock.
+        self.refuses_guests.store(true, Ordering::Relaxed);
+    }
+
+    /// With the guests locked.
+    pub(crate) fn refuses_guests(&self) -> bool {
+        self.refuses_guests.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Takes and makes no more calls, and gives its address back.
+    pub(crate) fn close(self: &Arc<Self>) {
+        self.closing.store(true, Ordering::Release);
+        self.close_calls();
+        self.note_changed();
+        let Some(bell) = &self.bell else { return };
+        // It can only fail where the system is out of memory; then it hears the next caller.
+        let _ = bell.wake();
+        let deadline = self.now() + PATIENCE;
+        let mut links = self.links();
+        while links.is_open && self.now() < deadline {
+            links = self.wait(links);
+        }
+    }
+
+    /// The listener is dropped.
+    pub(crate) fn note_closed(&self) {
+        self.links().is_open = false;
+        self.note_changed();
+    }
+
+    /// Something about the links has changed.
+    pub(crate) fn note_changed(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Ends all at once: nothing is handled any more, and nobody is told.
+    pub(crate) fn end(self: &Arc<Self>) {
+        self.close();
+        self.lose_links(Duration::ZERO);
+        let (_, stuck) = self.system.core().end(Duration::ZERO, &mut |_, _, _| {});
+        if stuck == 0 {
+            self.system.drop_services();
+        }
+    }
+
+    /// Ends the workers, at most within `limit`, and gives all links up. No actor handles that: the others are not lost.
+    pub(crate) fn lose_links(&self, limit: Duration) {
+        self.system.core().end_workers(limit);
+        self.poller.close();
+        for link in self.all_links() {
+            link.lose();
+        }
+        self.report_kept();
+        // Those whose end no worker will see any more go too: they hold the links, and those the system.
+        self.poller.tidy();
+    }
+
+    pub(crate) fn hello(&self, resumes: Option<Resume>) -> Hello {
+        Hello {
+            cluster: self.settings.cluster.clone(),
+            incarnation: self.incarnation,
+            listens: self.listens,
+            resumes,
+            knows: match resumes {
+                Some(_) => Vec::new(),
+                None => self.directory.linked(),
+            },
+            lost: match resumes {
+                Some(_) => Vec::new(),
+                None => self.directory.lost(),
+            },
+            kinds: self.registry.kinds().to_vec(),
+            link: None,
+        }
+    }
+
+    /// Returns the greeting of a first call, for a link with a number of its own.
+    pub(crate) fn first_hello(&self) -> Hello {
+        let number = self.links().number();
+        Hello { link: Some(number), ..self.hello(None) }
+    }
+
+    /// Makes a link that is about to have its first connection. That is prepared with the lock held: as soon as others know of the link, the
+    /// housekeeper may call again, and connection 2 may be there before this thread goes on. Prepared behind it, connection 1 would take its place,
+    /// with what the other end had received at the start.
+    fn new_link(
+        &self,
+        links: &mut Links,
+        number: u64,
+        hello: &Hello,
+        called: Option<SocketAddr>,
+        certificate: Option<Word32>,
+    ) -> Arc<Link> {
+        let peer = (hello.incarnation, called, hello.listens);
+        let bell = Arc::clone(&self.changed);
+        let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, (self.settings.window, bell));
+        link.note_number_there(hello.link);
+        self.directory.add_link(hello.incarnation, &link);
+        let known = Known {
+            link: Arc::clone(&link),
+            calls: Calling::new(called.is_some(), hello.link),
+            called_at: called,
+            certificate,
+            down: None,
+            stuck: Duration::ZERO,
+        };
+        links.by_incarnation.insert(hello.incarnation, known);
+        link.prepare(1);
+        link
+    }
+
+    // -- calling ------------------------------------------------------------------------------------------------------
+
+    /// The link with whoever is at this address; calls if need be.
+    pub(crate) fn link_with(self: &Arc<Self>, callee: Callee) -> Result<Arc<Link>, TheaterError> {
+        self.link_within(callee, PATIENCE)
+    }
+
+    /// As [`House::link_with`]; each step of the call may take as long as `limit`. Where another thread calls that address already, this
+    /// one takes what comes of that.
+    pub(crate) fn link_within(self: &Arc<Self>, callee: Callee, limit: Duration) -> Result<Arc<Link>, TheaterError> {
+        let address = callee.address;
+        if !self.settings.secrecy.allows(address) {
+            return Err(TheaterError::NotLoopback { address: address.to_string() });
+        }
+        if let Some(system) = self.simulated() {
+            let found = Arc::new(Mutex::new(None));
+            let take = Arc::clone(&found);
+            let found = || found.lock().unwrap_or_else(PoisonError::into_inner);
+            self.reach(callee, Box::new(move |link| *take.lock().unwrap_or_else(PoisonError::into_inner) = Some(link)));
+            system.block_until(None, &mut || found().is_some());
+            let link = found().take();
+            return link.expect("somebody hears the caller, or it gives up");
+        }
+        let deadline = self.now() + 2 * PATIENCE;
+        let mut hung_up = 0;
+        let mut links = self.links();
+        loop {
+            if let Some(link) = links.at(callee) {
+                return Ok(Arc::clone(link));
+            }
+            let outcome = match links.calling.entry(address) {
+                Entry::Vacant(entry) => Arc::clone(entry.insert(Called::default())),
+                Entry::Occupied(entry) => {
+                    let outcome = Arc::clone(entry.get());
+                    while outcome.get().is_none() && links.is_called(address, &outcome) {
+                        links = self.wait(links);
+                    }
+                    match outcome.get() {
+                        Some(found) => return found.as_ref().map(Arc::clone).map_err(TheaterError::copy),
+                        None => continue,
+                    }
+                }
+            };
+            drop(links);
+            let hello = self.first_hello();
+            let called = self.called(address, &hello, self.exchange(address, &hello, limit));
+            links = self.links();
+            if let Some(found) = called.as_ref().map(Option::as_ref).map_err(TheaterError::copy).transpose() {
+                // Once, by this thread.
+                let _ = outcome.set(found.map(Arc::clone));
+            }
+            links.calling.remove(&address);
+            self.note_changed();
+            match called {
+                Ok(Some(link)) => return Ok(link),
+                // It calls us, or has an older link to forget first.
+                Ok(None) if self.now() < deadline => links = self.wait(links),
+                Ok(None) => return Err(only_busy(address)),
+                // It may have had no place left.
+                Err(error) if error.is_hang_up() && hung_up < HANG_UPS_MAX => {
+                    hung_up += 1;
+                    links = self.wait(links);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Says `hello` to the theater at `address`, and hears the answer; each step may take as long as `limit`.
+    pub(crate) fn exchange(&self, address: SocketAddr, hello: &Hello, limit: Duration) -> Exchanged {
+        let io_error = |error| TheaterError::Io { address: address.to_string(), error };
+        let wire = guarded(|| self.settings.transport.connect(address, limit)).map(Line::new).map_err(io_error)?;
+        let mut opening = Opening::call(wire, address.to_string(), self.settings.secrecy.tls(), limit)?;
+        let credentials = self.credentials.as_ref().expect("it is not simulated");
+        let member = handshake::prove(&mut opening, credentials, &self.settings.cluster)?;
+        let reply = handshake::call(&mut opening, hello, member)?;
+        let line = opening.into_parts().map_err(io_error)?;
+        Ok((reply, line))
+    }
+
+    fn wait<'a>(&self, links: MutexGuard<'a, Links>) -> MutexGuard<'a, Links> {
+        self.changed.wait_timeout(links, TICK).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Has called for the first time, and `said` this. `None`: the other end is busy.
+    pub(crate) fn called(
+        &self,
+        address: SocketAddr,
+        said: &Hello,
+        exchanged: Exchanged,
+    ) -> Result<Option<Arc<Link>>, TheaterError> {
+        let io_error = |error| TheaterError::Io { address: address.to_string(), error };
+        let (hello, (stream, cipher)) = match exchanged? {
+            (Reply::Hello(hello), line) => (hello, line),
+            (Reply::Busy, _) => return Ok(None),
+            (Reply::GivenUp(theater), _) => {
+                self.give_up_link(theater, said);
+                return Ok(None);
+            }
+            (Reply::Refused(why), _) => return Err(TheaterError::Refused { address: address.to_string(), why }),
+        };
+        let certificate = cipher.as_ref().and_then(Cipher::certificate);
+        let (link, given_up) = {
+            let mut links = self.links();
+            let known = links.by_incarnation.get_mut(&hello.incarnation);
+            if let Some(known) = known.filter(|known| !known.link.is_lost()) {
+                if known.certificate != certificate {
+                    return Err(TheaterError::Tls { address: address.to_string(), why: OTHER_CERTIFICATE.to_owned() });
+                }
+                let link = Arc::clone(&known.link);
+                let said = Claim { knows: said.knows.contains(&hello.incarnation), number: said.link };
+                let is_found = known.calls.finds_itself(known.sight(), said, hello.link);
+                link.note_number_there(known.calls.known_as);
+                if !is_found {
+                    return Ok(None);
+                }
+                links.aliases.insert(address, hello.incarnation);
+                return Ok(Some(link));
+            }
+            // Relaxed: read under the same lock. Nobody would take leave of the other end.
+            if self.leaving.load(Ordering::Relaxed) {
+                return Err(TheaterError::System("this theater is closing".to_owned()));
+            }
+            let lost = self.directory.lost_link(hello.incarnation).flatten();
+            if !calling::makes(said.knows.contains(&hello.incarnation), hello.link, lost) {
+                return Ok(None);
+            }
+            if self.directory.is_forgetting(hello.incarnation) {
+                return Ok(None);
+            }
+            let full = |why| TheaterError::Refused { address: address.to_string(), why };
+            let given_up = links.make_room().map_err(full)?;
+            let number = said.link.unwrap_or_else(|| links.number());
+            let link = self.new_link(&mut links, number, &hello, Some(address), certificate);
+            (link, given_up)
+        };
+        given_up.inspect(|link| link.lose());
+        seam(2);
+        self.poller.add(&link, stream, cipher, 1, 0).map_err(io_error)?;
+        Ok(Some(link))
+    }
+
+    /// The other end has given up the link that this one has `said` to have.
+    fn give_up_link(&self, theater: u64, said: &Hello) {
+        let given_up = {
+            let links = self.links();
+            let said = Claim { knows: said.knows.contains(&theater), number: said.link };
+            let known = links.by_incarnation.get(&theater);
+            known.filter(|known| Calling::is_lost_there(known.sight(), said)).map(|known| Arc::clone(&known.link))
+        };
+        given_up.inspect(|link| self.lose_or_leave(link));
+    }
+
+    /// The link is given up. If this theater leaves, its actors are not told: it needs not take leave over this link.
+    fn lose_or_leave(&self, link: &Link) {
+        // Relaxed: if it leaves from now on, it is as if the link had been lost before.
+        match self.leaving.load(Ordering::Relaxed) {
+            true => link.note_left(),
+            false => link.lose(),
+        }
+    }
+
+    /// Calls again.
+    fn call_again(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr, connection: u64, known_as: Option<u64>) {
+        seam(2);
+        let received = {
+            let links = self.links();
+            let known = links.by_incarnation.get(&link.incarnation).filter(|known| Arc::ptr_eq(&known.link, link));
+            if known.is_none_or(|known| known.calls.connection != connection) {
+                // The other end has called meanwhile, and its connection is not to be broken.
+                drop(links);
+                return self.end_call(link, Outcome::Nothing);
+            }
+            link.prepare(connection)
+        };
+        let resumes = Resume { incarnation: link.incarnation, received, connection, link: known_as };
+        let hello = Hello { link: Some(link.number()), ..self.hello(Some(resumes)) };
+        let Some(outside) = &self.outside else {
+            return self.called_again(link, connection, self.exchange(address, &hello, self.call_limit()));
+        };
+        let (house, link) = (Arc::clone(self), Arc::clone(link));
+        let heard: Heard = Box::new(move |heard| house.called_again(&link, connection, heard.map(plain)));
+        outside.call(address, hello, heard);
+    }
+
+    /// Calls who made a link, was not heard of in it, and does not call again: the answer to its call may not have come
+    /// through, so that it does not know of the link. Then it makes one as well, and is called again in it.
+    fn call_anew(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr) {
+        let (house, theater) = (Arc::clone(self), link.incarnation);
+        let hello = Hello { link: Some(link.number()), ..self.hello(None) };
+        if !hello.knows.contains(&theater) {
+            // It was lost meanwhile, and another link would need another number.
+            return self.end_call(link, Outcome::Nothing);
+        }
+        let (said, link) = (hello.clone(), Arc::clone(link));
+        let called = move |exchanged: Exchanged| {
+            // If it failed, it is tried again.
+            let _ = house.called(address, &said, exchanged);
+            house.end_call(&link, Outcome::Nothing);
+        };
+        match &self.outside {
+            None => called(self.exchange(address, &hello, self.call_limit())),
+            Some(outside) => outside.call(address, hello, Box::new(move |heard| called(heard.map(plain)))),
+        }
+    }
+
+    pub(crate) fn called_again(&self, link: &Arc<Link>, connection: u64, exchanged: Exchanged) {
+        let outcome = match exchanged {
+            Ok((Reply::Hello(Hello { incarnation, resumes: Some(theirs), link: number, .. }), (stream, cipher)))
+                if incarnation == link.incarnation
+                    && self.has_shown(incarnation, cipher.as_ref().and_then(Cipher::certificate)) =>
+            {
+                if let Some(known) = self.links().by_incarnation.get_mut(&incarnation)
+                    && Arc::ptr_eq(&known.link, link)
+                {
+                    known.calls.goes_on(known.sight(), number);
+                    link.note_number_there(known.calls.known_as);
+                }
+                // If it failed ...
+                let _ = self.poller.add(link, stream, cipher, connection, theirs.received);
+                Outcome::GoesOn
+            }
+            // ... it is tried again at the next tick, until the link is given up.
+            Ok((Reply::Busy, _)) => Outcome::Busy,
+            // Relaxed: as in `lose_or_leave`.
+            Err(error) if error.is_refusal() && self.leaving.load(Ordering::Relaxed) => {
+                // No theater is there that could hear a goodbye. A network that refuses calls for a moment is waited for.
+                if link.unchanged_for() >= 4 * TICK {
+                    link.note_left();
+                }
+                Outcome::Nothing
+            }
+            Err(_) => Outcome::Nothing,
+            // It does not know the session any more.
+            Ok((Reply::Hello(_) | Reply::GivenUp(_) | Reply::Refused(_), _)) => {
+                self.lose_or_leave(link);
+                Outcome::Nothing
+            }
+        };
+        self.end_call(link, outcome);
+    }
+
+    /// A call again, or anew, has ended.
+    fn end_call(&self, link: &Arc<Link>, outcome: Outcome) {
+        let mut links = self.links();
+        let known = links.by_incarnation.get_mut(&link.incarnation);
+        if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.link, link)) {
+            known.calls.hears(outcome);
+            if outcome == Outcome::GoesOn {
+                // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
+                known.down = None;
+            }
+        }
+    }
+
+    // -- looking after links ------------------------------------------------------------------------------------------
+
+    /// Looks after the links until the theater closes.
+    pub(crate) fn keep(self: &Arc<Self>) {
+        while !self.is_closing() {
+            drop(self.wait(self.links()));
+            // It ends links, and so calls user code.
+            contained(|| self.tick());
+        }
+    }
+
+    /// What the housekeeper does each time.
+    pub(crate) fn tick(self: &Arc<Self>) {
+        self.look_after_links();
+        for (id, act) in self.directory.take_again() {
+            contained(|| act.run(id, self.registry.controls(id)));
+        }
+        contained(|| self.end_late());
+        contained(|| self.keeping().iter().for_each(|way| way.let_on()));
+        self.directory.forget_ended();
+        contained(|| self.directory.take_unlinked().iter().for_each(Distant::call_ahead));
+        contained(|| self.look_for_cycles());
+        contained(|| self.do_what_is_due());
+        self.poller.tidy();
+    }
+
+    fn look_after_links(self: &Arc<Self>) {
+        let mut again = Vec::new();
+        let mut given_up = Vec::new();
+        let mut links = self.links();
+        // Relaxed: it is written under the same lock.
+        let leaving = self.leaving.load(Ordering::Relaxed);
+        let now = self.now();
+        // If it has not looked for long, this theater has stood still, and heard nobody for that reason.
+        let passed = now.saturating_sub(std::mem::replace(&mut links.looked_at, now)).min(LOOKED_AWAY_MAX);
+        links.by_incarnation.retain(|_, known| !known.link.is_lost());
+        self.poller.tick(passed);
+        let deaf = self.poller.is_deaf();
+        // Twice as long as it takes until the other end says something, at least.
+        let silent_max = (self.settings.lost_after / 3).clamp(2 * MUTE_MAX, SILENT_MAX);
+        for known in links.by_incarnation.values_mut().filter(|known| !known.link.is_left()) {
+            let link = &known.link;
+            if let Some(connection) = link.connection() {
+                known.down = None;
+                known.calls.connects();
+                if link.silent.add(passed) > silent_max || deaf {
+                    link.disconnect(&connection);
+                }
+                if link.mute.add(passed) > MUTE_MAX {
+                    self.poller.demand_beat(link);
+                }
+                known.stuck = if link.takes_nothing() { known.stuck + passed } else { Duration::ZERO };
+                if known.stuck > self.settings.lost_after.max(STUCK_MIN) {
+                    given_up.push(Arc::clone(link));
+                    continue;
+                }
+                link.tidy();
+                link.flush(true);
+                continue;
+            }
+            let down = known.down.map_or(Duration::ZERO, |down| down + passed);
+            known.down = Some(down);
+            if down > self.settings.lost_after {
+                given_up.push(Arc::clone(link));
+            } else if let Some(address) = link.address.filter(|_| !deaf) {
+                let (sight, is_lower) = (known.sight(), self.incarnation < known.link.incarnation);
+                if let Some(due) = known.calls.due(sight, leaving, down > UNHEARD_MAX, is_lower) {
+                    again.push((Arc::clone(&known.link), address, due));
+                }
+            }
+        }
+        drop(links);
+        for link in given_up {
+            contained(|| self.lose_or_leave(&link));
+        }
+        for (link, address, due) in again {
+            let house = Arc::clone(self);
+            let called = Arc::clone(&link);
+            let call = move || {
+                let called = contained(|| match due {
+                    Due::Again { connection, link: known_as } => {
+                        house.call_again(&link, address, connection, known_as);
+                    }
+                    Due::Anew => house.call_anew(&link, address),
+                });
+                if called.is_none() {
+                    house.end_call(&link, Outcome::Nothing);
+                }
+            };
+            if self.in_background("call", call).is_err() {
+                // No thread can be had: at the next tick.
+                self.end_call(&called, Outcome::Nothing);
+            }
+        }
+    }
+}
+
+/// It said "busy" each time.
+pub(crate) fn only_busy(address: SocketAddr) -> TheaterError {
+    let why = "it says that it is calling this theater, and does not".to_owned();
+    TheaterError::Refused { address: address.to_string(), why }
+}
+
+/// What was heard in simulation, where nothing is encrypted.
+pub(crate) fn plain((reply, stream): (Reply, Stream)) -> (Reply, (Stream, Option<Cipher>)) {
+    (reply, (stream, None))
+}

@@ -1,0 +1,16 @@
+//! A theater among others: how it is built, calls and is called, proves who it is, and looks after its links.
+
+pub(crate) mod acceptor;
+pub(crate) mod answer;
+pub(crate) mod background;
+pub(crate) mod builder;
+pub(crate) mod calling;
+pub(crate) mod calls;
+pub(crate) mod cookie;
+pub(crate) mod core;
+pub(crate) mod handshake;
+pub(crate) mod identity;
+#[cfg(test)]
+pub(crate) mod impostors;
+pub(crate) mod peers;
+pub(crate) mod theater;

@@ -1,0 +1,66 @@
+//! Places of actors of another theater: where their mail goes.
+
+pub(crate) mod pending;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use playhouse_actor::away::{Border, Carrier, Parcel};
+use playhouse_actor::wire::Written;
+use playhouse_actor::{ActorId, Notify, Watcher};
+
+use crate::link::Link;
+use crate::link::frame::Handle;
+
+/// An actor at the other end of a link.
+pub(crate) struct Proxy {
+    link: Arc<Link>,
+    border: Arc<dyn Border>,
+    handle: Handle,
+}
+
+impl Proxy {
+    pub(crate) fn new(link: Arc<Link>, handle: Handle) -> Proxy {
+        Proxy { border: Arc::clone(&link) as Arc<dyn Border>, link, handle }
+    }
+}
+
+impl Proxy {
+    /// Whether it leads nowhere.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
+    /// As `carry`, for a message that is written already, by names.
+    pub(crate) fn carry_named(&self, parcel: Parcel<'_>) -> Written {
+        self.link.carry(self.handle, &self.border, parcel, true)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.link.give_up(self.handle);
+    }
+}
+
+impl Carrier for Proxy {
+    fn carry(&self, parcel: Parcel<'_>) -> Written {
+        self.link.carry(self.handle, &self.border, parcel, false)
+    }
+
+    fn is_way_from(&self, id: ActorId) {
+        if self.link.is_lost() {
+            // It was when it became the way: who sees to such places has looked at this one before.
+            self.link.seek_again(id);
+        }
+    }
+
+    fn take_watchers(&self) -> Vec<(Watcher, Notify)> {
+        let watched = self.link.take_watches(self.handle);
+        watched.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

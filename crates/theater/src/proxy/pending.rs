@@ -1,0 +1,823 @@
+//! Places of actors of theaters that there is no link with yet: the first message has the theater called; or of actors that are
+//! sought, since the theater that they were in is lost.
+//!
+//! The place of an actor that moves may have another way by the time when this one is ready. So that is looked at where the way is
+//! the place's, in its stage.
+//!
+//! Until then each message is written at once, by names (which every theater reads), and kept here in order. Senders of more than
+//! a quarter of a window are slowed as by a link whose window is full: the place's stage waits behind a gate until the way is known.
+//!
+//! # Why no stage waits for itself
+//!
+//! The end of the waiting for a mobile actor is decided in the place's stage, which may be the one that waits. The gate is therefore opened before that
+//! request is sent to the stage, and closed no more. Other work of the stage (a drain, another actor that lives there) may be needed for the call to come
+//! through. The housekeeper therefore opens the gate at each tick, and some messages pass until it is closed again.
+
+use std::any::{Any, TypeId};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use playhouse_actor::away::{
+    About, Berth, Border, Carrier, Decision, Marker, Parcel, Place, Recall, RefName, TakeAnswer, Write, at_border,
+};
+use playhouse_actor::wire::{Answer, Codec, Controls, Present, WireError, Written};
+use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
+use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, pause_stage};
+
+use crate::error::TheaterError;
+use crate::link::Link;
+use crate::migration::Event;
+use crate::naming::locate::{Search, leads_nowhere};
+use crate::naming::{BadName, Directory, Far, Key};
+use crate::node::core::{Callee, House};
+use crate::proxy::Proxy;
+
+/// Senders are slowed when this part of a window is kept.
+const SLOWED_AT: usize = 4;
+
+/// The place of an actor of a theater that may not have been called yet, or is not known.
+pub(crate) struct Distant {
+    this: Weak<Distant>,
+    directory: Arc<Directory>,
+    /// Where it is; nothing while it is sought.
+    far: Mutex<Option<Far>>,
+    /// From its place, nothing was sent another way.
+    is_first: bool,
+    /// How often it was.
+    searches: AtomicU32,
+    id: OnceLock<ActorId>,
+    state: Mutex<State>,
+    /// The place's stage waits behind it where more than `slowed_bytes` are kept.
+    gate: Arc<Gate>,
+    slowed_bytes: usize,
+    /// The way is known: the gate is not closed any more.
+    is_known: AtomicBool,
+}
+
+enum State {
+    Waiting {
+        kept: Vec<Kept>,
+        bytes: usize,
+        called: bool,
+        /// The kept parcels are being given to the actor. When all are, this is not the way any more.
+        is_ending: bool,
+    },
+    There(Arc<Proxy>),
+    /// This is not the way any more.
+    NotNeeded,
+    /// The theater is lost. What is sent fails. It has the theater of an actor that does not move called now and then, since that may live on.
+    Lost,
+}
+
+/// A parcel that owns what is in it.
+enum Kept {
+    Tell {
+        actor: TypeId,
+        message: TypeId,
+        name: &'static str,
+        lane: Lane,
+        bytes: Vec<u8>,
+    },
+    Request {
+        actor: TypeId,
+        message: TypeId,
+        name: &'static str,
+        bytes: Vec<u8>,
+        recall: Option<Arc<Recall>>,
+        answer: TakeAnswer,
+    },
+    Stop {
+        drain: bool,
+    },
+    Kill,
+    Verdict {
+        actor: TypeId,
+        name: &'static str,
+        about: About,
+        verdict: Decision<Vec<u8>>,
+    },
+    Watch {
+        watcher: Watcher,
+        notify: Tell,
+    },
+    Unwatch {
+        watcher: Watcher,
+    },
+    Marker(Marker),
+}
+
+/// The border of this theater to all others. This theater reads a message that it wrote at it if the receiver has come here meanwhile.
+struct Everywhere(Arc<Directory>);
+
+impl Border for Everywhere {
+    fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
+        self.0.name_for_others(id, None)
+    }
+
+    fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
+        let by_name = |name: Key| self.0.born_here(name).or_else(|| self.0.known_as(name));
+        let known = match name {
+            RefName::Mine { slot, life, seal } => self.0.own_or_ended(slot, life, seal),
+            RefName::Moved { born, .. } | RefName::Member { born, .. } => by_name(Far::from(born).key()),
+            RefName::Other { theater, slot, life, seal, .. } => by_name((theater, slot, life, seal)),
+            RefName::Yours(_) => None,
+        };
+        // Those that have ended since.
+        Ok(known.unwrap_or_else(ActorId::nobody))
+    }
+}
+
+impl Distant {
+    /// Makes the place of an actor.
+    ///
+    /// # Errors
+    /// Its name, which the theater `teller` has told, contradicts a known one.
+    pub(crate) fn settle(
+        directory: &Arc<Directory>,
+        teller: u64,
+        (born, far): (Far, Far),
+        place: Place<'_>,
+    ) -> Result<ActorId, BadName> {
+        let distant = Distant::first(directory, far);
+        let core = &directory.core;
+        let berth = Berth::Link(core.link_stage(far.theater as usize));
+        let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Carrier>);
+        directory.drains.note_stage(core, id.address().stage());
+        distant.is_at(id);
+        directory.note(teller, id, born)?;
+        directory.note_unlinked(distant.this.clone());
+        Ok(id)
+    }
+
+    /// The first way from a place.
+    pub(crate) fn first(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
+        Distant::with(directory, Some(far), (true, false))
+    }
+
+    /// The way to an actor from a place that had another one.
+    pub(crate) fn new(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
+        Distant::with(directory, Some(far), (false, false))
+    }
+
+    /// The way to an actor that is sought: it waits for [`Distant::found`], [`Distant::is_not_needed`] or [`Distant::give_up`].
+    pub(crate) fn sought(directory: &Arc<Directory>) -> Arc<Distant> {
+        Distant::with(directory, None, (false, true))
+    }
+
+    fn with(directory: &Arc<Directory>, far: Option<Far>, (is_first, called): (bool, bool)) -> Arc<Distant> {
+        let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
+        let window = directory.house().map_or(0, |house| house.settings.window);
+        Arc::new_cyclic(|this| Distant {
+            this: this.clone(),
+            directory: Arc::clone(directory),
+            far: Mutex::new(far),
+            is_first,
+            searches: AtomicU32::new(u32::from(called)),
+            id: OnceLock::new(),
+            state: Mutex::new(waiting),
+            gate: Arc::default(),
+            slowed_bytes: window / SLOWED_AT,
+            is_known: AtomicBool::new(false),
+        })
+    }
+
+    /// Lets the mail of the place go on. It waits again if too much is still kept.
+    pub(crate) fn let_on(&self) {
+        self.gate.open(&self.directory.core);
+    }
+
+    /// The way is known. What ends the waiting comes to the place's stage now.
+    fn is_known_now(&self) {
+        // Relaxed: where the gate is closed after all, the housekeeper opens it.
+        self.is_known.store(true, Ordering::Relaxed);
+        self.let_on();
+    }
+
+    /// The place of an actor that does not move has this for a way from now on, if the link that its way leads over is lost.
+    pub(crate) fn take_over(directory: &Arc<Directory>, id: ActorId, controls: &Controls) {
+        let directory = Arc::clone(directory);
+        let take_over = move |present: Present<'_>| {
+            if let Present::Way(way) = present
+                && leads_nowhere(&**way)
+            {
+                let distant = Distant::with(&directory, None, (false, true));
+                *distant.state() = State::Lost;
+                distant.is_at(id);
+                *way = distant;
+            }
+            Vec::new()
+        };
+        (controls.reroute)(id, Box::new(take_over));
+    }
+
+    /// The actor that was sought is there.
+    pub(crate) fn found(self: &Arc<Self>, far: Far) {
+        *self.far() = Some(far);
+        match self.directory.link(far.theater) {
+            Some(link) => self.reached(link),
+            None => self.call_in_background(),
+        }
+    }
+
+    /// It is nowhere.
+    pub(crate) fn give_up(&self) {
+        let kept = self.end_waiting(State::Lost);
+        kept.into_iter().for_each(|parcel| parcel.fail(&self.directory.core));
+    }
+
+    /// The marker of the place's turn of this number is lost, if it is kept. Messages stay, and so do markers that others wait for: those say that the
+    /// messages before them have arrived.
+    pub(crate) fn lose_marker(&self, turn: u64) {
+        let here = self.directory.incarnation;
+        let is_of_turn = |parcel: &mut Kept| match parcel {
+            Kept::Marker(Marker { origin, .. }) => (origin.theater, origin.turn) == (here, turn),
+            _ => false,
+        };
+        let markers: Vec<Kept> = match &mut *self.state() {
+            State::Waiting { kept, bytes, .. } => {
+                let markers: Vec<Kept> = kept.extract_if(.., is_of_turn).collect();
+                *bytes -= markers.iter().map(Kept::bytes).sum::<usize>();
+                markers
+            }
+            State::There(_) | State::NotNeeded | State::Lost => Vec::new(),
+        };
+        markers.into_iter().for_each(Kept::refuse);
+    }
+
+    /// The actor has come to the place that this was the way from, or that place has another way now. The kept parcels go to the actor, before those
+    /// that wait for it at its place, or behind those that have gone the other way since.
+    pub(crate) fn is_not_needed(self: &Arc<Self>) {
+        self.is_known_now();
+        let Some((id, house)) = self.mobile() else { return self.give_to_actor() };
+        let Some(controls) = house.registry.controls(id) else { return self.give_to_actor() };
+        let this = Arc::clone(self);
+        // The worker that runs the place's stage sends them, since that closes the antechamber as well: no parcel comes there too late.
+        let give = move |_: Present<'_>| {
+            this.give_to_actor();
+            Vec::new()
+        };
+        (controls.reroute)(id, Box::new(give));
+    }
+
+    /// As [`Distant::is_not_needed`], in the place's stage.
+    fn give_to_actor(&self) {
+        // Another thread may do this already.
+        let mut begins = true;
+        loop {
+            // Parcels that come while the lock is free go behind the ones that were kept.
+            let kept = {
+                let mut state = self.state();
+                let State::Waiting { kept, bytes, is_ending, .. } = &mut *state else { return };
+                if std::mem::replace(is_ending, true) && begins {
+                    return;
+                }
+                begins = false;
+                let kept = std::mem::take(kept);
+                if kept.is_empty() {
+                    *state = State::NotNeeded;
+                    drop(state);
+                    return self.let_on();
+                }
+                *bytes = 0;
+                kept
+            };
+            for parcel in kept {
+                // It calls user code, which reads messages.
+                contained(|| {
+                    if let Err(parcel) = self.act(parcel).or_else(|parcel| self.deliver(parcel)) {
+                        parcel.fail(&self.directory.core);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Sends a message that was kept to the actor or its place; it is given back if there is none.
+    fn deliver(&self, parcel: Kept) -> Result<(), Kept> {
+        let id = self.id.get().copied().filter(|id| !id.address().is_stale());
+        let (Some(id), Some(house)) = (id, self.directory.house()) else { return Err(parcel) };
+        let border: Arc<dyn Border> = Arc::new(Everywhere(Arc::clone(&self.directory)));
+        let to = self.directory.antechamber_of(id).unwrap_or(id);
+        match parcel {
+            Kept::Tell { actor, message, name, lane, bytes } => {
+                let entry = house.registry.message_of(actor, message);
+                let told = entry.map(|entry| at_border(&border, || (entry.tell)(to, lane, &bytes, Codec::Named)));
+                if !matches!(told, Some(Ok(()))) {
+                    return Err(Kept::Tell { actor, message, name, lane, bytes });
+                }
+            }
+            Kept::Request { actor, message, name, bytes, recall, answer } => {
+                let Some(entry) = house.registry.message_of(actor, message) else {
+                    return Err(Kept::Request { actor, message, name, bytes, recall, answer });
+                };
+                let back = Arc::clone(&border);
+                let take: Answer = Box::new(move |written| {
+                    let mut bytes = Vec::new();
+                    let written = written.and_then(|write| {
+                        at_border(&back, || write(Codec::Named, &mut bytes))
+                            .map_err(|error| AskError::Unreachable(error.to_string()))
+                    });
+                    at_border(&back, || answer(written.map(|()| (Codec::Named, &bytes[..]))));
+                });
+                match at_border(&border, || (entry.ask)(to, &bytes, Codec::Named, take)) {
+                    Ok(held) => recall.iter().for_each(|recall| recall.sent(&held, 0)),
+                    Err((error, take)) => take(Err(AskError::Unreachable(error.to_string()))),
+                }
+            }
+            // All that was before it is in the mail of the actor, or on its way.
+            Kept::Marker(marker) => match house.registry.moves(id) {
+                Some((moves, _)) if self.directory.is_elsewhere(id) => (moves.pass)(id, marker),
+                _ => house.say_here(id, marker.answer),
+            },
+            other => return Err(other),
+        }
+        Ok(())
+    }
+
+    /// The place that this is the way from.
+    pub(crate) fn place(&self) -> Option<ActorId> {
+        self.id.get().copied()
+    }
+
+    /// A marker goes behind what is kept. If nothing is, it is answered as if it were lost.
+    pub(crate) fn keep_marker(&self, marker: Marker) {
+        let mut state = self.state();
+        match &mut *state {
+            State::Waiting { kept, is_ending, .. } if *is_ending || !kept.is_empty() => kept.push(Kept::Marker(marker)),
+            _ => {
+                drop(state);
+                (marker.answer)(Err(AskError::TheaterLost { may_have_run: false }));
+            }
+        }
+    }
+
+    pub(crate) fn keeps_anything(&self) -> bool {
+        matches!(&*self.state(), State::Waiting { kept, is_ending, .. } if *is_ending || !kept.is_empty())
+    }
+
+    /// Whether it keeps anything until a theater is called that an actor has gone on to.
+    pub(crate) fn keeps_for_another_way(&self) -> bool {
+        !self.is_first && self.far().is_some() && self.keeps_anything()
+    }
+
+    /// Returns what was kept, if it still waited.
+    fn end_waiting(&self, next: State) -> Vec<Kept> {
+        let mut state = self.state();
+        let State::Waiting { kept, .. } = &mut *state else { return Vec::new() };
+        let kept = std::mem::take(kept);
+        *state = next;
+        drop(state);
+        self.let_on();
+        kept
+    }
+
+    /// Does it to the actor, which is here, or is just coming; a message is given back.
+    fn act(&self, parcel: Kept) -> Result<(), Kept> {
+        let Some(id) = self.id.get().copied() else { return Err(parcel) };
+        match parcel {
+            Kept::Stop { drain } => self.again(id, move |id, controls| (controls.stop)(id, drain)),
+            Kept::Kill => self.again(id, |id, controls| (controls.kill)(id)),
+            Kept::Watch { watcher, notify } => self.directory.watch_again(id, watcher, notify),
+            Kept::Unwatch { watcher } => self.again(id, move |id, controls| (controls.unwatch)(id, watcher)),
+            message => return Err(message),
+        }
+        Ok(())
+    }
+
+    fn again(&self, id: ActorId, act: impl FnOnce(ActorId, &Controls) + Send + 'static) {
+        self.directory.again(id, move |id, controls| {
+            if let Some(controls) = controls {
+                act(id, controls);
+            }
+        });
+    }
+
+    fn call_in_background(self: &Arc<Self>) {
+        let Some(house) = self.directory.house() else { return self.give_up() };
+        let far = *self.far();
+        if let Some(link) = far.and_then(|far| self.directory.link(far.theater)) {
+            return self.reached(link);
+        }
+        let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else { return self.miss(&house) };
+        let (this, here) = (Arc::clone(self), Arc::clone(&house));
+        let called = move |link: Result<Arc<Link>, TheaterError>| match link {
+            Ok(link) if link.incarnation == far.theater => this.reached(link),
+            // Another one is there, or nobody.
+            Ok(_) | Err(_) => this.miss(&here),
+        };
+        // Again and again for as long as a theater that there was a link with would be; not so long if the calls are refused.
+        let patience = house.settings.lost_after;
+        house.reach_later(Callee { address, theater: Some(far.theater) }, patience, Box::new(called));
+    }
+
+    /// Has the theater called before anything is sent there: it tells who has ended. If it cannot be reached, nothing changes.
+    pub(crate) fn call_ahead(self: &Arc<Self>) {
+        if !matches!(&*self.state(), State::Waiting { called: false, .. }) {
+            return;
+        }
+        let (far, Some(house)) = (*self.far(), self.directory.house()) else { return };
+        let Some((theater, address)) = far.and_then(|far| Some((far.theater, far.address?))) else { return };
+        if let Some(link) = self.directory.link(theater) {
+            return self.open_ahead(link);
+        }
+        let this = Arc::clone(self);
+        let called = move |link: Result<Arc<Link>, TheaterError>| match link {
+            Ok(link) if link.incarnation == theater => this.open_ahead(link),
+            Ok(_) | Err(_) => {}
+        };
+        let callee = Callee { address, theater: Some(theater) };
+        house.reach_later(callee, house.call_limit(), Box::new(called));
+    }
+
+    /// If this is the way from the place still, it goes over `link` from now on, unless that is lost already.
+    fn open_ahead(self: &Arc<Self>, link: Arc<Link>) {
+        self.is_known_now();
+        let this = Arc::clone(self);
+        let open = move || _ = this.goes_over(&link);
+        let Some((id, house)) = self.mobile() else { return open() };
+        let Some(controls) = house.registry.controls(id) else { return };
+        let this = Arc::clone(self);
+        let look = move |present: Present<'_>| {
+            if matches!(present, Present::Way(way) if this.is(&**way)) {
+                open();
+            }
+            Vec::new()
+        };
+        (controls.reroute)(id, Box::new(look));
+    }
+
+    /// It is the way from the place `id`.
+    pub(crate) fn is_at(&self, id: ActorId) {
+        // Once, by who has made it.
+        let _ = self.id.set(id);
+    }
+
+    /// Returns the way to an actor that does not move, whose theater was lost, if there is a link with that again. Otherwise the theater is called, if
+    /// it was not lately. In the place's stage.
+    fn go_back(&self) -> Option<Arc<Proxy>> {
+        if !self.was_lost() || self.mobile().is_some() {
+            return None;
+        }
+        let far = self.directory.far_name(*self.id.get()?)?;
+        let Some(link) = self.directory.link(far.theater) else {
+            self.directory.house()?.call_lost(&far);
+            return None;
+        };
+        *self.far() = Some(far);
+        let proxy = self.proxy(&link)?;
+        *self.state() = State::There(Arc::clone(&proxy));
+        Some(proxy)
+    }
+
+    /// Returns whether this led to an actor of a theater that was lost since.
+    fn was_lost(&self) -> bool {
+        match &*self.state() {
+            State::Lost => true,
+            State::There(proxy) => proxy.is_lost(),
+            State::Waiting { .. } | State::NotNeeded => false,
+        }
+    }
+
+    /// Returns the place, if its actor moves.
+    fn mobile(&self) -> Option<(ActorId, Arc<House>)> {
+        let (id, house) = self.id.get().copied().zip(self.directory.house())?;
+        house.registry.moves(id).is_some().then_some((id, house))
+    }
+
+    fn far(&self) -> MutexGuard<'_, Option<Far>> {
+        self.far.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lost() -> WireError {
+        WireError::new("the theater is lost, or cannot be reached")
+    }
+
+    /// The theater is no more. Who moves may have gone on from there, and is sought.
+    fn miss(self: &Arc<Self>, house: &House) {
+        /// An actor that was missed so often is not alive, or too fast.
+        const SEARCHES_MAX: u32 = 3;
+        self.is_known.store(false, Ordering::Relaxed);
+        let far = self.far().take();
+        let (Some((id, _)), Some(Far { theater: lost, .. })) = (self.mobile(), far) else { return self.give_up() };
+        let (directory, registry) = (&self.directory, &house.registry);
+        let mut sought = Some((id, Arc::clone(self)));
+        // Relaxed: only a count.
+        if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
+            if let Some(link) = directory.link(lost) {
+                // That link was made since.
+                *self.far() = far;
+                return self.reached(link);
+            }
+            directory.step(id, Event::WayLost { theater: lost });
+            sought = Search::end(id, Arc::clone(self), directory, registry, lost);
+        }
+        if let Some(sought) = sought {
+            Search::begin(vec![sought], directory, registry, (lost, 0));
+        }
+    }
+
+    fn reached(self: &Arc<Self>, link: Arc<Link>) {
+        self.is_known_now();
+        let Some((id, house)) = self.mobile() else { return self.open(&link) };
+        let Some(controls) = house.registry.controls(id) else { return self.open(&link) };
+        let this = Arc::clone(self);
+        let open = move |present: Present<'_>| {
+            let is_here = matches!(present, Present::Here);
+            let watchers = if is_here { this.take_watchers() } else { Vec::new() };
+            match present {
+                Present::Way(way) if this.is(&**way) => this.open(&link),
+                // The actor has come, and waits for what is kept here: that goes to where the actor was, and follows it.
+                Present::Here if this.keeps_anything() => this.open(&link),
+                Present::Way(_) | Present::Here | Present::Nobody => this.give_to_actor(),
+            }
+            watchers
+        };
+        (controls.reroute)(id, Box::new(open));
+    }
+
+    fn is(&self, way: &dyn Carrier) -> bool {
+        way.as_any().downcast_ref::<Distant>().is_some_and(|way| std::ptr::eq(way, self))
+    }
+
+    /// Whether the actor has come to the place, and begins when this marker is answered.
+    fn is_awaited(&self, marker: &Marker) -> bool {
+        let Some(id) = self.place() else { return false };
+        let (view, origin) = (self.directory.view(id), &marker.origin);
+        view.is_arriving() && origin.theater == self.directory.incarnation && view.turn() == Some(origin.turn)
+    }
+
+    /// Whether it leads nowhere, by a link that is lost.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(&*self.state(), State::There(proxy) if proxy.is_lost())
+    }
+
+    /// This is the way from the place, and goes over `link`.
+    fn open(self: &Arc<Self>, link: &Arc<Link>) {
+        if self.goes_over(link) {
+            return;
+        }
+        // It is lost by now.
+        match self.directory.house() {
+            Some(house) => self.miss(&house),
+            None => self.give_up(),
+        }
+    }
+
+    /// The way goes over `link` from now on, if it still waits for one. Returns false if that link is lost.
+    fn goes_over(&self, link: &Arc<Link>) -> bool {
+        let Some(proxy) = self.proxy(link) else { return false };
+        let mut state = self.state();
+        let State::Waiting { kept, .. } = &mut *state else { return true };
+        let kept = std::mem::take(kept);
+        self.note_open(link.incarnation);
+        *state = State::There(Arc::clone(&proxy));
+        // Under the lock: what comes now stands behind what was kept.
+        for parcel in kept {
+            // On an error who waits for an answer was told; a message is lost with its theater.
+            drop(parcel.send(&proxy));
+        }
+        drop(state);
+        self.let_on();
+        true
+    }
+
+    /// Notes that the way opens to this theater. If the theater was lost and linked again before the first message, the view still says that the actor
+    /// is sought, though no search has begun. Such a view ignores what the theater says of the actor: that it has gone on, or has ended.
+    fn note_open(&self, theater: u64) {
+        let far = *self.far();
+        if let (Some(id), Some(far)) = (self.place(), far) {
+            // No search for the actor is under way: such a search has this way wait without a theater. Nothing changes if the actor has come to its place,
+            // or is known in another theater.
+            self.directory.note_found(id, theater, far);
+        }
+    }
+
+    fn proxy(&self, link: &Arc<Link>) -> Option<Arc<Proxy>> {
+        let far = (*self.far())?;
+        link.adopt(*self.id.get()?, &far).ok()
+    }
+
+    fn keep(&self, parcel: Parcel<'_>) -> Result<(Kept, usize), WireError> {
+        let border: Arc<dyn Border> = Arc::new(Everywhere(Arc::clone(&self.directory)));
+        let written = |write: playhouse_actor::away::Write<'_>| {
+            let mut bytes = Vec::new();
+            at_border(&border, || write(Codec::Named, &mut bytes)).map(|()| bytes)
+        };
+        let kept = match parcel {
+            Parcel::Tell { actor, message, name, lane, write } => {
+                Kept::Tell { actor, message, name, lane, bytes: written(write)? }
+            }
+            Parcel::Request { actor, message, name, write, recall, answer } => match written(write) {
+                Ok(bytes) => Kept::Request { actor, message, name, bytes, recall, answer },
+                Err(error) => {
+                    answer(Err(AskError::Unreachable(error.to_string())));
+                    return Err(error);
+                }
+            },
+            Parcel::Stop { drain } => Kept::Stop { drain },
+            Parcel::Kill => Kept::Kill,
+            Parcel::Verdict { actor, name, about, verdict } => {
+                let verdict = match verdict {
+                    Decision::Restart(write) => Decision::Restart(written(write)?),
+                    Decision::Resume => Decision::Resume,
+                    Decision::GiveUp => Decision::GiveUp,
+                    Decision::Dismiss => Decision::Dismiss,
+                };
+                Kept::Verdict { actor, name, about, verdict }
+            }
+            Parcel::Watch { watcher, notify } => Kept::Watch { watcher, notify },
+            Parcel::Unwatch { watcher } => Kept::Unwatch { watcher },
+            Parcel::Marker(marker) => Kept::Marker(marker),
+        };
+        let bytes = kept.bytes();
+        Ok((kept, bytes))
+    }
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        size_of::<Kept>()
+            + match self {
+                Kept::Tell { bytes, .. }
+                | Kept::Request { bytes, .. }
+                | Kept::Verdict { verdict: Decision::Restart(bytes), .. } => bytes.len(),
+                _ => 0,
+            }
+    }
+
+    fn send(self, to: &Proxy) -> Written {
+        let ready = |bytes: Vec<u8>| {
+            move |_: Codec, out: &mut Vec<u8>| -> Written {
+                out.extend_from_slice(&bytes);
+                Ok(())
+            }
+        };
+        match self {
+            Kept::Tell { actor, message, name, lane, bytes } => {
+                to.carry_named(Parcel::Tell { actor, message, name, lane, write: &ready(bytes) })
+            }
+            Kept::Request { actor, message, name, bytes, recall, answer } => {
+                to.carry_named(Parcel::Request { actor, message, name, write: &ready(bytes), recall, answer })
+            }
+            Kept::Stop { drain } => to.carry(Parcel::Stop { drain }),
+            Kept::Kill => to.carry(Parcel::Kill),
+            Kept::Verdict { actor, name, about, verdict } => {
+                let write = verdict.map(ready);
+                let verdict = match &write {
+                    Decision::Restart(write) => Decision::Restart(write as Write<'_>),
+                    Decision::Resume => Decision::Resume,
+                    Decision::GiveUp => Decision::GiveUp,
+                    Decision::Dismiss => Decision::Dismiss,
+                };
+                to.carry_named(Parcel::Verdict { actor, name, about, verdict })
+            }
+            Kept::Watch { watcher, notify } => to.carry(Parcel::Watch { watcher, notify }),
+            Kept::Unwatch { watcher } => to.carry(Parcel::Unwatch { watcher }),
+            Kept::Marker(marker) => to.carry(Parcel::Marker(marker)),
+        }
+    }
+
+    /// It was kept, and does not arrive.
+    fn fail(self, core: &SystemCore) {
+        if let Kept::Tell { name, .. } = self {
+            return core.dead_letter("an actor of a theater that is lost", name, Undelivered::Unreachable);
+        }
+        self.refuse();
+    }
+
+    /// It is not kept; of a message, its sender's side tells.
+    fn refuse(self) {
+        match self {
+            Kept::Request { answer, .. } | Kept::Marker(Marker { answer, .. }) => {
+                answer(Err(AskError::TheaterLost { may_have_run: false }));
+            }
+            Kept::Watch { notify, .. } => notify(StopReason::TheaterLost.into()),
+            Kept::Tell { .. } | Kept::Stop { .. } | Kept::Kill | Kept::Verdict { .. } | Kept::Unwatch { .. } => {}
+        }
+    }
+}
+
+impl Carrier for Distant {
+    fn is_way_from(&self, id: ActorId) {
+        let there = match &*self.state() {
+            State::There(proxy) => Some(Arc::clone(proxy)),
+            State::Waiting { .. } | State::NotNeeded | State::Lost => None,
+        };
+        if let Some(proxy) = there {
+            proxy.is_way_from(id);
+        }
+    }
+
+    fn take_watchers(&self) -> Vec<(Watcher, Notify)> {
+        let mut state = self.state();
+        match &mut *state {
+            State::There(proxy) => {
+                let proxy = Arc::clone(proxy);
+                drop(state);
+                proxy.take_watchers()
+            }
+            State::Waiting { kept, .. } => {
+                let mut watchers: Vec<(Watcher, Notify)> = Vec::new();
+                let mut others = Vec::new();
+                for parcel in std::mem::take(kept) {
+                    match parcel {
+                        Kept::Watch { watcher, notify } => {
+                            // It is watched anew, whatever was before.
+                            others
+                                .retain(|kept| !matches!(kept, Kept::Unwatch { watcher: known } if *known == watcher));
+                            watcher.begin(&mut watchers, Notify::Call(notify));
+                        }
+                        Kept::Unwatch { watcher } => {
+                            watchers.retain(|(known, _)| !watcher.ends(known));
+                            // It may have been watched before.
+                            others.push(Kept::Unwatch { watcher });
+                        }
+                        other => others.push(other),
+                    }
+                }
+                *kept = others;
+                watchers
+            }
+            State::NotNeeded | State::Lost => Vec::new(),
+        }
+    }
+
+    fn carry(&self, parcel: Parcel<'_>) -> Written {
+        let there = match &*self.state() {
+            State::There(proxy) => Some(Arc::clone(proxy)),
+            State::Waiting { .. } | State::NotNeeded | State::Lost => None,
+        };
+        // The link may be lost, where it was made just before.
+        let there = there.filter(|proxy| !proxy.is_lost() || self.mobile().is_some());
+        if let Some(proxy) = there.or_else(|| self.go_back()) {
+            return proxy.carry(parcel);
+        }
+        // Nothing was sent from the place before, so nothing is under way: the actor that has come does not wait for the call.
+        if self.is_first && matches!(&parcel, Parcel::Marker(marker) if self.is_awaited(marker)) {
+            self.give_to_actor();
+        }
+        if let Parcel::Unwatch { watcher } = parcel
+            && let Some(id) = self.place()
+        {
+            // The watch may be kept elsewhere, until the place is told of it.
+            self.directory.forget_watch(id, watcher);
+        }
+        // The messages of a place come one after the other, so none passes this one.
+        let (parcel, size) = self.keep(parcel)?;
+        let mut state = self.state();
+        match &mut *state {
+            State::There(proxy) => {
+                let proxy = Arc::clone(proxy);
+                drop(state);
+                parcel.send(&proxy)
+            }
+            State::NotNeeded => {
+                drop(state);
+                // The cell has not heard yet that the actor has come.
+                self.act(parcel).or_else(|parcel| self.deliver(parcel)).map_err(|parcel| {
+                    parcel.refuse();
+                    Self::lost()
+                })
+            }
+            State::Lost => {
+                drop(state);
+                parcel.refuse();
+                Err(Self::lost())
+            }
+            State::Waiting { kept, bytes, called, .. } => {
+                // Relaxed: see `is_known_now`.
+                let is_much = *bytes + size > self.slowed_bytes && !self.is_known.load(Ordering::Relaxed);
+                let slows = is_much && !matches!(parcel, Kept::Marker(_));
+                kept.push(parcel);
+                *bytes += size;
+                let first = !std::mem::replace(called, true);
+                let keeps_now = kept.len() == 1;
+                if slows {
+                    // About as much may wait behind the gate as is kept, by the average size of the kept messages. The gate is closed under the lock,
+                    // because the end of the waiting opens it after that.
+                    let average = (*bytes / kept.len()).max(1);
+                    self.gate.close(self.slowed_bytes / average);
+                }
+                drop(state);
+                if slows {
+                    pause_stage(&self.gate);
+                }
+                if keeps_now {
+                    self.directory.drains.note_keeping(self.this.clone());
+                }
+                if first {
+                    self.this.upgrade().expect("it is used").call_in_background();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,222 @@
+//! Who reaches whom in a simulation: calls, cuts, and faults by chance.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use playhouse_executor::Choices;
+
+use super::Happened;
+use super::wire::Wire;
+use super::world::{Event, Heard, World, lock};
+use crate::error::TheaterError;
+use crate::link::Stream;
+use crate::link::frame::Hello;
+
+/// How long two theaters stay apart, at most, where faults are drawn by chance.
+const APART_MAX: Duration = Duration::from_millis(400);
+/// A call that nobody answers is given up after this, at most.
+const UNANSWERED_MAX: Duration = Duration::from_secs(2);
+/// A latency is between these, in nanoseconds, ...
+const LATENCY_NS: [usize; 2] = [50_000, 300_000];
+/// ... and in one of so many cases longer by this factor.
+const FAR: (u64, u64) = (4, 100);
+
+/// A direction with a latency takes so many bytes in a microsecond, at least.
+const BYTES_PER_US: usize = 4;
+
+/// Who can reach whom.
+#[derive(Default)]
+pub(super) struct Net {
+    pub(super) listen: BTreeMap<SocketAddr, usize>,
+    pub(super) next_port: u16,
+    /// Theaters that do not reach each other, the lower number first; how often that was wanted.
+    pub(super) apart: BTreeMap<[usize; 2], usize>,
+    /// Theaters that never connect directly, the lower number first.
+    never: BTreeSet<[usize; 2]>,
+    pub(super) wires: Vec<Weak<Wire>>,
+    pub(super) next_wire: u64,
+    pub(super) faults_every: Option<Duration>,
+    pub(super) happened: Happened,
+}
+
+fn pair(one: usize, other: usize) -> [usize; 2] {
+    [one.min(other), one.max(other)]
+}
+
+impl World {
+    fn reaches(&self, one: usize, other: usize) -> bool {
+        let net = lock(&self.net);
+        !net.apart.contains_key(&pair(one, other)) && !net.never.contains(&pair(one, other))
+    }
+
+    /// From now on the two theaters never connect directly.
+    pub(super) fn keep_apart(&self, one: usize, other: usize) {
+        lock(&self.net).never.insert(pair(one, other));
+        self.break_between(one, other);
+    }
+
+    /// From now on each direction between two theaters has a latency of its own.
+    pub(super) fn set_latencies(&self) {
+        let seed = self.choose(Choices::next);
+        self.latencies.store(seed | 1, Ordering::Relaxed);
+        let wires = lock(&self.net).wires.clone();
+        wires.iter().filter_map(Weak::upgrade).for_each(|wire| wire.widen(self));
+    }
+
+    /// Bytes that may be under way from one theater to another, at least: so many that the latency does not make a slow link of it.
+    pub(super) fn room_for(&self, from: usize, to: usize) -> usize {
+        self.latency(from, to).as_micros() as usize * BYTES_PER_US
+    }
+
+    /// How long a byte from one theater to another takes, at least.
+    pub(super) fn latency(&self, from: usize, to: usize) -> Duration {
+        let seed = self.latencies.load(Ordering::Relaxed);
+        if seed == 0 {
+            return Duration::ZERO;
+        }
+        // Drawn anew each time, with the same result, and without a draw of the simulation's own.
+        let mut choices = Choices::new(seed ^ ((from as u64 + 1) << 32 | (to as u64 + 1)));
+        let [least, most] = LATENCY_NS;
+        let ns = (least + choices.below(most - least)) as u64;
+        let (one_in, factor) = FAR;
+        Duration::from_nanos(if choices.one_in(one_in) { factor * ns } else { ns })
+    }
+
+    /// As [`World::latency`], to the theater that listens at `address`.
+    pub(super) fn latency_to(&self, from: usize, address: SocketAddr) -> Duration {
+        let listener = lock(&self.net).listen.get(&address).copied();
+        listener.map_or(Duration::ZERO, |to| self.latency(from, to))
+    }
+
+    /// Breaks all connections between two theaters.
+    pub(super) fn break_between(&self, one: usize, other: usize) {
+        let wires = lock(&self.net).wires.clone();
+        for wire in wires.iter().filter_map(Weak::upgrade) {
+            if pair(wire.between[0], wire.between[1]) == pair(one, other) && wire.is_whole() {
+                lock(&self.net).happened.cuts += 1;
+                wire.cut(self);
+            }
+        }
+    }
+
+    pub(super) fn part(&self, one: usize, other: usize) {
+        *lock(&self.net).apart.entry(pair(one, other)).or_default() += 1;
+        self.break_between(one, other);
+    }
+
+    /// Takes back one [`World::part`], or all of them.
+    pub(super) fn heal(&self, one: usize, other: usize, all: bool) {
+        let mut net = lock(&self.net);
+        if let Some(times) = net.apart.get_mut(&pair(one, other)) {
+            *times -= 1;
+            if *times == 0 || all {
+                net.apart.remove(&pair(one, other));
+            }
+        }
+    }
+
+    /// Faults come by chance, so often on average; or none come any more.
+    pub(super) fn set_faults(&self, every: Option<Duration>) {
+        let before = std::mem::replace(&mut lock(&self.net).faults_every, every);
+        if before.is_none() {
+            self.plan_fault();
+        }
+        if every.is_none() {
+            lock(&self.net).apart.clear();
+        }
+    }
+
+    fn plan_fault(&self) {
+        if let Some(every) = lock(&self.net).faults_every {
+            let ns = self.choose(|choices| choices.below(2 * every.as_nanos() as usize + 1));
+            self.plan(Duration::from_nanos(ns as u64), None, Event::Fault);
+        }
+    }
+
+    pub(super) fn fault(&self) {
+        let wires: Vec<Arc<Wire>> = {
+            let mut net = lock(&self.net);
+            if net.faults_every.is_none() {
+                return;
+            }
+            net.wires.retain(|wire| wire.strong_count() > 0);
+            net.wires.iter().filter_map(Weak::upgrade).filter(|wire| wire.is_whole()).collect()
+        };
+        if !wires.is_empty() {
+            let [one, other] = wires[self.choose(|choices| choices.below(wires.len()))].between;
+            if self.choose(|choices| choices.one_in(2)) {
+                self.part(one, other);
+                let ns = self.choose(|choices| choices.below(APART_MAX.as_nanos() as usize));
+                self.plan(Duration::from_nanos(ns as u64), None, Event::Heal(pair(one, other)));
+            } else {
+                self.break_between(one, other);
+            }
+        }
+        self.plan_fault();
+    }
+
+    /// A call arrives where it was to go.
+    pub(super) fn ring(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: Hello, heard: Heard) {
+        let listener = lock(&self.net).listen.get(&address).copied();
+        let listener = listener.filter(|number| !self.tenants()[*number].is_dead());
+        let error = move |kind: ErrorKind| TheaterError::Io { address: address.to_string(), error: kind.into() };
+        let fail = |heard: Heard, after: Duration, kind: ErrorKind| {
+            self.plan_with(after, caller, move |_| heard(Err(error(kind))));
+        };
+        let Some(number) = listener else {
+            lock(&self.net).happened.refused += 1;
+            return fail(heard, self.delay(), ErrorKind::ConnectionRefused);
+        };
+        if !self.reaches(caller, number) {
+            lock(&self.net).happened.refused += 1;
+            let ns = self.choose(|choices| choices.below(UNANSWERED_MAX.as_nanos() as usize));
+            return fail(heard, Duration::from_nanos(ns as u64), ErrorKind::TimedOut);
+        }
+        let tenant = Arc::clone(&self.tenants()[number]);
+        let pause = Duration::from_nanos(tenant.pause_left_ns(self.now_ns()));
+        if !pause.is_zero() {
+            // The machine takes the call, and the theater answers after its pause.
+            let patience =
+                Duration::from_nanos(self.choose(|choices| choices.below(UNANSWERED_MAX.as_nanos() as usize)) as u64);
+            if pause <= patience {
+                return self.plan_with(pause, caller, move |world| world.ring(caller, address, hello, heard));
+            }
+            lock(&self.net).happened.refused += 1;
+            // The caller has gone by then, which the theater learns when it replies.
+            self.plan_with(pause, number, move |_| drop(tenant.house.receive_hello(&hello, None)));
+            return fail(heard, patience, ErrorKind::TimedOut);
+        }
+        let (reply, go_on) = tenant.house.receive_hello(&hello, None);
+        let way_back = self.latency(number, caller);
+        self.note(&[caller as u64, number as u64, u64::from(go_on.is_some())], &[]);
+        let breaks = lock(&self.net).faults_every.is_some() && self.choose(|choices| choices.one_in(8));
+        if breaks {
+            // Before the reply is out: only the theater that was called knows of this connection.
+            return fail(heard, self.delay() + way_back, ErrorKind::ConnectionReset);
+        }
+        let wire_number = {
+            let mut net = lock(&self.net);
+            net.happened.connections += 1;
+            net.next_wire += 1;
+            net.next_wire
+        };
+        let (wire, here, there) = Wire::lay(self, wire_number, [caller, number]);
+        lock(&self.net).wires.push(Arc::downgrade(&wire));
+        // Where the connection is of no use to who was called, its end is dropped.
+        if let Some((link, connection, received)) = go_on {
+            // An error is that of the session, which has ended then: the link is told.
+            let _ = tenant.house.poller.add(&link, Stream::Simulated(there), None, connection, received);
+        }
+        self.plan_with(self.delay() + way_back, caller, move |_| {
+            heard(if wire.is_cut() {
+                Err(error(ErrorKind::ConnectionReset))
+            } else {
+                Ok((reply, Stream::Simulated(here)))
+            });
+        });
+    }
+}

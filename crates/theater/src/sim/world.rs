@@ -1,0 +1,653 @@
+//! What simulated theaters have instead of threads, sockets and clocks; and the one thread that drives them all.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use playhouse_executor::{Choices, Driver, DriverLock, Steps, SystemCore, nanoseconds};
+use rustc_hash::FxHasher;
+
+use super::Happened;
+use super::network::Net;
+use super::turns::Turns;
+use super::wire::{Sign, Wire};
+use crate::error::TheaterError;
+use crate::link::Stream;
+use crate::link::frame::{Hello, Reply};
+use crate::node::core::{House, TICK};
+use crate::transport::poller::{CATCH_UP, Rest};
+
+/// Steps of one system's workers that are taken in one go, at most.
+const STEPS_MAX: usize = 8;
+/// How long one step of the driver takes, at most: virtual time passes while there is work, too.
+const STEP_NS_MAX: usize = 20_000;
+
+/// What is told to who has called: the reply, and the connection.
+pub(crate) type Heard = Box<dyn FnOnce(Result<(Reply, Stream), TheaterError>) + Send>;
+
+/// Something that happens at its time.
+pub(crate) enum Event {
+    /// The housekeeper of a theater looks after its links.
+    Tick(usize),
+    /// A theater is to be asked again whether who was read for has caught up.
+    CatchUp(usize),
+    /// What a theater would have a thread for.
+    Job(Box<dyn FnOnce() + Send>),
+    /// Something of what one end of a connection has written arrives.
+    Arrive(Arc<Wire>, usize),
+    /// An end finds out that the connection is broken.
+    Break(Arc<Wire>, usize),
+    /// The next fault that is drawn by chance.
+    Fault,
+    /// Two theaters reach each other again.
+    Heal([usize; 2]),
+    /// The next pause that is drawn by chance.
+    Pause,
+}
+
+impl Event {
+    /// Whether all is not over while it is to come.
+    fn is_awaited(&self) -> bool {
+        !matches!(self, Event::Tick(_) | Event::Fault | Event::Pause)
+    }
+}
+
+#[derive(Default)]
+struct Events {
+    /// By time, and by the order in which they were planned; with the theater that has planned it.
+    all: BTreeMap<(u64, u64), (Option<usize>, Event)>,
+    next: u64,
+    awaited: usize,
+}
+
+impl Events {
+    fn remove(&mut self, key: (u64, u64)) -> Option<Event> {
+        let (_, event) = self.all.remove(&key)?;
+        self.awaited -= usize::from(event.is_awaited());
+        Some(event)
+    }
+}
+
+/// What a simulated theater has instead of threads and sockets.
+pub(crate) struct Outside {
+    world: Weak<World>,
+    number: usize,
+    start: Instant,
+    /// What its connections have told it.
+    signs: Mutex<Vec<Sign>>,
+    /// It is worth while to poll.
+    called: AtomicBool,
+    /// It will be, after a while.
+    catches_up: AtomicBool,
+}
+
+impl Outside {
+    pub(super) fn tell(&self, sign: Sign) {
+        lock(&self.signs).push(sign);
+        self.called.store(true, Ordering::Relaxed);
+    }
+
+    /// Has the theater polled.
+    pub(crate) fn demand(&self) {
+        self.called.store(true, Ordering::Relaxed);
+    }
+
+    /// What the connections have told since it was asked last.
+    pub(crate) fn take_signs(&self) -> Vec<Sign> {
+        std::mem::take(&mut *lock(&self.signs))
+    }
+
+    /// Virtual time, as an instant.
+    pub(crate) fn now(&self) -> Instant {
+        let ns = self.world.upgrade().map_or(0, |world| world.now_ns());
+        self.start + Duration::from_nanos(ns)
+    }
+
+    /// Has `job` run some time after `delay`, unless the theater is no more.
+    pub(crate) fn later(&self, delay: Duration, job: Box<dyn FnOnce() + Send>) {
+        if let Some(world) = self.world.upgrade() {
+            world.plan(delay, Some(self.number), Event::Job(job));
+        }
+    }
+
+    /// Says `hello` to whoever listens at `address`.
+    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, heard: Heard) {
+        let Some(world) = self.world.upgrade() else { return };
+        let caller = self.number;
+        let delay = world.delay() + world.latency_to(caller, address);
+        let arrives = move |world: &Arc<World>| world.ring(caller, address, hello, heard);
+        world.plan_with(delay, caller, arrives);
+    }
+}
+
+/// A theater, and what drives it.
+pub(super) struct Tenant {
+    pub(super) house: Arc<House>,
+    pub(super) steps: Steps,
+    outside: Arc<Outside>,
+    dead: AtomicBool,
+    /// How far its clock is ahead of the world's.
+    ahead_ns: AtomicU64,
+    /// How long a step of its workers takes, at most, where it takes longer than the driver's.
+    slow_ns: AtomicU64,
+    /// In the world's time: its workers are not stepped before.
+    busy_until_ns: AtomicU64,
+    /// In the world's time: nothing of it runs before.
+    paused_until_ns: AtomicU64,
+}
+
+impl Tenant {
+    /// The world's time by its clock.
+    fn clock(&self, world_ns: u64) -> Duration {
+        // Relaxed: by one thread only.
+        Duration::from_nanos(world_ns + self.ahead_ns.load(Ordering::Relaxed))
+    }
+
+    /// In the world's time.
+    fn next_timer(&self) -> Option<Duration> {
+        let ahead = Duration::from_nanos(self.ahead_ns.load(Ordering::Relaxed));
+        self.steps.next_timer().map(|next| next.saturating_sub(ahead))
+    }
+
+    /// The rest of its pause, in nanoseconds of the world's time.
+    pub(super) fn pause_left_ns(&self, world_ns: u64) -> u64 {
+        self.paused_until_ns.load(Ordering::Relaxed).saturating_sub(world_ns)
+    }
+
+    /// Whether it takes and makes no calls any more: it was killed, or closes.
+    pub(super) fn is_dead(&self) -> bool {
+        self.was_killed() || self.house.is_closing()
+    }
+
+    fn was_killed(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// Whether its actors run: those of a theater that closes do until its workers have ended.
+    fn runs(&self) -> bool {
+        !self.was_killed() && !self.steps.are_workers_ended()
+    }
+
+    /// Nothing that was sent is still to be heard, or to be found out. No actor has handled anything for the time `quiet`.
+    fn is_settled(&self, quiet: Duration) -> bool {
+        let links = self.house.all_links();
+        let settled = links.iter().all(|link| link.is_lost() || link.is_settled() && link.connection().is_some());
+        settled && !self.house.looks_for_cycles(quiet)
+    }
+}
+
+/// What the driver does next.
+pub(super) enum Act {
+    Step(usize),
+    Wake(usize),
+    Poll(usize),
+    Happen((u64, u64)),
+}
+
+/// All simulated theaters that know of each other.
+pub(crate) struct World {
+    this: Weak<World>,
+    start: Instant,
+    now_ns: AtomicU64,
+    /// The messages that all actors had handled when that was looked at last, and since when it has been so many. Relaxed: by one thread only.
+    handled: AtomicU64,
+    quiet_since_ns: AtomicU64,
+    choices: Mutex<Choices>,
+    tenants: Mutex<Arc<[Arc<Tenant>]>>,
+    events: Mutex<Events>,
+    pub(super) net: Mutex<Net>,
+    /// The seed of the latencies; 0: there are none. Relaxed: used in turns of the driver.
+    pub(super) latencies: AtomicU64,
+    turns: Mutex<Option<Turns>>,
+    /// The mean time between pauses that are drawn by chance, and the longest one.
+    pauses: Mutex<Option<(Duration, Duration)>>,
+    /// Hash of all that has happened.
+    trace: AtomicU64,
+    driving: DriverLock,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Arc<World> {
+        Arc::new_cyclic(|this| World {
+            this: this.clone(),
+            start: Instant::now(),
+            now_ns: AtomicU64::new(0),
+            handled: AtomicU64::new(0),
+            quiet_since_ns: AtomicU64::new(0),
+            choices: Mutex::new(Choices::new(seed)),
+            tenants: Mutex::new(Arc::new([])),
+            events: Mutex::default(),
+            net: Mutex::default(),
+            latencies: AtomicU64::new(0),
+            turns: Mutex::default(),
+            pauses: Mutex::default(),
+            trace: AtomicU64::new(0),
+            driving: DriverLock::new("a simulation was asked to run from inside one of its own actors"),
+        })
+    }
+
+    pub(crate) fn choose<R>(&self, draw: impl FnOnce(&mut Choices) -> R) -> R {
+        draw(&mut lock(&self.choices))
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
+        self.now_ns.load(Ordering::Relaxed)
+    }
+
+    /// How long something takes on its way.
+    pub(super) fn delay(&self) -> Duration {
+        let ns = self.choose(|choices| {
+            let ns_max = if choices.one_in(8) { 5_000_000 } else { 200_000 };
+            choices.below(ns_max)
+        });
+        Duration::from_nanos(ns as u64)
+    }
+
+    /// Something has happened: it counts in the trace.
+    pub(super) fn note(&self, what: &[u64], bytes: &[u8]) {
+        let mut hasher = FxHasher::default();
+        hasher.write_u64(self.trace.load(Ordering::Relaxed));
+        hasher.write_u64(self.now_ns());
+        what.iter().for_each(|number| hasher.write_u64(*number));
+        hasher.write(bytes);
+        self.trace.store(hasher.finish(), Ordering::Relaxed);
+    }
+
+    pub(super) fn trace(&self) -> u64 {
+        self.trace.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn happened(&self) -> Happened {
+        lock(&self.net).happened
+    }
+
+    // -- theaters -----------------------------------------------------------------------------------------------------
+
+    /// Where a theater that wants to listen at `address` does.
+    pub(crate) fn bind(&self, mut address: SocketAddr) -> io::Result<SocketAddr> {
+        let mut net = lock(&self.net);
+        if address.port() == 0 {
+            net.next_port += 1;
+            address.set_port(40_000 + net.next_port);
+        }
+        let taken = net.listen.get(&address).is_some_and(|listener| !self.tenants()[*listener].is_dead());
+        if taken { Err(ErrorKind::AddrInUse.into()) } else { Ok(address) }
+    }
+
+    /// What the next theater has instead of threads and sockets.
+    pub(crate) fn outside(&self) -> Arc<Outside> {
+        Arc::new(Outside {
+            world: self.this.clone(),
+            number: lock(&self.tenants).len(),
+            start: self.start,
+            signs: Mutex::default(),
+            called: AtomicBool::new(false),
+            catches_up: AtomicBool::new(false),
+        })
+    }
+
+    /// Has this system run by [`World::run`] from now on, and its time pass with that of the others.
+    pub(crate) fn take_over(&self, core: &Arc<SystemCore>) -> Option<Steps> {
+        let steps = core.steps()?;
+        steps.advance_clock(Duration::from_nanos(self.now_ns()));
+        core.set_driver(Arc::new(Drives(self.this.clone())));
+        Some(steps)
+    }
+
+    /// The theater takes part from now on.
+    pub(crate) fn admit(&self, house: &Arc<House>, steps: Steps, outside: Arc<Outside>, bound: Option<SocketAddr>) {
+        let number = outside.number;
+        lock(&self.net).listen.extend([bound, house.listens].into_iter().flatten().map(|address| (address, number)));
+        let zero = || AtomicU64::new(0);
+        let (ahead_ns, slow_ns, busy_until_ns, paused_until_ns) = (zero(), zero(), zero(), zero());
+        let (house, dead) = (Arc::clone(house), AtomicBool::new(false));
+        let tenant =
+            Arc::new(Tenant { house, steps, outside, dead, ahead_ns, slow_ns, busy_until_ns, paused_until_ns });
+        let mut tenants = lock(&self.tenants);
+        *tenants = tenants.iter().cloned().chain([tenant]).collect();
+        drop(tenants);
+        self.plan(TICK, Some(number), Event::Tick(number));
+    }
+
+    pub(super) fn tenants(&self) -> Arc<[Arc<Tenant>]> {
+        Arc::clone(&lock(&self.tenants))
+    }
+
+    /// The number of a theater.
+    pub(super) fn number_of(&self, house: &Arc<House>) -> usize {
+        let tenants = self.tenants();
+        let number = tenants.iter().position(|tenant| Arc::ptr_eq(&tenant.house, house));
+        number.expect("the theater is not one of this simulation")
+    }
+
+    /// The theater stands still for ever, as if its process had been killed.
+    pub(super) fn kill(&self, number: usize) {
+        let tenant = Arc::clone(&self.tenants()[number]);
+        if tenant.dead.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let jobs: Vec<_> = {
+            let mut events = lock(&self.events);
+            let its = events.all.iter().filter(|(_, (owner, _))| *owner == Some(number)).map(|(key, _)| *key);
+            let its: Vec<_> = its.collect();
+            its.into_iter().filter_map(|key| events.remove(key)).collect()
+        };
+        // What they hold may want the events when it is dropped.
+        drop(jobs);
+        let wires = {
+            let mut net = lock(&self.net);
+            net.happened.kills += 1;
+            net.listen.retain(|_, listener| *listener != number);
+            net.wires.clone()
+        };
+        for wire in wires.iter().filter_map(Weak::upgrade) {
+            if let Some(side) = wire.between.iter().position(|end| *end == number) {
+                wire.cut(self);
+                wire.orphan(side);
+            }
+        }
+        self.note(&[u64::MAX, number as u64], &[]);
+    }
+
+    /// The theater's clock jumps ahead.
+    pub(super) fn jump(&self, number: usize, by: Duration) {
+        let tenant = &self.tenants()[number];
+        tenant.ahead_ns.fetch_add(by.as_nanos() as u64, Ordering::Relaxed);
+        tenant.steps.advance_clock(tenant.clock(self.now_ns()));
+        self.note(&[u64::MAX - 1, number as u64], &[]);
+    }
+
+    /// A step of the theater's workers takes up to so long from now on.
+    pub(super) fn slow(&self, number: usize, step: Duration) {
+        let tenant = &self.tenants()[number];
+        tenant.slow_ns.store(step.as_nanos() as u64, Ordering::Relaxed);
+        tenant.busy_until_ns.store(0, Ordering::Relaxed);
+    }
+
+    /// Nothing of the theater runs for this time: no worker, no poll, no housekeeping, no call of its own.
+    pub(super) fn pause(&self, number: usize, time: Duration) {
+        let tenant = Arc::clone(&self.tenants()[number]);
+        if tenant.is_dead() || time.is_zero() {
+            return;
+        }
+        let until = self.now_ns() + time.as_nanos() as u64;
+        tenant.paused_until_ns.fetch_max(until, Ordering::Relaxed);
+        let mut events = lock(&self.events);
+        let its: Vec<_> = events
+            .all
+            .range(..(until, 0))
+            .filter(|(_, (owner, _))| *owner == Some(number))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in its {
+            events.next += 1;
+            let later = (until, events.next);
+            let planned = events.all.remove(&key).expect("it was found under this lock");
+            events.all.insert(later, planned);
+        }
+        drop(events);
+        lock(&self.net).happened.pauses += 1;
+        self.note(&[u64::MAX - 2, number as u64, until], &[]);
+    }
+
+    /// Pauses come by chance: the mean time between two, and the longest one; or none come any more.
+    pub(super) fn set_pauses(&self, pauses: Option<(Duration, Duration)>) {
+        let before = std::mem::replace(&mut *lock(&self.pauses), pauses);
+        if before.is_none() {
+            self.plan_pause();
+        }
+    }
+
+    fn plan_pause(&self) {
+        let pauses = *lock(&self.pauses);
+        if let Some((every, _)) = pauses {
+            let ns = self.choose(|choices| choices.below(2 * every.as_nanos() as usize + 1));
+            self.plan(Duration::from_nanos(ns as u64), None, Event::Pause);
+        }
+    }
+
+    fn pause_one(&self) {
+        let pauses = *lock(&self.pauses);
+        let Some((_, longest)) = pauses else { return };
+        let alive: Vec<usize> = self
+            .tenants()
+            .iter()
+            .enumerate()
+            .filter(|(_, tenant)| !tenant.is_dead())
+            .map(|(number, _)| number)
+            .collect();
+        if !alive.is_empty() {
+            let number = alive[self.choose(|choices| choices.below(alive.len()))];
+            let ns = self.choose(|choices| choices.below(longest.as_nanos() as usize + 1));
+            self.pause(number, Duration::from_nanos(ns as u64));
+        }
+        self.plan_pause();
+    }
+
+    /// Whether turns are drawn unevenly from now on.
+    pub(super) fn set_uneven(&self, uneven: bool) {
+        *lock(&self.turns) = uneven.then(Turns::default);
+    }
+
+    // -- what happens when ----------------------------------------------------------------------------------------------
+
+    pub(super) fn plan(&self, after: Duration, owner: Option<usize>, event: Event) {
+        let mut at = self.now_ns() + after.as_nanos() as u64;
+        if let Some(tenant) = owner.and_then(|owner| self.tenants().get(owner).cloned()) {
+            if tenant.is_dead() {
+                return;
+            }
+            at = at.max(tenant.paused_until_ns.load(Ordering::Relaxed));
+        }
+        let mut events = lock(&self.events);
+        events.next += 1;
+        events.awaited += usize::from(event.is_awaited());
+        let key = (at, events.next);
+        events.all.insert(key, (owner, event));
+    }
+
+    pub(super) fn plan_with(&self, after: Duration, owner: usize, job: impl FnOnce(&Arc<World>) + Send + 'static) {
+        let this = self.this.clone();
+        let job = move || {
+            if let Some(world) = this.upgrade() {
+                job(&world);
+            }
+        };
+        self.plan(after, Some(owner), Event::Job(Box::new(job)));
+    }
+
+    fn happen(&self, event: Event) {
+        match event {
+            Event::Tick(number) => {
+                self.tenants()[number].house.tick();
+                self.plan(TICK, Some(number), Event::Tick(number));
+            }
+            Event::CatchUp(number) => {
+                let outside = &self.tenants()[number].outside;
+                outside.catches_up.store(false, Ordering::Relaxed);
+                outside.called.store(true, Ordering::Relaxed);
+            }
+            Event::Job(job) => job(),
+            Event::Arrive(wire, side) => wire.arrive(self, side),
+            Event::Break(wire, side) => wire.find_broken(self, side),
+            Event::Fault => self.fault(),
+            Event::Heal([one, other]) => self.heal(one, other, false),
+            Event::Pause => self.pause_one(),
+        }
+    }
+
+    // -- the driver -----------------------------------------------------------------------------------------------------
+
+    /// Runs until `done`, until virtual time is `until`, or until nothing is left to do. True: `done`. Where another thread runs it, the
+    /// two take turns.
+    ///
+    /// # Panics
+    /// From inside an actor of one of the theaters; and if this thread runs another simulation, and another thread runs this one.
+    pub(super) fn run(&self, until: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
+        let mut drive = self.driving.drive();
+        let until_ns = until.map(nanoseconds);
+        let mut acts = Vec::new();
+        loop {
+            if done() {
+                return true;
+            }
+            let turn = drive.turn();
+            if until_ns.is_some_and(|until| until <= self.now_ns()) || !self.step(until_ns, &mut acts) {
+                return false;
+            }
+            drop(turn);
+            drive.give_way();
+        }
+    }
+
+    /// For how long no actor has handled anything.
+    fn quiet(&self, tenants: &[Arc<Tenant>]) -> Duration {
+        let handled_by =
+            |tenant: &Arc<Tenant>| tenant.house.system.core().counters().iter().map(|of| of.received).sum::<u64>();
+        let handled = tenants.iter().map(handled_by).sum();
+        if self.handled.swap(handled, Ordering::Relaxed) != handled {
+            self.quiet_since_ns.store(self.now_ns(), Ordering::Relaxed);
+        }
+        Duration::from_nanos(self.now_ns() - self.quiet_since_ns.load(Ordering::Relaxed))
+    }
+
+    /// One thing happens. False: nothing is left to do.
+    fn step(&self, until_ns: Option<u64>, acts: &mut Vec<Act>) -> bool {
+        let tenants = self.tenants();
+        let now = Duration::from_nanos(self.now_ns());
+        acts.clear();
+        let mut next_timer = None;
+        for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| tenant.runs()) {
+            // Relaxed: by one thread only.
+            let paused_until = Duration::from_nanos(tenant.paused_until_ns.load(Ordering::Relaxed));
+            if paused_until > now {
+                next_timer = Some(next_timer.map_or(paused_until, |earlier: Duration| earlier.min(paused_until)));
+                continue;
+            }
+            let busy_until = Duration::from_nanos(tenant.busy_until_ns.load(Ordering::Relaxed));
+            if busy_until > now {
+                next_timer = Some(next_timer.map_or(busy_until, |earlier: Duration| earlier.min(busy_until)));
+            } else if !tenant.steps.rests() {
+                acts.push(Act::Step(number));
+            } else if let Some(next) = tenant.next_timer() {
+                if next <= now {
+                    acts.push(Act::Wake(number));
+                }
+                next_timer = Some(next_timer.map_or(next, |earlier: Duration| earlier.min(next)));
+            }
+            if tenant.outside.called.load(Ordering::Relaxed) {
+                acts.push(Act::Poll(number));
+            }
+        }
+        let (next_event, awaited) = {
+            let events = lock(&self.events);
+            acts.extend(events.all.range(..=(self.now_ns(), u64::MAX)).map(|(key, _)| Act::Happen(*key)));
+            (events.all.keys().next().map(|key| key.0), events.awaited)
+        };
+        if acts.is_empty() {
+            let alive = || tenants.iter().filter(|tenant| !tenant.is_dead());
+            let is_settled = || {
+                let quiet = self.quiet(&tenants);
+                alive().all(|tenant| tenant.is_settled(quiet))
+            };
+            if next_timer.is_none() && awaited == 0 && is_settled() {
+                return false;
+            }
+            let next = next_timer.map(|next| next.as_nanos() as u64).into_iter().chain(next_event).min();
+            let Some(next) = next else { return false };
+            self.pass_time(&tenants, next.min(until_ns.unwrap_or(u64::MAX)));
+            return true;
+        }
+        let chosen = self.choose(|choices| match &mut *lock(&self.turns) {
+            None => choices.below(acts.len()),
+            Some(turns) => turns.choose(acts, tenants.len(), choices),
+        });
+        let act = acts.swap_remove(chosen);
+        match act {
+            Act::Step(number) => {
+                let steps = self.choose(|choices| 1 + choices.below(STEPS_MAX));
+                for _ in 0..steps {
+                    tenants[number].steps.step();
+                }
+                let slow_ns = tenants[number].slow_ns.load(Ordering::Relaxed);
+                if slow_ns > 0 {
+                    let took = self.choose(|choices| choices.below(slow_ns as usize)) as u64;
+                    tenants[number].busy_until_ns.store(self.now_ns() + took, Ordering::Relaxed);
+                }
+                self.look_after_poller(number, &tenants[number]);
+            }
+            Act::Wake(number) => tenants[number].steps.wake(),
+            Act::Poll(number) => {
+                tenants[number].outside.called.store(false, Ordering::Relaxed);
+                tenants[number].steps.poll();
+                self.look_after_poller(number, &tenants[number]);
+            }
+            Act::Happen(key) => {
+                let event = lock(&self.events).remove(key);
+                if let Some(event) = event {
+                    self.happen(event);
+                }
+            }
+        }
+        let took = self.choose(|choices| choices.below(STEP_NS_MAX)) as u64;
+        self.pass_time(&tenants, self.now_ns() + took);
+        true
+    }
+
+    /// Sees to it that the theater is polled again if it has to be. (Workers poll by themselves, too.)
+    fn look_after_poller(&self, number: usize, tenant: &Tenant) {
+        match tenant.house.poller.rest() {
+            Rest::Nothing => {}
+            Rest::More => tenant.outside.called.store(true, Ordering::Relaxed),
+            Rest::Waits if tenant.outside.catches_up.swap(true, Ordering::Relaxed) => {}
+            Rest::Waits => self.plan(CATCH_UP, Some(number), Event::CatchUp(number)),
+        }
+    }
+
+    fn pass_time(&self, tenants: &[Arc<Tenant>], now_ns: u64) {
+        self.now_ns.fetch_max(now_ns, Ordering::Relaxed);
+        for tenant in tenants.iter().filter(|tenant| !tenant.was_killed()) {
+            tenant.steps.advance_clock(tenant.clock(now_ns));
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // What failed may have left anything behind: nothing of it is called again.
+            return;
+        }
+        let events = std::mem::take(&mut lock(&self.events).all);
+        drop(events);
+        for tenant in self.tenants().iter() {
+            tenant.house.end();
+        }
+    }
+}
+
+/// The time in which theaters do what is due at the end of a time that is let pass.
+const LAST_MOMENT: Duration = Duration::from_millis(1);
+
+/// Whoever waits for one of the theaters has all of them run.
+struct Drives(Weak<World>);
+
+impl Driver for Drives {
+    fn run(&self, time: Option<Duration>, done: &mut dyn FnMut() -> bool) {
+        let Some(world) = self.0.upgrade() else { return };
+        let until =
+            time.map(|time| Duration::from_nanos(world.now_ns()).saturating_add(time).saturating_add(LAST_MOMENT));
+        if let (false, Some(until)) = (world.run(until, done), until) {
+            // Nothing is left to do before.
+            world.pass_time(&world.tenants(), nanoseconds(until));
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! The reactor that the workers poll: all connections of a theater behind one `epoll` (or what else the system has).
+//!
+//! # A turn survives panics
+//!
+//! Each event of a turn is handled under a catch of its own: a panic ends neither the turn nor the other events. Messages are read under
+//! a catch within that ([`Link::read`]). A panic outside of it leaves a session of which frames may be missing, so that link is lost.
+//!
+//! # Beats say that polling goes on
+//!
+//! The housekeeper decides when a beat is due, and the poller writes it in its next turn ([`Poller::demand`]). A theater that does not
+//! poll is therefore silent, and its peers find its connections broken. The housekeeper itself demands a turn each second. After 5 s
+//! without one the theater is *deaf* ([`Poller::is_deaf`]): it closes its connections, and neither calls nor answers calls for them.
+//! Polling that goes on again takes the links up; until then they count as those of a theater that is out of reach.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
+use playhouse_executor::{Reactor, contained};
+use rustc_hash::FxHashMap;
+
+use crate::link::{Connection, Link, Progress, RunTime, Stream, flush_all};
+use crate::sim::{Outside, Sign};
+use crate::transport::Registration;
+use crate::transport::tls::Cipher;
+
+const WAKER: Token = Token(0);
+/// After so long it is asked again whether who was read for has caught up.
+pub(crate) const CATCH_UP: Duration = Duration::from_millis(1);
+/// The time between two demands of the housekeeper for a turn. Only time in which this process ran is counted.
+const DEMAND_EVERY: Duration = Duration::from_secs(1);
+/// The time from a demand without a turn until the theater is deaf.
+const DEAF_AFTER: Duration = Duration::from_secs(5);
+
+/// All connections.
+pub(crate) struct Poller {
+    source: Source,
+    next_token: AtomicUsize,
+    connections: Mutex<FxHashMap<Token, Present>>,
+    /// The housekeeper has demanded a turn that has not been taken.
+    demanded: AtomicBool,
+    /// Links whose beats that turn writes.
+    beats: Mutex<Vec<Arc<Link>>>,
+    /// What that turn does.
+    later: Mutex<Later>,
+    /// Since the last demand, whether or not a turn was taken.
+    since_demand: RunTime,
+    /// Used by the worker that polls.
+    turn: Mutex<Turn>,
+}
+
+/// Who tells of the connections.
+enum Source {
+    System { registry: Registry, waker: Waker },
+    Simulated(Arc<Outside>),
+}
+
+/// What the poller has left to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Nothing,
+    More,
+    /// It is to be asked again after [`CATCH_UP`].
+    Waits,
+}
+
+/// A connection and whose it is.
+type Present = (Arc<Link>, Arc<Connection>);
+
+/// What is done behind all that was read before.
+type Act = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct Later {
+    acts: Vec<Act>,
+    /// The workers have ended: nobody polls any more.
+    is_closed: bool,
+}
+
+struct Turn {
+    /// None: simulated.
+    poll: Option<Poll>,
+    events: Events,
+    ready: Vec<Ready>,
+    /// The worker has slept in it, not only looked.
+    slept: bool,
+    /// When those who wait were asked last.
+    asked: Instant,
+    /// It is time to ask them again.
+    due: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Ready {
+    token: Token,
+    readable: bool,
+    /// The other end writes no more: what it wrote last is to be read up to its end, of which nothing else will tell.
+    closed: bool,
+    writable: bool,
+    /// Who was read for has to catch up.
+    waits: bool,
+}
+
+impl Ready {
+    fn join(&mut self, other: Ready) {
+        self.readable |= other.readable;
+        self.closed |= other.closed;
+        self.writable |= other.writable;
+        self.waits &= other.waits;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn now(source: &Source) -> Instant {
+    match source {
+        Source::System { .. } => Instant::now(),
+        Source::Simulated(outside) => outside.now(),
+    }
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Poller> {
+        let poll = Poll::new()?;
+        let registry = poll.registry().try_clone()?;
+        let waker = Waker::new(&registry, WAKER)?;
+        Ok(Poller::of(Source::System { registry, waker }, Some(poll)))
+    }
+
+    pub(crate) fn simulated(outside: &Arc<Outside>) -> Poller {
+        Poller::of(Source::Simulated(Arc::clone(outside)), None)
+    }
+
+    fn of(source: Source, poll: Option<Poll>) -> Poller {
+        let asked = now(&source);
+        Poller {
+            source,
+            next_token: AtomicUsize::new(1),
+            connections: Mutex::default(),
+            demanded: AtomicBool::new(false),
+            beats: Mutex::default(),
+            later: Mutex::default(),
+            since_demand: RunTime::default(),
+            turn: Mutex::new(Turn {
+                poll,
+                events: Events::with_capacity(256),
+                ready: Vec::new(),
+                slept: false,
+                asked,
+                due: false,
+            }),
+        }
+    }
+
+    /// Has the connection read and written from now on, as the link's present one.
+    pub(crate) fn add(
+        &self,
+        link: &Arc<Link>,
+        stream: Stream,
+        cipher: Option<Cipher>,
+        number: u64,
+        received: u64,
+    ) -> io::Result<()> {
+        let token = Token(self.next_token.fetch_add(1, Ordering::Relaxed));
+        let unread = cipher.is_some().into();
+        let connection = Arc::new(Connection { token, stream, cipher, unread, number, broken: false.into() });
+        // First: the poller may be told of it at once, and is told only once.
+        lock(&self.connections).insert(token, (Arc::clone(link), Arc::clone(&connection)));
+        let registered = match (&connection.stream, &self.source) {
+            (Stream::Wire(wire), Source::System { registry, .. }) => {
+                wire.register(Registration::new(registry, token, Interest::READABLE | Interest::WRITABLE))
+            }
+            (Stream::Simulated(end), Source::Simulated(outside)) => {
+                end.register(outside, token);
+                Ok(())
+            }
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        };
+        if let Err(error) = registered {
+            lock(&self.connections).remove(&token);
+            return Err(error);
+        }
+        if let Err(error) = link.connect(&connection, received) {
+            lock(&self.connections).remove(&token);
+            link.lose();
+            return Err(io::Error::other(error.to_string()));
+        }
+        if connection.broken.load(Ordering::Relaxed) {
+            // The poller has found that out before the link knew of it.
+            self.remove(token);
+            link.disconnect(&connection);
+        }
+        Ok(())
+    }
+
+    /// What is left to do, for who drives a simulation.
+    pub(crate) fn rest(&self) -> Rest {
+        if self.demanded.load(Ordering::Relaxed) {
+            return Rest::More;
+        }
+        let ready = &lock(&self.turn).ready;
+        match ready.iter().all(|ready| ready.waits) {
+            true if ready.is_empty() => Rest::Nothing,
+            true => Rest::Waits,
+            false => Rest::More,
+        }
+    }
+
+    /// Demands a turn, in which a beat of `link` is written.
+    pub(crate) fn demand_beat(&self, link: &Arc<Link>) {
+        {
+            let mut beats = lock(&self.beats);
+            if !beats.iter().any(|due| Arc::ptr_eq(due, link)) {
+                beats.push(Arc::clone(link));
+            }
+        }
+        self.demand();
+    }
+
+    /// Demands a turn, which calls `act`. What the poller has sent before that turn comes before what `act` sends.
+    pub(crate) fn demand_act(&self, act: Act) {
+        {
+            let mut later = lock(&self.later);
+            if later.is_closed {
+                drop(later);
+                return act();
+            }
+            later.acts.push(act);
+        }
+        self.demand();
+    }
+
+    /// The workers have ended. What was demanded of them is done now.
+    pub(crate) fn close(&self) {
+        let acts = {
+            let mut later = lock(&self.later);
+            later.is_closed = true;
+            std::mem::take(&mut later.acts)
+        };
+        acts.into_iter().for_each(|act| contained(act).unwrap_or(()));
+    }
+
+    fn demand(&self) {
+        // First: a demand that has just been made was not made long ago.
+        if !self.demanded.load(Ordering::Relaxed) {
+            self.since_demand.reset();
+        }
+        // Release: pairs with the Acquire in `take_demand`; that turn sees the beats.
+        self.demanded.store(true, Ordering::Release);
+        match &self.source {
+            Source::System { .. } => self.wake(),
+            Source::Simulated(outside) => outside.demand(),
+        }
+    }
+
+    /// Demands a turn now and then. Called by the housekeeper at each tick.
+    pub(crate) fn tick(&self, passed: Duration) {
+        let since_demand = self.since_demand.add(passed);
+        // Relaxed: if another thread demands a turn now, that is as good.
+        let idle = || self.demanded.load(Ordering::Relaxed) || lock(&self.connections).is_empty();
+        if since_demand >= DEMAND_EVERY && !idle() {
+            self.demand();
+        }
+    }
+
+    /// Returns whether demanded turns have not been taken for 5 s.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.demanded.load(Ordering::Relaxed) && self.since_demand.passed() > DEAF_AFTER
+    }
+
+    /// Writes the beats that are due, and does what was demanded.
+    fn take_demand(&self) {
+        if self.demanded.swap(false, Ordering::Acquire) {
+            let acts = std::mem::take(&mut lock(&self.later).acts);
+            acts.into_iter().for_each(|act| contained(act).unwrap_or(()));
+            let due = std::mem::take(&mut *lock(&self.beats));
+            due.iter().for_each(|link| link.beat());
+        }
+    }
+
+    /// Handles an event. Returns it if there is more to do.
+    fn handle(&self, event: Ready, slept: bool) -> Option<Ready> {
+        let (link, connection) = lock(&self.connections).get(&event.token).cloned()?;
+        let handled = contained(|| {
+            if event.writable {
+                link.flush(false);
+            }
+            // Relaxed: one worker polls at a time.
+            let reads = event.readable || event.writable && connection.unread.swap(false, Ordering::Relaxed);
+            if reads { link.read(&connection, event.closed, slept) } else { Progress::Done }
+        });
+        let again = |waits| Some(Ready { readable: true, writable: false, waits, ..event });
+        match handled {
+            Some(Progress::Done) => None,
+            Some(Progress::More) => again(false),
+            Some(Progress::Wait) => again(true),
+            Some(Progress::Broken) => {
+                self.remove(event.token);
+                None
+            }
+            None => {
+                contained(|| link.lose());
+                self.remove(event.token);
+                None
+            }
+        }
+    }
+
+    fn remove(&self, token: Token) {
+        let removed = lock(&self.connections).remove(&token);
+        if let Some((link, connection)) = removed {
+            link.disconnect(&connection);
+        }
+    }
+
+    /// Forgets connections that were replaced or found broken by who wrote.
+    pub(crate) fn tidy(&self) {
+        lock(&self.connections).retain(|_, (_, connection)| !connection.broken.load(Ordering::Relaxed));
+    }
+}
+
+impl Reactor for Poller {
+    fn wait(&self, timeout: Option<Duration>) -> bool {
+        let mut turn = lock(&self.turn);
+        let Turn { poll, events, ready, slept, asked, due } = &mut *turn;
+        let timeout = match ready.iter().all(|ready| ready.waits) {
+            // A demand that comes later than this wakes the poller.
+            _ if self.demanded.load(Ordering::Relaxed) => Some(Duration::ZERO),
+            true if ready.is_empty() => timeout,
+            true => Some(timeout.map_or(CATCH_UP, |timeout| timeout.min(CATCH_UP))),
+            false => Some(Duration::ZERO),
+        };
+        *slept = timeout.is_none_or(|timeout| !timeout.is_zero());
+        let mut find = |found: Ready| match ready.iter_mut().find(|known| known.token == found.token) {
+            Some(known) => known.join(found),
+            None => ready.push(found),
+        };
+        if let Source::Simulated(outside) = &self.source {
+            for Sign { token, readable, closed, writable } in outside.take_signs() {
+                find(Ready { token, readable, closed, writable, waits: false });
+            }
+        } else if let Some(poll) = poll
+            // Interrupted: as if the time had passed.
+            && poll.poll(events, timeout).is_ok()
+        {
+            for event in events.iter().filter(|event| event.token() != WAKER) {
+                let closed = event.is_read_closed() || event.is_error();
+                find(Ready {
+                    token: event.token(),
+                    readable: event.is_readable() || closed,
+                    closed,
+                    writable: event.is_writable(),
+                    waits: false,
+                });
+            }
+        }
+        // Not each time that somebody looks: who waits is no work, and keeps nobody awake.
+        *due = ready.iter().any(|ready| ready.waits) && now(&self.source) - *asked >= CATCH_UP;
+        *due || ready.iter().any(|ready| !ready.waits) || self.demanded.load(Ordering::Relaxed)
+    }
+
+    fn dispatch(&self) {
+        contained(|| self.take_demand());
+        let mut turn = lock(&self.turn);
+        let (ready, slept, due) = (std::mem::take(&mut turn.ready), turn.slept, turn.due);
+        if due {
+            turn.asked = now(&self.source);
+        }
+        for event in ready {
+            if event.waits && !due {
+                turn.ready.push(event);
+                continue;
+            }
+            let more = contained(|| self.handle(event, slept)).flatten();
+            turn.ready.extend(more);
+        }
+    }
+
+    fn wake(&self) {
+        if let Source::System { waker, .. } = &self.source {
+            // It can only fail where the system is out of memory; then the worker wakes by its timer or not at all.
+            let _ = waker.wake();
+        }
+    }
+
+    fn flush(&self) {
+        flush_all();
+    }
+}
