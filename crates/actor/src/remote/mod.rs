@@ -4,7 +4,5 @@ pub(crate) mod nesting;
 pub(crate) mod recall;
 pub(crate) mod route;
 pub(crate) mod shape;
-#[doc(hidden)]
 pub mod stub;
-#[doc(hidden)]
 pub mod wire;
