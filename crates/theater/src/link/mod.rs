@@ -494,6 +494,12 @@ impl Link {
         inn.inbound.received()
     }
 
+    /// Returns the number of the connection that was prepared last.
+    #[cfg(test)]
+    pub(crate) fn prepared(&self) -> u64 {
+        lock(&self.inn).connection
+    }
+
     /// Goes on over a new connection; the other end has received everything up to `received`. Not where a later one has been
     /// prepared meanwhile: what this one says is out of date then. Nor where the link is lost.
     pub(crate) fn connect(&self, connection: &Arc<Connection>, received: u64) -> Result<(), session::ProtocolError> {

@@ -764,3 +764,26 @@ pub(crate) fn only_busy(address: SocketAddr) -> TheaterError {
 pub(crate) fn plain((reply, stream): (Reply, Stream)) -> (Reply, (Stream, Option<Cipher>)) {
     (reply, (stream, None))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Theater;
+
+    /// Otherwise a thread that is slow to go on would prepare connection 1 behind connection 2.
+    #[test]
+    fn the_first_connection_of_a_link_is_prepared_before_others_know_of_the_link() {
+        let start = || Theater::builder().listen("127.0.0.1:0").start().unwrap();
+        let (theater, peer) = (start(), start());
+        let hello = peer.house.first_hello();
+        let link = {
+            let mut links = theater.house.links();
+            let number = links.number();
+            let link = theater.house.new_link(&mut links, number, &hello, peer.address(), None);
+            assert_eq!(link.prepared(), 1);
+            link
+        };
+        link.lose();
+        peer.shutdown().unwrap();
+        theater.shutdown().unwrap();
+    }
+}
