@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> ExitCode {
         Some(address) => builder.advertise(&**address),
         None => builder,
     };
-    let builder = builder.on_stranger(|error| eprintln!("{}refused a caller: {error}", clear()));
+    let builder = builder.on_rejected_peer(|error| eprintln!("{}refused a caller: {error}", clear()));
     let theater = match args.membership.of(builder).and_then(|builder| builder.start()) {
         Ok(theater) => theater,
         Err(error) => return refuse(&error),

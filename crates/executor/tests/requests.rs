@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use playhouse_executor::{
     Address, AsyncEnvelope, Config, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, StageChoice, SystemCore,
-    Undelivered, Way,
+    Undelivered, StubRoute,
 };
 
 struct Plain(u64);
@@ -102,7 +102,7 @@ fn an_actor_that_has_departed_has_no_state() {
     let had = find(&system, plain, |cx| {
         cx.freeze();
         let before = cx.state().is_some();
-        cx.depart(Arc::new(Way::default()));
+        cx.depart(Arc::new(StubRoute::default()));
         let after = cx.state().is_some();
         cx.kill();
         (before, after)

@@ -117,10 +117,10 @@ pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor, main, message, test, warn_needless_clones};
 #[cfg(all(feature = "theaters", any(unix, windows)))]
 pub use playhouse_theater::{
-    ActorLine, Balance, Balancing, COOKIE_FILE, Cookie, CountNames, Evacuation, Find, FindError, GetName, Happened,
-    INSPECTOR, Inspect, Inspector, LinkLine, LinkState, MessageLine, Migration, NameAsk, NameError, NameServer, Names,
-    Peer, PeerState, PublishError, PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder,
-    TheaterError, Tls, UpdateName, WorkerLine, transport,
+    ActorStats, Rebalance, RebalanceGuard, COOKIE_FILE, Cookie, CountNames, EvacuationReport, Find, FindError, GetName, NetworkStats,
+    INSPECTOR, Inspect, Inspector, LinkStats, LinkState, MessageStats, Migration, NameAsk, NameError, NameServer, NameServerClient,
+    Peer, PeerState, PublishError, PutName, RemoveName, Simulation, Snapshot, StageStats, Theater, TheaterBuilder,
+    TheaterError, Tls, UpdateName, WorkerStats, transport,
 };
 #[doc(hidden)]
 pub use playhouse_toolbox::entry;
@@ -139,11 +139,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What a program with actors needs.
 pub mod prelude {
     pub use crate::{
-        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, DeferredHandler, Directive, Down,
-        FindChild, GaveUp, Group, HandledBy, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement,
-        Recipient, Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, Supervise, Supervised, Supervisor,
+        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, DeferredHandler, Directive, Terminated,
+        FindChild, SupervisionFailed, Group, HandledBy, Handler, Mailbox, Message, MigrateError, OnFull, OwnedActor, AskPhase, Placement,
+        Recipient, Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, SupervisionPolicy, ChildSpec, Supervisor,
         System, TimerKey, ToRecipient, TrySendError, actor, message,
     };
     #[cfg(all(feature = "theaters", any(unix, windows)))]
-    pub use crate::{NameError, NameServer, Names, Peer, Theater};
+    pub use crate::{NameError, NameServer, NameServerClient, Peer, Theater};
 }

@@ -114,7 +114,7 @@ struct Read;
 remote_message!(Read -> (u64, Vec<(u8, u64)>));
 
 impl Actor for Traveller {
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.go_on(ctx);
     }
 }
@@ -167,7 +167,7 @@ impl Actor for Writer {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.watch(self.to);
     }
-    fn terminated(&mut self, _: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, _: Terminated, _: &mut Context<Self>) {
         self.ended += 1;
     }
 }

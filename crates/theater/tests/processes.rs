@@ -136,7 +136,7 @@ impl Actor for Witness {
         ctx.watch(self.1);
         ctx.watch(self.2);
     }
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         self.0.send(down.reason).unwrap();
     }
 }

@@ -39,9 +39,9 @@ pub(crate) fn pipe_in_this_life<A: Actor, F, R>(
 ) where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    let life = ctx.life();
+    let life = ctx.incarnation();
     await_apart(ctx, future, move |this, outcome, ctx| match outcome.map(settle) {
-        _ if ctx.life() != life => {}
+        _ if ctx.incarnation() != life => {}
         Some(outcome) => then(this, outcome, ctx),
         None => ctx.fail_without_place(Panicked),
     });

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::marker::PhantomData;
 
-use playhouse_actor::{Actor, ActorId, ActorRef, Context, Down, HandledBy, Handler, Message, Recipient, ToRecipient};
+use playhouse_actor::{Actor, ActorId, ActorRef, Context, Terminated, HandledBy, Handler, Message, Recipient, ToRecipient};
 
 /// Knows actors by type and key: see [the module](self).
 #[derive(Default)]
@@ -110,7 +110,7 @@ impl Receptionist {
 }
 
 impl Actor for Receptionist {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         for at in self.entries_of.remove(&down.who).unwrap_or_default() {
             if self.entries.get_mut(&at).is_some_and(|entry| entry.forget(down.who)) {
                 self.entries.remove(&at);

@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Wea
 use std::time::Duration;
 
 use playhouse_actor::{
-    Actor, ActorId, ActorRef, Context, Down, HandledBy, Placement, SpawnOptions, StopReason, System, Uncounted,
+    Actor, ActorId, ActorRef, Context, Terminated, HandledBy, Placement, SpawnOptions, StopReason, System, Uncounted,
 };
 use playhouse_executor::Choices;
 
@@ -359,7 +359,7 @@ impl<A: Actor> Roll<A> {
 }
 
 impl<A: Actor> Table for Roll<A> {
-    fn ended(&mut self, down: &Down, ctx: &mut Context<Keeper<Self>>) {
+    fn ended(&mut self, down: &Terminated, ctx: &mut Context<Keeper<Self>>) {
         let Some(router) = self.router.upgrade() else { return };
         if let Some(Slot::Own(slot)) = router.take_out(down.who)
             && down.reason != StopReason::Shutdown

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 use std::time::Duration;
 
-use playhouse_actor::{Actor, ActorId, ActorRef, Context, Down, StopReason, System};
+use playhouse_actor::{Actor, ActorId, ActorRef, Context, Terminated, StopReason, System};
 
 use crate::block::{describe, lock};
 use crate::keeper::{Keeper, Observe, Table};
@@ -283,7 +283,7 @@ struct Roll {
 }
 
 impl Table for Roll {
-    fn ended(&mut self, down: &Down, _: &mut Context<Keeper<Self>>) {
+    fn ended(&mut self, down: &Terminated, _: &mut Context<Keeper<Self>>) {
         for (_, number) in self.drained.iter().filter(|(who, _)| *who == down.who) {
             let outcome = match &down.reason {
                 StopReason::Panicked(_) | StopReason::Failed(_) | StopReason::TheaterLost => {

@@ -46,7 +46,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 #[doc(hidden)]
 pub use playhouse_actor::remote;
 use playhouse_actor::{
-    Actor, ActorId, ActorRef, Context, Down, HandledBy, Message, Placement, SpawnOptions, System, ToRecipient,
+    Actor, ActorId, ActorRef, Context, Terminated, HandledBy, Message, Placement, SpawnOptions, System, ToRecipient,
     Uncounted,
 };
 use serde::{Deserialize, Serialize};
@@ -267,7 +267,7 @@ impl<M: Message> Topic<M> {
     ///
     /// Its [desk](Topic::desk) has ended then, for who wants to be told. Subscriptions stay and get nothing. What is published
     /// here still goes to the home, if that lives, and is a dead letter otherwise.
-    pub fn is_cut_off(&self) -> bool {
+    pub fn is_disconnected(&self) -> bool {
         self.inner.home.is_some() && self.inner.desk.get().is_some_and(|desk| desk.is_stopped())
     }
 
@@ -383,7 +383,7 @@ struct Roll<M: Message> {
 }
 
 impl<M: Message> Table for Roll<M> {
-    fn ended(&mut self, down: &Down, _: &mut Context<Keeper<Self>>) {
+    fn ended(&mut self, down: &Terminated, _: &mut Context<Keeper<Self>>) {
         if let Some(topic) = self.topic.upgrade() {
             topic.forget(down.who);
         }

@@ -107,7 +107,7 @@ impl DeviceGroup {
     }
 
     #[terminated]
-    fn forget(&mut self, down: Down) {
+    fn forget(&mut self, down: Terminated) {
         self.devices.retain(|id, device| {
             let lives = device.id() != down.who;
             if !lives {
@@ -173,7 +173,7 @@ impl DeviceManager {
     }
 
     #[terminated]
-    fn forget(&mut self, down: Down) {
+    fn forget(&mut self, down: Terminated) {
         self.groups.retain(|id, group| {
             let lives = group.id() != down.who;
             if !lives {

@@ -46,7 +46,7 @@ impl MidLevel {
     }
 
     #[terminated]
-    fn leaf_ended(&mut self, down: Down) {
+    fn leaf_ended(&mut self, down: Terminated) {
         println!("MidLevelActor: {down}");
         panic!("MidLevelActor: Mid-level actor panicking because {down}");
     }
@@ -73,7 +73,7 @@ impl Root {
     }
 
     #[terminated]
-    fn mid_level_ended(&mut self, down: Down, ctx: &mut Context<Self>) {
+    fn mid_level_ended(&mut self, down: Terminated, ctx: &mut Context<Self>) {
         println!("RootActor: {down}");
         println!("RootActor: Terminating root actor, all my kids are dead!");
         ctx.stop();

@@ -61,7 +61,7 @@ fn main() -> playhouse::Result<()> {
     }
 
     drop(weather);
-    while !joined.is_cut_off() {
+    while !joined.is_disconnected() {
         std::thread::yield_now();
     }
     println!("the topic has ended in the north, and the south knows");

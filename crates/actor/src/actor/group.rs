@@ -9,7 +9,7 @@ use std::any::type_name;
 use playhouse_executor::{Cx, Envelope, MailKind, SystemCore, Undelivered};
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{Actor, ActorId, Life};
+use crate::actor::{Actor, ActorId, ActorState};
 use crate::system::System;
 use crate::system::services::agency_of;
 
@@ -79,19 +79,19 @@ pub(crate) struct Joined<A: Actor> {
 }
 
 impl<A: Actor> Joined<A> {
-    pub(crate) fn new(group: GroupName, start: impl Envelope<Life<A>>) -> Joined<A> {
+    pub(crate) fn new(group: GroupName, start: impl Envelope<ActorState<A>>) -> Joined<A> {
         Joined { group, start: Box::new(start) }
     }
 }
 
 /// A first message of any type.
 trait First<A: Actor>: Send {
-    fn run(self: Box<Self>, life: &mut Life<A>, cx: &mut Cx<Life<A>>);
+    fn run(self: Box<Self>, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>);
     fn bounce(self: Box<Self>, why: Undelivered);
 }
 
-impl<A: Actor, E: Envelope<Life<A>>> First<A> for E {
-    fn run(self: Box<Self>, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+impl<A: Actor, E: Envelope<ActorState<A>>> First<A> for E {
+    fn run(self: Box<Self>, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         Envelope::run(*self, life, cx);
     }
 
@@ -107,8 +107,8 @@ pub(crate) fn join<A: Actor>(system: &SystemCore, group: GroupName, actor: Actor
     }
 }
 
-impl<A: Actor> Envelope<Life<A>> for Joined<A> {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+impl<A: Actor> Envelope<ActorState<A>> for Joined<A> {
+    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let id = ActorId(cx.address().raw());
         playhouse_executor::with_current_system(|system| {
             join::<A>(system.expect("an actor starts on a worker"), self.group, id);

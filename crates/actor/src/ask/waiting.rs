@@ -53,7 +53,7 @@ use smallvec::SmallVec;
 
 use crate::actor::ActorId;
 use crate::actor::names::Label;
-use crate::remote::recall::Whereabouts;
+use crate::remote::recall::RequestLocation;
 
 thread_local! {
     static POLLED: Cell<Option<ActorId>> = const { Cell::new(None) };
@@ -141,7 +141,7 @@ pub enum Stage {
         /// A handler has begun it, when it had been forwarded so often elsewhere.
         begun: Option<u32>,
         /// The knowledge of this system about the request.
-        whereabouts: Whereabouts,
+        whereabouts: RequestLocation,
     },
 }
 

@@ -14,14 +14,14 @@ use std::thread::ThreadId;
 use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered, contained};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::actor::any::{AnyActor, Known};
+use crate::actor::any::{AnyActor, ActorType};
 use crate::actor::group::GroupName;
 use crate::actor::reference::{ActorRef, Recipient};
-use crate::actor::{Actor, ActorId, Extra, Life, Notify, Tell, Watcher, dead_letter};
+use crate::actor::{Actor, ActorId, Extra, ActorState, Notify, Tell, Watcher, dead_letter};
 use crate::ask::AskError;
 use crate::ask::reply_to::ReplyTo;
 use crate::message::Message;
-pub use crate::remote::recall::{ForCycle, Recall, TakesBack, TooLate, Whereabouts};
+pub use crate::remote::recall::{ForCycle, Recall, TakesBack, TooLate, RequestLocation};
 use crate::remote::wire::{Codec, Remote, WireError, handles_named, handles_of};
 pub use crate::supervise::remote::{About, Decision, Found, Host};
 
@@ -32,7 +32,7 @@ pub type Write<'a> = &'a dyn Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>;
 pub type TakeAnswer = Box<dyn FnOnce(Result<(Codec, &[u8]), AskError>) + Send>;
 
 /// What can be sent to where an actor lives.
-pub enum Parcel<'a> {
+pub enum ForwardedMessage<'a> {
     /// A message.
     Tell {
         /// The type of the actor.
@@ -124,12 +124,12 @@ pub struct Marker {
 }
 
 /// Takes parcels to where an actor lives.
-pub trait Carrier: Send + Sync + 'static {
+pub trait Forwarder: Send + Sync + 'static {
     /// Takes one. On an error it was not sent, and who waits for an answer was told.
     ///
     /// # Errors
     /// It has no form on the wire, or the way is closed.
-    fn carry(&self, parcel: Parcel<'_>) -> Result<(), WireError>;
+    fn carry(&self, parcel: ForwardedMessage<'_>) -> Result<(), WireError>;
 
     /// It is the way from the place `id` from now on. In the stage of that.
     fn is_way_from(&self, _id: ActorId) {}
@@ -144,18 +144,18 @@ pub trait Carrier: Send + Sync + 'static {
 }
 
 impl<A: Actor> Extra<A> {
-    pub(crate) fn of(carrier: Arc<dyn Carrier>) -> Extra<A> {
+    pub(crate) fn of(carrier: Arc<dyn Forwarder>) -> Extra<A> {
         Extra { away: Some(carrier), ..Extra::default() }
     }
 
-    pub(crate) fn carrier(&self) -> Result<&dyn Carrier, WireError> {
+    pub(crate) fn carrier(&self) -> Result<&dyn Forwarder, WireError> {
         self.away.as_deref().ok_or_else(|| WireError::new("nobody knows where the actor is"))
     }
 }
 
 /// The stage of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Berth {
+pub enum StubPlacement {
     /// This one of a link; any, if its actor may come to live here.
     Link(u16),
     /// This one, of the actor's group.
@@ -163,10 +163,10 @@ pub enum Berth {
 }
 
 /// Makes a place for an `A` that lives elsewhere.
-pub fn place<A: Remote>(system: &SystemCore, berth: Berth, carrier: Arc<dyn Carrier>) -> ActorRef<A> {
+pub fn spawn_stub<A: Remote>(system: &SystemCore, berth: StubPlacement, carrier: Arc<dyn Forwarder>) -> ActorRef<A> {
     let stage = match berth {
-        Berth::Link(_) if A::MOBILE => system.next_stage(),
-        Berth::Link(stage) | Berth::Group(stage) => stage,
+        StubPlacement::Link(_) if A::MOBILE => system.next_stage(),
+        StubPlacement::Link(stage) | StubPlacement::Group(stage) => stage,
     };
     ActorRef::new(system.spawn_away(stage, Extra::of(carrier), None))
 }
@@ -186,22 +186,22 @@ pub(crate) fn writer<M: Message>(message: &M) -> impl Fn(Codec, &mut Vec<u8>) ->
 }
 
 /// Sends a message on.
-pub(crate) fn send_on<A: Actor, M: Message>(message: &M, cx: &mut AwayCx<Life<A>>) {
+pub(crate) fn send_on<A: Actor, M: Message>(message: &M, cx: &mut AwayCx<ActorState<A>>) {
     let (lane, write) = (cx.lane(), &writer(message));
     let parcel =
-        Parcel::Tell { actor: TypeId::of::<A>(), message: TypeId::of::<M>(), name: type_name::<M>(), lane, write };
+        ForwardedMessage::Tell { actor: TypeId::of::<A>(), message: TypeId::of::<M>(), name: type_name::<M>(), lane, write };
     if carried_by(cx.extra().carrier(), parcel).is_err() {
         dead_letter::<A, M>(Undelivered::Unreachable);
     }
 }
 
 #[inline(never)]
-fn carried_by(carrier: Result<&dyn Carrier, WireError>, parcel: Parcel<'_>) -> Result<(), WireError> {
+fn carried_by(carrier: Result<&dyn Forwarder, WireError>, parcel: ForwardedMessage<'_>) -> Result<(), WireError> {
     carrier?.carry(parcel)
 }
 
 /// Sends a request on.
-pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>, cx: &mut AwayCx<Life<A>>) {
+pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>, cx: &mut AwayCx<ActorState<A>>) {
     let Some(recall) = reply.leave() else { return };
     let answer = move |answer: Result<(Codec, &[u8]), AskError>| {
         let read = |(codec, bytes)| match const { &M::WIRE } {
@@ -211,7 +211,7 @@ pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>
         reply.send(answer.and_then(read));
     };
     let write = writer(message);
-    let parcel = Parcel::Request {
+    let parcel = ForwardedMessage::Request {
         actor: TypeId::of::<A>(),
         message: TypeId::of::<M>(),
         name: type_name::<M>(),
@@ -224,7 +224,7 @@ pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>
 }
 
 /// Sends something on that is neither.
-pub(crate) fn carry<A: Actor>(parcel: Parcel<'_>, cx: &mut AwayCx<Life<A>>) -> Result<(), WireError> {
+pub(crate) fn carry<A: Actor>(parcel: ForwardedMessage<'_>, cx: &mut AwayCx<ActorState<A>>) -> Result<(), WireError> {
     carried_by(cx.extra().carrier(), parcel)
 }
 
@@ -247,9 +247,9 @@ pub enum RefName {
     /// An actor that was born in one theater and lives in another.
     Moved {
         /// The place that it was born in. Without the address, that is its name.
-        born: Seat,
+        born: ActorLocation,
         /// Where it is, or somebody who knows the way.
-        at: Seat,
+        at: ActorLocation,
     },
     /// An actor of another theater.
     Other {
@@ -269,15 +269,15 @@ pub enum RefName {
         /// Which.
         group: GroupName,
         /// The place that it was born in. Without the address, that is its name.
-        born: Seat,
+        born: ActorLocation,
         /// Where it is, or somebody who knows the way; nothing where it was born in the sender, and has never moved.
-        at: Option<Seat>,
+        at: Option<ActorLocation>,
     },
 }
 
 /// The place of an actor in some theater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Seat {
+pub struct ActorLocation {
     /// The theater.
     pub theater: u64,
     /// Where that can be called, if it can.
@@ -291,10 +291,10 @@ pub struct Seat {
 }
 
 /// Makes a place.
-pub type Place<'a> = &'a dyn Fn(&SystemCore, Berth, Arc<dyn Carrier>) -> ActorId;
+pub type MakeStub<'a> = &'a dyn Fn(&SystemCore, StubPlacement, Arc<dyn Forwarder>) -> ActorId;
 
 /// The border between this theater and another: what references look like on the other side.
-pub trait Border: Send + Sync {
+pub trait RefCodec: Send + Sync {
     /// The name of an actor for the other side.
     ///
     /// # Errors
@@ -305,11 +305,11 @@ pub trait Border: Send + Sync {
     ///
     /// # Errors
     /// There is no such actor.
-    fn meet(&self, name: RefName, place: Place<'_>) -> Result<ActorId, WireError>;
+    fn meet(&self, name: RefName, place: MakeStub<'_>) -> Result<ActorId, WireError>;
 }
 
 thread_local! {
-    static BORDER: RefCell<Option<Arc<dyn Border>>> = const { RefCell::new(None) };
+    static BORDER: RefCell<Option<Arc<dyn RefCodec>>> = const { RefCell::new(None) };
     static CROSSING: Cell<Crossing> = const { Cell::new(Crossing::Nowhere) };
 }
 
@@ -335,15 +335,15 @@ fn during<R>(crossing: Crossing, f: impl FnOnce() -> R) -> R {
 }
 
 /// The borders at which threads are whose [`BORDER`] is gone: values may be written in the destructors of other thread-locals.
-static LATE_BORDERS: Mutex<Vec<(ThreadId, Arc<dyn Border>)>> = Mutex::new(Vec::new());
+static LATE_BORDERS: Mutex<Vec<(ThreadId, Arc<dyn RefCodec>)>> = Mutex::new(Vec::new());
 
-fn late_borders() -> MutexGuard<'static, Vec<(ThreadId, Arc<dyn Border>)>> {
+fn late_borders() -> MutexGuard<'static, Vec<(ThreadId, Arc<dyn RefCodec>)>> {
     LATE_BORDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls `f`, which writes or reads values that cross `border`.
-pub fn at_border<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
-    struct Back(Option<Arc<dyn Border>>);
+pub fn at_border<R>(border: &Arc<dyn RefCodec>, f: impl FnOnce() -> R) -> R {
+    struct Back(Option<Arc<dyn RefCodec>>);
     impl Drop for Back {
         fn drop(&mut self) {
             if let Some(border) = self.0.take() {
@@ -363,7 +363,7 @@ pub fn at_border<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
 }
 
 #[cold]
-fn at_border_late<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
+fn at_border_late<R>(border: &Arc<dyn RefCodec>, f: impl FnOnce() -> R) -> R {
     struct Back(ThreadId);
     impl Drop for Back {
         fn drop(&mut self) {
@@ -384,12 +384,12 @@ pub(crate) fn looking_at_shapes<R>(f: impl FnOnce() -> R) -> R {
 }
 
 #[cold]
-fn late_border() -> Option<Arc<dyn Border>> {
+fn late_border() -> Option<Arc<dyn RefCodec>> {
     let this = std::thread::current().id();
     late_borders().iter().rfind(|(thread, _)| *thread == this).map(|(_, border)| Arc::clone(border))
 }
 
-fn border() -> Result<Arc<dyn Border>, WireError> {
+fn border() -> Result<Arc<dyn RefCodec>, WireError> {
     let crossing = CROSSING.get() == Crossing::Border;
     crossing
         .then(|| BORDER.try_with(|border| border.borrow().clone()).unwrap_or_else(|_| late_border()))
@@ -414,8 +414,8 @@ impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
         if CROSSING.get() == Crossing::Shape {
             return Ok(ActorRef::nowhere());
         }
-        let place = |system: &SystemCore, berth, carrier| place::<A>(system, berth, carrier).id();
-        let met = border().and_then(|border| border.meet(name, &place)).map_err(crate::remote::wire::unreadable)?;
+        let place = |system: &SystemCore, berth, carrier| spawn_stub::<A>(system, berth, carrier).id();
+        let met = border().and_then(|border| border.meet(name, &spawn_stub)).map_err(crate::remote::wire::unreadable)?;
         // It may have ended meanwhile: then nobody hears what is sent to it, and the reference is still equal to others to it.
         match ActorRef::of_id_or_ended(met) {
             Some(actor) => Ok(actor),
@@ -483,7 +483,7 @@ impl<'de> Deserialize<'de> for AnyActor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (name, actor) = <(RefName, String)>::deserialize(deserializer)?;
         if CROSSING.get() == Crossing::Shape {
-            return Ok(Known::nobody());
+            return Ok(ActorType::nobody());
         }
         let met = border().and_then(|border| {
             let unknown = || {
@@ -491,7 +491,7 @@ impl<'de> Deserialize<'de> for AnyActor {
                     "the program of this theater has no actors called {actor} that others may send to: see `#[actor(remote)]`"
                 ))
             };
-            let known = Known::named(&actor).ok_or_else(unknown)?;
+            let known = ActorType::named(&actor).ok_or_else(unknown)?;
             let id = border.meet(name, &known.place)?;
             known.reference(id).ok_or_else(|| WireError::new(format!("{id} is no {actor}")))
         });
@@ -514,7 +514,7 @@ impl<'de> Deserialize<'de> for Watched {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let named = Option::<(RefName, String)>::deserialize(deserializer)?;
         let meet = |(name, actor): (RefName, String)| {
-            let known = Known::named(&actor)?;
+            let known = ActorType::named(&actor)?;
             known.reference(border().ok()?.meet(name, &known.place).ok()?)
         };
         Ok(Watched(named.and_then(meet)))
@@ -525,19 +525,19 @@ impl<'de> Deserialize<'de> for Watched {
 pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
     /// The border of a theater to itself.
     struct Mirror;
-    impl Border for Mirror {
+    impl RefCodec for Mirror {
         fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
-            Ok(RefName::Mine { slot: id.0.slot(), life: id.0.life(), seal: 0 })
+            Ok(RefName::Mine { slot: id.0.slot(), life: id.0.incarnation(), seal: 0 })
         }
 
-        fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
+        fn meet(&self, name: RefName, _: MakeStub<'_>) -> Result<ActorId, WireError> {
             let RefName::Mine { slot, life, .. } = name else { return Err(WireError::new("no name of a mirror's")) };
             let find = |system: &Arc<SystemCore>| system.find(slot, life).or_else(|| system.find_ended(slot, life));
             let found = playhouse_executor::with_current_system(|system| system.and_then(find));
             found.map(ActorId::of).ok_or_else(|| WireError::new("an actor of another system"))
         }
     }
-    let border: Arc<dyn Border> = Arc::new(Mirror);
+    let border: Arc<dyn RefCodec> = Arc::new(Mirror);
     at_border(&border, || {
         let form = const { &M::WIRE }.as_ref().ok_or_else(|| WireError::new("it has no wire form"))?;
         let mut bytes = Vec::new();
@@ -553,17 +553,17 @@ impl<A: Actor> ActorRef<A> {
     }
 }
 
-impl fmt::Debug for Parcel<'_> {
+impl fmt::Debug for ForwardedMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Parcel::Tell { name, .. } => write!(f, "Tell({name})"),
-            Parcel::Request { name, .. } => write!(f, "Request({name})"),
-            Parcel::Stop { drain } => write!(f, "Stop {{ drain: {drain} }}"),
-            Parcel::Kill => f.write_str("Kill"),
-            Parcel::Verdict { name, .. } => write!(f, "Verdict({name})"),
-            Parcel::Watch { watcher, .. } => write!(f, "Watch({watcher:?})"),
-            Parcel::Unwatch { watcher } => write!(f, "Unwatch({watcher:?})"),
-            Parcel::Marker(marker) => write!(f, "Marker({:?})", marker.origin),
+            ForwardedMessage::Tell { name, .. } => write!(f, "Tell({name})"),
+            ForwardedMessage::Request { name, .. } => write!(f, "Request({name})"),
+            ForwardedMessage::Stop { drain } => write!(f, "Stop {{ drain: {drain} }}"),
+            ForwardedMessage::Kill => f.write_str("Kill"),
+            ForwardedMessage::Verdict { name, .. } => write!(f, "Verdict({name})"),
+            ForwardedMessage::Watch { watcher, .. } => write!(f, "Watch({watcher:?})"),
+            ForwardedMessage::Unwatch { watcher } => write!(f, "Unwatch({watcher:?})"),
+            ForwardedMessage::Marker(marker) => write!(f, "Marker({:?})", marker.origin),
         }
     }
 }

@@ -31,10 +31,10 @@ use serde::{Deserialize, Serialize};
 use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, spawn_named};
-use crate::actor::{ActorId, Ended, Life, Notify, StopReason, Watch, Watcher};
+use crate::actor::{ActorId, Ended, ActorState, Notify, StopReason, Watch, Watcher};
 use crate::message::mail::Start;
 use crate::message::{Handler, Message};
-use crate::remote::stub::{Parcel, Place, Write, guarded, place};
+use crate::remote::stub::{ForwardedMessage, MakeStub, Write, guarded, spawn_stub};
 use crate::remote::wire::{Codec, Remote, WireError, WireForm};
 use crate::supervise::{Child, StartChild, Supervisor};
 use crate::timer::timers::go_on_all;
@@ -52,7 +52,7 @@ pub trait Host: Send + Sync + 'static {
         actor: TypeId,
         name: &'static str,
         write: Write<'_>,
-        place: Place<'_>,
+        place: MakeStub<'_>,
     ) -> Result<ActorId, WireError>;
 
     /// Which theater it is, in which of its lives.
@@ -147,7 +147,7 @@ impl<A: Remote + Serialize + DeserializeOwned> Portable for A {}
 
 /// Where a child is, as far as its supervisor knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whereabouts {
+pub(crate) enum ChildLocation {
     /// In its theater.
     There,
     /// Its theater is lost, or could not start it.
@@ -157,21 +157,21 @@ pub(crate) enum Whereabouts {
 }
 
 /// A child in another theater, or that has been in one.
-pub(crate) struct Abroad {
-    pub(crate) whereabouts: Whereabouts,
+pub(crate) struct RemoteChild {
+    pub(crate) whereabouts: ChildLocation,
     /// Where it is started; None: here.
     pub(crate) host: Option<Arc<dyn Host>>,
     /// The number of its last crash; what was decided about that, and when it was told so last.
     crashed: (u64, Option<(Decision<()>, Duration)>),
     /// How often it was told what was decided.
     told: u64,
-    child: Box<dyn Kin>,
+    child: Box<dyn TypedChild>,
 }
 
 /// A child of some type.
-trait Kin: Send {
-    fn start_at(&mut self, host: &dyn Host, ties: Ties, name: &str) -> Result<ActorId, WireError>;
-    fn start_here(&mut self, placement: Placement, ties: Ties, name: &str) -> Result<ActorId, WireError>;
+trait TypedChild: Send {
+    fn start_at(&mut self, host: &dyn Host, ties: SupervisorLink, name: &str) -> Result<ActorId, WireError>;
+    fn start_here(&mut self, placement: Placement, ties: SupervisorLink, name: &str) -> Result<ActorId, WireError>;
     fn watch(&self, watcher: Watcher, notify: Notify);
     fn decide(&mut self, about: About, decision: Decision<()>) -> Result<(), Crash>;
     fn id(&self) -> Option<ActorId>;
@@ -190,18 +190,18 @@ impl<A: Actor> Issue<A> {
 }
 
 /// How such a child is made.
-pub(crate) type Emigrate<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) -> Abroad;
+pub(crate) type Emigrate<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) -> RemoteChild;
 
-pub(crate) fn emigrate<A: Portable>(host: Arc<dyn Host>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
+pub(crate) fn emigrate<A: Portable>(host: Arc<dyn Host>, factory: Box<dyn FnMut() -> A + Send>) -> RemoteChild {
     let child = Box::new(Issue { child: None, factory });
-    Abroad { whereabouts: Whereabouts::Lost, host: Some(host), crashed: (0, None), told: 0, child }
+    RemoteChild { whereabouts: ChildLocation::Lost, host: Some(host), crashed: (0, None), told: 0, child }
 }
 
-impl Abroad {
+impl RemoteChild {
     /// A child that leaves this theater.
-    pub(crate) fn that_leaves<A: Portable>(child: ActorRef<A>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
+    pub(crate) fn that_leaves<A: Portable>(child: ActorRef<A>, factory: Box<dyn FnMut() -> A + Send>) -> RemoteChild {
         let child = Box::new(Issue { child: Some(child), factory });
-        Abroad { whereabouts: Whereabouts::There, host: None, crashed: (0, None), told: 0, child }
+        RemoteChild { whereabouts: ChildLocation::There, host: None, crashed: (0, None), told: 0, child }
     }
 
     /// Starts the child with a new state.
@@ -212,14 +212,14 @@ impl Abroad {
         name: &str,
         placement: Placement,
     ) -> Result<ActorId, WireError> {
-        let ties = Ties { supervisor, key, crashes: 0, heard: 0 };
+        let ties = SupervisorLink { supervisor, key, crashes: 0, heard: 0 };
         self.crashed = (0, None);
         let id = match &self.host {
             Some(host) => self.child.start_at(&**host, ties, name),
             None => self.child.start_here(placement, ties, name),
         }?;
-        self.whereabouts = Whereabouts::There;
-        let (watcher, notify) = Abroad::watch_of(supervisor, key, id);
+        self.whereabouts = ChildLocation::There;
+        let (watcher, notify) = RemoteChild::watch_of(supervisor, key, id);
         self.child.watch(watcher, notify);
         Ok(id)
     }
@@ -245,7 +245,7 @@ impl Abroad {
 
     /// Tells the child. On an error, the factory has crashed.
     pub(crate) fn decide(&mut self, decision: Decision<()>, now: Duration) -> Result<(), Crash> {
-        if self.whereabouts != Whereabouts::There {
+        if self.whereabouts != ChildLocation::There {
             return Ok(());
         }
         let crash = match &mut self.crashed {
@@ -297,20 +297,20 @@ fn watcher_of(key: u64) -> Watcher {
     Watcher::There(u64::MAX, key)
 }
 
-impl<A: Portable> Kin for Issue<A> {
-    fn start_at(&mut self, host: &dyn Host, ties: Ties, name: &str) -> Result<ActorId, WireError> {
+impl<A: Portable> TypedChild for Issue<A> {
+    fn start_at(&mut self, host: &dyn Host, ties: SupervisorLink, name: &str) -> Result<ActorId, WireError> {
         let actor = self.make()?;
         let write = guarded(|codec, out| {
             Codec::Positional.write(&(ties, name), out)?;
             codec.write(&actor, out)
         });
-        let place = |system: &SystemCore, berth, carrier| place::<A>(system, berth, carrier).id();
-        let id = host.start(TypeId::of::<A>(), type_name::<A>(), &write, &place)?;
+        let place = |system: &SystemCore, berth, carrier| spawn_stub::<A>(system, berth, carrier).id();
+        let id = host.start(TypeId::of::<A>(), type_name::<A>(), &write, &spawn_stub)?;
         self.child = ActorRef::of_id(id);
         Ok(id)
     }
 
-    fn start_here(&mut self, placement: Placement, ties: Ties, name: &str) -> Result<ActorId, WireError> {
+    fn start_here(&mut self, placement: Placement, ties: SupervisorLink, name: &str) -> Result<ActorId, WireError> {
         let actor = self.make()?;
         let start = |name| StartChild { name, child: Child::of_elsewhere(ties) };
         let started = with_current_system(|system| {
@@ -411,7 +411,7 @@ impl Handler<ChildReport> for Supervisor {
             }
             News::NotStarted(why) => {
                 if let Some(abroad) = self.abroad(key) {
-                    abroad.whereabouts = Whereabouts::Lost;
+                    abroad.whereabouts = ChildLocation::Lost;
                     self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(why))), ctx);
                 }
             }
@@ -438,8 +438,8 @@ pub(crate) enum End {
     Other,
 }
 
-impl Envelope<Life<Supervisor>> for ChildIsNoMore {
-    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
+impl Envelope<ActorState<Supervisor>> for ChildIsNoMore {
+    fn run(self, life: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
         life.actor.child_is_no_more(self, Context::of(cx));
     }
 
@@ -453,8 +453,8 @@ pub(crate) struct Reached {
     pub(crate) found: Result<Arc<dyn Host>, WireError>,
 }
 
-impl Envelope<Life<Supervisor>> for Reached {
-    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
+impl Envelope<ActorState<Supervisor>> for Reached {
+    fn run(self, life: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
         life.actor.reached(self, Context::of(cx));
     }
 
@@ -465,7 +465,7 @@ impl Envelope<Life<Supervisor>> for Reached {
 
 /// What a child knows of its supervisor when it comes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Ties {
+pub struct SupervisorLink {
     pub(crate) supervisor: ActorRef<Supervisor>,
     pub(crate) key: u64,
     /// How often it has crashed.
@@ -474,7 +474,7 @@ pub struct Ties {
     pub(crate) heard: u64,
 }
 
-impl Ties {
+impl SupervisorLink {
     fn report(self, news: News) {
         self.supervisor.tell_urgent(ChildReport { key: self.key, news });
     }
@@ -487,8 +487,8 @@ impl Ties {
 
 /// Reads a child that is to be supervised from another theater: what it knows of its supervisor, what it is called, and its state. If that cannot be
 /// read, its supervisor is told.
-pub(crate) fn read_child<A: Portable>(bytes: &[u8], codec: Codec) -> Result<(Ties, String, A), WireError> {
-    let read = postcard::take_from_bytes::<(Ties, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
+pub(crate) fn read_child<A: Portable>(bytes: &[u8], codec: Codec) -> Result<(SupervisorLink, String, A), WireError> {
+    let read = postcard::take_from_bytes::<(SupervisorLink, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
     let ((ties, name), state) = read?;
     let actor = catch_unwind(|| codec.read::<A>(state)).unwrap_or_else(|panic| {
         let why = Crash::Panic(panic.into()).describe();
@@ -515,7 +515,7 @@ pub(crate) fn start_child<A: Portable>(
 const REMIND_EVERY: Duration = Duration::from_secs(1);
 
 /// What a child whose supervisor is elsewhere keeps.
-pub(crate) struct Minded {
+pub(crate) struct SupervisedRemotely {
     /// Why it is held.
     crash: Option<Crash>,
     crashes: u64,
@@ -525,15 +525,15 @@ pub(crate) struct Minded {
     reminder: Option<TimerKey>,
 }
 
-impl Drop for Minded {
+impl Drop for SupervisedRemotely {
     fn drop(&mut self) {
         self.decided();
     }
 }
 
-impl Minded {
+impl SupervisedRemotely {
     /// The child crashed: keeps why, and returns how to tell the supervisor.
-    pub(crate) fn crashed<A: Actor>(&mut self, crash: Crash, ties: Ties, child: ActorRef<A>) -> impl FnOnce() + use<A> {
+    pub(crate) fn crashed<A: Actor>(&mut self, crash: Crash, ties: SupervisorLink, child: ActorRef<A>) -> impl FnOnce() + use<A> {
         let remind = move || {
             child.address.send_control(Remind);
             Some(REMIND_EVERY)
@@ -578,8 +578,8 @@ impl Minded {
     }
 
     /// Of a child that has crashed so often, and has heard so many decisions.
-    pub(crate) fn that_crashed(crashes: u64, heard: u64) -> Minded {
-        Minded { crash: None, crashes, heard, reminder: None }
+    pub(crate) fn that_crashed(crashes: u64, heard: u64) -> SupervisedRemotely {
+        SupervisedRemotely { crash: None, crashes, heard, reminder: None }
     }
 
     /// How often it has crashed, and the how manyth decision it has heard last.
@@ -588,12 +588,12 @@ impl Minded {
     }
 
     #[inline(never)]
-    pub(crate) fn ended(ties: Ties) {
+    pub(crate) fn ended(ties: SupervisorLink) {
         ties.report(News::Ended);
-        Minded::unwatch(ties);
+        SupervisedRemotely::unwatch(ties);
     }
 
-    pub(crate) fn unwatch(Ties { supervisor, key, .. }: Ties) {
+    pub(crate) fn unwatch(SupervisorLink { supervisor, key, .. }: SupervisorLink) {
         supervisor.address.send_control(Watch::End { watcher: watcher_of(key) });
     }
 
@@ -602,7 +602,7 @@ impl Minded {
     }
 
     /// The child is there, and wants to know if its supervisor is not.
-    pub(crate) fn watch<A: Actor>(child: ActorRef<A>, Ties { supervisor, key, .. }: Ties) {
+    pub(crate) fn watch<A: Actor>(child: ActorRef<A>, SupervisorLink { supervisor, key, .. }: SupervisorLink) {
         let orphaned = Box::new(move |_| child.address.send_control(Orphaned));
         let (watcher, notify) = (watcher_of(key), Notify::Call(orphaned));
         supervisor.address.send_control(Watch::Begin { watcher, notify, who: supervisor.id() });
@@ -612,8 +612,8 @@ impl Minded {
 /// A child that is held says so again.
 struct Remind;
 
-impl<A: Actor> Control<Life<A>> for Remind {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Actor> Control<ActorState<A>> for Remind {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let Some(child) = &mut cx.extra().child else { return };
         let ties = child.ties();
         if let Some(news) = child.minded().and_then(|minded| minded.news()) {
@@ -621,22 +621,22 @@ impl<A: Actor> Control<Life<A>> for Remind {
         }
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
 /// The supervisor has ended, or is out of reach.
 struct Orphaned;
 
-impl<A: Actor> Control<Life<A>> for Orphaned {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Actor> Control<ActorState<A>> for Orphaned {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         dismiss(cx);
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
 /// The child ends without a supervisor: as crashed, if it is.
-fn dismiss<A: Actor>(cx: &mut ControlCx<Life<A>>) {
+fn dismiss<A: Actor>(cx: &mut ControlCx<ActorState<A>>) {
     let child = &mut cx.extra().child;
     if child.as_mut().and_then(Child::minded).is_none() {
         return;
@@ -653,8 +653,8 @@ struct Verdict<A> {
     decision: Decision<A>,
 }
 
-impl<A: Portable> Control<Life<A>> for Verdict<A> {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let extra = cx.extra();
         let Some(child) = &mut extra.child else { return };
         let (crashed, Some(minded)) = (child.crashed, child.minded()) else { return };
@@ -689,21 +689,21 @@ impl<A: Portable> Control<Life<A>> for Verdict<A> {
                     return;
                 }
                 cx.note_handled(false);
-                drop(cx.replace(Life { actor }));
+                drop(cx.replace(ActorState { actor }));
                 cx.resume();
                 cx.run(Start);
             }
         }
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         fn carry<A: Actor>(
             about: About,
             verdict: Decision<Write<'_>>,
-            cx: &mut AwayCx<Life<A>>,
+            cx: &mut AwayCx<ActorState<A>>,
         ) -> Result<(), WireError> {
             let (actor, name) = (TypeId::of::<A>(), type_name::<A>());
-            crate::remote::stub::carry(Parcel::Verdict { actor, name, about, verdict }, cx)
+            crate::remote::stub::carry(ForwardedMessage::Verdict { actor, name, about, verdict }, cx)
         }
         let carried = match self.decision {
             Decision::Restart(state) => {

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use playhouse_executor::{SystemCore, contained};
 
-use crate::migration::Agency;
+use crate::migration::MigrationHost;
 use crate::system::System;
 
 /// Each system has one, which is set before the system has actors.
 #[derive(Default)]
 pub(crate) struct OfSystem {
     services: Mutex<Services>,
-    agency: OnceLock<Arc<dyn Agency>>,
+    agency: OnceLock<Arc<dyn MigrationHost>>,
     /// The number of its [`System`]s.
     handles: AtomicUsize,
 }
@@ -53,7 +53,7 @@ impl OfSystem {
 }
 
 /// The theater that the system is part of.
-pub(crate) fn agency_of(system: &SystemCore) -> Option<&Arc<dyn Agency>> {
+pub(crate) fn agency_of(system: &SystemCore) -> Option<&Arc<dyn MigrationHost>> {
     OfSystem::get(system).agency.get()
 }
 
@@ -131,7 +131,7 @@ impl System {
 
     /// Says which theater the system is part of, once.
     #[doc(hidden)]
-    pub fn belongs_to(&self, theater: Arc<dyn Agency>) {
+    pub fn belongs_to(&self, theater: Arc<dyn MigrationHost>) {
         let _former = OfSystem::get(self.core()).agency.set(theater);
     }
 }

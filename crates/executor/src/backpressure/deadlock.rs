@@ -31,21 +31,21 @@ use crate::sync::locks::lock;
 use crate::sync::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::Worker;
-use crate::worker::shared::{Office, Presence};
+use crate::worker::shared::{WorkerShared, Presence};
 
 /// In the place of a worker: something else is waited for.
 pub(crate) const OUTSIDE: u16 = u16::MAX;
 
 /// What was seen of knots.
 #[derive(Default)]
-pub(crate) struct Knots {
+pub(crate) struct MuteDeadlocks {
     /// The workers in one at the last look.
     last: Vec<u16>,
     /// Whose turn it is.
     turn: usize,
 }
 
-impl Knots {
+impl MuteDeadlocks {
     /// Looks; has one stage go on of a knot that was there at the last look too.
     pub(crate) fn look(&mut self, system: &SystemCore) {
         let lasting = system.knot_among(|worker| self.last.contains(&worker));
@@ -125,7 +125,7 @@ impl SystemCore {
     }
 }
 
-impl Office {
+impl WorkerShared {
     /// Whether its worker is overloaded by nothing but what is put aside for its muted stages.
     fn is_held_up(&self) -> bool {
         // Relaxed, all of it: it is looked at twice.
@@ -140,7 +140,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
 
-    use super::{Knots, OUTSIDE};
+    use super::{MuteDeadlocks, OUTSIDE};
     use crate::sync::signal::Signal;
     use crate::{Config, SystemCore};
 
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn who_was_in_a_knot_at_two_looks_goes_on_by_turns() {
         let system = waiting(&[&[1], &[0], &[]]);
-        let mut knots = Knots::default();
+        let mut knots = MuteDeadlocks::default();
         for turn in [1, 0] {
             knots.look(&system);
             assert_eq!(called(&system), []);

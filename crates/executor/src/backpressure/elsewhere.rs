@@ -24,7 +24,7 @@ use crate::sync::locks::lock;
 use crate::system::{SLOTS, SystemCore};
 use crate::worker::Worker;
 use crate::worker::core::{MuteRequest, Reason};
-use crate::worker::shared::Office;
+use crate::worker::shared::WorkerShared;
 
 /// A worker of any system: the system's number, and the worker's.
 pub(crate) type AnyWorker = (u16, u16);
@@ -133,7 +133,7 @@ impl Worker {
     }
 }
 
-impl Office {
+impl WorkerShared {
     /// Rouses the workers of other systems with stages that are muted for this office's worker. Those that stay muted leave word again.
     pub(crate) fn rouse_elsewhere(&self) {
         let muted = std::mem::take(&mut *lock(&self.muted_elsewhere));
@@ -149,7 +149,7 @@ impl Office {
 
 impl SystemCore {
     /// Returns whether a stage of `office` is muted for another system.
-    fn waits_elsewhere(&self, office: &Office) -> bool {
+    fn waits_elsewhere(&self, office: &WorkerShared) -> bool {
         lock(&office.waits_for).iter().any(|(system, _)| *system != self.id)
     }
 

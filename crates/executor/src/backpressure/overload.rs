@@ -19,14 +19,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::backpressure::deadlock::OUTSIDE;
 use crate::backpressure::elsewhere::{AnyWorker, Home};
-use crate::backpressure::standing::Look;
+use crate::backpressure::standing::BacklogView;
 use crate::migration::stub::Gate;
 use crate::sync::locks::lock;
 use crate::sync::signal::Signal;
 use crate::worker::Worker;
-use crate::worker::core::{Core, Hold, MuteRequest, Reason};
+use crate::worker::core::{Core, Parked, MuteRequest, Reason};
 use crate::worker::exchange::RECORD_BYTES;
-use crate::worker::shared::Office;
+use crate::worker::shared::WorkerShared;
 
 /// A worker with more bytes of mail from others than this is overloaded.
 pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
@@ -68,7 +68,7 @@ pub(crate) struct Loads {
     pub(crate) overloaded: Load,
 }
 
-impl Office {
+impl WorkerShared {
     /// Returns the loads with `bytes` bytes of mail. A message takes the worker `average_ns` nanoseconds.
     pub(crate) fn loads(&self, bytes: u64, average_ns: u64) -> Loads {
         let overloaded = OVERLOADED_BYTES as u64;
@@ -117,7 +117,7 @@ impl Worker {
             // A source was admitted, and the worker has not yet run twice as much.
             office.standing.note_source();
         }
-        let look = Look {
+        let look = BacklogView {
             pressed: office.is_pressed(),
             mail: sent,
             run: mail_run,
@@ -186,7 +186,7 @@ impl Worker {
     }
 
     /// Below the low-water mark: those who were muted go on.
-    pub(crate) fn relieve(&self, office: &Office) {
+    pub(crate) fn relieve(&self, office: &WorkerShared) {
         // The lock orders this with a sender that saw the flag and is about to wait.
         drop(office.lock());
         office.relieved.notify_all();
@@ -262,7 +262,7 @@ impl Worker {
             let Some((receiver, stuck)) = self.stays_muted(home, receiver, target, source.is_some()) else { continue };
             // SAFETY: as above.
             let core = unsafe { self.core() };
-            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck, source, home }, None));
+            core.holds.insert(stage, Parked::new(Reason::Muted { receiver, target, stuck, source, home }, None));
             if !stuck {
                 self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
             }
@@ -297,7 +297,7 @@ impl Worker {
         if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
             return;
         }
-        core.holds.insert(stage, Hold::new(Reason::Paused, Some(gate.bytes_max())));
+        core.holds.insert(stage, Parked::new(Reason::Paused, Some(gate.bytes_max())));
         self.note_holds(core);
         self.system.open_more();
         if !gate.wait(stage) {

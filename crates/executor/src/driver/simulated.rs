@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::backpressure::deadlock::Knots;
+use crate::backpressure::deadlock::MuteDeadlocks;
 use crate::driver::turns::{Drive, DriverLock, Turn};
 use crate::scheduler::poll;
 use crate::sync::locks::lock;
@@ -71,7 +71,7 @@ pub(crate) struct Simulation {
     /// The system has been swept. Changes within a turn.
     ended: AtomicBool,
     choices: Mutex<Choices>,
-    knots: Mutex<Knots>,
+    knots: Mutex<MuteDeadlocks>,
     driver: OnceLock<Arc<dyn Driver>>,
 }
 
@@ -362,5 +362,5 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     // Often only one: the most interleavings.
     let bound = if choices.one_in(2) { 1 } else { 1 + choices.below(8) as u64 };
     let stop = worker.gulp(bound);
-    debug_assert_ne!(stop, crate::worker::run::Stop::Detached, "nobody takes over in simulation");
+    debug_assert_ne!(stop, crate::worker::run::GulpEnd::Detached, "nobody takes over in simulation");
 }

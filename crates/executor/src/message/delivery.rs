@@ -15,7 +15,7 @@ use crate::sync::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::core::Reason;
 use crate::worker::run_by_askers::{self, Wakes};
-use crate::worker::shared::{Inbox, Office, Presence};
+use crate::worker::shared::{Inbox, WorkerShared, Presence};
 
 thread_local! {
     /// This thread waits for no overloaded worker.
@@ -53,12 +53,12 @@ impl WokenBy {
 
 impl SystemCore {
     /// Something was put into the inbox: raises the flag and wakes the worker if it rests.
-    pub(crate) fn arrived(&self, office: &Office, inbox: MutexGuard<'_, Inbox>, worker: u16) {
+    pub(crate) fn arrived(&self, office: &WorkerShared, inbox: MutexGuard<'_, Inbox>, worker: u16) {
         self.arrived_for(office, inbox, worker, WokenBy::Sender);
     }
 
     /// Does the same as [`arrived`](SystemCore::arrived), and a sleeping worker is woken by `by`.
-    pub(crate) fn arrived_for(&self, office: &Office, mut inbox: MutexGuard<'_, Inbox>, worker: u16, by: WokenBy) {
+    pub(crate) fn arrived_for(&self, office: &WorkerShared, mut inbox: MutexGuard<'_, Inbox>, worker: u16, by: WokenBy) {
         let bytes = inbox.sent_bytes() + u64::from(inbox.queued_bytes);
         let loads = office.loads(bytes, office.average_ns.load(Ordering::Relaxed));
         if loads.pressed == Load::High {
@@ -100,7 +100,7 @@ impl SystemCore {
     }
 
     /// Locks the inbox of the worker that runs `stage`, and calls `f` with it.
-    fn with_inbox_of<R>(&self, stage: u16, f: impl FnOnce(&Office, MutexGuard<'_, Inbox>, u16) -> R) -> R {
+    fn with_inbox_of<R>(&self, stage: u16, f: impl FnOnce(&WorkerShared, MutexGuard<'_, Inbox>, u16) -> R) -> R {
         loop {
             // Acquire: pairs with the Release of whoever moved the stage.
             let worker = self.route[stage as usize].load(Ordering::Acquire);
@@ -148,7 +148,7 @@ impl SystemCore {
     /// A whole record whose payload the caller gives up.
     unsafe fn put(
         &self,
-        (office, mut inbox, worker): (&Office, MutexGuard<'_, Inbox>, u16),
+        (office, mut inbox, worker): (&WorkerShared, MutexGuard<'_, Inbox>, u16),
         lane: Lane,
         mut record: NonNull<Record>,
         size: usize,

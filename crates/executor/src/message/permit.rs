@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::memory::record::{Op, Outcome, PASSED, Record, Thunk, WAITS, carried, or_lose, peek, run_own, unwrap};
-use crate::message::mailbox::Placed;
+use crate::message::mailbox::WithPermit;
 
 /// The thunk of records with a [`Placed`]; behind it lies the message's own record, unless that is on a shelf.
 pub(crate) const PLACED: Thunk = run_placed;
@@ -16,17 +16,17 @@ unsafe fn run_placed(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: by the contract; the payload is consumed unless it waits.
     unsafe {
         match op {
-            Op::Describe | Op::Weigh => return peek::<Placed>(record).describe(record).say(),
-            Op::Run if or_lose(record, |placed: &mut Placed| placed.ask(record)) == WAITS => return WAITS,
+            Op::Describe | Op::Weigh => return peek::<WithPermit>(record).describe(record).say(),
+            Op::Run if or_lose(record, |placed: &mut WithPermit| placed.ask(record)) == WAITS => return WAITS,
             _ => {}
         }
         // Its place is free before it is handled.
-        match unwrap::<Placed>(record) {
-            Placed::Here(place) => {
+        match unwrap::<WithPermit>(record) {
+            WithPermit::Here(place) => {
                 drop(place);
                 run_own(carried(record), record, op)
             }
-            Placed::Shelved(shelf) => match shelf.take() {
+            WithPermit::Shelved(shelf) => match shelf.take() {
                 Some(mut kept) => run_own(kept.record(), record, op),
                 // It was dropped for another one, and counted as that.
                 None => PASSED,

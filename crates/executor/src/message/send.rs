@@ -11,7 +11,7 @@ use crate::memory::segment::{Chain, Segment};
 use crate::message::address::{Lane, RawAddress};
 use crate::message::dead_letters::in_hook;
 use crate::message::envelope::{Resident, Undelivered};
-use crate::message::mailbox::{self, Placed, Room};
+use crate::message::mailbox::{self, WithPermit, MailboxState};
 use crate::sync::jitter::seam;
 use crate::sync::signal::Signal;
 use crate::system::SystemCore;
@@ -560,7 +560,7 @@ unsafe fn place(
     lane: Lane,
     record: NonNull<Record>,
     asks: bool,
-) -> Result<(), Arc<Room>> {
+) -> Result<(), Arc<MailboxState>> {
     // SAFETY: by the contract.
     unsafe {
         let room = system.rooms.of(to).map(|room| (room, record::weighed(record)));
@@ -568,7 +568,7 @@ unsafe fn place(
             post_placed(system, to, lane, record, asks);
             return Ok(());
         };
-        let found = system.while_refusing(|| Placed::find(record, about, &room, lane, &system.rooms));
+        let found = system.while_refusing(|| WithPermit::find(record, about, &room, lane, &system.rooms));
         let Some(placed) = found else { return Err(room) };
         let mut loose = Loose::new();
         post_placed(system, to, lane, loose.write_placed(placed, record), asks);
@@ -627,7 +627,7 @@ unsafe fn post_loose(
 
 #[cfg(test)]
 mod tests {
-    use crate::backpressure::standing::{Look, Turnover};
+    use crate::backpressure::standing::{BacklogView, Turnover};
     use crate::*;
 
     struct Someone;
@@ -660,7 +660,7 @@ mod tests {
         let mut bound = |run| {
             office
                 .standing
-                .look(&mut turnover, Look { pressed: true, mail: 1_000, run, admitted: 0, now_ns: 0, source_ns: 0 });
+                .look(&mut turnover, BacklogView { pressed: true, mail: 1_000, run, admitted: 0, now_ns: 0, source_ns: 0 });
             office.standing.raised(10)
         };
         assert_eq!([0, 1_000].map(&mut bound), [10, 3_000]);

@@ -19,7 +19,7 @@ use crate::memory::cell::{Cell, status};
 use crate::memory::record::RESUME;
 use crate::message::address::{Address, RawAddress};
 use crate::message::envelope::{ControlCx, Resident};
-use crate::migration::stub::{AwayCx, Way};
+use crate::migration::stub::{AwayCx, StubRoute};
 use crate::system::SystemCore;
 use crate::worker::user_code::contained;
 use crate::worker::{current, note_suspended};
@@ -133,7 +133,7 @@ impl<S: Resident> ControlCx<S> {
     ///
     /// # Panics
     /// Where it is not frozen.
-    pub fn depart(&mut self, way: Arc<Way>) {
+    pub fn depart(&mut self, way: Arc<StubRoute>) {
         assert!(self.is_frozen(), "only a frozen actor leaves");
         let cell = self.cell();
         // SAFETY: this thread runs the stage; a short borrow.

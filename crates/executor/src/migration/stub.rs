@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::memory::cell::{BOUNDED, Cell, status};
 use crate::memory::record::{CONTINUE, KILL, KindOf, Outcome, Record};
-use crate::memory::slab::Nursery;
+use crate::memory::slab::CellAllocator;
 use crate::message::address::{Address, Lane, RawAddress};
 use crate::message::envelope::{Resident, extra_of};
 use crate::sync::locks::lock;
@@ -137,13 +137,13 @@ impl Gate {
 /// place's stage takes the way for the first message, or who lets the actor in closes it ([`Way::close`]); one
 /// of the two is first. On a closed way nothing is sent on: it waits for the actor.
 #[derive(Debug, Default)]
-pub struct Way(AtomicU8);
+pub struct StubRoute(AtomicU8);
 
 const FREE: u8 = 0;
 const TAKEN: u8 = 1;
 const CLOSED: u8 = 2;
 
-impl Way {
+impl StubRoute {
     /// Nothing is sent on any more. False: something was.
     pub fn close(&self) -> bool {
         // What is decided by it goes through the mail of the place, which brings the rest: no order is needed here.
@@ -208,7 +208,7 @@ impl SystemCore {
     }
 
     /// A place in `stage` for an `S` that lives elsewhere. If `way` is given, mail is sent on from it as long as nobody closes that.
-    pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra, way: Option<Arc<Way>>) -> Address<S> {
+    pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra, way: Option<Arc<StubRoute>>) -> Address<S> {
         self.settle_away(stage, extra, way, status::AWAY)
     }
 
@@ -216,7 +216,7 @@ impl SystemCore {
         &self,
         stage: u16,
         extra: S::Extra,
-        way: Option<Arc<Way>>,
+        way: Option<Arc<StubRoute>>,
         status: u64,
     ) -> Address<S> {
         let kind = KindOf::<S>::KIND;
@@ -268,7 +268,7 @@ impl RawAddress {
     /// The address of an `S` that has ended.
     pub fn nowhere<S: Resident>() -> Address<S> {
         let address = NOWHERE.get_or_init(|| {
-            let cell = Nursery::new().take(0, 0);
+            let cell = CellAllocator::new().take(0, 0);
             let address = RawAddress { cell, tag: 0 };
             // SAFETY: cells are never freed; this one is nobody's, and now never will be.
             unsafe { cell.as_ref() }.vacate();
@@ -290,7 +290,7 @@ impl RawAddress {
     }
 
     /// A number for the life that the address belongs to. It tells, too, whether the mailbox is bounded.
-    pub fn life(self) -> u64 {
+    pub fn incarnation(self) -> u64 {
         (self.tag >> 16) | (u64::from(self.is_bounded()) << LIFE_BITS)
     }
 }

@@ -49,7 +49,7 @@ pub struct Handling {
 
 /// What came of a message whose handler was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Came {
+pub enum HandlerOutcome {
     /// It was handled, or its handler has panicked.
     Done,
     /// Its handler waits for something, and is woken ([`MailKind::WakeUp`]).
@@ -65,7 +65,7 @@ pub trait Observer: Any + Send + Sync {
     /// A handler is about to run, on this thread.
     fn begins(&self, handling: &Handling);
     /// It has returned, or panicked, on this thread.
-    fn ends(&self, handling: &Handling, came: Came, took: Duration);
+    fn ends(&self, handling: &Handling, came: HandlerOutcome, took: Duration);
     /// It runs for so long, in another thread; asked every few milliseconds until it says that this is enough (true).
     fn still_runs(&self, handling: &Handling, so_long: Duration) -> bool;
     /// This thread sends a message to a system where causes are wanted: the number to be found again with it.
@@ -76,13 +76,13 @@ pub trait Observer: Any + Send + Sync {
 
 /// Who looks on, and whether.
 #[derive(Default)]
-pub(crate) struct Lookout {
+pub(crate) struct Observers {
     looking: AtomicBool,
     causes: AtomicBool,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
-impl Lookout {
+impl Observers {
     /// The observer, where it looks on.
     #[inline(always)]
     pub(crate) fn looks(&self) -> bool {
@@ -123,9 +123,9 @@ impl SystemCore {
 
 /// What a thread runs while it is looked on.
 #[derive(Default)]
-pub(crate) struct Running(Mutex<Option<(Handling, u64, bool)>>);
+pub(crate) struct ObservedHandler(Mutex<Option<(Handling, u64, bool)>>);
 
-impl Running {
+impl ObservedHandler {
     /// Tells the observer of a handler that runs for long. Called by the monitor.
     pub(crate) fn look(&self, system: &Arc<SystemCore>) {
         if !system.lookout.looks() {
@@ -152,7 +152,7 @@ struct Ends<'a> {
     observer: &'a Arc<dyn Observer>,
     handling: Handling,
     since: u64,
-    came: Came,
+    came: HandlerOutcome,
 }
 
 impl Drop for Ends<'_> {
@@ -230,14 +230,14 @@ impl Worker {
         contained(|| observer.begins(&handling)).unwrap_or(());
         let since = self.system.now_ns();
         *lock(&self.running.0) = Some((handling, since, false));
-        let mut ends = Ends { worker: self, observer, handling, since, came: Came::Done };
+        let mut ends = Ends { worker: self, observer, handling, since, came: HandlerOutcome::Done };
         let outcome = run();
         if outcome == WAITS {
-            ends.came = Came::Deferred;
+            ends.came = HandlerOutcome::Deferred;
         } else if outcome == PASSED {
-            ends.came = Came::Gone;
+            ends.came = HandlerOutcome::Gone;
         } else if cell.has_status(status::SUSPENDED) {
-            ends.came = Came::Waits;
+            ends.came = HandlerOutcome::Waits;
         }
         outcome
     }

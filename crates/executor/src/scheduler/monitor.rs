@@ -65,7 +65,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::backpressure::deadlock::Knots;
+use crate::backpressure::deadlock::MuteDeadlocks;
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::driver::threads::WorkerThread;
 use crate::memory::record::Record;
@@ -77,7 +77,7 @@ use crate::sync::locks::lock;
 use crate::sync::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::Worker;
-use crate::worker::core::{Core, Hold, Reason};
+use crate::worker::core::{Core, Parked, Reason};
 use crate::worker::run_by_askers::Loan;
 
 /// How often the monitor looks.
@@ -101,7 +101,7 @@ fn stuck_doublings_max() -> u32 {
 
 /// Whose the worker's work is; under its lock.
 #[derive(Default)]
-pub(crate) struct Lease {
+pub(crate) struct HandoffState {
     /// The monitor has taken the work.
     detached: bool,
     /// The record that was claimed when it did: still the thread's own.
@@ -115,9 +115,9 @@ pub(crate) struct Lease {
 }
 
 // SAFETY: the pointers are only compared, or used under the rules of the protocol above.
-unsafe impl Send for Lease {}
+unsafe impl Send for HandoffState {}
 
-impl Lease {
+impl HandoffState {
     /// The record that the thread was left with, if it has not run it to the end; `Err`: the thread has the worker.
     pub(crate) fn left_to_it(&self) -> Result<Option<NonNull<Record>>, ()> {
         if self.detached { Ok(self.left.filter(|_| !self.stages.is_empty())) } else { Err(()) }
@@ -156,7 +156,7 @@ impl Worker {
     }
 
     /// Posts what was appended since the monitor looked last. Under the lease lock, by the thread or the monitor.
-    fn post_rest(&self, lease: &mut Lease) {
+    fn post_rest(&self, lease: &mut HandoffState) {
         for (log, taken) in self.logs.iter().zip(&mut lease.taken) {
             // Acquire: pairs with the Release in `append`: records before the tail are whole.
             let tail = log.tail.load(Ordering::Acquire);
@@ -295,7 +295,7 @@ impl Worker {
                     hold.detach();
                 }
                 None => {
-                    core.holds.insert(*stage, Hold::new(Reason::Detached, Some(OVERLOADED_BYTES)));
+                    core.holds.insert(*stage, Parked::new(Reason::Detached, Some(OVERLOADED_BYTES)));
                 }
             }
             self.system.full[*stage as usize].note_stuck();
@@ -347,7 +347,7 @@ impl Watched {
 pub(crate) fn watch(system: &Weak<SystemCore>) {
     let mut watched: Vec<Watched> = Vec::new();
     let mut stuck: Vec<Arc<Worker>> = Vec::new();
-    let mut knots = Knots::default();
+    let mut knots = MuteDeadlocks::default();
     let mut asymmetric = true;
     let mut looks = 0_u64;
     let mut quiet = 0;

@@ -13,19 +13,19 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::backpressure::relays::Relays;
-use crate::backpressure::stage::Fullness;
+use crate::backpressure::stage::StageBackpressure;
 use crate::backpressure::standing::Sources;
 use crate::driver::simulated::{Choices, Simulation};
 use crate::driver::timers::{TimerKey, TimerOp, TimerTask};
 use crate::memory::cell::Cell;
 use crate::memory::record::KindOf;
-use crate::memory::slab::Nursery;
+use crate::memory::slab::CellAllocator;
 use crate::message::address::{Address, RawAddress};
 use crate::message::dead_letters::{DeadLetterHook, DeadLetterHooks};
 use crate::message::delivery::WokenBy;
 use crate::message::envelope::{Envelope, Resident, Undelivered};
-use crate::message::mailbox::{Mailbox, Rooms};
-use crate::observe::observed::Lookout;
+use crate::message::mailbox::{Mailbox, BoundedMailboxes};
+use crate::observe::observed::Observers;
 use crate::observe::stats::Counters;
 use crate::scheduler::costs;
 use crate::scheduler::idle_set::IdleWorkers;
@@ -38,7 +38,7 @@ use crate::system::outsiders::Outsiders;
 use crate::worker::core::Core;
 use crate::worker::route::Route;
 use crate::worker::run_by_askers;
-use crate::worker::shared::Offices;
+use crate::worker::shared::WorkerTable;
 use crate::worker::user_code;
 use crate::worker::{self, Worker};
 
@@ -53,18 +53,18 @@ pub struct SystemCore {
     // -- rarely changed ------------------------------------------------------------------------------------------------
     pub(crate) id: u16,
     pub(crate) config: Config,
-    pub(crate) offices: Offices,
+    pub(crate) offices: WorkerTable,
     /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage, and that inbox counts the
     /// departure.
     pub(crate) route: Box<[AtomicU16]>,
     /// Stages for which too much is put aside.
-    pub(crate) full: Box<[Fullness]>,
+    pub(crate) full: Box<[StageBackpressure]>,
     /// Which stages pass on what they get to an overloaded worker.
     pub(crate) relays: Relays,
     pub(crate) sources: Sources,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
-    pub(crate) lookout: Lookout,
+    pub(crate) lookout: Observers,
     // -- changed when workers rest and wake ------------------------------------------------------------------------------
     /// The number of workers that are awake in the lower 32 bits, and the number of wake-ups above them.
     pub(crate) active: AtomicU64,
@@ -126,7 +126,7 @@ pub struct SystemCore {
     pub(crate) samplers: Mutex<Vec<std::sync::Weak<crate::observe::sampling::Sampler>>>,
     dead_letter_hooks: DeadLetterHooks,
     /// Those of actors whose mailboxes are bounded.
-    pub(crate) rooms: Rooms,
+    pub(crate) rooms: BoundedMailboxes,
     next_timer: AtomicU64,
 }
 
@@ -134,7 +134,7 @@ pub struct SystemCore {
 /// different workers share no cache lines.
 pub(crate) struct Outside {
     /// Made at the first spawn: most offices are those of actors with threads of their own, and most systems have none.
-    nurseries: Box<[Mutex<Option<Nursery>>]>,
+    nurseries: Box<[Mutex<Option<CellAllocator>>]>,
     pub(crate) spawned: AtomicU64,
     dead_letters: AtomicU64,
 }
@@ -149,7 +149,7 @@ pub(crate) struct Slot {
 impl Outside {
     /// A vacant cell of `class` for an actor of `stage`, which the worker `owner` runs.
     pub(crate) fn take(&self, owner: usize, stage: u16, class: u16) -> NonNull<Cell> {
-        lock(&self.nurseries[owner]).get_or_insert_with(Nursery::new).take(class, stage)
+        lock(&self.nurseries[owner]).get_or_insert_with(CellAllocator::new).take(class, stage)
     }
 }
 
@@ -257,7 +257,7 @@ impl SystemCore {
         let random = config.simulated.unwrap_or_else(|| RandomState::new().hash_one(at));
         let system = Arc::new(SystemCore {
             id: at as u16,
-            offices: Offices::new(config.workers, dedicated),
+            offices: WorkerTable::new(config.workers, dedicated),
             route: (0..stages)
                 .map(|stage| {
                     AtomicU16::new(
@@ -265,7 +265,7 @@ impl SystemCore {
                     )
                 })
                 .collect(),
-            full: (0..stages).map(|_| Fullness::default()).collect(),
+            full: (0..stages).map(|_| StageBackpressure::default()).collect(),
             sources: Sources::default(),
             relays: Relays::new(stages),
             clock: if config.simulated.is_some() {
@@ -274,7 +274,7 @@ impl SystemCore {
                 Clock::Real(Instant::now())
             },
             simulation: config.simulated.map(Simulation::new),
-            lookout: Lookout::default(),
+            lookout: Observers::default(),
             active: AtomicU64::new(0),
             parked: AtomicUsize::new(0),
             idle: IdleWorkers::of(config.workers),
@@ -317,7 +317,7 @@ impl SystemCore {
             census_asked: AtomicU64::new(0),
             samplers: Mutex::default(),
             dead_letter_hooks: DeadLetterHooks::default(),
-            rooms: Rooms::default(),
+            rooms: BoundedMailboxes::default(),
             next_timer: AtomicU64::new(0),
             config,
         });

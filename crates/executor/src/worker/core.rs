@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::backpressure::elsewhere::{AnyWorker, Home};
 use crate::backpressure::overload::OVERLOADED_BYTES;
-use crate::backpressure::stage::Fullness;
+use crate::backpressure::stage::StageBackpressure;
 use crate::backpressure::standing::Turnover;
 use crate::driver::timers::{TimerTask, Wheel};
 use crate::memory::record::Record;
@@ -14,7 +14,7 @@ use crate::memory::segment::{Chain, Pool};
 use crate::migration::stub::Gate;
 use crate::scheduler::kinds::Kinds;
 use crate::scheduler::trial::{Trial, Verdict};
-use crate::worker::deferred_starts::Starts;
+use crate::worker::deferred_starts::DeferredStarts;
 use crate::worker::user_code;
 
 /// Why a stage's messages are put aside.
@@ -46,7 +46,7 @@ pub(crate) struct MuteRequest {
 }
 
 /// What is put aside for a stage.
-pub(crate) struct Hold {
+pub(crate) struct Parked {
     pub(crate) reason: Reason,
     /// With more bytes of records than this the stage is full: that is a matter of this stage alone, and counts for those only
     /// who send to it. None: what is put aside counts for the worker.
@@ -54,9 +54,9 @@ pub(crate) struct Hold {
     pub(crate) lanes: [Chain; 3],
 }
 
-impl Hold {
-    pub(crate) fn new(reason: Reason, bytes_max: Option<usize>) -> Hold {
-        Hold { reason, bytes_max, lanes: [const { Chain::new() }; 3] }
+impl Parked {
+    pub(crate) fn new(reason: Reason, bytes_max: Option<usize>) -> Parked {
+        Parked { reason, bytes_max, lanes: [const { Chain::new() }; 3] }
     }
 
     /// It is put aside since a handler of the stage is stuck, from now on.
@@ -67,7 +67,7 @@ impl Hold {
     /// Why the stage is full, if it is.
     pub(crate) fn fullness(&self) -> Option<u8> {
         let is_full = self.bytes_max.is_some_and(|bytes_max| self.bytes() > bytes_max);
-        is_full.then_some(if self.reason == Reason::Detached { Fullness::STUCK } else { Fullness::WAITS })
+        is_full.then_some(if self.reason == Reason::Detached { StageBackpressure::STUCK } else { StageBackpressure::WAITS })
     }
 
     /// Bytes of records put aside.
@@ -207,7 +207,7 @@ pub(crate) struct Core {
     pub(crate) cancelled: Vec<TimerTask>,
     pub(crate) next_timer: u64,
     /// Stages put aside. No stage in here is given to a thief.
-    pub(crate) holds: BTreeMap<u16, Hold>,
+    pub(crate) holds: BTreeMap<u16, Parked>,
     /// What its muted stages wait for, as it stands in the office: see `deadlock.rs`.
     pub(crate) waits_for: Vec<AnyWorker>,
     /// Stages to be muted before the next gulp.
@@ -223,7 +223,7 @@ pub(crate) struct Core {
     pub(crate) slow_pace: Pace,
     pub(crate) kinds: Kinds,
     pub(crate) mail: Mail,
-    pub(crate) starts: Starts,
+    pub(crate) starts: DeferredStarts,
     /// The time since which work has waited at every look at the clock. An offer of work to an idle worker resets it, and so does an idle
     /// time.
     pub(crate) loaded_since_ns: Option<u64>,
@@ -254,7 +254,7 @@ impl Core {
             slow_pace: Pace::slow(),
             kinds: Kinds::default(),
             mail: Mail::default(),
-            starts: Starts::new(),
+            starts: DeferredStarts::new(),
             loaded_since_ns: None,
             verdict: None,
             trial: None,

@@ -47,7 +47,7 @@ const TICKS_MAX: u32 = 8;
 const PAUSE_BYTES: u64 = 1 << 20;
 
 /// What was put off at a worker, in order.
-pub(crate) struct Starts {
+pub(crate) struct DeferredStarts {
     /// From `from` bytes into its first segment on; `bytes` is without those before.
     chain: Chain,
     from: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Starts {
 }
 
 /// What decides how many go on.
-struct Look {
+struct StartBudget {
     /// Bytes of the queue that were run.
     run: u64,
     late_starts: (u64, u64),
@@ -77,9 +77,9 @@ struct Look {
     is_tick: bool,
 }
 
-impl Starts {
-    pub(crate) fn new() -> Starts {
-        Starts {
+impl DeferredStarts {
+    pub(crate) fn new() -> DeferredStarts {
+        DeferredStarts {
             chain: Chain::new(),
             from: 0,
             due: false,
@@ -159,7 +159,7 @@ impl Starts {
     }
 
     /// How many go on now, with something in here.
-    fn next(&mut self, look: Look) -> u64 {
+    fn next(&mut self, look: StartBudget) -> u64 {
         let starts = look.late_starts.0.wrapping_sub(self.late_starts.0);
         let actors = look.late_starts.1.wrapping_sub(self.late_starts.1);
         if let Some(each) = actors.checked_div(starts) {
@@ -184,17 +184,17 @@ impl Starts {
 }
 
 /// A start that may be put off, and is run now.
-pub(crate) struct Late<'a> {
+pub(crate) struct DeferredStart<'a> {
     worker: &'a Worker,
     spawned: u64,
 }
 
-impl Late<'_> {
+impl DeferredStart<'_> {
     /// None: it has been put off, so the record was moved.
     ///
     /// # Safety
     /// A whole record whose payload was not consumed and which this thread is about to run.
-    pub(crate) unsafe fn of<'a>(record: NonNull<Record>) -> Option<Late<'a>> {
+    pub(crate) unsafe fn of<'a>(record: NonNull<Record>) -> Option<DeferredStart<'a>> {
         let worker = current().expect("records are run by workers");
         // Not where it is run from the list of an actor, or is shown to somebody, or is what this thread has lost the worker with.
         let is_claimed = worker.tenure.claimed() == record.as_ptr() && worker.nested.get() == 0;
@@ -203,12 +203,12 @@ impl Late<'_> {
             return None;
         }
         worker.in_late_start.set(true);
-        Some(Late { worker, spawned: worker.ledger.spawned.get() })
+        Some(DeferredStart { worker, spawned: worker.ledger.spawned.get() })
     }
 }
 
 /// It was run.
-impl Drop for Late<'_> {
+impl Drop for DeferredStart<'_> {
     fn drop(&mut self) {
         self.worker.in_late_start.set(false);
         let (starts, actors) = self.worker.late_starts.get();
@@ -250,7 +250,7 @@ impl Worker {
             // Mail of higher lanes comes first. It ends, or a gulp of the normal lane is due (I4).
             return;
         }
-        let look = Look {
+        let look = StartBudget {
             run: self.bytes_run(),
             late_starts: self.late_starts.get(),
             is_empty,
@@ -336,7 +336,7 @@ mod tests {
 
     use super::*;
     use crate::memory::record::{Op, Outcome};
-    use crate::worker::exchange::Turn;
+    use crate::worker::exchange::NextWork;
     use crate::*;
 
     unsafe fn nobody_runs_it(_: NonNull<Record>, _: Op) -> Outcome {
@@ -345,7 +345,7 @@ mod tests {
 
     const BYTES: usize = 32;
 
-    fn put(starts: &mut Starts, numbers: std::ops::Range<u64>, pool: &Pool) {
+    fn put(starts: &mut DeferredStarts, numbers: std::ops::Range<u64>, pool: &Pool) {
         for number in numbers {
             let tag = number << 32 | (BYTES / 8) as u64;
             let record = Record { thunk: nobody_runs_it, cell: NonNull::dangling(), tag };
@@ -364,7 +364,7 @@ mod tests {
         unsafe { record.as_ref().tag >> 32 }
     }
 
-    fn take(starts: &mut Starts, count: u64, pool: &Pool) -> Vec<u64> {
+    fn take(starts: &mut DeferredStarts, count: u64, pool: &Pool) -> Vec<u64> {
         let mut chain = starts.take(count, Some(pool));
         let mut numbers = Vec::new();
         chain.for_each(|record| numbers.push(number_of(record)));
@@ -372,7 +372,7 @@ mod tests {
         numbers
     }
 
-    fn visited(starts: &Starts) -> Vec<u64> {
+    fn visited(starts: &DeferredStarts) -> Vec<u64> {
         let mut numbers = Vec::new();
         starts.for_each(|record| numbers.push(number_of(record)));
         numbers
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn what_was_put_off_is_taken_in_order_from_segment_to_segment() {
-        let (mut starts, pool) = (Starts::new(), Pool::new());
+        let (mut starts, pool) = (DeferredStarts::new(), Pool::new());
         put(&mut starts, 0..2_000, &pool);
         assert_eq!((starts.bytes(), visited(&starts)), (2_000 * BYTES as u64, (0..2_000).collect()));
         assert_eq!(take(&mut starts, 3, &pool), [0, 1, 2]);
@@ -398,10 +398,10 @@ mod tests {
 
     #[test]
     fn so_many_go_on_as_bring_a_few_thousand_actors_or_a_fifth_of_what_is_done() {
-        let (mut starts, mut late_starts) = (Starts::new(), (0, 0));
-        let mut next = |starts: &mut Starts, each: u64, is_low, is_tick, messages: u64| {
+        let (mut starts, mut late_starts) = (DeferredStarts::new(), (0, 0));
+        let mut next = |starts: &mut DeferredStarts, each: u64, is_low, is_tick, messages: u64| {
             let count =
-                starts.next(Look { run: messages * RECORD_BYTES, late_starts, is_empty: false, is_low, is_tick });
+                starts.next(StartBudget { run: messages * RECORD_BYTES, late_starts, is_empty: false, is_low, is_tick });
             late_starts = (late_starts.0 + count, late_starts.1 + each * count);
             count
         };
@@ -499,7 +499,7 @@ mod tests {
         let before = counts.get()[0];
         assert!(before < 1_002);
         system.cancel_timer(TimerKey { worker: 0, id: 99 });
-        worker.enter(|| assert_eq!(worker.turn(1), Turn::Ran));
+        worker.enter(|| assert_eq!(worker.turn(1), NextWork::Ran));
         assert_eq!(counts.get(), [before + 1, 0]);
         system.run_until_idle();
         assert_eq!(counts.get(), [1_002, 0]);

@@ -61,7 +61,7 @@ use crate::sync::jitter::seam;
 use crate::sync::signal::Signal;
 use crate::system::config::Stealing;
 use crate::worker::Worker;
-use crate::worker::run::Stop;
+use crate::worker::run::GulpEnd;
 use crate::worker::shared::{Inbox, Presence};
 
 /// The number of gulps between two checkups.
@@ -72,7 +72,7 @@ const CHECKUP_EVERY_MESSAGES: u64 = 2048;
 pub(crate) const RECORD_BYTES: u64 = 32;
 /// What [`Worker::turn`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum NextWork {
     Ran,
     Nothing,
     Detached,
@@ -87,14 +87,14 @@ impl Worker {
         loop {
             match self.turn(self.gulp_bound()) {
                 // Whatever still waits then had its time in the drain.
-                Turn::Ran if self.system.ending.load(Ordering::Relaxed) => break,
-                Turn::Ran => {}
-                Turn::Nothing => {
+                NextWork::Ran if self.system.ending.load(Ordering::Relaxed) => break,
+                NextWork::Ran => {}
+                NextWork::Nothing => {
                     if !self.rest() {
                         break;
                     }
                 }
-                Turn::Detached => {
+                NextWork::Detached => {
                     self.leave_detached();
                     return;
                 }
@@ -111,30 +111,30 @@ impl Worker {
     }
 
     /// One boundary and one gulp.
-    pub(crate) fn turn(&self, bound: u64) -> Turn {
+    pub(crate) fn turn(&self, bound: u64) -> NextWork {
         self.attend();
-        if self.advance() { self.run_some(bound) } else { Turn::Nothing }
+        if self.advance() { self.run_some(bound) } else { NextWork::Nothing }
     }
 
     /// Runs a gulp, at a boundary where something waits.
     #[inline(always)]
-    pub(crate) fn run_some(&self, bound: u64) -> Turn {
+    pub(crate) fn run_some(&self, bound: u64) -> NextWork {
         let beat = self.beat.load(Ordering::Relaxed);
         let stop = if policy::times_message(self.next_ns.get(), beat) && self.system.config.knows_kinds() {
             self.gulp_timed(bound)
         } else {
             self.gulp(bound)
         };
-        if stop == Stop::Detached { Turn::Detached } else { Turn::Ran }
+        if stop == GulpEnd::Detached { NextWork::Detached } else { NextWork::Ran }
     }
 
     /// Runs a gulp and times its first message.
-    fn gulp_timed(&self, bound: u64) -> Stop {
+    fn gulp_timed(&self, bound: u64) -> GulpEnd {
         // SAFETY: `turn` calls this only after `advance` has returned true, and the queue then holds a whole record.
         let kind = unsafe { self.next_record() }.thunk as usize;
         let start_ns = self.system.now_ns();
         let stop = self.gulp(1);
-        if stop == Stop::Detached {
+        if stop == GulpEnd::Detached {
             return stop;
         }
         let ns = self.system.now_ns() - start_ns;

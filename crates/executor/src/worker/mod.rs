@@ -34,14 +34,14 @@ use crate::backpressure::accounts::Accounts;
 use crate::memory::cell::Cell;
 use crate::memory::record::{self, Record};
 use crate::memory::segment::{Pool, Segment};
-use crate::memory::slab::Nursery;
+use crate::memory::slab::CellAllocator;
 use crate::message::address::RawAddress;
 use crate::message::envelope::Resident;
 use crate::message::send::Log;
-use crate::observe::observed::Running;
+use crate::observe::observed::ObservedHandler;
 use crate::observe::stats::Ledger;
-use crate::scheduler::monitor::Lease;
-use crate::scheduler::ownership::Tenure;
+use crate::scheduler::monitor::HandoffState;
+use crate::scheduler::ownership::Ownership;
 use crate::sync::barrier;
 use crate::sync::signal::Signal;
 use crate::system::SystemCore;
@@ -50,7 +50,7 @@ use crate::worker::inline_call::{NEST_MAX, Newborns};
 use crate::worker::queue::Cursor;
 use crate::worker::route::Route;
 use crate::worker::run_by_askers::Lending;
-use crate::worker::shared::Office;
+use crate::worker::shared::WorkerShared;
 
 thread_local! {
     static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };
@@ -87,7 +87,7 @@ pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
 pub(crate) struct Worker {
     // -- the message path: written for each message or gulp by the owner --------------------------------------------
     /// Claims, phase and signal: shared with the monitor.
-    pub(crate) tenure: Tenure<Record>,
+    pub(crate) tenure: Ownership<Record>,
     /// The cursor: see `queue.rs`. In USER, `run_at` is behind; the claim tells the true place.
     pub(crate) run_segment: StdCell<*mut Segment>,
     pub(crate) run_at: StdCell<*mut u8>,
@@ -168,7 +168,7 @@ pub(crate) struct Worker {
     pub(crate) stages: u16,
     /// Claims and entries into RUNTIME are followed by full fences. Changed by the owner between two gulps, and then for good.
     full_fence: AtomicBool,
-    pub(crate) office: *const Office,
+    pub(crate) office: *const WorkerShared,
     /// The private route. Between two flushes, an entry changes only while all logs to other workers are closed, which keeps the order of
     /// messages (I2, proof in `exchange.rs`).
     pub(crate) route: UnsafeCell<Route>,
@@ -180,7 +180,7 @@ pub(crate) struct Worker {
     pub(crate) logs: Box<[Log]>,
     pub(crate) opened: UnsafeCell<Vec<u16>>,
     pub(crate) pool: Pool,
-    pub(crate) nursery: UnsafeCell<Nursery>,
+    pub(crate) nursery: UnsafeCell<CellAllocator>,
     pub(crate) ledger: Arc<Ledger>,
     /// Messages that the workers before it have handled.
     pub(crate) handled_before: u64,
@@ -193,8 +193,8 @@ pub(crate) struct Worker {
     pub(crate) nest_stages: [AtomicU32; NEST_MAX],
     /// Cursors to go on with when the present one is done, last first.
     pub(crate) later: UnsafeCell<Vec<Cursor>>,
-    pub(crate) lease: Mutex<Lease>,
-    pub(crate) running: Running,
+    pub(crate) lease: Mutex<HandoffState>,
+    pub(crate) running: ObservedHandler,
     pub(crate) lending: Lending,
     /// Its thread has ended in order and touches nothing of it any more.
     pub(crate) over: AtomicBool,
@@ -218,7 +218,7 @@ impl Worker {
         let office = ptr::from_ref(&system.offices[id as usize]);
         let spin_ns = system.config.spin_ns();
         let worker = Worker {
-            tenure: Tenure::new(signal),
+            tenure: Ownership::new(signal),
             run_segment: StdCell::new(ptr::null_mut()),
             run_at: StdCell::new(ptr::null_mut()),
             run_end: StdCell::new(ptr::null_mut()),
@@ -271,15 +271,15 @@ impl Worker {
             logs: (0..system.offices.len()).map(|_| Log::closed()).collect(),
             opened: UnsafeCell::new(Vec::new()),
             pool: Pool::new(),
-            nursery: UnsafeCell::new(Nursery::new()),
+            nursery: UnsafeCell::new(CellAllocator::new()),
             handled_before: system.offices[id as usize].ledgers.read().received,
             ledger: system.offices[id as usize].ledgers.open(),
             system: Arc::clone(system),
             core: StdCell::new(Box::into_raw(core)),
             nest_stages: [const { AtomicU32::new(0) }; NEST_MAX],
             later: UnsafeCell::new(Vec::new()),
-            lease: Mutex::new(Lease::default()),
-            running: Running::default(),
+            lease: Mutex::new(HandoffState::default()),
+            running: ObservedHandler::default(),
             lending: Lending::default(),
             over: AtomicBool::new(false),
         };
@@ -306,7 +306,7 @@ impl Worker {
     }
 
     #[inline(always)]
-    pub(crate) fn office(&self) -> &Office {
+    pub(crate) fn office(&self) -> &WorkerShared {
         // SAFETY: the office belongs to the system, which this worker keeps alive.
         unsafe { &*self.office }
     }

@@ -20,7 +20,7 @@ use crate::worker::{Worker, note_suspended};
 
 /// Why a gulp ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum GulpEnd {
     /// The bound of messages is reached, or everything was run.
     Bound,
     /// The signal is raised.
@@ -32,22 +32,22 @@ pub(crate) enum Stop {
 /// Goes ahead of the loop and has the cells fetched into the cache that will be needed soon: with many actors each
 /// message meets a cold cell, and the loop alone would wait for one after the other.
 #[derive(Clone, Copy)]
-struct Scout {
+struct Prefetcher {
     at: *mut u8,
 }
 
-impl Scout {
+impl Prefetcher {
     /// Records that the scout is ahead.
     const LEAD: usize = 6;
     const WORTH_BYTES: usize = 512;
 
     /// A scout for the records of `[at, end)`; for a few it is not worth its while (0.6 ns per message).
     #[inline(always)]
-    fn from(at: *mut u8, end: *mut u8) -> Scout {
+    fn from(at: *mut u8, end: *mut u8) -> Prefetcher {
         if end as usize - (at as usize) < Self::WORTH_BYTES {
-            return Scout { at: end };
+            return Prefetcher { at: end };
         }
-        let mut scout = Scout { at };
+        let mut scout = Prefetcher { at };
         for _ in 0..Self::LEAD {
             scout.step(end);
         }
@@ -116,7 +116,7 @@ impl Drop for Resuming<'_> {
 }
 
 /// The result of asking the guards that have refused messages.
-enum Round {
+enum GuardRound {
     /// All of those that remain have refused again.
     AllRefuse,
     /// A message was run behind one that waits: the oldest is asked again.
@@ -127,7 +127,7 @@ enum Round {
 
 impl Worker {
     /// Runs up to `bound` records of the queue.
-    pub(crate) fn gulp(&self, bound: u64) -> Stop {
+    pub(crate) fn gulp(&self, bound: u64) -> GulpEnd {
         if self.system.lookout.looks() {
             return self.gulp_observed(bound);
         }
@@ -137,7 +137,7 @@ impl Worker {
     /// As [`Worker::gulp`], with somebody who looks on.
     #[cold]
     #[inline(never)]
-    fn gulp_observed(&self, bound: u64) -> Stop {
+    fn gulp_observed(&self, bound: u64) -> GulpEnd {
         self.begin_to_show();
         // No room for handlers on other ones' stacks.
         let nested = self.nested.replace(NEST_MAX);
@@ -147,7 +147,7 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn gulp_as<const OBSERVED: bool>(&self, bound: u64) -> Stop {
+    fn gulp_as<const OBSERVED: bool>(&self, bound: u64) -> GulpEnd {
         let mut done = 0;
         loop {
             let result = catch_unwind(AssertUnwindSafe(|| match (self.full_fence(), self.holding.get()) {
@@ -175,31 +175,31 @@ impl Worker {
         &self,
         bound: u64,
         done: &mut u64,
-    ) -> Stop {
+    ) -> GulpEnd {
         let mut left = bound;
         let (mut at, mut end) = (self.run_at.get(), self.run_end.get());
-        let mut scout = Scout::from(at, end);
+        let mut scout = Prefetcher::from(at, end);
         self.tenure.begin();
         loop {
             if at == end {
                 // RUNTIME again, to find where to go on: most often behind, in what was sent meanwhile.
                 self.run_at.set(at);
                 if !self.enter_runtime() {
-                    return Stop::Detached;
+                    return GulpEnd::Detached;
                 }
                 self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                 if self.dirty.get() || self.office().mail.is_up() || !self.advance() || left == 0 {
-                    return Stop::Bound;
+                    return GulpEnd::Bound;
                 }
                 (at, end) = (self.run_at.get(), self.run_end.get());
-                scout = Scout::from(at, end);
+                scout = Prefetcher::from(at, end);
                 self.tenure.begin();
             }
             // SAFETY: `at` is at a whole record of the queue whose payload was not consumed.
             let record = unsafe { NonNull::new_unchecked(at.cast::<Record>()) };
             if self.tenure.claim::<FULL>(record.as_ptr()) != 0 || left == 0 {
                 self.run_at.set(at);
-                return if self.interrupted(record) { Stop::Signal } else { Stop::Detached };
+                return if self.interrupted(record) { GulpEnd::Signal } else { GulpEnd::Detached };
             }
             seam(10_000);
             left -= 1;
@@ -281,7 +281,7 @@ impl Worker {
 
     /// Detached with `record` claimed: runs it if the monitor left it to this thread.
     #[cold]
-    fn finish_claimed(&self, record: NonNull<Record>) -> Stop {
+    fn finish_claimed(&self, record: NonNull<Record>) -> GulpEnd {
         if self.lease_left_me(record) {
             // SAFETY: the monitor saw the claim and left the record, and its stage, to this thread.
             unsafe {
@@ -290,7 +290,7 @@ impl Worker {
                 self.settle_record(record, outcome);
             }
         }
-        Stop::Detached
+        GulpEnd::Detached
     }
 
     /// The tags differ: the actor is gone, suspended, has crashed, or has messages that wait for their guards.
@@ -543,9 +543,9 @@ impl Worker {
     /// run. True: there may be more to run.
     fn run_round(&self, cell: NonNull<Cell>, slice: &mut Slice) -> bool {
         match self.run_refused(cell, slice) {
-            Round::AllRefuse => {}
-            Round::Again => return true,
-            Round::Over => return false,
+            GuardRound::AllRefuse => {}
+            GuardRound::Again => return true,
+            GuardRound::Over => return false,
         }
         loop {
             // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
@@ -564,23 +564,23 @@ impl Worker {
     }
 
     /// Asks the guards that have refused deferred messages again, in order, and runs the messages that they let pass.
-    fn run_refused(&self, cell: NonNull<Cell>, slice: &mut Slice) -> Round {
+    fn run_refused(&self, cell: NonNull<Cell>, slice: &mut Slice) -> GuardRound {
         // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
         let deferred = &mut unsafe { Cell::cold_mut(cell) }.deferred;
         if !deferred.has_refused() {
-            return Round::AllRefuse;
+            return GuardRound::AllRefuse;
         }
         // SAFETY: cells are never freed.
         if unsafe { cell.as_ref() }.has_status(status::AWAY) {
             // No guard is asked any more.
             deferred.forget_refusals();
-            return Round::AllRefuse;
+            return GuardRound::AllRefuse;
         }
         let mut refused = deferred.take_refused();
-        let (mut one_waits, mut round) = (false, Round::AllRefuse);
+        let (mut one_waits, mut round) = (false, GuardRound::AllRefuse);
         while let Some(record) = refused.next() {
             let Some(op) = self.op_of_deferred(cell, record, slice) else {
-                round = Round::Over;
+                round = GuardRound::Over;
                 break;
             };
             // SAFETY: the list owns the records; each is run once, and is noted as consumed unless it waits.
@@ -594,7 +594,7 @@ impl Worker {
                 if outcome == PASSED {
                     one_waits = true;
                 } else if one_waits {
-                    round = Round::Again;
+                    round = GuardRound::Again;
                     break;
                 }
             }

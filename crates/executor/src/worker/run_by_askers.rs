@@ -44,7 +44,7 @@ use crate::sync::jitter::seam;
 use crate::sync::locks::lock;
 use crate::system::SystemCore;
 use crate::worker::core::Core;
-use crate::worker::exchange::Turn;
+use crate::worker::exchange::NextWork;
 use crate::worker::inline_call::NEST_MAX;
 use crate::worker::shared::{Inbox, Presence};
 use crate::worker::{Worker, current};
@@ -296,7 +296,7 @@ impl Worker {
             if is_late || next_ns > LONG_NS || self.system.ending.load(Ordering::Relaxed) {
                 return self.leave_to_thread();
             }
-            if self.run_some((LASTS_NS / next_ns.max(1)).max(1)) == Turn::Detached {
+            if self.run_some((LASTS_NS / next_ns.max(1)).max(1)) == NextWork::Detached {
                 self.leave_detached();
                 return self.lose();
             }

@@ -41,14 +41,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use playhouse_actor::ActorId;
-use playhouse_actor::away::{TakeAnswer, Whereabouts};
+use playhouse_actor::away::{TakeAnswer, RequestLocation};
 use playhouse_actor::waiting::{self, Stage};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::link::frame::{WAITS_MAX, at_most};
 use crate::migration::authority::Host;
-use crate::node::core::{Callee, House, TICK};
+use crate::node::core::{Callee, TheaterCore, TICK};
 
 /// How often it is looked for cycles among those who have waited for long: twice in so many ticks.
 const EVERY_TICKS: u64 = 20;
@@ -195,7 +195,7 @@ struct Seen {
 type Cycle = Vec<Wait>;
 
 /// What the theaters have said so far.
-struct Turn {
+struct SearchRound {
     /// The waits here for which they are asked.
     asked_for: Vec<(ActorId, u64)>,
     waits: Vec<Wait>,
@@ -220,7 +220,7 @@ impl Cycles {
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Returns the waits of the actors here, the names of the actors with these slots and lives, and the theaters of `actors`.
     pub(crate) fn say_waits(&self, names: &[(u64, u64)], actors: &[Name]) -> Said {
         let meant = |(slot, life): &(u64, u64)| {
@@ -233,7 +233,7 @@ impl House {
 
     /// Returns the requests of other theaters that were passed on here.
     fn passed(&self) -> Vec<Passed> {
-        let told = |(came, whereabouts): ((u64, u64), Whereabouts)| {
+        let told = |(came, whereabouts): ((u64, u64), RequestLocation)| {
             let to = whereabouts.forwarded_to();
             let to = to.and_then(|(id, label)| Some((self.directory.identity(id).ok()?.birth(), label)));
             Passed { came, to, forwards: whereabouts.forwards, way: whereabouts.way }
@@ -249,8 +249,8 @@ impl House {
         let born = actors.iter().filter(born).filter_map(|(_, slot, life)| self.directory.find(*slot, *life));
         let waits = waiting::waits(self.system.core().id());
         let links = self.all_links();
-        let passed: Vec<Whereabouts> = links.iter().flat_map(|link| link.passed()).map(|(_, passed)| passed).collect();
-        let forwarded = passed.iter().filter_map(Whereabouts::forwarded_to).map(|(id, _)| id);
+        let passed: Vec<RequestLocation> = links.iter().flat_map(|link| link.passed()).map(|(_, passed)| passed).collect();
+        let forwarded = passed.iter().filter_map(RequestLocation::forwarded_to).map(|(id, _)| id);
         let away = waits.iter().filter_map(|wait| match wait.stage {
             Stage::Away { whereabouts, .. } => Some(whereabouts),
             Stage::Queued | Stage::Begun => None,
@@ -327,7 +327,7 @@ impl House {
         let ends = self.cycles().ends.clone();
         let mut passed = AllPassed::default();
         passed.add(self.incarnation, self.passed());
-        let open = Turn {
+        let open = SearchRound {
             asked_for,
             waits: self.own_waits(),
             passed,
@@ -388,7 +388,7 @@ impl House {
     }
 
     /// The theaters have said who waits for whom.
-    fn take_waits(self: &Arc<Self>, mut turn: Turn) {
+    fn take_waits(self: &Arc<Self>, mut turn: SearchRound) {
         let calls = self.call_hosts(&turn.hosts);
         let certain: Vec<Cycle> = {
             let mut cycles = self.cycles();

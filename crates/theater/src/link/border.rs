@@ -1,12 +1,12 @@
 //! References on a link.
 
-use playhouse_actor::away::{Berth, Border, Carrier, Place, RefName};
+use playhouse_actor::away::{StubPlacement, RefCodec, Forwarder, MakeStub, RefName};
 
 use super::*;
-use crate::naming::{BadName, Far};
-use crate::proxy::pending::Distant;
+use crate::naming::{BadName, RemoteActorId};
+use crate::proxy::pending::PendingProxy;
 
-impl Border for Link {
+impl RefCodec for Link {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
         if let Some(handle) = lock(&self.places).handles.get(&id) {
             return Ok(RefName::Yours(*handle));
@@ -14,20 +14,20 @@ impl Border for Link {
         self.directory.name_for_others(id, Some(self.incarnation))
     }
 
-    fn meet(&self, name: RefName, place: Place<'_>) -> Result<ActorId, WireError> {
+    fn meet(&self, name: RefName, place: MakeStub<'_>) -> Result<ActorId, WireError> {
         // Who has ended, or was never here: what is sent to it is heard by nobody. Whatever holds the reference is none the worse.
         let nobody = ActorId::nobody;
         match name {
             RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(nobody)),
             RefName::Mine { slot, life, seal } => {
-                let far = Far { theater: self.incarnation, address: self.advertised, slot, life, seal };
+                let far = RemoteActorId { theater: self.incarnation, address: self.advertised, slot, life, seal };
                 match self.met(&far)? {
                     Some(id) => Ok(id),
                     None => self.settle_there(self.incarnation, (far, far), place),
                 }
             }
             RefName::Moved { born, at } => {
-                let (born, here) = (Far::from(born), self.directory.incarnation);
+                let (born, here) = (RemoteActorId::from(born), self.directory.incarnation);
                 let known = self.met(&born)?;
                 // One of this theater that was lost lives after all: it has another place from now on.
                 let was_lost = born.theater == here && at.theater != here;
@@ -44,7 +44,7 @@ impl Border for Link {
                 let id = if let Some(link) = self.directory.link(at.theater) {
                     link.settle_there(self.incarnation, (born, at.into()), place)?
                 } else if at.address.is_some() {
-                    Distant::settle(&self.directory, self.incarnation, (born, at.into()), place)?
+                    PendingProxy::settle(&self.directory, self.incarnation, (born, at.into()), place)?
                 } else {
                     return Err(WireError::new("a reference to an actor in a theater that cannot be called"));
                 };
@@ -52,7 +52,7 @@ impl Border for Link {
                 Ok(id)
             }
             RefName::Other { theater, address, slot, life, seal } => {
-                let far = Far { theater, address: Some(address), slot, life, seal };
+                let far = RemoteActorId { theater, address: Some(address), slot, life, seal };
                 if let Some(id) = self.met(&far)? {
                     return Ok(id);
                 }
@@ -62,13 +62,13 @@ impl Border for Link {
                 if let Some(link) = self.directory.link(theater) {
                     return link.settle_there(self.incarnation, (far, far), place);
                 }
-                Ok(Distant::settle(&self.directory, self.incarnation, (far, far), place)?)
+                Ok(PendingProxy::settle(&self.directory, self.incarnation, (far, far), place)?)
             }
             RefName::Member { group, born, at } => {
                 // Only for a new place: a group without members would be kept for every name that somebody makes up.
-                let beside: Place<'_> = &|core: &SystemCore, _, carrier: Arc<dyn Carrier>| {
+                let beside: MakeStub<'_> = &|core: &SystemCore, _, carrier: Arc<dyn Forwarder>| {
                     let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
-                    place(core, Berth::Group(stage), carrier)
+                    place(core, StubPlacement::Group(stage), carrier)
                 };
                 let name = match at {
                     None => RefName::Mine { slot: born.slot, life: born.life, seal: born.seal },
@@ -77,7 +77,7 @@ impl Border for Link {
                 let id = self.meet(name, beside)?;
                 // Of those that were born here it is known.
                 let is_own = at.is_some() && born.theater == self.directory.incarnation;
-                if let Some((_, entry)) = self.registry.moves(id).filter(|_| !is_own) {
+                if let Some((_, entry)) = self.registry.migration_vtable(id).filter(|_| !is_own) {
                     self.directory.groups().join(group, id, (entry.actor_name)());
                 }
                 Ok(id)
@@ -88,24 +88,24 @@ impl Border for Link {
 
 impl Link {
     /// The place here of the actor that the other end calls so, if there is one.
-    fn met(&self, far: &Far) -> Result<Option<ActorId>, BadName> {
+    fn met(&self, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
         self.directory.met(self.incarnation, far).inspect_err(|why| self.note_bad_name(far, *why))
     }
 
     /// A theater that contradicts itself does not keep to the protocol. What it tells of actors of others it may have been told.
-    fn note_bad_name(&self, far: &Far, why: BadName) {
+    fn note_bad_name(&self, far: &RemoteActorId, why: BadName) {
         if far.theater == self.incarnation && why != BadName::TooMany {
             self.fault(Fault::Name(why));
         }
     }
 
     /// Makes the place of an actor that was born as `born`, and is in the other theater as `far`, as the theater `teller` says.
-    fn settle_there(&self, teller: u64, (born, far): (Far, Far), place: Place<'_>) -> Result<ActorId, WireError> {
+    fn settle_there(&self, teller: u64, (born, far): (RemoteActorId, RemoteActorId), place: MakeStub<'_>) -> Result<ActorId, WireError> {
         self.may_name_more()?;
         let id = self.name_next(
             |_| Ok(()),
             |core, stage, proxy| {
-                let id = place(core, Berth::Link(stage), proxy);
+                let id = place(core, StubPlacement::Link(stage), proxy);
                 (id, id)
             },
             |handle, _| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal },
@@ -115,7 +115,7 @@ impl Link {
     }
 
     /// From now on this link is the way to the actor, whose place there is already.
-    pub(crate) fn adopt(&self, id: ActorId, far: &Far) -> Result<Arc<Proxy>, WireError> {
+    pub(crate) fn adopt(&self, id: ActorId, far: &RemoteActorId) -> Result<Arc<Proxy>, WireError> {
         self.name_next(
             |_| Ok(()),
             |_, _, proxy| (id, proxy),

@@ -8,9 +8,9 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{self, Sender};
 
-use playhouse_actor::away::{Berth, RefName, place};
+use playhouse_actor::away::{StubPlacement, RefName, spawn_stub};
 use playhouse_actor::{
-    Actor, ActorRef, Context, Down, Group, Handler, Message, MigrateError, Placement, SpawnOptions, remote,
+    Actor, ActorRef, Context, Terminated, Group, Handler, Message, MigrateError, Placement, SpawnOptions, remote,
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,16 +19,16 @@ use super::hostile::{
 };
 use super::tests::{Counts, Greet, Guest, Trap, eventually};
 use super::*;
-use crate::link::frame::{Sightings, Whereabouts, Wire};
+use crate::link::frame::{LocateReply, Whereabouts, Wire};
 use crate::migration::authority::{Departing, Epoch, Host};
 use crate::migration::{Action, Event, Request};
-use crate::naming::{APART_MAX, Far};
+use crate::naming::{APART_MAX, RemoteActorId};
 use crate::node::core::TICK;
-use crate::proxy::pending::Distant;
+use crate::proxy::pending::PendingProxy;
 use crate::{Peer, Simulation, Theater};
 
-fn begin(born: Far) -> Head {
-    let Far { theater, slot, life, seal, .. } = born;
+fn begin(born: RemoteActorId) -> Head {
+    let RemoteActorId { theater, slot, life, seal, .. } = born;
     Head::Begin { theater, slot, life, seal }
 }
 
@@ -57,7 +57,7 @@ fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
         source.hears(&begin(born), &[]);
         let said = says_until(&target, |head| matches!(head, Head::Move { .. }));
         let ask = said.iter().find_map(|head| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
-        let refused = bytes(&Result::<Seat, String>::Err("no".to_owned()));
+        let refused = bytes(&Result::<ActorLocation, String>::Err("no".to_owned()));
         target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &refused);
         evacuation.join().unwrap()
     });
@@ -70,7 +70,7 @@ fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_ha
     let source = stranger(&theater, 10);
     let born = far(10, 1, 7);
     let place = source.place_of_its(1, 7);
-    let handle = source.handle_of(place).unwrap();
+    let handle = source.handle_of(spawn_stub).unwrap();
     source.hears(&moves(&theater, born), &guest());
     source.hears(&Head::Ended { handles: vec![handle] }, &[]);
     theater.system().run_until_idle();
@@ -92,8 +92,8 @@ fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
     let born = far(10, 1, 7);
     source.hears(&moves(&theater, born), &guest());
     let place = theater.house.directory.known_as(born.key()).unwrap();
-    (theater.house.registry.controls(place).unwrap().forget)(place);
-    eventually(|| place.address().is_stale());
+    (theater.house.registry.controls(spawn_stub).unwrap().forget)(spawn_stub);
+    eventually(|| spawn_stub.address().is_stale());
     source.hears(&begin(born), &[]);
     assert_eq!(theater.house.directory.migrations(), (0, 0));
     assert!(source.says().iter().any(|(head, _)| matches!(head, Head::Begun { slot: 1, .. })));
@@ -122,7 +122,7 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
     let [theater] = theaters();
     let source = stranger(&theater, 10);
     let place = source.place_of_its(1, 7);
-    let early = ActorRef::<Guest>::of_id(place).unwrap();
+    let early = ActorRef::<Guest>::of_id(spawn_stub).unwrap();
     early.tell(Greet);
     says_until(&source, |head| matches!(head, Head::Tell { .. }));
     let epoch = Epoch { departure: 5, hops: 0 };
@@ -136,7 +136,7 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
     assert_eq!(lock(&source.inn).targets.get(0).map(|target| target.id), Some(place));
     let said = says_until(&source, |head| matches!(head, Head::Marker { .. }));
     let ask = said.iter().find_map(|head| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None });
-    let seat = bytes(&directory.seat(place, None).unwrap());
+    let seat = bytes(&directory.seat(spawn_stub, None).unwrap());
     source.hears(&Head::Answer { ask: ask.unwrap(), codec }, &seat);
     assert_eq!(early.ask(Greet).within(LIMIT).wait(), Ok(early));
     assert_eq!((directory.migrations(), directory.begun()), ((0, 0), 1));
@@ -184,13 +184,13 @@ fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
     let born = far(10, 1, 7);
     source.hears(&moves(&theater, born), &guest());
     let place = theater.house.directory.known_as(born.key()).unwrap();
-    let (slot, life, seal) = theater.house.directory.sealed(place).unwrap();
+    let (slot, life, seal) = theater.house.directory.sealed(spawn_stub).unwrap();
     other.hears(&Head::Name { handle: 0, slot, life, seal }, &[]);
     source.hears(&begin(born), &[]);
     // A request that came earlier would be sent on to where it comes from.
     eventually(|| !theater.house.directory.awaits_anybody());
-    (theater.house.registry.controls(place).unwrap().stop)(place, false);
-    eventually(|| place.address().is_stale());
+    (theater.house.registry.controls(spawn_stub).unwrap().stop)(spawn_stub, false);
+    eventually(|| spawn_stub.address().is_stale());
     // One has called it by a number before, and one does so now.
     other.hears(&Head::Name { handle: 1, slot, life, seal }, &[]);
     for handle in 0..2 {
@@ -238,13 +238,13 @@ fn all_that_one_handler_sends_is_kept_and_a_marker_behind_it() {
     let [theater] = theaters();
     let source = stranger(&theater, 10);
     let place = source.place_of_its(1, 7);
-    let way = Distant::sought(&theater.house.directory);
-    way.is_at(place);
+    let way = PendingProxy::sought(&theater.house.directory);
+    way.is_at(spawn_stub);
     let write = |_: Codec, out: &mut Vec<u8>| {
         out.resize(64 * 1024, 0);
         Ok(())
     };
-    let tell = || Parcel::Tell {
+    let tell = || ForwardedMessage::Tell {
         actor: TypeId::of::<Guest>(),
         message: TypeId::of::<Greet>(),
         name: "Greet",
@@ -258,7 +258,7 @@ fn all_that_one_handler_sends_is_kept_and_a_marker_behind_it() {
     }
     assert_eq!(dead_letters(), 0);
     let (answered, answers) = mpsc::channel::<()>();
-    way.carry(Parcel::Marker(theater.house.fence_marker(place, answered))).unwrap();
+    way.carry(ForwardedMessage::Marker(theater.house.fence_marker(spawn_stub, answered))).unwrap();
     assert_eq!(answers.try_recv(), Err(mpsc::TryRecvError::Empty));
     way.give_up();
     assert_eq!(answers.try_recv(), Err(mpsc::TryRecvError::Disconnected));
@@ -315,11 +315,11 @@ remote!(Fixed: Greet);
 #[test]
 fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that_has_left_are_not() {
     let [theater] = theaters();
-    let ended = |places: &[ActorId]| places.iter().filter(|place| place.address().is_stale()).count();
+    let ended = |places: &[ActorId]| places.iter().filter(|place| spawn_stub.address().is_stale()).count();
     let [lost, left] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
     let fixed = |link: &Link, slot| {
         let name = RefName::Mine { slot, life: 1, seal: 7 };
-        link.meet(name, &|core, berth, carrier| place::<Fixed>(core, berth, carrier).id()).unwrap()
+        link.meet(name, &|core, berth, carrier| spawn_stub::<Fixed>(core, berth, carrier).id()).unwrap()
     };
     let places = |link: &Link, count: usize| (1..=count as u64).map(|slot| fixed(link, slot)).collect::<Vec<ActorId>>();
     let (of_lost, of_left) = (places(&lost, APART_MAX / 4), places(&left, 10));
@@ -381,12 +381,12 @@ fn answers(theater: &Theater, link: &Arc<Link>) {
     let there = link.incarnation;
     replies(theater, link, move |head| match head {
         Head::Move { ask, .. } => {
-            let seat = Seat { theater: there, address: None, slot: ask, life: 1, seal: 9 };
-            Some((ask, bytes(&Result::<Seat, String>::Ok(seat))))
+            let seat = ActorLocation { theater: there, address: None, slot: ask, life: 1, seal: 9 };
+            Some((ask, bytes(&Result::<ActorLocation, String>::Ok(seat))))
         }
         Head::Fence { ask } | Head::Departs { ask, .. } => Some((ask, Vec::new())),
         Head::Leaving { ask } => Some((ask, bytes(&0_u64))),
-        Head::Seek { ask, actors, .. } => Some((ask, bytes(&Sightings(vec![None; actors.len()])))),
+        Head::Locate { ask, actors, .. } => Some((ask, bytes(&LocateReply(vec![None; actors.len()])))),
         _ => None,
     });
 }
@@ -416,7 +416,7 @@ fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     let took = net.now() - left;
     assert!(took + TICK > 3 * LOST_AFTER && took < 3 * LOST_AFTER + 2 * TICK, "{took:?}");
     // What it says later does no harm.
-    let Far { theater: birth, slot, life, seal, .. } = name(&theater, own.id());
+    let RemoteActorId { theater: birth, slot, life, seal, .. } = name(&theater, own.id());
     target.hears(&Head::Begun { theater: birth, slot, life, seal }, &[]);
     assert!(matches!(ended.try_recv(), Err(mpsc::TryRecvError::Disconnected)));
 }
@@ -488,7 +488,7 @@ fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
     net.run_until_idle();
     birth.says();
     answers(&theater, &target);
-    theater.house.migrate(place, Arc::clone(&target), Box::new(drop));
+    theater.house.migrate(spawn_stub, Arc::clone(&target), Box::new(drop));
     net.run_for(TICK);
     let said = birth.says();
     let fences = said.iter().filter_map(|(head, _)| if let Head::Fence { ask } = head { Some(*ask) } else { None });
@@ -615,7 +615,7 @@ fn the_end_of_an_actor_that_turned_does_not_end_the_one_that_has_its_number_by_t
     link.hears(&Head::Ended { handles: vec![handle] }, &[]);
     let said = link.says();
     let marker = said.iter().find_map(|(head, _)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None });
-    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    let seat = ActorLocation { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
     link.hears(&Head::Answer { ask: marker.expect("it does not turn"), codec: Wire::Positional }, &bytes(&seat));
     net.run_until_idle();
     // The number is free when the other end says so.
@@ -643,7 +643,7 @@ fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
     source.hears(&begin(born), &[]);
     let place = theater.house.directory.known_as(born.key()).unwrap();
     [&source, &target].into_iter().for_each(|link| answers(&theater, link));
-    theater.house.migrate(place, Arc::clone(&target), Box::new(drop));
+    theater.house.migrate(spawn_stub, Arc::clone(&target), Box::new(drop));
     assert!(net.run_until(|| theater.house.directory.migrations() == (1, 1)));
 }
 
@@ -655,11 +655,11 @@ struct Looks {
     messages: Sender<bool>,
 }
 
-impl Carrier for Looks {
-    fn carry(&self, parcel: Parcel<'_>) -> Written {
+impl Forwarder for Looks {
+    fn carry(&self, parcel: ForwardedMessage<'_>) -> Written {
         match parcel {
-            Parcel::Marker(marker) => self.markers.send(marker).unwrap(),
-            Parcel::Tell { .. } => {
+            ForwardedMessage::Marker(marker) => self.markers.send(marker).unwrap(),
+            ForwardedMessage::Tell { .. } => {
                 let awaited = self.directory.house().unwrap().turning_places();
                 self.messages.send(awaited.contains(self.place.get().unwrap())).unwrap();
             }
@@ -679,7 +679,7 @@ fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     let directory = &theater.house.directory;
     let ((markers, sent), (messages, sent_on)) = (mpsc::channel(), mpsc::channel());
     let way = Arc::new(Looks { directory: Arc::clone(directory), place: OnceLock::new(), markers, messages });
-    let elsewhere = place::<Guest>(&directory.core, Berth::Link(0), Arc::clone(&way) as Arc<dyn Carrier>);
+    let elsewhere = spawn_stub::<Guest>(&directory.core, StubPlacement::Link(0), Arc::clone(&way) as Arc<dyn Forwarder>);
     way.place.set(elsewhere.id()).unwrap();
     directory.note(10, elsewhere.id(), far(10, 1, 7)).unwrap();
     theater.house.turn(elsewhere.id(), 10);
@@ -726,7 +726,7 @@ fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
             net.run_until_idle();
         })
     };
-    theater.house.turn(place, 10);
+    theater.house.turn(spawn_stub, 10);
     net.run_until_idle();
     let said = target.says();
     let marker = |(head, _): &(Head, Vec<u8>)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None };

@@ -7,7 +7,7 @@ use super::receive::Unanswered;
 use super::targets::Target;
 use super::*;
 use crate::link::frame::HOPS_MAX;
-use crate::naming::Far;
+use crate::naming::RemoteActorId;
 
 /// Answers a fence when the last reference is dropped.
 struct Fenced {
@@ -24,7 +24,7 @@ impl Drop for Fenced {
 
 impl Link {
     /// `rest` is dropped when all that was sent over this link is in mailboxes, or is lost.
-    pub(crate) fn fence(self: &Arc<Self>, rest: Arc<Rest>) {
+    pub(crate) fn fence(self: &Arc<Self>, rest: Arc<DrainGuard>) {
         {
             let mut fences = lock(&self.fences);
             if !self.is_unfenced.load(Ordering::Acquire) {
@@ -53,8 +53,8 @@ impl Link {
         let fenced = Arc::new(Fenced { link: self.this(), ask });
         let Some(house) = self.house() else { return };
         for id in TARGETS.with_borrow_mut(Targets::take_reached) {
-            if let Some((moves, _)) = self.registry.moves(id) {
-                (moves.pass)(id, house.fence_marker(id, Arc::clone(&fenced)));
+            if let Some((moves, _)) = self.registry.migration_vtable(id) {
+                (moves.pass_marker)(id, house.fence_marker(id, Arc::clone(&fenced)));
             }
         }
     }
@@ -87,21 +87,21 @@ impl Link {
             // It has come round to the place that sent it, where the actor is by now. All that was before it is in the
             // antechamber.
             house.say_here(id, answer);
-            return house.turned(id, origin.turn, house.seat(id).map(Far::from));
+            return house.turned(id, origin.turn, house.seat(id).map(RemoteActorId::from));
         }
         let target = self.meaning(to);
-        let moves = target.and_then(|target| Some((target, self.registry.moves(target.id)?.0)));
+        let moves = target.and_then(|target| Some((target, self.registry.migration_vtable(target.id)?.0)));
         match moves {
             None => answer(Err(AskError::Stopped)),
             // What was before it comes before all that waits for the actor.
             Some((target, _)) if target.antechamber.is_some() => house.say_here(target.id, answer),
-            Some((target, moves)) => (moves.pass)(target.id, house.marker_with((origin, hops), answer)),
+            Some((target, moves)) => (moves.pass_marker)(target.id, house.marker_with((origin, hops), answer)),
         }
     }
 
     /// Tells the other end that the actor that it calls `handle` is elsewhere. Returns false if it has come, and its cell has not heard of that yet.
     pub(super) fn tell_moved(&self, handle: Handle, target: &Target) -> bool {
-        if self.registry.moves(target.id).is_none() {
+        if self.registry.migration_vtable(target.id).is_none() {
             return true;
         }
         if !self.directory.is_elsewhere(target.id) {

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::migration::authority::{Epoch, Host, NOTED_MAX};
-use playhouse_actor::away::{About, Decision, Origin, Seat, Watched};
-use playhouse_actor::wire::{Codec, Ties, WireError};
+use playhouse_actor::away::{About, Decision, Origin, ActorLocation, Watched};
+use playhouse_actor::wire::{Codec, SupervisorLink, WireError};
 use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -31,7 +31,7 @@ pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
 pub(crate) type Handle = u32;
 
 /// Slot, life and seal of an actor's place at the sender.
-pub(crate) type Place = (u64, u64, u64);
+pub(crate) type RemoteSlot = (u64, u64, u64);
 
 /// What a frame is about.
 ///
@@ -51,11 +51,11 @@ pub(crate) enum Head {
     Name { handle: Handle, slot: u64, life: u64, seal: u64 },
     /// An actor is to be started, and `handle` means it; its state follows. One that is mobile was born at the sender, at this place, and has left from
     /// there with this epoch.
-    Spawn { handle: Handle, kind: u32, codec: Wire, born: Place, epoch: Epoch },
+    Spawn { handle: Handle, kind: u32, codec: Wire, born: RemoteSlot, epoch: Epoch },
     /// The actor that was started as the receiver's `handle` has this place.
     Named { handle: Handle, slot: u64, life: u64, seal: u64 },
     /// As `Spawn`, for a child of a supervisor of the sender's: who that is goes before the state.
-    SpawnChild { handle: Handle, kind: u32, codec: Wire, born: Place, epoch: Epoch },
+    SpawnChild { handle: Handle, kind: u32, codec: Wire, born: RemoteSlot, epoch: Epoch },
     /// What the supervisor of the actor has decided, about the how manyth crash (0: about none); a new state may follow. The kind is that of its start.
     Verdict { to: Handle, kind: u32, codec: Wire, about: About, verdict: Decision<()> },
     /// The actor is to stop.
@@ -73,7 +73,7 @@ pub(crate) enum Head {
     Marker { to: Handle, ask: u64, origin: Origin, hops: u16 },
     /// An actor is to come: the name that it was born with, that of its place at the sender, what it has besides its state ([`Trunk`]), and its
     /// state. A `Seat` or a text is the answer.
-    Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64, from: Place },
+    Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64, from: RemoteSlot },
     /// The sender has left the actor that was born with this name. It begins at the receiver.
     Begin { theater: u64, slot: u64, life: u64, seal: u64 },
     /// The sender's actor that was born with this name does not come after all, and nobody does who comes with it.
@@ -96,7 +96,7 @@ pub(crate) enum Head {
     /// The theater `lost` is lost to the sender: does the receiver know where these actors are, who were there or had been? By
     /// the names that they were born with: theater, slot, life, seal. Those that were `asked` already, the sender among them, speak for
     /// themselves; the others are to be asked, too, if it is `for_others`. [`Sightings`] are the answer.
-    Seek {
+    Locate {
         ask: u64,
         lost: u64,
         for_others: bool,
@@ -131,7 +131,7 @@ pub(crate) enum Head {
     /// The sender ends.
     Goodbye,
     /// As `Move`, the `at`th member of a group that moves as the journey `of`: it comes when all have been sent.
-    Member { of: u64, at: u32, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64, from: Place },
+    Member { of: u64, at: u32, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64, from: RemoteSlot },
     /// The members that were sent as this journey come, all of them or none: so many, of which group. Their `Seat`s, or which of
     /// them does not and a text, are the answer.
     Together { ask: u64, of: u64, group: GroupName, count: u32 },
@@ -146,7 +146,7 @@ pub(crate) enum Head {
 
 /// The answer to [`Head::Seek`]: what is known of each of the actors, if anything is.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Sightings(
+pub(crate) struct LocateReply(
     #[serde(deserialize_with = "at_most::<_, _, SOUGHT_MAX>")] pub(crate) Vec<Option<Whereabouts>>,
 );
 
@@ -154,7 +154,7 @@ pub(crate) struct Sightings(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Whereabouts {
     /// It is here, or in another theater that says so, or that cannot be asked.
-    At(Seat),
+    At(ActorLocation),
     /// It has gone to this theater, which does not say that it is there.
     Gone(u64),
 }
@@ -186,11 +186,11 @@ impl From<Wire> for Codec {
 
 /// What an actor that moves has besides its state.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Trunk {
+pub(crate) struct MetadataForm {
     /// What it is called in reports.
     pub(crate) name: Option<String>,
     /// What it knows of its supervisor.
-    pub(crate) ties: Option<Ties>,
+    pub(crate) ties: Option<SupervisorLink>,
     pub(crate) watching: Vec<Watched>,
     pub(crate) last_timer: u64,
     pub(crate) timers: Vec<PackedTimer>,

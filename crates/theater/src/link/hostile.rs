@@ -3,7 +3,7 @@
 use std::any::type_name;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use playhouse_actor::away::{Berth, Origin, RefName, place};
+use playhouse_actor::away::{StubPlacement, Origin, RefName, spawn_stub};
 use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::{Actor, ActorRef, Context, GroupName, Handler, Message, remote};
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::fault::Fault;
 use super::tests::{Counts, Greet, Guest, Raw, Sum, Trap, eventually};
 use super::*;
-use crate::link::frame::{HOPS_MAX, Trunk, Wire};
+use crate::link::frame::{HOPS_MAX, MetadataForm, Wire};
 use crate::migration::authority::Epoch;
-use crate::naming::{BadName, Far, NAMES_MAX};
+use crate::naming::{BadName, RemoteActorId, NAMES_MAX};
 use crate::{Peer, Theater};
 
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
@@ -43,17 +43,17 @@ fn find<A: playhouse_actor::wire::Remote>(from: &Theater, at: &Theater, name: &s
 }
 
 /// The name of an actor of `theater`.
-pub(super) fn name(theater: &Theater, id: ActorId) -> Far {
+pub(super) fn name(theater: &Theater, id: ActorId) -> RemoteActorId {
     let (slot, life, seal) = theater.house.directory.sealed(id).unwrap();
-    Far { theater: theater.house.incarnation, address: theater.address(), slot, life, seal }
+    RemoteActorId { theater: theater.house.incarnation, address: theater.address(), slot, life, seal }
 }
 
-fn invented(name: Far) -> Far {
-    Far { seal: name.seal ^ 1, ..name }
+fn invented(name: RemoteActorId) -> RemoteActorId {
+    RemoteActorId { seal: name.seal ^ 1, ..name }
 }
 
-fn other(name: Far) -> RefName {
-    let Far { theater, address, slot, life, seal } = name;
+fn other(name: RemoteActorId) -> RefName {
+    let RemoteActorId { theater, address, slot, life, seal } = name;
     RefName::Other { theater, address: address.unwrap(), slot, life, seal }
 }
 
@@ -88,8 +88,8 @@ impl Hostile {
         self.raw.write();
     }
 
-    fn name(&mut self, handle: Handle, name: Far) {
-        let Far { slot, life, seal, .. } = name;
+    fn name(&mut self, handle: Handle, name: RemoteActorId) {
+        let RemoteActorId { slot, life, seal, .. } = name;
         self.say(session::Lane::System, &Head::Name { handle, slot, life, seal }, &[]);
     }
 
@@ -102,10 +102,10 @@ impl Hostile {
     }
 
     /// Says that an actor comes, with this count, and was left.
-    fn moves(&mut self, name: Far, count: u64) {
+    fn moves(&mut self, name: RemoteActorId, count: u64) {
         let table = self.kinds.table(self.kinds.kinds());
         let (kind, _) = table.spawn(TypeId::of::<Counts>(), "Counts").unwrap();
-        let Far { theater, slot, life, seal, .. } = name;
+        let RemoteActorId { theater, slot, life, seal, .. } = name;
         let head =
             Head::Move { ask: 0, kind, codec: Wire::Positional, theater, slot, life, seal, from: (slot, life, seal) };
         self.say(session::Lane::Normal, &head, &state(count));
@@ -163,7 +163,7 @@ fn an_invented_name_of_a_known_actor_is_refused() {
 fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
     let [owner] = theaters();
     let (tell, told) = mpsc::channel();
-    let user = Theater::builder().listen("127.0.0.1:0").on_stranger(move |error| drop(tell.send(error.to_string())));
+    let user = Theater::builder().listen("127.0.0.1:0").on_rejected_peer(move |error| drop(tell.send(error.to_string())));
     let user = user.start().unwrap();
     let counts = owner.system().spawn(Counts(0, None));
     owner.publish("counts", counts).unwrap();
@@ -235,11 +235,11 @@ impl Link {
     }
 
     fn meet_any(&self, name: RefName) -> Result<ActorId, WireError> {
-        self.meet(name, &|core, berth, carrier| place::<Guest>(core, berth, carrier).id())
+        self.meet(name, &|core, berth, carrier| spawn_stub::<Guest>(core, berth, carrier).id())
     }
 
-    pub(super) fn named(&self, handle: Handle, name: Far) {
-        let Far { slot, life, seal, .. } = name;
+    pub(super) fn named(&self, handle: Handle, name: RemoteActorId) {
+        let RemoteActorId { slot, life, seal, .. } = name;
         self.hears(&Head::Name { handle, slot, life, seal }, &[]);
     }
 }
@@ -249,8 +249,8 @@ pub(super) fn kind_of<A: 'static>(theater: &Theater) -> u32 {
     registry.table(registry.kinds()).spawn(TypeId::of::<A>(), "?").unwrap().0
 }
 
-pub(super) fn moves(theater: &Theater, born: Far) -> Head {
-    let Far { theater: birth, slot, life, seal, .. } = born;
+pub(super) fn moves(theater: &Theater, born: RemoteActorId) -> Head {
+    let RemoteActorId { theater: birth, slot, life, seal, .. } = born;
     Head::Move {
         ask: 0,
         kind: kind_of::<Guest>(theater),
@@ -279,7 +279,7 @@ pub(super) fn state_of(actor: &impl Serialize) -> Vec<u8> {
 
 fn written(actor: &impl Serialize, epoch: Epoch) -> Vec<u8> {
     let watching = Vec::new();
-    let trunk = Trunk {
+    let trunk = MetadataForm {
         name: None,
         ties: None,
         watching,
@@ -292,8 +292,8 @@ fn written(actor: &impl Serialize, epoch: Epoch) -> Vec<u8> {
     bytes(&(trunk, actor))
 }
 
-pub(super) fn far(theater: u64, slot: u64, seal: u64) -> Far {
-    Far { theater, address: None, slot, life: 1, seal }
+pub(super) fn far(theater: u64, slot: u64, seal: u64) -> RemoteActorId {
+    RemoteActorId { theater, address: None, slot, life: 1, seal }
 }
 
 #[test]
@@ -315,11 +315,11 @@ remote!(spawn Fixed: );
 
 pub(super) fn started<A: Remote + Serialize>(link: &Link, actor: &A) -> ActorId {
     let place = |core: &SystemCore, stage, carrier| {
-        let id = place::<A>(core, Berth::Link(stage), carrier).id();
+        let id = spawn_stub::<A>(core, StubPlacement::Link(stage), carrier).id();
         (id, id)
     };
     let write = |codec: Codec, out: &mut Vec<u8>| codec.write(actor, out);
-    link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, place).unwrap()
+    link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, spawn_stub).unwrap()
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn an_actor_begins_when_it_was_left_by_its_whole_name() {
     let [link, other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
     link.hears(&moves(&theater, far(10, 1, 7)), &guest());
     let place = theater.house.directory.known_as((10, 1, 1, 7)).unwrap();
-    let is_here = || !theater.house.directory.is_elsewhere(place);
+    let is_here = || !theater.house.directory.is_elsewhere(spawn_stub);
     let begin = |seal| Head::Begin { theater: 10, slot: 1, life: 1, seal };
     link.hears(&begin(8), &[]);
     other.hears(&begin(7), &[]);
@@ -435,8 +435,8 @@ fn an_actor_stays_where_a_theater_never_says_that_it_has_what_was_sent() {
         said.iter().any(|(head, _)| matches!(head, Head::Move { .. }))
     });
     let ask = said.iter().find_map(|(head, _)| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
-    let seat = Seat { theater: 11, address: None, slot: 1, life: 1, seal: 9 };
-    let accepted = bytes(&Result::<Seat, String>::Ok(seat));
+    let seat = ActorLocation { theater: 11, address: None, slot: 1, life: 1, seal: 9 };
+    let accepted = bytes(&Result::<ActorLocation, String>::Ok(seat));
     target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &accepted);
     assert!(matches!(ended.recv_timeout(LIMIT).unwrap(), Err(playhouse_actor::MigrateError::Unreachable(_))));
     assert!(silent.says().iter().any(|(head, _)| matches!(head, Head::Fence { .. })));
@@ -466,7 +466,7 @@ fn an_actor_that_lives_here_does_not_come() {
     link.hears(&moves(&theater, name(&theater, own.id())), &guest());
     let said = link.says();
     let [(Head::Answer { ask: 0, .. }, answer)] = &said[..] else { panic!("{said:?}") };
-    let answer: Result<Seat, String> = Codec::Positional.read(answer).unwrap();
+    let answer: Result<ActorLocation, String> = Codec::Positional.read(answer).unwrap();
     assert_eq!(answer, Err("it is there already".to_owned()));
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
     // Theaters that were apart may both have an actor: nothing is made up.
@@ -491,13 +491,13 @@ fn a_group_keeps_its_actors_whatever_others_say() {
     let own = theater.system().spawn(Guest).id();
     let [mine, yours] = [1, 2].map(|number| GroupName { theater: 10, number });
     let member = |group, slot| {
-        let born = Seat { theater: 10, address: None, slot, life: 1, seal: 7 };
+        let born = ActorLocation { theater: 10, address: None, slot, life: 1, seal: 7 };
         RefName::Member { group, born, at: None }
     };
     let id = link.meet_any(member(mine, 1)).unwrap();
     assert_eq!(link.meet_any(member(yours, 1)), Ok(id));
-    let Far { theater: birth, slot, life, seal, .. } = name(&theater, own);
-    let born = Seat { theater: birth, address: None, slot, life, seal };
+    let RemoteActorId { theater: birth, slot, life, seal, .. } = name(&theater, own);
+    let born = ActorLocation { theater: birth, address: None, slot, life, seal };
     let claimed = RefName::Member { group: yours, born, at: Some(born) };
     assert_eq!(link.meet_any(claimed), Ok(own));
     let groups = theater.house.directory.groups();
@@ -611,7 +611,7 @@ fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
             (TypeId::of::<Guest>(), "Guest"),
             false,
             |codec, out| codec.write(&Guest, out),
-            |core, stage, carrier| (place::<Guest>(core, Berth::Link(stage), carrier).id(), ()),
+            |core, stage, carrier| (spawn_stub::<Guest>(core, StubPlacement::Link(stage), carrier).id(), ()),
         )
     };
     for _ in 0..HANDLES_MAX / 2 {
@@ -674,8 +674,8 @@ fn no_more_is_watched_than_a_peer_takes() {
     let watch = |watch| {
         let tell = tell.clone();
         let notify = Box::new(move |ended: Ended| tell.send(ended.reason).unwrap());
-        let border: Arc<dyn Border> = link.clone();
-        link.carry(0, &border, Parcel::Watch { watcher: Watcher::There(10, watch), notify }, false)
+        let border: Arc<dyn RefCodec> = link.clone();
+        link.carry(0, &border, ForwardedMessage::Watch { watcher: Watcher::There(10, watch), notify }, false)
     };
     for at in 0..WATCHES_MAX as u64 / 2 {
         watch(at).unwrap();
@@ -686,14 +686,14 @@ fn no_more_is_watched_than_a_peer_takes() {
     assert_eq!(told.recv(), Ok(StopReason::TheaterLost));
 }
 
-fn member(theater: &Theater, of: u64, at: u32, born: Far) -> Head {
-    let Far { theater: birth, slot, life, seal, .. } = born;
+fn member(theater: &Theater, of: u64, at: u32, born: RemoteActorId) -> Head {
+    let RemoteActorId { theater: birth, slot, life, seal, .. } = born;
     let (kind, codec) = (kind_of::<Guest>(theater), Wire::Positional);
     Head::Member { of, at, kind, codec, theater: birth, slot, life, seal, from: (slot, life, seal) }
 }
 
 /// The answer to the word that a group is whole.
-fn together(link: &Link, of: u64, count: u32) -> Result<Vec<Seat>, (u32, String)> {
+fn together(link: &Link, of: u64, count: u32) -> Result<Vec<ActorLocation>, (u32, String)> {
     link.says();
     link.hears(&Head::Together { ask: of, of, group: GroupName { theater: 10, number: of }, count }, &[]);
     let answer = link.says().into_iter().find(|(head, _)| matches!(head, Head::Answer { .. }));

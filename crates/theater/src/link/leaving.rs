@@ -37,10 +37,10 @@ use std::collections::BTreeMap;
 use std::sync::{Weak, mpsc};
 
 use super::*;
-use crate::migration::drain::Rest;
+use crate::migration::drain::DrainGuard;
 use crate::migration::host::LEAVE_MAX;
-use crate::naming::Far;
-use crate::node::core::{Callee, House};
+use crate::naming::RemoteActorId;
+use crate::node::core::{Callee, TheaterCore};
 
 /// About as long as it takes for places to turn.
 const TURNS_LAST: Duration = Duration::from_millis(1);
@@ -65,7 +65,7 @@ pub(super) struct Leaving {
 /// Waits until the mail of all places that went to the theater behind `link` goes elsewhere.
 struct Farewell {
     link: Arc<Link>,
-    house: Arc<House>,
+    house: Arc<TheaterCore>,
     /// To be answered.
     asks: Vec<u64>,
     /// So many ways have changed.
@@ -92,7 +92,7 @@ enum Step {
         calls: Arc<()>,
     },
     /// What was sent from here until now is under way.
-    Drain(Weak<Rest>, Duration),
+    Drain(Weak<DrainGuard>, Duration),
 }
 
 impl Farewell {
@@ -158,7 +158,7 @@ impl Farewell {
 
     /// Has all places turn from where mail goes to the other end, or may go there.
     fn turn_all(&mut self) -> Vec<ActorId> {
-        let is_mobile = |id| self.house.registry.moves(id).is_some();
+        let is_mobile = |id| self.house.registry.migration_vtable(id).is_some();
         let mut places = self.house.directory.ways_to(self.link.incarnation, is_mobile);
         places.append(&mut self.unsure);
         for id in &places {
@@ -261,7 +261,7 @@ impl Link {
     }
 
     /// Whether the way to an actor goes on over the other end until the theater that the actor `is` in has been called: the other end leaves.
-    pub(crate) fn reaches(&self, is: &Far) -> bool {
+    pub(crate) fn reaches(&self, is: &RemoteActorId) -> bool {
         let mut leaving = lock(&self.leaving);
         let (Some(leaving), Some(address)) = (leaving.as_mut(), is.address) else { return false };
         if leaving.is_late || leaving.tried.contains(&is.theater) || self.directory.link(is.theater).is_some() {

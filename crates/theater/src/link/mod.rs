@@ -91,7 +91,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Seat, TakeAnswer, TooLate, at_border};
+use playhouse_actor::away::{RefCodec, Forwarder, Marker, ForwardedMessage, ActorLocation, TakeAnswer, TooLate, at_border};
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Ended, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_soon, pause_stage};
@@ -101,19 +101,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::link::frame::{Handle, Head, Kind};
 use crate::link::registry::{Registry, Table};
-use crate::migration::drain::Rest;
+use crate::migration::drain::DrainGuard;
 use crate::migration::drain::begin_drains;
-use crate::naming::locate::Sought;
+use crate::naming::locate::LostActor;
 use crate::naming::{Directory, Key};
 use crate::proxy::Proxy;
 use crate::session::{self, FrameError, Inbound, Outbound};
 pub(crate) use moves::{Departure, Left};
-pub(crate) use together::Packed;
+pub(crate) use together::PreparedMember;
 
 pub(crate) use connection::{Connection, Stream};
 pub(crate) use fault::Fault;
 use fault::{HANDLES_MAX, LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX, WATCHES_MAX};
-use patience::Patience;
+use patience::OverloadTimeout;
 use targets::{Target, Targets};
 
 /// Bytes that may be under way before who sends more is slowed, where nothing else is asked for.
@@ -194,7 +194,7 @@ struct In {
     connection: u64,
     /// What the other end's handles mean; in [`TARGETS`] while something is read.
     targets: Targets,
-    patience: Patience,
+    patience: OverloadTimeout,
     /// Bytes read since the other end was told last what was received.
     withheld_bytes: usize,
 }
@@ -208,7 +208,7 @@ struct Fences {
 struct FenceSent {
     number: u64,
     is_answered: bool,
-    waits: Vec<Arc<Rest>>,
+    waits: Vec<Arc<DrainGuard>>,
 }
 
 impl Fences {
@@ -225,7 +225,7 @@ impl Fences {
 
 /// Who was sent something that is not acknowledged, and is overloaded.
 #[derive(Default)]
-struct Strain {
+struct AckBackpressure {
     stages: Vec<u16>,
 }
 
@@ -323,12 +323,12 @@ pub(crate) struct Link {
     bell: Arc<Condvar>,
     /// The stage that the last message read was for, of those that are not acknowledged; `u64::MAX`: none was read.
     last_target: AtomicU64,
-    strain: Mutex<Strain>,
+    strain: Mutex<AckBackpressure>,
     out: Mutex<Out>,
     inn: Mutex<In>,
     places: Mutex<Places>,
     /// Members of groups that were sent, and wait for the others, by journey.
-    parties: Mutex<together::Parties>,
+    parties: Mutex<together::PendingGroups>,
     /// Watches of the other end that have not ended.
     watches: AtomicUsize,
     /// Actors that have left for the other theater, and have not begun there as far as is known.
@@ -447,7 +447,7 @@ impl Link {
                 filled: 0,
                 connection: 0,
                 targets: Targets::default(),
-                patience: Patience::new(),
+                patience: OverloadTimeout::new(),
                 withheld_bytes: 0,
             }),
             places: Mutex::default(),
@@ -737,22 +737,22 @@ impl Link {
         // By their names as well that are not in use any more, but are watched by.
         for (id, handle) in places.by_handle.iter().copied().zip(0..) {
             let is_meant = places.handles.get(&id) == Some(&handle) || watching.contains_key(&handle);
-            if !is_meant || self.registry.moves(id).is_none() {
+            if !is_meant || self.registry.migration_vtable(id).is_none() {
                 continue;
             }
             let of = watching.remove(&handle).unwrap_or_default();
             let watchers = of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watches.remove(&watch)?.1)));
             // It may have gone on from there, or have come here.
-            sought.push(Sought { id, watchers: watchers.collect() });
+            sought.push(LostActor { id, watchers: watchers.collect() });
         }
         // Actors that move may have gone on from there, and may come here. Some are sought only when something is sent to them.
         let has_left = self.taken_leave_of.load(Ordering::Relaxed);
         let kept = self
             .directory
-            .lose((self.incarnation, self.number_there()), has_left, |id| self.registry.moves(id).is_some());
+            .lose((self.incarnation, self.number_there()), has_left, |id| self.registry.migration_vtable(id).is_some());
         seam(2);
         // Before who waits for a marker hears that it is lost: then what has waited at such a place goes on, and would go nowhere.
-        Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
+        LostActor::seek(sought, &self.directory, &self.registry, self.incarnation);
         for answer in asks.into_values() {
             seam(2);
             contained(|| answer(Err(AskError::TheaterLost { may_have_run: true })));
@@ -769,7 +769,7 @@ impl Link {
         self.open_gate();
         let kept = FxHashSet::from_iter(kept);
         // Who moves is sought, or is here now.
-        for id in places.in_order().into_iter().filter(|id| self.registry.moves(*id).is_none()) {
+        for id in places.in_order().into_iter().filter(|id| self.registry.migration_vtable(*id).is_none()) {
             if let Some(controls) = self.registry.controls(id).filter(|_| !kept.contains(&id)) {
                 (controls.forget)(id);
             }
@@ -778,7 +778,7 @@ impl Link {
 
     /// As when it was lost, for a place that it has become the way from later.
     pub(crate) fn seek_again(&self, id: ActorId) {
-        let sought = Sought { id, watchers: Vec::new() };
-        Sought::seek(vec![sought], &self.directory, &self.registry, self.incarnation);
+        let sought = LostActor { id, watchers: Vec::new() };
+        LostActor::seek(vec![sought], &self.directory, &self.registry, self.incarnation);
     }
 }

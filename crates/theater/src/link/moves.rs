@@ -4,31 +4,31 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::TryLockError;
 
 use playhouse_actor::away::Watched;
-use playhouse_actor::wire::{ComesBy, Coming, Luggage, Moves, New, Pack, ReadTimer, Settled, Spawns};
+use playhouse_actor::wire::{ArrivalRoute, Arrival, ActorMetadata, MigrationVTable, New, PreparedActor, ReadTimer, Settled, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
 use playhouse_executor::jitter::seam;
-use playhouse_executor::{Crash, Way};
+use playhouse_executor::{Crash, StubRoute};
 
-use super::together::Packed;
+use super::together::PreparedMember;
 use super::*;
-use crate::link::frame::{PackedTimer, Place, Trunk};
-use crate::migration::arrivals::{Awaited, Guest};
+use crate::link::frame::{PackedTimer, RemoteSlot, MetadataForm};
+use crate::migration::arrivals::{Awaited, IncomingActor};
 use crate::migration::authority::{Departing, Epoch, Host};
-use crate::migration::drain::Late;
+use crate::migration::drain::MigrationDeadline;
 use crate::migration::host::Done;
 use crate::migration::{Action, Attempt, Event, Word};
-use crate::naming::{BadName, Far, Key};
-use crate::node::core::House;
-use crate::proxy::pending::Distant;
+use crate::naming::{BadName, RemoteActorId, Key};
+use crate::node::core::TheaterCore;
+use crate::proxy::pending::PendingProxy;
 
 /// How a frozen actor is written, and its name.
 pub(super) struct Ready {
     pub(super) kind: u32,
     pub(super) codec: Codec,
-    pub(super) border: Arc<dyn Border>,
-    pub(super) trunk: Trunk,
-    pub(super) born: Far,
-    pub(super) from: Place,
+    pub(super) border: Arc<dyn RefCodec>,
+    pub(super) trunk: MetadataForm,
+    pub(super) born: RemoteActorId,
+    pub(super) from: RemoteSlot,
 }
 
 /// Frozen actors that leave when the other theater has accepted them, and what they have sent is drained.
@@ -38,19 +38,19 @@ pub(crate) struct Departure {
 }
 
 struct Pending {
-    members: Vec<Packed>,
+    members: Vec<PreparedMember>,
     done: Done,
 }
 
 impl Departure {
     /// The other theater has accepted them, or not.
-    pub(super) fn answered(&self, accepted: Result<Vec<Seat>, MigrateError>) {
+    pub(super) fn answered(&self, accepted: Result<Vec<ActorLocation>, MigrateError>) {
         match accepted {
             Ok(seats) => {
                 let from = self.link.incarnation;
                 self.take(|nth, attempt| {
                     let seat = seats.get(nth)?;
-                    let at = Far { address: self.link.advertised.or(seat.address), ..Far::from(*seat) };
+                    let at = RemoteActorId { address: self.link.advertised.or(seat.address), ..RemoteActorId::from(*seat) };
                     Some(Event::Said { from, word: Word::Accepted { attempt, at } })
                 });
             }
@@ -86,20 +86,20 @@ impl Departure {
     }
 
     /// Each of them takes an event, by its number and that of its attempt. All leave by that, or none. They stay if there is none for one.
-    fn take(&self, event: impl Fn(usize, u64) -> Option<Event<Far>>) {
+    fn take(&self, event: impl Fn(usize, u64) -> Option<Event<RemoteActorId>>) {
         let (members, events, seats, done) = {
             let directory = &self.link.directory;
             let mut pending = lock(&self.pending);
             let Some(Pending { members, .. }) = &*pending else { return };
             let events = members.iter().zip(0..).map(|(member, nth)| event(nth, member.attempt));
-            let Some(events) = events.collect::<Option<Vec<Event<Far>>>>() else {
+            let Some(events) = events.collect::<Option<Vec<Event<RemoteActorId>>>>() else {
                 let count = members.len();
                 drop(pending);
                 return self.stay(MigrateError::Refused(format!("it names too few places for {count}")));
             };
             let taken = members.iter().zip(&events);
             let seats = taken.clone().map(|(member, event)| directory.view(member.id).leaves_by(*event));
-            let Some(seats) = seats.collect::<Option<Vec<Far>>>() else {
+            let Some(seats) = seats.collect::<Option<Vec<RemoteActorId>>>() else {
                 return taken.for_each(|(member, event)| drop(directory.step(member.id, *event)));
             };
             let Some(Pending { members, done }) = pending.take() else { return };
@@ -155,7 +155,7 @@ impl Drop for Arriving {
 }
 
 /// What a theater says of an actor that was sent to it.
-type Received = Result<Seat, String>;
+type Received = Result<ActorLocation, String>;
 
 /// What is said of what was sent, if anything is.
 pub(super) fn received<T: serde::de::DeserializeOwned>(
@@ -170,7 +170,7 @@ pub(super) fn received<T: serde::de::DeserializeOwned>(
 }
 
 impl Link {
-    pub(crate) fn house(&self) -> Option<Arc<House>> {
+    pub(crate) fn house(&self) -> Option<Arc<TheaterCore>> {
         self.directory.house()
     }
 
@@ -180,8 +180,8 @@ impl Link {
     pub(crate) fn offer(
         self: &Arc<Self>,
         id: ActorId,
-        (moves, entry): (Moves, &'static Spawns),
-        pack: &Pack<'_>,
+        (moves, entry): (MigrationVTable, &'static Spawns),
+        pack: &PreparedActor<'_>,
         done: Done,
     ) -> Result<(), MigrateError> {
         let Ready { kind, codec, border, trunk, born, from } = match self.make_ready(id, entry, pack) {
@@ -191,13 +191,13 @@ impl Link {
                 return Err(why);
             }
         };
-        let departure = self.drain_for(vec![Packed { at: 0, attempt: 0, id, moves, born, epoch: trunk.epoch }], done);
+        let departure = self.drain_for(vec![PreparedMember { at: 0, attempt: 0, id, moves, born, epoch: trunk.epoch }], done);
         let offered = Arc::clone(&departure);
         let answer: TakeAnswer = Box::new(move |answer| {
             let accepted = received::<Received>(answer).and_then(|seat| seat.map_err(MigrateError::Refused));
             departure.answered(accepted.map(|seat| vec![seat]));
         });
-        let Far { theater, slot, life, seal, .. } = born;
+        let RemoteActorId { theater, slot, life, seal, .. } = born;
         // On an error the answer says it, to the actor too. It must not be told twice: it may be on its way again by the time
         // it hears that it stays, and would go on here and there.
         let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
@@ -216,9 +216,9 @@ impl Link {
     }
 
     /// Frozen actors are to leave for the other theater: what they have sent is drained. By the worker that runs their stage.
-    pub(super) fn drain_for(self: &Arc<Self>, mut members: Vec<Packed>, done: Done) -> Arc<Departure> {
+    pub(super) fn drain_for(self: &Arc<Self>, mut members: Vec<PreparedMember>, done: Done) -> Arc<Departure> {
         let house = self.house();
-        let is_to_note = |house: &Arc<House>| {
+        let is_to_note = |house: &Arc<TheaterCore>| {
             members.iter().any(|member| house.authority.is_to_note(house, &member.born, self.incarnation))
         };
         let to_note = house.as_ref().is_some_and(is_to_note);
@@ -230,7 +230,7 @@ impl Link {
             }
         }
         let leaving: Vec<Departing> = if to_note {
-            let leaving = |member: &Packed| Departing { born: member.born, epoch: member.epoch };
+            let leaving = |member: &PreparedMember| Departing { born: member.born, epoch: member.epoch };
             members.iter().filter(|member| member.attempt > 0).map(leaving).collect()
         } else {
             Vec::new()
@@ -262,30 +262,30 @@ impl Link {
             return departure.stay(MigrateError::Refused("it has come, and has not begun".to_owned()));
         }
         if let Some(house) = self.house() {
-            house.note_late(Late::Departure(Arc::downgrade(departure)));
+            house.note_late(MigrationDeadline::Departure(Arc::downgrade(departure)));
         }
     }
 
     /// Actors that are frozen here stay.
-    fn stay(&self, members: Vec<Packed>, why: MigrateError, done: Done) {
-        for Packed { id, moves, born: Far { theater, slot, life, seal, .. }, .. } in members {
+    fn stay(&self, members: Vec<PreparedMember>, why: MigrateError, done: Done) {
+        for PreparedMember { id, moves, born: RemoteActorId { theater, slot, life, seal, .. }, .. } in members {
             self.directory.step(id, Event::GiveUp);
             let stays = Head::Stays { theater, slot, life, seal };
             // First: it may be offered again. If it cannot be said, the other theater hears that the link is lost.
             let _ = self.send(Lane::Normal, |out| stays.write(out));
-            (moves.stay)(id, why.clone());
+            (moves.abort)(id, why.clone());
         }
         done(Err(why));
     }
 
     /// The other theater has accepted actors that are frozen here and drained: they leave for these places there, by these events.
-    fn leave(self: &Arc<Self>, members: Vec<Packed>, events: &[Event<Far>], seats: &[Far], done: Done) {
-        let way = |(member, far): (&Packed, &Far)| {
+    fn leave(self: &Arc<Self>, members: Vec<PreparedMember>, events: &[Event<RemoteActorId>], seats: &[RemoteActorId], done: Done) {
+        let way = |(member, far): (&PreparedMember, &RemoteActorId)| {
             // If that theater is lost, they go on from here.
             let proxy = self.adopt(member.id, far).map_err(|_| MigrateError::TheaterLost)?;
-            Ok((proxy as Arc<dyn Carrier>, Arc::default()))
+            Ok((proxy as Arc<dyn Forwarder>, Arc::default()))
         };
-        let ways: Vec<(_, Arc<Way>)> = match members.iter().zip(seats).map(way).collect() {
+        let ways: Vec<(_, Arc<StubRoute>)> = match members.iter().zip(seats).map(way).collect() {
             Ok(ways) => ways,
             Err(why) => return self.stay(members, why, done),
         };
@@ -294,15 +294,15 @@ impl Link {
         }
         let left = Arc::new(Left { to_begin: AtomicUsize::new(members.len()), done: Mutex::new(Some(done)) });
         if let Some(house) = self.house() {
-            house.note_late(Late::Left(Arc::downgrade(&left)));
+            house.note_late(MigrationDeadline::Left(Arc::downgrade(&left)));
         }
-        for (Packed { id, moves, born, .. }, (carrier, way)) in members.into_iter().zip(ways) {
+        for (PreparedMember { id, moves, born, .. }, (carrier, way)) in members.into_iter().zip(ways) {
             seam(4);
-            (moves.leave)(id, carrier, way);
+            (moves.commit)(id, carrier, way);
             let (link, left) = (Arc::clone(self), Arc::clone(&left));
             // Behind what has waited for it here.
             let begin = move || {
-                let Far { theater, slot, life, seal, .. } = born;
+                let RemoteActorId { theater, slot, life, seal, .. } = born;
                 let before = lock(&link.left).insert(born.key(), left);
                 drop(before);
                 let sent = link.send_with(
@@ -328,7 +328,7 @@ impl Link {
         &self,
         id: ActorId,
         entry: &'static Spawns,
-        pack: &Pack<'_>,
+        pack: &PreparedActor<'_>,
     ) -> Result<Ready, MigrateError> {
         let (kind, codec) = self.table.spawn((entry.actor)(), (entry.actor_name)()).map_err(refused)?;
         self.may_name_more().map_err(refused)?;
@@ -355,9 +355,9 @@ impl Link {
     fn trunk(
         &self,
         entry: &Spawns,
-        pack: &Pack<'_>,
+        pack: &PreparedActor<'_>,
         (birth, epoch): (Option<SocketAddr>, Epoch),
-    ) -> Result<Trunk, WireError> {
+    ) -> Result<MetadataForm, WireError> {
         let timers = pack.timers.iter().map(|timer| {
             let (kind, codec) = self.table.message((entry.actor)(), timer.message, timer.name)?;
             let mut message = Vec::new();
@@ -369,7 +369,7 @@ impl Link {
         let (last_timer, receive_timeout) = (pack.last_timer, pack.receive_timeout);
         let watching = pack.watching.iter().map(|watched| Watched(Some(*watched))).collect();
         let (name, ties) = (pack.name.map(str::to_owned), pack.ties);
-        Ok(Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch })
+        Ok(MetadataForm { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch })
     }
 
     /// This link is not the way to the actor any more. Returns what the actor was called, and who watched it over that way: the other end
@@ -421,7 +421,7 @@ impl Link {
     ///
     /// # Errors
     /// The name is invented, and the link is lost for that, or the other end has told too many names.
-    pub(super) fn may_have(&self, born: &Far) -> Result<(), WireError> {
+    pub(super) fn may_have(&self, born: &RemoteActorId) -> Result<(), WireError> {
         match self.directory.met(self.incarnation, born) {
             Ok(_) => Ok(()),
             Err(why) => {
@@ -433,7 +433,7 @@ impl Link {
         }
     }
 
-    pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), (born, at): (Far, Far), bytes: &[u8]) {
+    pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), (born, at): (RemoteActorId, RemoteActorId), bytes: &[u8]) {
         // Before its state is read: names in that are taken.
         let guest = self.may_have(&born).and_then(|()| self.read_actor(kind, (born, at), bytes));
         let accepted = guest.map_err(|error| (0, error)).and_then(|guest| self.accept(None, vec![guest]));
@@ -452,7 +452,7 @@ impl Link {
     }
 
     /// Reads an actor that is to come. Where that panics, it does not come.
-    pub(super) fn read_actor(&self, kind: (u32, Codec), names: (Far, Far), bytes: &[u8]) -> Result<Guest, WireError> {
+    pub(super) fn read_actor(&self, kind: (u32, Codec), names: (RemoteActorId, RemoteActorId), bytes: &[u8]) -> Result<IncomingActor, WireError> {
         // A peer waits for what is said of it.
         catch_unwind(AssertUnwindSafe(|| self.unpack(kind, names, bytes))).unwrap_or_else(|payload| {
             let why = Crash::Panic(payload.into()).describe();
@@ -460,11 +460,11 @@ impl Link {
         })
     }
 
-    fn unpack(&self, (kind, codec): (u32, Codec), (born, at): (Far, Far), bytes: &[u8]) -> Result<Guest, WireError> {
+    fn unpack(&self, (kind, codec): (u32, Codec), (born, at): (RemoteActorId, RemoteActorId), bytes: &[u8]) -> Result<IncomingActor, WireError> {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
         let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
-        let trunk = postcard::take_from_bytes::<Trunk>(bytes);
-        let (Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch }, state) =
+        let trunk = postcard::take_from_bytes::<MetadataForm>(bytes);
+        let (MetadataForm { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch }, state) =
             trunk.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
             let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
@@ -473,24 +473,24 @@ impl Link {
         });
         let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
         let watching = watching.into_iter().filter_map(|watched| watched.0).collect();
-        let luggage = Luggage { name, ties, watching, last_timer, timers, receive_timeout, is_new: false };
+        let luggage = ActorMetadata { name, ties, watching, last_timer, timers, receive_timeout, is_new: false };
         let install = (moves.read)(state, codec, luggage)?;
         let birth = if born.theater == self.incarnation { self.advertised } else { birth };
-        let born = Far { address: birth, ..born };
-        Ok(Guest { born, at, epoch, moves, entry, install, is_new: false })
+        let born = RemoteActorId { address: birth, ..born };
+        Ok(IncomingActor { born, at, epoch, moves, entry, install, is_new: false })
     }
 
     /// Starts an actor that was born at this place of the other theater, which has started it here. Returns its place. It comes as one that moves,
     /// because its name may have come before it.
     pub(super) fn start_mobile(
         &self,
-        (entry, moves): (&'static Spawns, Moves),
+        (entry, moves): (&'static Spawns, MigrationVTable),
         codec: Codec,
-        (born, epoch, is_child): (Far, Epoch, bool),
+        (born, epoch, is_child): (RemoteActorId, Epoch, bool),
         bytes: &[u8],
     ) -> Option<ActorId> {
         let New { install, ties } = (moves.read_new)(bytes, codec, is_child).ok()?;
-        let guest = Guest { born, at: born, epoch, moves, entry, install, is_new: true };
+        let guest = IncomingActor { born, at: born, epoch, moves, entry, install, is_new: true };
         let accepted = self.may_have(&born).map_err(|error| (0, error));
         let place = accepted.and_then(|()| self.accept(None, vec![guest])).map(|_| {
             self.take_begin(born.key());
@@ -504,7 +504,7 @@ impl Link {
     }
 
     /// The place here of the actor that was born as `born`.
-    pub(super) fn place_of(&self, born: &Far) -> Option<ActorId> {
+    pub(super) fn place_of(&self, born: &RemoteActorId) -> Option<ActorId> {
         let place = self.directory.known_as(born.key()).or_else(|| {
             let here = born.theater == self.directory.incarnation;
             here.then(|| self.directory.own(born.slot, born.life, born.seal)).flatten()
@@ -519,8 +519,8 @@ impl Link {
     pub(super) fn accept(
         &self,
         group: Option<GroupName>,
-        mut guests: Vec<Guest>,
-    ) -> Result<Vec<Seat>, (u32, WireError)> {
+        mut guests: Vec<IncomingActor>,
+    ) -> Result<Vec<ActorLocation>, (u32, WireError)> {
         let house = self.house().ok_or_else(|| (0, WireError::new("it is closing")))?;
         let seats = {
             let mut awaited = self.directory.guests();
@@ -548,13 +548,13 @@ impl Link {
     /// Accepts guests that come together, if all of them may come. Returns their places.
     fn seats_for(
         &self,
-        house: &House,
+        house: &TheaterCore,
         group: Option<GroupName>,
-        guests: &[Guest],
+        guests: &[IncomingActor],
         Attempt { from, number }: Attempt,
-    ) -> Result<Vec<(ActorId, Seat)>, (u32, WireError)> {
-        let mut seats: Vec<(ActorId, Seat)> = Vec::new();
-        let mut seat_for = |guest: &Guest| {
+    ) -> Result<Vec<(ActorId, ActorLocation)>, (u32, WireError)> {
+        let mut seats: Vec<(ActorId, ActorLocation)> = Vec::new();
+        let mut seat_for = |guest: &IncomingActor| {
             let place = self.place_for(guest, group)?;
             if !(guest.moves.fits)(place) {
                 return Err(WireError::new("it is an actor of another type there"));
@@ -583,7 +583,7 @@ impl Link {
     }
 
     /// The place of an actor that is to come. If it was never heard of here, it has one from now on.
-    fn place_for(&self, guest: &Guest, group: Option<GroupName>) -> Result<ActorId, WireError> {
+    fn place_for(&self, guest: &IncomingActor, group: Option<GroupName>) -> Result<ActorId, WireError> {
         if let Some(place) = self.place_of(&guest.born) {
             return Ok(place);
         }
@@ -591,8 +591,8 @@ impl Link {
             Some(group) => self.directory.groups().stage_of(group, || self.core.next_stage()),
             None => self.core.next_stage(),
         };
-        let (distant, way) = (Distant::first(&self.directory, guest.at), Arc::<Way>::default());
-        let id = (guest.moves.place)(&self.core, stage, Arc::clone(&distant) as Arc<dyn Carrier>, Arc::clone(&way));
+        let (distant, way) = (PendingProxy::first(&self.directory, guest.at), Arc::<StubRoute>::default());
+        let id = (guest.moves.make_stub)(&self.core, stage, Arc::clone(&distant) as Arc<dyn Forwarder>, Arc::clone(&way));
         self.directory.drains.note_stage(&self.core, stage);
         distant.is_at(id);
         self.directory.note(self.incarnation, id, guest.born)?;
@@ -611,15 +611,15 @@ impl Link {
         let members = guests.leave(self.number, born);
         let (mut ended, mut settled, mut not_taken) = (Vec::new(), Vec::new(), Vec::new());
         for Awaited { guest, place, attempt, antechamber, mut watchers } in members {
-            let (Far { theater, slot, life, seal, .. }, is_new) = (guest.born, guest.is_new);
+            let (RemoteActorId { theater, slot, life, seal, .. }, is_new) = (guest.born, guest.is_new);
             match house.begin_arrival((place, attempt), &guest.moves, antechamber) {
                 Ok((settling, way)) => {
                     seam(4);
-                    let settles = matches!(way, ComesBy::Freely { is_settled: true });
+                    let settles = matches!(way, ArrivalRoute::Freely { is_settled: true });
                     let arriving = Arriving::new(&self.directory.arriving);
                     watchers.push((Watcher::Theater, self.directory.note_end_of(place)));
                     settling.watched_by(watchers);
-                    not_taken.extend((guest.install)(place, Coming { settling, way }));
+                    not_taken.extend((guest.install)(place, Arrival { settling, way }));
                     (guest.moves.then)(place, Box::new(move || drop(arriving)));
                     let count = if is_new { &self.directory.started } else { &self.directory.came };
                     // Relaxed: it is counted only.
@@ -677,7 +677,7 @@ impl Link {
             let mut guests = self.directory.guests();
             match guests.at(self.number, target.id) {
                 Some(guest) => {
-                    let made = || (guest.guest.moves.antechamber)(&self.core, guest.place);
+                    let made = || (guest.guest.moves.arrival_buffer)(&self.core, guest.place);
                     guest.antechamber = guest.antechamber.or_else(made);
                     guest.antechamber
                 }

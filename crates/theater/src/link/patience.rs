@@ -1,7 +1,7 @@
 //! When what was received is acknowledged although who it is for is overloaded.
 
 /// How long overload keeps what was received from being acknowledged in a theater that sleeps.
-pub(super) struct Patience {
+pub(super) struct OverloadTimeout {
     /// Something is not acknowledged since somebody is overloaded.
     pub(super) tried: bool,
     /// Turns in which nothing moved here.
@@ -11,12 +11,12 @@ pub(super) struct Patience {
     pub(super) room_made: u64,
 }
 
-impl Patience {
+impl OverloadTimeout {
     /// A turn takes about a millisecond.
     pub(super) const TURNS_MIN: u32 = 8;
 
-    pub(super) fn new() -> Patience {
-        Patience { tried: false, still_turns: 0, still_turns_max: Patience::TURNS_MIN, room_made: 0 }
+    pub(super) fn new() -> OverloadTimeout {
+        OverloadTimeout { tried: false, still_turns: 0, still_turns_max: OverloadTimeout::TURNS_MIN, room_made: 0 }
     }
 
     /// Whether something has waited.
@@ -31,12 +31,12 @@ impl Patience {
         self.tried = strained;
         if !strained {
             self.still_turns = 0;
-            self.still_turns_max = Patience::TURNS_MIN;
+            self.still_turns_max = OverloadTimeout::TURNS_MIN;
             return true;
         }
         if let Some(room_made) = room_made.filter(|room_made| *room_made != self.room_made) {
             self.room_made = room_made;
-            self.still_turns_max = (self.still_turns_max / 2).max(Patience::TURNS_MIN);
+            self.still_turns_max = (self.still_turns_max / 2).max(OverloadTimeout::TURNS_MIN);
         }
         self.still_turns = if still { self.still_turns + 1 } else { 0 };
         if self.still_turns < self.still_turns_max {

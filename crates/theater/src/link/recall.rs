@@ -1,6 +1,6 @@
 //! Requests that are taken back: those that went over the link, and those that came over it.
 
-use playhouse_actor::away::{ForCycle, TakesBack, TooLate, Whereabouts};
+use playhouse_actor::away::{ForCycle, TakesBack, TooLate, RequestLocation};
 
 use super::*;
 
@@ -59,7 +59,7 @@ impl Link {
     }
 
     /// Returns the requests from the other end that were forwarded here or went on: the other end and their numbers, and what is known of them.
-    pub(crate) fn passed(&self) -> Vec<((u64, u64), Whereabouts)> {
+    pub(crate) fn passed(&self) -> Vec<((u64, u64), RequestLocation)> {
         let held: Vec<(u64, Weak<dyn TakesBack>)> =
             lock(&self.recalls.held).iter().filter_map(|(ask, by)| Some((*ask, by.clone()?))).collect();
         let known = |(ask, by): (u64, Weak<dyn TakesBack>)| {
@@ -112,8 +112,8 @@ impl TakesBack for Link {
         }
     }
 
-    fn whereabouts(&self, number: u64) -> Whereabouts {
-        Whereabouts::sent(self.incarnation, number)
+    fn whereabouts(&self, number: u64) -> RequestLocation {
+        RequestLocation::sent(self.incarnation, number)
     }
 }
 

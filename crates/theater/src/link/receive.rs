@@ -5,10 +5,10 @@ use playhouse_actor::wire::Spawns;
 use super::recall::Recalls;
 use super::*;
 use crate::diagnostics::cycles::{Said, Wait};
-use crate::link::frame::Sightings;
+use crate::link::frame::LocateReply;
 use crate::migration::authority::{Epoch, Host};
 use crate::naming::locate::Inquiry;
-use crate::naming::{Far, Key};
+use crate::naming::{RemoteActorId, Key};
 
 /// An ask that was read, until its answer is written or there is none.
 pub(super) struct Unanswered {
@@ -262,7 +262,7 @@ impl Link {
                 // A name with a wrong seal means nobody. The peer may have been told it by a third theater.
                 if self.reserve(handle) {
                     // Who names one that has just ended may watch it, and is told why it has.
-                    let name = Far { theater: self.directory.incarnation, address: None, slot, life, seal };
+                    let name = RemoteActorId { theater: self.directory.incarnation, address: None, slot, life, seal };
                     self.bind(handle, self.directory.met(self.incarnation, &name).ok().flatten());
                 }
             }
@@ -282,7 +282,7 @@ impl Link {
                 let id = lock(&self.places).by_handle.get(handle as usize).copied();
                 if let Some(id) = id {
                     let at = self.its((slot, life, seal));
-                    if self.registry.moves(id).is_some() {
+                    if self.registry.migration_vtable(id).is_some() {
                         self.directory.note_started(id, at);
                     } else if let Err(why) = self.directory.note(self.incarnation, id, at) {
                         self.fault(Fault::Name(why));
@@ -317,11 +317,11 @@ impl Link {
             }
             Head::Marker { to, ask, origin, hops } => self.take_marker(to, ask, origin, hops),
             Head::Move { ask, kind, codec, theater, slot, life, seal, from } => {
-                let born = Far { theater, address: None, slot, life, seal };
+                let born = RemoteActorId { theater, address: None, slot, life, seal };
                 self.take_move(ask, (kind, codec.into()), (born, self.its(from)), rest);
             }
             Head::Member { of, at, kind, codec, theater, slot, life, seal, from } => {
-                let born = Far { theater, address: None, slot, life, seal };
+                let born = RemoteActorId { theater, address: None, slot, life, seal };
                 self.take_member((of, at), (kind, codec.into()), (born, self.its(from)), rest);
             }
             Head::Together { ask, of, group, count } => self.take_together(ask, of, group, count),
@@ -353,13 +353,13 @@ impl Link {
                 }
                 let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
             }
-            Head::Seek { ask, lost, for_others, asked, actors } => {
-                let kept = actors.len() * size_of::<(Key, Option<Seat>)>();
+            Head::Locate { ask, lost, for_others, asked, actors } => {
+                let kept = actors.len() * size_of::<(Key, Option<ActorLocation>)>();
                 let unanswered = Unanswered::new(self.this(), frame.len() + kept);
                 Inquiry::begin(lost, (for_others, asked), actors, &self.directory, move |known| {
                     let _ = unanswered.link.send(Lane::Normal, |out| {
                         Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                        Codec::Positional.write(&Sightings(known), out)
+                        Codec::Positional.write(&LocateReply(known), out)
                     });
                 });
             }
@@ -415,8 +415,8 @@ impl Link {
     }
 
     /// The actor of the other end that it calls so.
-    fn its(&self, (slot, life, seal): crate::link::frame::Place) -> Far {
-        Far { theater: self.incarnation, address: self.advertised, slot, life, seal }
+    fn its(&self, (slot, life, seal): crate::link::frame::RemoteSlot) -> RemoteActorId {
+        RemoteActorId { theater: self.incarnation, address: self.advertised, slot, life, seal }
     }
 
     /// The other end's `handle` is to mean somebody. False: it cannot, and the link is lost for that.
@@ -446,7 +446,7 @@ impl Link {
         &self,
         handle: Handle,
         (kind, codec): (u32, Codec),
-        (born, epoch, is_child): (Far, Epoch, bool),
+        (born, epoch, is_child): (RemoteActorId, Epoch, bool),
         bytes: &[u8],
     ) {
         // First, since reading its state is the user's code, which may panic: the next handle comes in any case.
@@ -558,7 +558,7 @@ impl Link {
 
 /// For [`fuzz`](crate::fuzz): without a connection.
 impl Link {
-    pub(crate) fn of_a_stranger(house: &crate::node::core::House) -> Arc<Link> {
+    pub(crate) fn of_a_stranger(house: &crate::node::core::TheaterCore) -> Arc<Link> {
         // As if it took what this theater takes.
         let (directory, registry) = (&house.directory, &house.registry);
         let link = Link::new(directory, registry, 0, (1, None, None), registry.kinds(), (WINDOW_BYTES, Arc::default()));

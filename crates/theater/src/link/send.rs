@@ -186,7 +186,7 @@ impl Link {
 
     /// Takes a parcel to the actor that this end calls `to`.
     /// With `named`, it is written by names, whatever the types are.
-    pub(crate) fn carry(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
+    pub(crate) fn carry(&self, to: Handle, border: &Arc<dyn RefCodec>, parcel: ForwardedMessage<'_>, named: bool) -> Written {
         let carried = self.carry_parcel(to, border, parcel, named);
         self.note_unfenced();
         carried
@@ -199,24 +199,24 @@ impl Link {
         }
     }
 
-    fn carry_parcel(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
+    fn carry_parcel(&self, to: Handle, border: &Arc<dyn RefCodec>, parcel: ForwardedMessage<'_>, named: bool) -> Written {
         match parcel {
-            Parcel::Tell { actor, message, name, lane, write } => {
+            ForwardedMessage::Tell { actor, message, name, lane, write } => {
                 let (kind, codec) = self.kind_of(actor, message, name, named)?;
                 self.send_or_pause(lane, |out| {
                     Head::Tell { to, kind, codec: codec.into() }.write(out)?;
                     at_border(border, || write(codec, out))
                 })
             }
-            Parcel::Request { actor, message, name, write, recall, answer } => {
+            ForwardedMessage::Request { actor, message, name, write, recall, answer } => {
                 self.carry_ask(to, border, self.kind_of(actor, message, name, named), write, (recall, answer))
             }
-            Parcel::Stop { drain } => {
+            ForwardedMessage::Stop { drain } => {
                 let lane = if drain { Lane::Normal } else { Lane::System };
                 self.send_or_pause(lane, |out| Head::Stop { to }.write(out))
             }
-            Parcel::Kill => self.send_or_pause(Lane::System, |out| Head::Kill { to }.write(out)),
-            Parcel::Verdict { actor, name, about, verdict } => {
+            ForwardedMessage::Kill => self.send_or_pause(Lane::System, |out| Head::Kill { to }.write(out)),
+            ForwardedMessage::Verdict { actor, name, about, verdict } => {
                 let (kind, codec) = self.table.spawn(actor, name)?;
                 let codec = if named { Codec::Named } else { codec };
                 let head = Head::Verdict { to, kind, codec: codec.into(), about, verdict: verdict.map(drop) };
@@ -228,8 +228,8 @@ impl Link {
                     }
                 })
             }
-            Parcel::Watch { watcher, notify } => self.carry_watch(to, watcher, notify),
-            Parcel::Unwatch { watcher } => {
+            ForwardedMessage::Watch { watcher, notify } => self.carry_watch(to, watcher, notify),
+            ForwardedMessage::Unwatch { watcher } => {
                 let watch = {
                     let mut out = lock(&self.out);
                     let known = out.watching.get(&to).and_then(|of| of.iter().find(|(known, _)| watcher.ends(known)));
@@ -250,7 +250,7 @@ impl Link {
                     }
                 }
             }
-            Parcel::Marker(Marker { origin, hops, answer, .. }) => {
+            ForwardedMessage::Marker(Marker { origin, hops, answer, .. }) => {
                 let write = |ask, out: &mut Vec<u8>| Head::Marker { to, ask, origin, hops }.write(out);
                 self.ask_with(answer, Lane::Normal, write).map(drop)
             }
@@ -260,7 +260,7 @@ impl Link {
     fn carry_ask(
         &self,
         to: Handle,
-        border: &Arc<dyn Border>,
+        border: &Arc<dyn RefCodec>,
         kind: Result<(u32, Codec), WireError>,
         write: playhouse_actor::away::Write<'_>,
         (recall, answer): (Option<Arc<Recall>>, TakeAnswer),
@@ -385,7 +385,7 @@ impl Link {
     /// The place of the actor that this link calls `handle`, if it is one that moves.
     fn mover(&self, handle: Handle) -> Option<ActorId> {
         let id = lock(&self.places).by_handle.get(handle as usize).copied()?;
-        self.registry.moves(id).map(|_| id)
+        self.registry.migration_vtable(id).map(|_| id)
     }
 
     /// Asks who waits for whom over there, who is meant by these names: slot, life, and where these actors are.
@@ -416,7 +416,7 @@ impl Link {
     /// The other end is told which theaters were `asked` as well, and if it is `for_others`, it asks the rest.
     pub(crate) fn seek(&self, lost: u64, (for_others, asked): (bool, &[u64]), actors: &[Key], answer: TakeAnswer) {
         let (asked, actors) = (asked.to_vec(), actors.to_vec());
-        let write = |ask, out: &mut Vec<u8>| Head::Seek { ask, lost, for_others, asked, actors }.write(out);
+        let write = |ask, out: &mut Vec<u8>| Head::Locate { ask, lost, for_others, asked, actors }.write(out);
         // On an error, the answer says it.
         let _ = self.ask_with(answer, Lane::Normal, write);
     }
@@ -439,7 +439,7 @@ impl Link {
         (actor, name): (TypeId, &str),
         child: bool,
         write: impl Fn(Codec, &mut Vec<u8>) -> Written,
-        place: impl FnOnce(&SystemCore, u16, Arc<dyn Carrier>) -> (ActorId, R),
+        place: impl FnOnce(&SystemCore, u16, Arc<dyn Forwarder>) -> (ActorId, R),
     ) -> Result<R, WireError> {
         let (kind, codec) = self.table.spawn(actor, name)?;
         self.may_name_more()?;
@@ -449,7 +449,7 @@ impl Link {
         let epoch = Cell::new(Epoch::default());
         let place = |core: &SystemCore, stage, proxy: Arc<Proxy>| {
             let (id, made) = place(core, stage, proxy);
-            if self.registry.moves(id).is_some() {
+            if self.registry.migration_vtable(id).is_some() {
                 epoch.set(self.directory.note_start(id, self.incarnation));
             }
             (id, made)
@@ -566,7 +566,7 @@ impl Link {
         Ok(made)
     }
 
-    pub(super) fn border(&self) -> Arc<dyn Border> {
+    pub(super) fn border(&self) -> Arc<dyn RefCodec> {
         self.this()
     }
 }

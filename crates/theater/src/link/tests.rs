@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::{
-    Actor, ActorRef, Context, Down, Group, Handler, Mailbox, Message, MigrateError, Placement, SpawnOptions, System,
+    Actor, ActorRef, Context, Terminated, Group, Handler, Mailbox, Message, MigrateError, Placement, SpawnOptions, System,
     remote,
 };
 use serde::{Deserialize, Serialize};
@@ -188,7 +188,7 @@ impl Actor for Watch {
         ctx.watch(self.0);
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         let _ = self.1.send(down.reason);
     }
 }
@@ -383,7 +383,7 @@ impl Actor for Glance {
         ctx.unwatch(self.0);
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         let _ = self.1.send(down.reason);
     }
 }

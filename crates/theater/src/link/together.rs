@@ -1,43 +1,43 @@
 //! Groups that move, at a link: see [`crate::migration::group`].
 
-use playhouse_actor::wire::{Moves, Pack, Spawns};
+use playhouse_actor::wire::{MigrationVTable, PreparedActor, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
 
 use super::moves::{Ready, received, unwritable};
 use super::*;
-use crate::migration::arrivals::Guest;
+use crate::migration::arrivals::IncomingActor;
 use crate::migration::authority::Epoch;
 use crate::migration::host::Done;
-use crate::naming::Far;
+use crate::naming::RemoteActorId;
 
 /// Members of groups that were sent, and wait for the others.
 #[derive(Default)]
-pub(super) struct Parties {
-    by_journey: FxHashMap<u64, Party>,
+pub(super) struct PendingGroups {
+    by_journey: FxHashMap<u64, PendingGroup>,
     /// Members that are kept, and groups that were refused.
     pub(super) members: usize,
     pub(super) bytes: usize,
 }
 
 /// The members of a group that are kept, or that it is refused.
-enum Party {
+enum PendingGroup {
     /// Members that were read, by their numbers, or why one cannot be; with their bytes.
-    Kept(FxHashMap<u32, (Result<Guest, String>, usize)>),
+    Kept(FxHashMap<u32, (Result<IncomingActor, String>, usize)>),
     /// It is too much. So says this member.
     Refused(u32),
 }
 
-impl Parties {
+impl PendingGroups {
     /// Returns whether a member of so many bytes is kept of this group.
     fn has_room(&self, of: u64, bytes: usize, bytes_max: usize) -> bool {
-        let is_refused = matches!(self.by_journey.get(&of), Some(Party::Refused(_)));
+        let is_refused = matches!(self.by_journey.get(&of), Some(PendingGroup::Refused(_)));
         !is_refused && self.members < MEMBERS_MAX && self.bytes + bytes <= bytes_max
     }
 
     /// Keeps a member, if its group is not refused. Returns one that was sent before under its number.
-    fn keep(&mut self, of: u64, at: u32, guest: Result<Guest, String>, bytes: usize) -> Option<Result<Guest, String>> {
-        let party = self.by_journey.entry(of).or_insert_with(|| Party::Kept(FxHashMap::default()));
-        let Party::Kept(guests) = party else { return Some(guest) };
+    fn keep(&mut self, of: u64, at: u32, guest: Result<IncomingActor, String>, bytes: usize) -> Option<Result<IncomingActor, String>> {
+        let party = self.by_journey.entry(of).or_insert_with(|| PendingGroup::Kept(FxHashMap::default()));
+        let PendingGroup::Kept(guests) = party else { return Some(guest) };
         let before = guests.insert(at, (guest, bytes));
         (self.members, self.bytes) = (self.members + 1, self.bytes + bytes);
         let (guest, bytes) = before?;
@@ -46,40 +46,40 @@ impl Parties {
     }
 
     /// Nothing is kept of this group but that. Returns what was.
-    fn refuse(&mut self, of: u64, at: u32) -> Option<Party> {
-        if matches!(self.by_journey.get(&of), Some(Party::Refused(_))) {
+    fn refuse(&mut self, of: u64, at: u32) -> Option<PendingGroup> {
+        if matches!(self.by_journey.get(&of), Some(PendingGroup::Refused(_))) {
             return None;
         }
         let party = self.remove(of);
-        self.by_journey.insert(of, Party::Refused(at));
+        self.by_journey.insert(of, PendingGroup::Refused(at));
         self.members += 1;
         party
     }
 
-    fn remove(&mut self, of: u64) -> Option<Party> {
+    fn remove(&mut self, of: u64) -> Option<PendingGroup> {
         let party = self.by_journey.remove(&of)?;
         match &party {
-            Party::Kept(guests) => {
+            PendingGroup::Kept(guests) => {
                 self.members -= guests.len();
                 self.bytes -= guests.values().map(|(_, bytes)| bytes).sum::<usize>();
             }
-            Party::Refused(_) => self.members -= 1,
+            PendingGroup::Refused(_) => self.members -= 1,
         }
         Some(party)
     }
 }
 
 /// What a theater says of a group that was sent to it: where its members are, or which of them does not come, and why.
-type Received = Result<Vec<Seat>, (u32, String)>;
+type Received = Result<Vec<ActorLocation>, (u32, String)>;
 
 /// An actor that is frozen, and was written.
-pub(crate) struct Packed {
+pub(crate) struct PreparedMember {
     pub(crate) at: u32,
     /// The number of the attempt, if the other members go, too.
     pub(super) attempt: u64,
     pub(crate) id: ActorId,
-    pub(crate) moves: Moves,
-    pub(super) born: Far,
+    pub(crate) moves: MigrationVTable,
+    pub(super) born: RemoteActorId,
     pub(super) epoch: Epoch,
 }
 
@@ -91,12 +91,12 @@ impl Link {
         &self,
         (of, at): (u64, u32),
         id: ActorId,
-        (moves, entry): (Moves, &'static Spawns),
-        pack: &Pack<'_>,
-    ) -> Result<Packed, MigrateError> {
+        (moves, entry): (MigrationVTable, &'static Spawns),
+        pack: &PreparedActor<'_>,
+    ) -> Result<PreparedMember, MigrateError> {
         let Ready { kind, codec, border, trunk, born, from } = self.make_ready(id, entry, pack)?;
         let epoch = trunk.epoch;
-        let Far { theater, slot, life, seal, .. } = born;
+        let RemoteActorId { theater, slot, life, seal, .. } = born;
         let write = |out: &mut Vec<u8>| {
             Head::Member { of, at, kind, codec: codec.into(), theater, slot, life, seal, from }.write(out)?;
             at_border(&border, || {
@@ -109,7 +109,7 @@ impl Link {
             // The other members are written when there is room.
             pause_stage(&self.gate);
         }
-        Ok(Packed { at, attempt: 0, id, moves, born, epoch })
+        Ok(PreparedMember { at, attempt: 0, id, moves, born, epoch })
     }
 
     /// The members that were sent as this journey do not go.
@@ -119,7 +119,7 @@ impl Link {
     }
 
     /// The members of a group have been packed, and go.
-    pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, members: Vec<Packed>, done: Done) {
+    pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, members: Vec<PreparedMember>, done: Done) {
         let count = members.len() as u32;
         let (link, ids): (_, Vec<ActorId>) = (Arc::clone(self), members.iter().map(|member| member.id).collect());
         let departure = self.drain_for(members, done);
@@ -143,8 +143,8 @@ impl Link {
 
     // -- coming ---------------------------------------------------------------------------------------------------------
 
-    pub(super) fn take_member(&self, (of, at): (u64, u32), kind: (u32, Codec), names: (Far, Far), bytes: &[u8]) {
-        let size = bytes.len() + size_of::<Guest>();
+    pub(super) fn take_member(&self, (of, at): (u64, u32), kind: (u32, Codec), names: (RemoteActorId, RemoteActorId), bytes: &[u8]) {
+        let size = bytes.len() + size_of::<IncomingActor>();
         let bytes_max = MEMBER_WINDOWS_MAX * self.window_bytes + RESERVE_BYTES;
         {
             let mut parties = lock(&self.parties);
@@ -171,8 +171,8 @@ impl Link {
     pub(super) fn take_together(&self, ask: u64, of: u64, group: GroupName, count: u32) {
         let party = lock(&self.parties).remove(of);
         let mut guests = match party {
-            Some(Party::Kept(guests)) => guests,
-            Some(Party::Refused(at)) => {
+            Some(PendingGroup::Kept(guests)) => guests,
+            Some(PendingGroup::Refused(at)) => {
                 let why = "more was sent of groups that move than is kept until they are whole".to_owned();
                 return self.say_received(ask, &Received::Err((at, why)));
             }
@@ -182,7 +182,7 @@ impl Link {
             Some((guest, _)) => guest.map_err(|why| (at, why)),
             None => Err((at, "it was not sent".to_owned())),
         };
-        match (0..count).map(guest).collect::<Result<Vec<Guest>, _>>() {
+        match (0..count).map(guest).collect::<Result<Vec<IncomingActor>, _>>() {
             Ok(guests) => {
                 let received: Received =
                     self.accept(Some(group), guests).map_err(|(at, error)| (at, error.to_string()));

@@ -44,7 +44,7 @@ remote!(mobile Rover: Hop, Where);
 /// Looks at rovers, and tells of their ends.
 struct Looker(usize, mpsc::Sender<(usize, ActorId)>);
 impl Actor for Looker {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         assert_eq!(down.reason, StopReason::Stopped);
         self.1.send((self.0, down.who)).unwrap();
     }

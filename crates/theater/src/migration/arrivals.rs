@@ -4,23 +4,23 @@
 //! and its place here sends mail there. What that theater sends after it has left goes to an antechamber. Actors that come together begin when
 //! all of them were left: they are a *company*. One that comes alone is a company of one.
 
-use playhouse_actor::wire::{Install, Moves, Spawns};
+use playhouse_actor::wire::{Install, MigrationVTable, Spawns};
 use playhouse_actor::{ActorId, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
 use crate::migration::Attempt;
 use crate::migration::authority::Epoch;
-use crate::naming::{Far, Key};
+use crate::naming::{RemoteActorId, Key};
 
 /// An actor that was read.
-pub(crate) struct Guest {
+pub(crate) struct IncomingActor {
     /// The name that it was born with.
-    pub(crate) born: Far,
+    pub(crate) born: RemoteActorId,
     /// Where it lives until it is left.
-    pub(crate) at: Far,
+    pub(crate) at: RemoteActorId,
     /// The epoch of the departure by which it comes.
     pub(crate) epoch: Epoch,
-    pub(crate) moves: Moves,
+    pub(crate) moves: MigrationVTable,
     pub(crate) entry: &'static Spawns,
     pub(crate) install: Install,
     /// It was started for this theater, and has lived nowhere.
@@ -29,7 +29,7 @@ pub(crate) struct Guest {
 
 /// A guest, and its place here.
 pub(crate) struct Awaited {
-    pub(crate) guest: Guest,
+    pub(crate) guest: IncomingActor,
     pub(crate) place: ActorId,
     pub(crate) attempt: Attempt,
     /// Where what was sent after it was left waits, if anything was.
@@ -39,7 +39,7 @@ pub(crate) struct Awaited {
 }
 
 /// Guests that begin together.
-struct Company {
+struct GroupArrival {
     /// The number of the link that they came over.
     link: u64,
     members: Vec<Awaited>,
@@ -49,8 +49,8 @@ struct Company {
 
 /// All guests of a theater.
 #[derive(Default)]
-pub(crate) struct Guests {
-    companies: FxHashMap<u64, Company>,
+pub(crate) struct IncomingActors {
+    companies: FxHashMap<u64, GroupArrival>,
     /// The company of each one that was not left yet.
     by_name: FxHashMap<Key, u64>,
     /// The company, and the how manyth of it.
@@ -58,7 +58,7 @@ pub(crate) struct Guests {
     last_number: u64,
 }
 
-impl Guests {
+impl IncomingActors {
     /// Returns whether the actor of this place is a guest that came over this link.
     pub(crate) fn came_over(&self, link: u64, place: ActorId) -> bool {
         self.by_place.get(&place).and_then(|(number, _)| self.companies.get(number)).is_some_and(|of| of.link == link)
@@ -80,7 +80,7 @@ impl Guests {
         let number = self.last_number;
         self.by_name.extend(members.iter().map(|member| (member.guest.born.key(), number)));
         self.by_place.extend(members.iter().zip(0..).map(|(member, at)| (member.place, (number, at))));
-        self.companies.insert(number, Company { link, to_leave: members.len(), members });
+        self.companies.insert(number, GroupArrival { link, to_leave: members.len(), members });
     }
 
     /// The theater behind this link has left the actor. Returns those that begin.

@@ -27,8 +27,8 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::link::Link;
-use crate::naming::Far;
-use crate::node::core::{Callee, House};
+use crate::naming::RemoteActorId;
+use crate::node::core::{Callee, TheaterCore};
 
 /// Most actors that one frame notes.
 pub(crate) const NOTED_MAX: usize = 1_024;
@@ -56,7 +56,7 @@ pub(crate) struct Host {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departing {
     /// The name that it was born with.
-    pub(crate) born: Far,
+    pub(crate) born: RemoteActorId,
     pub(crate) epoch: Epoch,
 }
 
@@ -67,14 +67,14 @@ pub(crate) type Ended = Box<dyn FnOnce() + Send>;
 /// called.
 pub(crate) trait Authority: Send + Sync {
     /// Returns whether the authority of this actor of `house` has to be told when the actor leaves for the theater `to`.
-    fn is_to_note(&self, house: &House, born: &Far, to: u64) -> bool;
+    fn is_to_note(&self, house: &TheaterCore, born: &RemoteActorId, to: u64) -> bool;
 
     /// Notes that these actors of `house` may be in the theater `to`, too. They stay in `house` until `ended`.
-    fn note(&self, house: &Arc<House>, actors: Vec<Departing>, to: Host, ended: Ended);
+    fn note(&self, house: &Arc<TheaterCore>, actors: Vec<Departing>, to: Host, ended: Ended);
 
     /// Has links made with the theaters that are to be asked where these actors are, by their places here, if they are not `known` ones: those are
     /// lost, or asked anyway.
-    fn reach(&self, house: &Arc<House>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended);
+    fn reach(&self, house: &Arc<TheaterCore>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended);
 }
 
 /// The theaters that the actors were born in.
@@ -100,7 +100,7 @@ impl Drop for AtEnd {
 
 impl BirthTheaters {
     /// Gives the link with this theater to `then`, if there is one, or one can be made.
-    fn with_link(house: &Arc<House>, host: Host, then: impl FnOnce(&Arc<Link>) + Send + 'static) {
+    fn with_link(house: &Arc<TheaterCore>, host: Host, then: impl FnOnce(&Arc<Link>) + Send + 'static) {
         let Host { theater, address } = host;
         if let Some(link) = house.directory.link(theater) {
             return then(&link);
@@ -117,18 +117,18 @@ impl BirthTheaters {
 }
 
 impl Authority for BirthTheaters {
-    fn is_to_note(&self, house: &House, born: &Far, to: u64) -> bool {
+    fn is_to_note(&self, house: &TheaterCore, born: &RemoteActorId, to: u64) -> bool {
         // An actor that leaves the theater that it was born in, or goes there, is known there.
         ![house.incarnation, to].contains(&born.theater)
     }
 
-    fn note(&self, house: &Arc<House>, mut actors: Vec<Departing>, to: Host, ended: Ended) {
+    fn note(&self, house: &Arc<TheaterCore>, mut actors: Vec<Departing>, to: Host, ended: Ended) {
         let at_end = AtEnd::new(ended);
         actors.retain(|actor| self.is_to_note(house, &actor.born, to.theater));
         actors.sort_by_key(|actor| actor.born.theater);
         for actors in actors.chunk_by(|one, other| one.born.theater == other.born.theater) {
             for actors in actors.chunks(NOTED_MAX) {
-                let Far { theater, address, .. } = actors[0].born;
+                let RemoteActorId { theater, address, .. } = actors[0].born;
                 let names = actors.iter().map(|Departing { born, epoch }| (born.slot, born.life, born.seal, *epoch));
                 let (names, at_end) = (names.collect(), Arc::clone(&at_end));
                 Self::with_link(house, Host { theater, address }, move |link| {
@@ -138,10 +138,10 @@ impl Authority for BirthTheaters {
         }
     }
 
-    fn reach(&self, house: &Arc<House>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended) {
+    fn reach(&self, house: &Arc<TheaterCore>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended) {
         let at_end = AtEnd::new(ended);
         let births = actors.iter().filter_map(|id| house.directory.far_name(*id));
-        let births = births.map(|Far { theater, address, .. }| Host { theater, address });
+        let births = births.map(|RemoteActorId { theater, address, .. }| Host { theater, address });
         let hosts = actors.iter().flat_map(|id| house.directory.hosts(*id)).chain(births);
         let is_new = |host: &Host| host.theater != house.incarnation && !known.contains(&host.theater);
         let hosts: FxHashSet<Host> = hosts.filter(is_new).collect();

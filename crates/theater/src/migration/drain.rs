@@ -30,8 +30,8 @@ use std::time::Duration;
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore, flush_soon};
 
 use crate::link::{Departure, Left};
-use crate::node::core::House;
-use crate::proxy::pending::Distant;
+use crate::node::core::TheaterCore;
+use crate::proxy::pending::PendingProxy;
 
 /// How often a theater may be silent, one after the other, for as long as it is not lost, before an actor stays.
 const DEPARTURES_LAST: u32 = 3;
@@ -69,7 +69,7 @@ type Drained = Box<dyn FnOnce() + Send>;
 
 thread_local! {
     /// Those that are to be called by this thread's gulp: its drains are one.
-    static WAITING: RefCell<Vec<(Arc<House>, Drained)>> = const { RefCell::new(Vec::new()) };
+    static WAITING: RefCell<Vec<(Arc<TheaterCore>, Drained)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Begins the drains of this thread's gulp.
@@ -78,15 +78,15 @@ pub(crate) fn begin_drains() {
     while let Some((house, _)) = waiting.first() {
         let house = Arc::clone(house);
         let of_house = waiting.extract_if(.., |(of, _)| Arc::ptr_eq(of, &house));
-        let rest = Arc::new(Rest(Mutex::new(of_house.map(|(_, drained)| drained).collect())));
+        let rest = Arc::new(DrainGuard(Mutex::new(of_house.map(|(_, drained)| drained).collect())));
         house.pass_turnstiles(rest);
     }
 }
 
 /// Until requests have come to all turnstiles.
 struct Stages {
-    house: Arc<House>,
-    rest: Arc<Rest>,
+    house: Arc<TheaterCore>,
+    rest: Arc<DrainGuard>,
 }
 
 impl Drop for Stages {
@@ -97,9 +97,9 @@ impl Drop for Stages {
 
 /// Until markers and fences have been answered: then the last reference is dropped.
 #[derive(Default)]
-pub(crate) struct Rest(Mutex<Vec<Drained>>);
+pub(crate) struct DrainGuard(Mutex<Vec<Drained>>);
 
-impl Drop for Rest {
+impl Drop for DrainGuard {
     fn drop(&mut self) {
         let drained = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
         drained.into_iter().for_each(|drained| drained());
@@ -107,29 +107,29 @@ impl Drop for Rest {
 }
 
 /// A migration that is given up if it takes too long.
-pub(crate) enum Late {
+pub(crate) enum MigrationDeadline {
     /// Actors that are to leave, and are not drained or accepted.
     Departure(Weak<Departure>),
     /// Actors that have left, and have not begun.
     Left(Weak<Left>),
 }
 
-impl Late {
+impl MigrationDeadline {
     fn has_ended(&self) -> bool {
         match self {
-            Late::Departure(departure) => departure.strong_count() == 0,
-            Late::Left(left) => left.strong_count() == 0,
+            MigrationDeadline::Departure(departure) => departure.strong_count() == 0,
+            MigrationDeadline::Left(left) => left.strong_count() == 0,
         }
     }
 
     fn give_up(self) {
         match self {
-            Late::Departure(departure) => {
+            MigrationDeadline::Departure(departure) => {
                 if let Some(departure) = departure.upgrade() {
                     departure.give_up();
                 }
             }
-            Late::Left(left) => {
+            MigrationDeadline::Left(left) => {
                 if let Some(left) = left.upgrade() {
                     left.give_up();
                 }
@@ -144,13 +144,13 @@ pub(crate) struct Drains {
     turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
     keeping: Mutex<Keeping>,
     /// Migrations that are given up at these times, in order.
-    late: Mutex<VecDeque<(Duration, Late)>>,
+    late: Mutex<VecDeque<(Duration, MigrationDeadline)>>,
 }
 
 /// Ways that keep mail, or have kept some.
 #[derive(Default)]
 struct Keeping {
-    ways: Vec<Weak<Distant>>,
+    ways: Vec<Weak<PendingProxy>>,
     /// With so many, those that keep nothing any more are dropped.
     many: usize,
 }
@@ -164,12 +164,12 @@ impl Drains {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn late(&self) -> MutexGuard<'_, VecDeque<(Duration, Late)>> {
+    fn late(&self) -> MutexGuard<'_, VecDeque<(Duration, MigrationDeadline)>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the first of those that have ended, or whose times are over.
-    fn over(&self, now: Duration) -> Option<Late> {
+    fn over(&self, now: Duration) -> Option<MigrationDeadline> {
         let mut late = self.late();
         let (until, first) = late.front()?;
         let is_over = *until <= now || first.has_ended();
@@ -182,7 +182,7 @@ impl Drains {
     }
 
     /// This way keeps mail from now on.
-    pub(crate) fn note_keeping(&self, way: Weak<Distant>) {
+    pub(crate) fn note_keeping(&self, way: Weak<PendingProxy>) {
         const FEW: usize = 16;
         // A reference that is dropped may be the last one of its way.
         let mut looked_at = Vec::new();
@@ -203,9 +203,9 @@ impl Drains {
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Has a migration given up after three times the time after which a silent theater is lost.
-    pub(crate) fn note_late(&self, late: Late) {
+    pub(crate) fn note_late(&self, late: MigrationDeadline) {
         let until = self.now().saturating_add(self.settings.lost_after.saturating_mul(DEPARTURES_LAST));
         self.directory.drains.late().push_back((until, late));
     }
@@ -227,7 +227,7 @@ impl House {
         }
     }
 
-    fn pass_turnstiles(self: &Arc<Self>, rest: Arc<Rest>) {
+    fn pass_turnstiles(self: &Arc<Self>, rest: Arc<DrainGuard>) {
         let stages = Arc::new(Stages { house: Arc::clone(self), rest });
         let turnstiles: Vec<_> = self.directory.drains.turnstiles().values().copied().collect();
         for turnstile in turnstiles {
@@ -236,7 +236,7 @@ impl House {
     }
 
     /// Returns the ways that keep mail, and some that have kept mail before.
-    pub(crate) fn keeping(&self) -> Vec<Arc<Distant>> {
+    pub(crate) fn keeping(&self) -> Vec<Arc<PendingProxy>> {
         self.directory.drains.keeping().ways.iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -246,15 +246,15 @@ impl House {
     }
 
     /// `rest` is dropped when all that was sent from places and over links of this theater is in the mailboxes of its receivers, or is lost.
-    pub(crate) fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<Rest>) {
+    pub(crate) fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<DrainGuard>) {
         for way in self.keeping() {
             if let Some(id) = way.place() {
                 way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
             }
         }
         for id in self.turning_places() {
-            if let Some((moves, _)) = self.registry.moves(id) {
-                (moves.pass)(id, self.fence_marker(id, Arc::clone(rest)));
+            if let Some((moves, _)) = self.registry.migration_vtable(id) {
+                (moves.pass_marker)(id, self.fence_marker(id, Arc::clone(rest)));
             }
         }
         for link in self.directory.all_links() {

@@ -60,20 +60,20 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_actor::wire::{Freeze, Pack};
+use playhouse_actor::wire::{Freeze, PreparedActor};
 use playhouse_actor::{ActorId, GroupName, MigrateError, Undelivered};
 
-use crate::link::{Link, Packed};
-use crate::migration::groups::Wish;
+use crate::link::{Link, PreparedMember};
+use crate::migration::groups::QueuedMigration;
 use crate::migration::host::Done;
-use crate::node::core::House;
+use crate::node::core::TheaterCore;
 
 /// Attempts to find all members of a group between two messages begin for so long.
 const GATHER_MAX: Duration = Duration::from_secs(10);
 
 /// A group on its way.
-struct Journey {
-    house: Arc<House>,
+struct GroupMigration {
+    house: Arc<TheaterCore>,
     group: GroupName,
     link: Arc<Link>,
     number: u64,
@@ -87,11 +87,11 @@ struct Journey {
 struct Packing {
     /// So many have not been asked yet.
     left: usize,
-    packed: Vec<Packed>,
+    packed: Vec<PreparedMember>,
     failed: Option<MigrateError>,
 }
 
-impl House {
+impl TheaterCore {
     /// Has a group taken to the theater behind `link`: all members that live here.
     pub(crate) fn migrate_group(self: &Arc<Self>, group: GroupName, link: Arc<Link>, done: Done) {
         let wish = self.directory.groups().begin(group, (link, done));
@@ -100,8 +100,8 @@ impl House {
         }
     }
 
-    fn set_out(self: &Arc<Self>, group: GroupName, (link, done): Wish) {
-        let journey = Arc::new(Journey {
+    fn set_out(self: &Arc<Self>, group: GroupName, (link, done): QueuedMigration) {
+        let journey = Arc::new(GroupMigration {
             house: Arc::clone(self),
             group,
             link,
@@ -138,14 +138,14 @@ impl House {
     }
 }
 
-impl Journey {
+impl GroupMigration {
     fn packing(&self) -> MutexGuard<'_, Packing> {
         self.packing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks whether all can go when this member is between two messages.
     fn gather_at(self: Arc<Self>, member: ActorId) {
-        match self.house.registry.moves(member).map(|(moves, _)| moves.gather) {
+        match self.house.registry.migration_vtable(member).map(|(moves, _)| moves.when_freezable) {
             Some(gather) => gather(member, Box::new(move |freeze| self.look(freeze))),
             None => self.fail(member, MigrateError::Immobile),
         }
@@ -160,7 +160,7 @@ impl Journey {
             let none = if elsewhere.is_empty() { MigrateError::Stopped } else { MigrateError::Elsewhere };
             return self.end(Err(none));
         };
-        if let Some(stuck) = here.iter().find(|member| self.house.registry.moves(**member).is_none()) {
+        if let Some(stuck) = here.iter().find(|member| self.house.registry.migration_vtable(**member).is_none()) {
             return self.fail(*stuck, MigrateError::Immobile);
         }
         let Ok(freeze) = freeze else { return self.gather_at(*first) };
@@ -175,7 +175,7 @@ impl Journey {
     fn fail(self: Arc<Self>, member: ActorId, why: MigrateError) {
         let why = self.house.directory.of_member(member, why);
         for member in self.house.members(self.group).0 {
-            if let Some((moves, _)) = self.house.registry.moves(member) {
+            if let Some((moves, _)) = self.house.registry.migration_vtable(member) {
                 (moves.failed)(member, why.clone());
             }
         }
@@ -186,7 +186,7 @@ impl Journey {
         self.packing().left = frozen.len();
         for (member, at) in frozen.into_iter().zip(0..) {
             let journey = Arc::clone(&self);
-            match self.house.registry.moves(member).map(|(moves, _)| moves.pack_frozen) {
+            match self.house.registry.migration_vtable(member).map(|(moves, _)| moves.prepare_frozen) {
                 Some(pack) => pack(member, Box::new(move |pack| journey.packed(member, at, pack))),
                 None => drop(journey.packed(member, at, Err(MigrateError::Stopped))),
             }
@@ -198,10 +198,10 @@ impl Journey {
         self: Arc<Self>,
         member: ActorId,
         at: u32,
-        pack: Result<Pack<'_>, MigrateError>,
+        pack: Result<PreparedActor<'_>, MigrateError>,
     ) -> Result<(), MigrateError> {
         let failed = self.packing().failed.clone();
-        let packed = match (failed, pack, self.house.registry.moves(member)) {
+        let packed = match (failed, pack, self.house.registry.migration_vtable(member)) {
             (Some(why), ..) => Err(why),
             (None, Ok(pack), Some(moves)) => self.link.pack_member((self.number, at), member, *moves, &pack),
             (None, Err(why), _) => Err(why),
@@ -235,7 +235,7 @@ impl Journey {
         packed.sort_by_key(|member| member.at);
         if let Some(why) = failed {
             self.link.say_apart(self.number);
-            packed.iter().for_each(|member| (member.moves.stay)(member.id, why.clone()));
+            packed.iter().for_each(|member| (member.moves.abort)(member.id, why.clone()));
             return self.end(Err(why));
         }
         let (link, group, number) = (Arc::clone(&self.link), self.group, self.number);

@@ -91,8 +91,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
-use playhouse_actor::away::{Carrier, Marker, Origin, Seat, TakeAnswer};
-use playhouse_actor::wire::{Agency, Codec, ComesBy, Moves, Settle, Settled, WireError};
+use playhouse_actor::away::{Forwarder, Marker, Origin, ActorLocation, TakeAnswer};
+use playhouse_actor::wire::{MigrationHost, Codec, ArrivalRoute, MigrationVTable, Settle, Settled, WireError};
 use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 
@@ -100,9 +100,9 @@ use crate::error::TheaterError;
 use crate::link::frame::Handle;
 use crate::link::{Link, Taken, is_reading};
 use crate::migration::{Action, Attempt, Event, Request, View};
-use crate::naming::{Directory, Far, Settling, SettlingPlace};
-use crate::node::core::House;
-use crate::proxy::pending::Distant;
+use crate::naming::{Directory, RemoteActorId, Settling, SettlingPlace};
+use crate::node::core::TheaterCore;
+use crate::proxy::pending::PendingProxy;
 
 /// The longest time from the arrival of an actor until its cell hears of it. It is as long as a worker takes for a gulp.
 const HEARS_MAX: Duration = Duration::from_secs(10);
@@ -118,7 +118,7 @@ pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
 
 /// Until the cell of a place has heard that its turn has ended.
 pub(crate) struct Settles {
-    house: Arc<House>,
+    house: Arc<TheaterCore>,
     number: u64,
     id: ActorId,
     /// An actor has come there.
@@ -176,7 +176,7 @@ impl Drop for Settles {
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Has an actor taken to the theater behind `link`, with its group if it is in one.
     pub(crate) fn migrate(self: &Arc<Self>, id: ActorId, link: Arc<Link>, done: Done) {
         if id.address().system() != self.system.core().id() {
@@ -192,9 +192,9 @@ impl House {
         if let Some(group) = group {
             return self.migrate_group(group, link, done);
         }
-        let Some(moves) = self.registry.moves(id).copied() else { return done(Err(MigrateError::Stopped)) };
+        let Some(moves) = self.registry.migration_vtable(id).copied() else { return done(Err(MigrateError::Stopped)) };
         let house = Arc::clone(self);
-        let offer = move |pack: Result<playhouse_actor::wire::Pack<'_>, MigrateError>| match pack {
+        let offer = move |pack: Result<playhouse_actor::wire::PreparedActor<'_>, MigrateError>| match pack {
             Ok(pack) => link.offer(id, moves, &pack, done),
             Err(MigrateError::Elsewhere) if house.directory.lives_here(id) && house.now() < until => {
                 // It has begun here, and the request by which its cell hears that is still with the worker that sends it.
@@ -206,17 +206,17 @@ impl House {
                 Err(why)
             }
         };
-        (moves.0.pack)(id, Box::new(offer));
+        (moves.0.prepare)(id, Box::new(offer));
     }
 
     /// Where an actor of this theater is.
-    pub(crate) fn seat(&self, id: ActorId) -> Option<Seat> {
+    pub(crate) fn seat(&self, id: ActorId) -> Option<ActorLocation> {
         self.directory.seat(id, self.listens).ok()
     }
 
     /// Answers a marker: the actor is here.
     pub(crate) fn say_here(&self, id: ActorId, answer: TakeAnswer) {
-        let mut bytes = Vec::with_capacity(size_of::<Seat>());
+        let mut bytes = Vec::with_capacity(size_of::<ActorLocation>());
         match self.seat(id).map(|seat| Codec::Positional.write(&seat, &mut bytes)) {
             Some(Ok(())) => answer(Ok((Codec::Positional, &bytes))),
             _ => answer(Err(AskError::Stopped)),
@@ -289,9 +289,9 @@ impl House {
         let (slot, life) = self.directory.place_of(id);
         let house = Arc::downgrade(self);
         let answer = Box::new(move |answer: Result<(Codec, &[u8]), AskError>| {
-            let seat = answer.ok().and_then(|(codec, bytes)| codec.read::<Seat>(bytes).ok());
+            let seat = answer.ok().and_then(|(codec, bytes)| codec.read::<ActorLocation>(bytes).ok());
             if let Some(house) = house.upgrade() {
-                house.turned(id, turn, seat.map(Far::from));
+                house.turned(id, turn, seat.map(RemoteActorId::from));
             }
         });
         let seal = self.directory.seal_of_turn(slot, life, turn);
@@ -300,10 +300,10 @@ impl House {
 
     /// The place `id` turns, unless it does already: the actor is not in the theater `from`.
     pub(crate) fn turn(self: &Arc<Self>, id: ActorId, from: u64) {
-        let Some((moves, _)) = self.registry.moves(id) else { return };
+        let Some((moves, _)) = self.registry.migration_vtable(id) else { return };
         if let [Action::Ask(Request::Turn { turn })] = self.directory.step(id, Event::Moved { from })[..] {
             seam(4);
-            (moves.turn)(id, turn, self.marker(id, turn));
+            (moves.begin_reroute)(id, turn, self.marker(id, turn));
         }
     }
 
@@ -339,7 +339,7 @@ impl House {
                 break;
             }
         }
-        self.await_kept(deadline, Distant::keeps_anything);
+        self.await_kept(deadline, PendingProxy::keeps_anything);
         self.await_ways(deadline);
         // Answers that are to come over this theater, to asks that it has sent on.
         let asked: Vec<(Arc<Link>, u64)> =
@@ -355,10 +355,10 @@ impl House {
     pub(crate) fn await_ways(&self, deadline: Duration) {
         self.await_turns(deadline);
         // A place that has turned may have its new theater called.
-        self.await_kept(deadline, Distant::keeps_for_another_way);
+        self.await_kept(deadline, PendingProxy::keeps_for_another_way);
     }
 
-    fn await_kept(&self, deadline: Duration, keeps: impl Fn(&Distant) -> bool) {
+    fn await_kept(&self, deadline: Duration, keeps: impl Fn(&PendingProxy) -> bool) {
         let ways = self.keeping();
         while ways.iter().any(|way| keeps(way)) && self.now() < deadline {
             self.pause(LOOKED_AT_EVERY);
@@ -382,18 +382,18 @@ impl House {
     pub(crate) fn begin_arrival(
         self: &Arc<Self>,
         (id, attempt): (ActorId, Attempt),
-        moves: &Moves,
+        moves: &MigrationVTable,
         antechamber: Option<ActorId>,
-    ) -> Result<(Box<Settles>, ComesBy), WireError> {
+    ) -> Result<(Box<Settles>, ArrivalRoute), WireError> {
         if !(moves.fits)(id) {
             return Err(WireError::new("its place has ended"));
         }
         if self.directory.begin_freely(id, attempt) {
             let settling = self.note_settling(id, false);
             settling.release(&self.directory.all_links(), |link| link.release(id));
-            return Ok((settling, ComesBy::Freely { is_settled: antechamber.is_some() }));
+            return Ok((settling, ArrivalRoute::Freely { is_settled: antechamber.is_some() }));
         }
-        let antechamber = antechamber.or_else(|| (moves.antechamber)(&self.directory.core, id));
+        let antechamber = antechamber.or_else(|| (moves.arrival_buffer)(&self.directory.core, id));
         let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
         let Some((turn, is_new)) = self.directory.begin_behind(id, attempt, antechamber) else {
             self.forget_antechamber(antechamber);
@@ -401,7 +401,7 @@ impl House {
         };
         // Where it turned already, the marker of that is on its way, and is as good. Where the place was sought, the marker goes behind the mail
         // that is kept, and is that for which the actor waits, instead of answers of others.
-        Ok((self.note_settling(id, false), ComesBy::Behind(is_new.then(|| self.marker(id, turn)))))
+        Ok((self.note_settling(id, false), ArrivalRoute::Behind(is_new.then(|| self.marker(id, turn)))))
     }
 
     /// What has come there is for nobody.
@@ -412,7 +412,7 @@ impl House {
     }
 
     /// The marker of the place `id` was answered: the actor is there, or the marker is lost.
-    pub(crate) fn turned(self: &Arc<Self>, id: ActorId, turn: u64, at: Option<Far>) {
+    pub(crate) fn turned(self: &Arc<Self>, id: ActorId, turn: u64, at: Option<RemoteActorId>) {
         // While the place is sent another way, nobody comes there.
         let guests = self.directory.guests();
         let view = self.directory.view(id);
@@ -421,7 +421,7 @@ impl House {
             return;
         }
         let links = self.directory.all_links();
-        let Some((moves, _)) = self.registry.moves(id) else {
+        let Some((moves, _)) = self.registry.migration_vtable(id) else {
             let antechamber = self.directory.take_antechamber(id);
             self.directory.step(id, Event::CameRound { turn });
             drop(guests);
@@ -455,7 +455,7 @@ impl House {
             let actions = self.directory.step(id, event);
             drop(guests);
             if let [Action::Ask(Request::MarkAgain { turn })] = actions[..] {
-                (moves.turn)(id, turn, self.marker(id, turn));
+                (moves.begin_reroute)(id, turn, self.marker(id, turn));
             }
             return;
         }
@@ -493,17 +493,17 @@ impl House {
     }
 
     /// A new way from the place `id` to where the actor is; `settles` takes who watched it over an old one.
-    fn way_to(&self, id: ActorId, far: &Far, links: &[Arc<Link>], settles: &Settles) -> Option<Arc<dyn Carrier>> {
+    fn way_to(&self, id: ActorId, far: &RemoteActorId, links: &[Arc<Link>], settles: &Settles) -> Option<Arc<dyn Forwarder>> {
         let link = self.directory.link(far.theater);
         if link.is_none() && far.address.is_none() {
             return None;
         }
         // The old ways stay as they are if there is no new one.
         let old: Vec<_> = links.iter().filter_map(|link| Some((link.number(), link.handle_of(id)?))).collect();
-        let carrier: Arc<dyn Carrier> = match link {
+        let carrier: Arc<dyn Forwarder> = match link {
             Some(link) => link.adopt(id, far).ok()?,
             None => {
-                let distant = Distant::new(&self.directory, *far);
+                let distant = PendingProxy::new(&self.directory, *far);
                 distant.is_at(id);
                 distant
             }
@@ -517,9 +517,9 @@ impl House {
 }
 
 /// A theater, as its actors see it.
-pub(crate) struct Office(pub(crate) Weak<House>);
+pub(crate) struct TheaterMigrationHost(pub(crate) Weak<TheaterCore>);
 
-impl Agency for Office {
+impl MigrationHost for TheaterMigrationHost {
     fn new_group(&self) -> Option<GroupName> {
         let house = self.0.upgrade()?;
         let number = house.directory.groups().make();

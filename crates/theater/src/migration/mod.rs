@@ -99,7 +99,7 @@ pub(crate) trait Site: Copy {
 
 /// Where an actor is, as one theater knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Life<S> {
+pub(crate) enum Residence<S> {
     /// It lives here.
     Here,
     /// It lives here, frozen, and is about to leave.
@@ -155,7 +155,7 @@ pub(crate) struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct View<S> {
     me: TheaterId,
-    life: Life<S>,
+    life: Residence<S>,
     /// The actor has not begun here.
     guest: Option<Attempt>,
 }
@@ -256,7 +256,7 @@ pub(crate) enum Action<S> {
 
 impl<S: Site> View<S> {
     /// Returns the view of theater `me`.
-    pub(crate) fn new(me: TheaterId, life: Life<S>) -> View<S> {
+    pub(crate) fn new(me: TheaterId, life: Residence<S>) -> View<S> {
         View { me, life, guest: None }
     }
 
@@ -272,35 +272,35 @@ impl<S: Site> View<S> {
     }
 
     /// Returns where the actor is.
-    pub(crate) fn life(&self) -> Life<S> {
+    pub(crate) fn life(&self) -> Residence<S> {
         self.life
     }
 
     /// Returns where mail for the actor goes from here, if it is not for the actor here.
     pub(crate) fn way(&self) -> Option<S> {
         match self.life {
-            Life::Away { at, .. } | Life::Sought { lost: at, .. } => Some(at),
-            Life::Here | Life::Leaving { .. } | Life::Arriving { .. } | Life::Unknown => None,
+            Residence::Away { at, .. } | Residence::Sought { lost: at, .. } => Some(at),
+            Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. } | Residence::Unknown => None,
         }
     }
 
     /// Returns the number of the turn that has not ended.
     pub(crate) fn turn(&self) -> Option<u64> {
         match self.life {
-            Life::Away { turn, .. } | Life::Sought { turn, .. } => turn,
-            Life::Arriving { turn, .. } => Some(turn),
-            Life::Here | Life::Leaving { .. } | Life::Unknown => None,
+            Residence::Away { turn, .. } | Residence::Sought { turn, .. } => turn,
+            Residence::Arriving { turn, .. } => Some(turn),
+            Residence::Here | Residence::Leaving { .. } | Residence::Unknown => None,
         }
     }
 
     /// Returns whether the actor has come, and waits for what is under way.
     pub(crate) fn is_arriving(&self) -> bool {
-        matches!(self.life, Life::Arriving { .. })
+        matches!(self.life, Residence::Arriving { .. })
     }
 
     /// The actor was started in another theater, and has this place there. It is not told to others before [`Word::Begun`].
     pub(crate) fn hear_place(&mut self, there: S) {
-        if let Life::Away { at, begun: false, .. } = &mut self.life
+        if let Residence::Away { at, begun: false, .. } = &mut self.life
             && at.theater() == there.theater()
         {
             *at = there;
@@ -309,12 +309,12 @@ impl<S: Site> View<S> {
 
     /// Returns whether other theaters may be told that the actor is where its mail goes from here.
     pub(crate) fn has_begun(&self) -> bool {
-        !matches!(self.life, Life::Away { begun: false, .. })
+        !matches!(self.life, Residence::Away { begun: false, .. })
     }
 
     /// Returns whether the actor begins by the attempt without a turn, if nothing was sent on since it left.
     pub(crate) fn may_close(&self, attempt: Attempt) -> bool {
-        matches!(self.life, Life::Away { turn: None, .. }) && self.guest == Some(attempt)
+        matches!(self.life, Residence::Away { turn: None, .. }) && self.guest == Some(attempt)
     }
 
     /// Returns whether the actor leaves by this event.
@@ -332,34 +332,34 @@ impl<S: Site> View<S> {
     pub(crate) fn step(&mut self, event: Event<S>, next_number: &mut dyn FnMut() -> u64) -> Vec<Action<S>> {
         use Action::{Accept, Ask, Drain, Note, Say, Seek, Settle};
         match (event, self.life) {
-            (Event::Migrate { to, noted }, Life::Here) => {
+            (Event::Migrate { to, noted }, Residence::Here) => {
                 let attempt = next_number();
-                self.life = Life::Leaving { to, attempt, accepted: None, noted, drained: false };
+                self.life = Residence::Leaving { to, attempt, accepted: None, noted, drained: false };
                 let mut actions = vec![Ask(Request::Freeze), Say(to, Word::Move { attempt })];
                 actions.extend((!noted).then_some(Note { to, attempt }));
                 actions.push(Drain { attempt });
                 actions
             }
-            (Event::Noted { attempt: of }, Life::Leaving { to, attempt, accepted, drained, .. }) if of == attempt => {
-                self.life = Life::Leaving { to, attempt, accepted, noted: true, drained };
+            (Event::Noted { attempt: of }, Residence::Leaving { to, attempt, accepted, drained, .. }) if of == attempt => {
+                self.life = Residence::Leaving { to, attempt, accepted, noted: true, drained };
                 self.leave()
             }
-            (Event::Drained { attempt: of }, Life::Leaving { to, attempt, accepted, noted, .. }) if of == attempt => {
-                self.life = Life::Leaving { to, attempt, accepted, noted, drained: true };
+            (Event::Drained { attempt: of }, Residence::Leaving { to, attempt, accepted, noted, .. }) if of == attempt => {
+                self.life = Residence::Leaving { to, attempt, accepted, noted, drained: true };
                 self.leave()
             }
             (
                 Event::Said { from, word: Word::Accepted { attempt: of, at } },
-                Life::Leaving { to, attempt, noted, drained, .. },
+                Residence::Leaving { to, attempt, noted, drained, .. },
             ) if (from, of) == (to, attempt) => {
-                self.life = Life::Leaving { to, attempt, accepted: Some(at), noted, drained };
+                self.life = Residence::Leaving { to, attempt, accepted: Some(at), noted, drained };
                 self.leave()
             }
-            (Event::GiveUp, Life::Leaving { to, attempt, .. }) => {
-                self.life = Life::Here;
+            (Event::GiveUp, Residence::Leaving { to, attempt, .. }) => {
+                self.life = Residence::Here;
                 vec![Ask(Request::Stay), Say(to, Word::Stays { attempt })]
             }
-            (Event::Said { from, word: Word::Move { attempt } }, Life::Away { .. } | Life::Sought { .. })
+            (Event::Said { from, word: Word::Move { attempt } }, Residence::Away { .. } | Residence::Sought { .. })
                 if self.guest.is_none() =>
             {
                 self.guest = Some(Attempt { from, number: attempt });
@@ -372,79 +372,79 @@ impl<S: Site> View<S> {
             (Event::Begin { attempt, closed }, life) if self.guest == Some(attempt) => {
                 self.guest = None;
                 let mut actions = vec![Ask(self.begin(life, closed, next_number)), Say(attempt.from, Word::Begun)];
-                if let (Life::Sought { .. }, Life::Arriving { turn: search, .. }) = (life, self.life) {
+                if let (Residence::Sought { .. }, Residence::Arriving { turn: search, .. }) = (life, self.life) {
                     actions.push(Settle { search });
                 }
                 actions
             }
-            (Event::Said { from, word: Word::Begun }, Life::Away { at, begun: false, turn })
+            (Event::Said { from, word: Word::Begun }, Residence::Away { at, begun: false, turn })
                 if at.theater() == from =>
             {
-                self.life = Life::Away { at, begun: true, turn };
+                self.life = Residence::Away { at, begun: true, turn };
                 Vec::new()
             }
-            (Event::Moved { from }, Life::Away { at, begun: true, turn: None }) if at.theater() == from => {
+            (Event::Moved { from }, Residence::Away { at, begun: true, turn: None }) if at.theater() == from => {
                 let turn = next_number();
-                self.life = Life::Away { at, begun: true, turn: Some(turn) };
+                self.life = Residence::Away { at, begun: true, turn: Some(turn) };
                 vec![Ask(Request::Turn { turn })]
             }
-            (Event::Answered { turn: of, at }, Life::Away { turn: Some(turn), .. }) if of == turn => {
-                self.life = Life::Away { at, begun: true, turn: None };
+            (Event::Answered { turn: of, at }, Residence::Away { turn: Some(turn), .. }) if of == turn => {
+                self.life = Residence::Away { at, begun: true, turn: None };
                 vec![Ask(Request::Turned { at: Some(at) })]
             }
-            (Event::Answered { turn: of, at }, Life::Arriving { turn, markers })
+            (Event::Answered { turn: of, at }, Residence::Arriving { turn, markers })
                 if of == turn && at.theater() != self.me && markers < MARKERS_MAX =>
             {
                 // The actor was there at that time. What was before the marker follows it here, and one more marker follows that.
                 let turn = next_number();
-                self.life = Life::Arriving { turn, markers: markers + 1 };
+                self.life = Residence::Arriving { turn, markers: markers + 1 };
                 vec![Ask(Request::MarkAgain { turn })]
             }
             (
                 Event::Answered { turn: of, .. } | Event::CameRound { turn: of } | Event::Settled { search: of },
-                Life::Arriving { turn, .. },
+                Residence::Arriving { turn, .. },
             ) if of == turn => {
-                self.life = Life::Here;
+                self.life = Residence::Here;
                 vec![Ask(Request::Begin)]
             }
-            (Event::MarkerLost { turn: of }, Life::Arriving { turn, markers }) if of == turn => {
+            (Event::MarkerLost { turn: of }, Residence::Arriving { turn, markers }) if of == turn => {
                 let search = next_number();
-                self.life = Life::Arriving { turn: search, markers };
+                self.life = Residence::Arriving { turn: search, markers };
                 vec![Settle { search }]
             }
             // The old way is as good.
             (
                 Event::MarkerLost { turn: of } | Event::CameRound { turn: of },
-                Life::Away { at, begun, turn: Some(turn) },
+                Residence::Away { at, begun, turn: Some(turn) },
             ) if of == turn => {
-                self.life = Life::Away { at, begun, turn: None };
+                self.life = Residence::Away { at, begun, turn: None };
                 vec![Ask(Request::Turned { at: None })]
             }
             (
                 Event::MarkerLost { turn: of } | Event::CameRound { turn: of } | Event::Answered { turn: of, .. },
-                Life::Sought { lost, turn: Some(turn) },
+                Residence::Sought { lost, turn: Some(turn) },
             ) if of == turn => {
-                self.life = Life::Sought { lost, turn: None };
+                self.life = Residence::Sought { lost, turn: None };
                 vec![Ask(Request::Turned { at: None })]
             }
             (Event::TheaterLost { theater }, _) => self.lose(theater),
             (Event::WayLost { theater }, _) => self.lose_way(theater),
-            (Event::Found { lost: of, at: Some(at) }, Life::Sought { lost, turn }) if of == lost.theater() => {
-                self.life = Life::Away { at, begun: true, turn };
+            (Event::Found { lost: of, at: Some(at) }, Residence::Sought { lost, turn }) if of == lost.theater() => {
+                self.life = Residence::Away { at, begun: true, turn };
                 vec![Ask(Request::Turned { at: Some(at) })]
             }
-            (Event::Found { lost: of, at: None }, Life::Sought { lost, .. }) if of == lost.theater() => {
+            (Event::Found { lost: of, at: None }, Residence::Sought { lost, .. }) if of == lost.theater() => {
                 if self.guest.is_some() {
                     // An actor that is on its way here was known where it comes from. If it stays there, it is found later.
                     return vec![Seek { lost: of }];
                 }
-                self.life = Life::Unknown;
+                self.life = Residence::Unknown;
                 vec![Ask(Request::Report)]
             }
-            (Event::Said { from, word: Word::Ended }, Life::Away { at, .. })
+            (Event::Said { from, word: Word::Ended }, Residence::Away { at, .. })
                 if at.theater() == from && self.guest.is_none() =>
             {
-                self.life = Life::Unknown;
+                self.life = Residence::Unknown;
                 vec![Ask(Request::Report)]
             }
             _ => Vec::new(),
@@ -455,8 +455,8 @@ impl<S: Site> View<S> {
     fn lose(&mut self, theater: TheaterId) -> Vec<Action<S>> {
         self.guest.take_if(|guest| guest.from == theater);
         match self.life {
-            Life::Leaving { to, .. } if to == theater => {
-                self.life = Life::Here;
+            Residence::Leaving { to, .. } if to == theater => {
+                self.life = Residence::Here;
                 vec![Action::Ask(Request::Stay)]
             }
             _ => self.lose_way(theater),
@@ -466,8 +466,8 @@ impl<S: Site> View<S> {
     /// The mail goes to this theater no more, if it did.
     fn lose_way(&mut self, theater: TheaterId) -> Vec<Action<S>> {
         match self.life {
-            Life::Away { at, turn, .. } if at.theater() == theater => {
-                self.life = Life::Sought { lost: at, turn };
+            Residence::Away { at, turn, .. } if at.theater() == theater => {
+                self.life = Residence::Sought { lost: at, turn };
                 vec![Action::Ask(Request::Wait), Action::Seek { lost: theater }]
             }
             _ => Vec::new(),
@@ -476,25 +476,25 @@ impl<S: Site> View<S> {
 
     /// Leaves, if nothing is missing.
     fn leave(&mut self) -> Vec<Action<S>> {
-        let Life::Leaving { attempt, accepted: Some(to), noted: true, drained: true, .. } = self.life else {
+        let Residence::Leaving { attempt, accepted: Some(to), noted: true, drained: true, .. } = self.life else {
             return Vec::new();
         };
-        self.life = Life::Away { at: to, begun: false, turn: None };
+        self.life = Residence::Away { at: to, begun: false, turn: None };
         vec![Action::Ask(Request::Leave { to, attempt })]
     }
 
-    fn begin(&mut self, life: Life<S>, closed: bool, next_number: &mut dyn FnMut() -> u64) -> Request<S> {
+    fn begin(&mut self, life: Residence<S>, closed: bool, next_number: &mut dyn FnMut() -> u64) -> Request<S> {
         let turn = match life {
-            Life::Away { turn, .. } if turn.is_some() || !closed => turn,
+            Residence::Away { turn, .. } if turn.is_some() || !closed => turn,
             // The turn, or else the search.
-            Life::Sought { turn, .. } => turn.or_else(|| Some(next_number())),
+            Residence::Sought { turn, .. } => turn.or_else(|| Some(next_number())),
             _ => {
-                self.life = Life::Here;
+                self.life = Residence::Here;
                 return Request::Begin;
             }
         };
         let number = turn.unwrap_or_else(next_number);
-        self.life = Life::Arriving { turn: number, markers: 1 };
+        self.life = Residence::Arriving { turn: number, markers: 1 };
         Request::Arrive { turn: number, turns_already: turn.is_some() }
     }
 }

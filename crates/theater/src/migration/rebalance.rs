@@ -27,13 +27,13 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use crate::link::Link;
-use crate::node::core::House;
+use crate::node::core::TheaterCore;
 use crate::node::theater::Theater;
 
 /// How a theater is to send its mobile actors elsewhere by itself: see [`Theater::balance`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Balance {
+pub struct Rebalance {
     goal: Goal,
     every: Duration,
     margin: f64,
@@ -51,30 +51,30 @@ const MESSAGES_MIN: u64 = 32;
 /// From so few samples nothing is guessed: it is waited for more.
 const SAMPLES_MIN: u64 = 16;
 
-impl Balance {
-    fn new(goal: Goal, margin: f64) -> Balance {
-        Balance { goal, every: Duration::from_secs(1), margin, moves_max: 64 }
+impl Rebalance {
+    fn new(goal: Goal, margin: f64) -> Rebalance {
+        Rebalance { goal, every: Duration::from_secs(1), margin, moves_max: 64 }
     }
 
     /// Evens load: actors go from a theater that is busy to the least busy one that it has a link with.
     ///
     /// Load is the share of time for which the workers had always something to do, from 0 to 1. Which actors take the time is sampled; nobody moves before
     /// there are 16 samples.
-    pub fn load() -> Balance {
-        Balance::new(Goal::Load, 0.2)
+    pub fn load() -> Rebalance {
+        Rebalance::new(Goal::Load, 0.2)
     }
 
     /// Brings actors together that talk to each other: an actor goes to the theater that most of its messages come from. An actor with fewer
     /// than 32 messages from that theater since the last look stays.
-    pub fn talk() -> Balance {
-        Balance::new(Goal::Talk, 0.5)
+    pub fn by_traffic() -> Rebalance {
+        Rebalance::new(Goal::Talk, 0.5)
     }
 
     /// The time between two looks. Default: 1 s.
     ///
     /// # Panics
     /// Where it is zero.
-    pub fn every(mut self, time: Duration) -> Balance {
+    pub fn every(mut self, time: Duration) -> Rebalance {
         assert!(!time.is_zero(), "a balance that looks around all the time leaves none for anything else");
         self.every = time;
         self
@@ -85,14 +85,14 @@ impl Balance {
     ///
     /// # Panics
     /// Where it is negative, or no number.
-    pub fn margin(mut self, margin: f64) -> Balance {
+    pub fn margin(mut self, margin: f64) -> Rebalance {
         assert!(margin >= 0.0, "a margin of {margin}: it must be 0 or more");
         self.margin = margin;
         self
     }
 
     /// So many actors move after one look at most. Default: 64.
-    pub fn moves_max(mut self, actors: usize) -> Balance {
+    pub fn moves_max(mut self, actors: usize) -> Rebalance {
         self.moves_max = actors;
         self
     }
@@ -100,15 +100,15 @@ impl Balance {
 
 /// A [`Balance`] that is on, until this is dropped.
 #[must_use = "the balance is off again when this is dropped"]
-pub struct Balancing(ActorRef<Scout>);
+pub struct RebalanceGuard(ActorRef<Rebalancer>);
 
-impl fmt::Debug for Balancing {
+impl fmt::Debug for RebalanceGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Balancing({})", self.0)
     }
 }
 
-impl Drop for Balancing {
+impl Drop for RebalanceGuard {
     fn drop(&mut self) {
         self.0.stop();
     }
@@ -119,12 +119,12 @@ impl Theater {
     /// fetches none: each theater that is to give some needs its own. What is promised of actors that move holds.
     ///
     /// Both kinds may be on at once.
-    pub fn balance(&self, balance: Balance) -> Balancing {
+    pub fn rebalance(&self, balance: Rebalance) -> RebalanceGuard {
         if balance.goal == Goal::Talk {
             self.house.directory.talk.count(true);
         }
         let sampler = self.house.system.core().sample();
-        Balancing(self.house.system.spawn(Scout {
+        RebalanceGuard(self.house.system.spawn(Rebalancer {
             house: Arc::downgrade(&self.house),
             balance,
             sampler,
@@ -163,9 +163,9 @@ impl Meter {
 }
 
 /// Looks around.
-struct Scout {
-    house: Weak<House>,
-    balance: Balance,
+struct Rebalancer {
+    house: Weak<TheaterCore>,
+    balance: Rebalance,
     sampler: Arc<Sampler>,
     samples: HashMap<ActorId, u64>,
     /// What the others have said since the last look.
@@ -180,15 +180,15 @@ impl Message for Look {
     type Reply = ();
 }
 
-struct Heard {
+struct TrafficReport {
     theater: u64,
     load: f64,
 }
-impl Message for Heard {
+impl Message for TrafficReport {
     type Reply = ();
 }
 
-impl Actor for Scout {
+impl Actor for Rebalancer {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.send_every(self.balance.every, Look);
         self.ask_others(ctx);
@@ -203,13 +203,13 @@ impl Actor for Scout {
     }
 }
 
-impl Handler<Heard> for Scout {
-    fn handle(&mut self, Heard { theater, load }: Heard, _: &mut Context<Self>) {
+impl Handler<TrafficReport> for Rebalancer {
+    fn handle(&mut self, TrafficReport { theater, load }: TrafficReport, _: &mut Context<Self>) {
         self.loads.insert(theater, load);
     }
 }
 
-impl Handler<Look> for Scout {
+impl Handler<Look> for Rebalancer {
     fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
         let Some(house) = self.house.upgrade() else { return };
         for sample in self.sampler.take() {
@@ -233,7 +233,7 @@ impl Handler<Look> for Scout {
     }
 }
 
-impl Scout {
+impl Rebalancer {
     fn ask_others(&mut self, ctx: &mut Context<Self>) {
         self.loads.clear();
         if self.balance.goal != Goal::Load {
@@ -245,13 +245,13 @@ impl Scout {
             link.ask_load(Box::new(move |answer| {
                 // Who does not answer is not asked to take anything.
                 if let Some(Ok(load)) = answer.ok().map(|(codec, bytes): (Codec, &[u8])| codec.read(bytes)) {
-                    this.tell(Heard { theater, load });
+                    this.tell(TrafficReport { theater, load });
                 }
             }));
         }
     }
 
-    fn even_load(&self, house: &House, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
+    fn even_load(&self, house: &TheaterCore, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
         let here = house.load();
         let coolest = self.loads.iter().min_by(|(_, one), (_, other)| one.total_cmp(other));
         let Some((&theater, &there)) = coolest.filter(|(_, there)| here - **there > self.balance.margin) else {
@@ -273,7 +273,7 @@ impl Scout {
         moves
     }
 
-    fn follow_talk(&mut self, house: &House, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
+    fn follow_talk(&mut self, house: &TheaterCore, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
         let mut heard = Counts::new();
         for (actor, from) in house.directory.talk.take() {
             let all = heard.entry(house.first_of(actor)).or_default();
@@ -307,9 +307,9 @@ impl Scout {
 }
 
 /// Whether it is a mobile actor that lives here.
-fn is_here(house: &House, actor: ActorId) -> bool {
+fn is_here(house: &TheaterCore, actor: ActorId) -> bool {
     let address = actor.address();
-    !address.is_stale() && !address.is_away() && house.registry.moves(actor).is_some()
+    !address.is_stale() && !address.is_away() && house.registry.migration_vtable(actor).is_some()
 }
 
 /// How many messages came for whom from which theater.

@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use playhouse_actor::ActorId;
 
-use super::{Directory, Far, Key, Known, LOST_MAX, lock};
+use super::{Directory, RemoteActorId, Key, KnownActors, LOST_MAX, lock};
 use crate::link::frame::THEATERS_MAX;
 use crate::migration::authority::Host;
-use crate::node::core::{Callee, House};
-use crate::proxy::pending::Distant;
+use crate::node::core::{Callee, TheaterCore};
+use crate::proxy::pending::PendingProxy;
 
 /// Most places of actors of lost theaters that are kept. Each takes about half a KiB.
 pub(crate) const APART_MAX: usize = if cfg!(test) { 512 } else { 64 * 1024 };
@@ -78,12 +78,12 @@ impl LostTheaters {
     }
 }
 
-impl Known {
+impl KnownActors {
     /// Forgets the actors of this theater that do not move, but for as many as are kept. Returns the places of those that are kept, and of those
     /// that are not.
     fn split(&mut self, theater: u64, keeps: usize, is_mobile: impl Fn(ActorId) -> bool) -> [Vec<ActorId>; 2] {
         let is_there =
-            |id: ActorId, far: &Far| far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id);
+            |id: ActorId, far: &RemoteActorId| far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id);
         let there = self.names.iter().filter(|(id, far)| is_there(**id, far));
         let (mut lives, mut forgotten): (Vec<(Key, ActorId)>, Vec<_>) =
             there.map(|(id, far)| (far.key(), *id)).partition(|(_, id)| keeps > 0 && !id.address().is_stale());
@@ -125,16 +125,16 @@ impl Directory {
         }
         for id in &kept {
             if let Some(controls) = house.registry.controls(*id) {
-                Distant::take_over(self, *id, controls);
+                PendingProxy::take_over(self, *id, controls);
             }
         }
         kept
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Calls a lost theater, if that was not done lately. Nobody waits for it.
-    pub(crate) fn call_lost(self: &Arc<Self>, far: &Far) {
+    pub(crate) fn call_lost(self: &Arc<Self>, far: &RemoteActorId) {
         let Some(address) = far.address else { return };
         let (host, now) = (Host { theater: far.theater, address: far.address }, self.now());
         {

@@ -9,17 +9,17 @@ use siphasher::sip::SipHasher24;
 /// The secret of a theater. Only who has it can seal a name, so a name that it never gave away is refused
 /// (kumar-fine-grained-actors §9.2).
 #[derive(Clone, Copy)]
-pub(crate) struct Seal {
+pub(crate) struct Capability {
     key: [u8; 16],
 }
 
-impl Seal {
-    pub(crate) fn random() -> Seal {
-        Seal::new(rand::random())
+impl Capability {
+    pub(crate) fn random() -> Capability {
+        Capability::new(rand::random())
     }
 
-    pub(crate) fn new(key: [u8; 16]) -> Seal {
-        Seal { key }
+    pub(crate) fn new(key: [u8; 16]) -> Capability {
+        Capability { key }
     }
 
     pub(crate) fn of(&self, slot: u64, life: u64) -> u64 {
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn only_who_has_the_secret_can_seal() {
-        let (one, other) = (Seal::random(), Seal::random());
+        let (one, other) = (Capability::random(), Capability::random());
         let seal = one.of(3, 7);
         assert!(one.is_right(3, 7, seal));
         assert!(!one.is_right(3, 8, seal) && !one.is_right(4, 7, seal) && !one.is_right(7, 3, seal));

@@ -5,15 +5,15 @@ use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 use playhouse_actor::ActorId;
-use playhouse_executor::Way;
+use playhouse_executor::StubRoute;
 use rustc_hash::FxHashMap;
 
-use super::{BadName, Birth, Far, Key};
+use super::{BadName, Birth, RemoteActorId, Key};
 use crate::migration::authority::{Epoch, Host};
-use crate::migration::{Action, Event, Life, View};
+use crate::migration::{Action, Event, Residence, View};
 
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownActors {
     /// The places of actors of other theaters, by the names that they were born with.
     pub(super) met: FxHashMap<Key, Met>,
     /// The seals of those whose own theater has named them here. No other name of one is believed.
@@ -21,7 +21,7 @@ pub(super) struct Known {
     /// How many of `met` each theater has told first.
     pub(super) told: FxHashMap<u64, usize>,
     /// Who they are.
-    pub(super) names: FxHashMap<ActorId, Far>,
+    pub(super) names: FxHashMap<ActorId, RemoteActorId>,
     /// Where those are who move or have moved: here, or elsewhere. (The others are where they were born.)
     pub(super) moved: FxHashMap<ActorId, Moved>,
     /// Those of them that turn, by the numbers of their turns.
@@ -41,12 +41,12 @@ pub(super) struct Met {
     pub(super) is_sealed: bool,
 }
 
-impl Known {
+impl KnownActors {
     /// Returns the place of the actor that `teller` calls so, if there is one. A seal that the actor's own theater tells is noted.
     ///
     /// # Errors
     /// Its own theater has told another seal.
-    pub(super) fn hear(&mut self, teller: u64, far: &Far) -> Result<Option<ActorId>, BadName> {
+    pub(super) fn hear(&mut self, teller: u64, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
         let met = self.met.get_mut(&far.key());
         if let Some(met) = &met
             && met.is_sealed
@@ -65,7 +65,7 @@ impl Known {
     }
 
     /// No actor is known by this name any more.
-    pub(super) fn forget_name(&mut self, far: &Far) {
+    pub(super) fn forget_name(&mut self, far: &RemoteActorId) {
         let Some(met) = self.met.remove(&far.key()) else { return };
         count_down(&mut self.told, met.teller);
         if met.is_sealed {
@@ -88,7 +88,7 @@ impl Known {
         let is_settled = |moved: &Moved| {
             let Moved { view, antechamber, .. } = moved;
             let is_waited_for = view.turn().is_some() || view.guest_from().is_some() || antechamber.is_some();
-            !is_waited_for && matches!(view.life(), Life::Here | Life::Away { .. } | Life::Unknown)
+            !is_waited_for && matches!(view.life(), Residence::Here | Residence::Away { .. } | Residence::Unknown)
         };
         if self.moved.get(&id).is_none_or(is_settled) {
             self.forget(id);
@@ -105,16 +105,16 @@ impl Known {
     }
 
     /// Where the actor of this place is; nothing if it is here.
-    pub(super) fn at(&self, id: ActorId) -> Option<Far> {
+    pub(super) fn at(&self, id: ActorId) -> Option<RemoteActorId> {
         self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.view.way())
     }
 
     /// What is known of the actor of this place, in the theater `me`.
-    pub(super) fn view(&self, me: u64, id: ActorId) -> View<Far> {
+    pub(super) fn view(&self, me: u64, id: ActorId) -> View<RemoteActorId> {
         self.moved.get(&id).map_or_else(
             || {
-                let elsewhere = |at: &Far| Life::Away { at: *at, begun: true, turn: None };
-                View::new(me, self.names.get(&id).map_or(Life::Here, elsewhere))
+                let elsewhere = |at: &RemoteActorId| Residence::Away { at: *at, begun: true, turn: None };
+                View::new(me, self.names.get(&id).map_or(Residence::Here, elsewhere))
             },
             |moved| moved.view,
         )
@@ -125,13 +125,13 @@ impl Known {
         &mut self,
         me: u64,
         id: ActorId,
-        event: Event<Far>,
+        event: Event<RemoteActorId>,
         next_number: &mut dyn FnMut() -> u64,
-    ) -> Vec<Action<Far>> {
+    ) -> Vec<Action<RemoteActorId>> {
         let mut view = self.view(me, id);
         let before = view;
         let actions = view.step(event, next_number);
-        let is_home = matches!(view.life(), Life::Here) && view.guest_from().is_none();
+        let is_home = matches!(view.life(), Residence::Here) && view.guest_from().is_none();
         if is_home && !self.names.contains_key(&id) {
             self.moved.remove(&id);
         } else if let Some(moved) = self.moved.get_mut(&id) {
@@ -166,9 +166,9 @@ pub(super) fn count_down(told: &mut FxHashMap<u64, usize>, teller: u64) {
 
 /// An actor that moves or has moved.
 pub(super) struct Moved {
-    pub(super) view: View<Far>,
+    pub(super) view: View<RemoteActorId>,
     /// What was sent on since it left here; where there is none, something was.
-    pub(super) way: Option<Arc<Way>>,
+    pub(super) way: Option<Arc<StubRoute>>,
     /// Where it has come here and waits for what is under way: what was sent to it since it was left.
     pub(super) antechamber: Option<ActorId>,
     /// The epoch of its last departure, as far as is known here.
@@ -178,7 +178,7 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    pub(super) fn new(view: View<Far>, way: Option<Arc<Way>>) -> Moved {
+    pub(super) fn new(view: View<RemoteActorId>, way: Option<Arc<StubRoute>>) -> Moved {
         Moved { view, way, antechamber: None, epoch: Epoch::default(), hosts: None }
     }
 }

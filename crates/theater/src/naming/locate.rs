@@ -40,19 +40,19 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_actor::away::{Carrier, Parcel, Seat};
-use playhouse_actor::wire::{Codec, Present};
+use playhouse_actor::away::{Forwarder, ForwardedMessage, ActorLocation};
+use playhouse_actor::wire::{Codec, StubContent};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 use rustc_hash::FxHashSet;
 
 use crate::link::Link;
-use crate::link::frame::{SEEKERS_MAX, SOUGHT_MAX, Sightings, Whereabouts};
+use crate::link::frame::{SEEKERS_MAX, SOUGHT_MAX, LocateReply, Whereabouts};
 use crate::link::registry::Registry;
 use crate::migration::Event;
-use crate::naming::{Directory, Far, Key};
+use crate::naming::{Directory, RemoteActorId, Key};
 use crate::proxy::Proxy;
-use crate::proxy::pending::Distant;
+use crate::proxy::pending::PendingProxy;
 
 /// The time after which it is looked again whether a frame was read.
 const READ_AGAIN: Duration = Duration::from_millis(1);
@@ -62,13 +62,13 @@ const READ_AGAIN: Duration = Duration::from_millis(1);
 const ROUNDS_MAX: u32 = 20;
 
 /// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
-pub(crate) struct Sought {
+pub(crate) struct LostActor {
     pub(crate) id: ActorId,
     pub(crate) watchers: Vec<(Watcher, Tell)>,
 }
 
 /// Some that are sought.
-pub(crate) struct Search {
+pub(crate) struct Locate {
     /// The theater that they were in, as far as was known here.
     lost: u64,
     /// The number of earlier rounds.
@@ -78,16 +78,16 @@ pub(crate) struct Search {
     registry: Arc<Registry>,
 }
 
-impl Sought {
+impl LostActor {
     /// Asks all other theaters where these are. Their mail waits meanwhile; whom nobody knows was lost with the theater.
     ///
     /// Only those are sought whose places say, in their stages, that their ways lead nowhere: others have come here in the meantime,
     /// or have another way.
-    pub(crate) fn seek(sought: Vec<Sought>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
+    pub(crate) fn seek(sought: Vec<LostActor>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
         // Those of a stage are sought together, when that has come to all of them.
         let mut stages: BTreeMap<u16, Arc<Rerouted>> = BTreeMap::new();
-        for Sought { id, watchers } in sought {
-            let Some(controls) = registry.moves(id).and_then(|_| registry.controls(id)) else { continue };
+        for LostActor { id, watchers } in sought {
+            let Some(controls) = registry.migration_vtable(id).and_then(|_| registry.controls(id)) else { continue };
             let of_stage = stages.entry(id.address().stage()).or_insert_with(|| {
                 let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
                 Arc::new(Rerouted { lost, ways: Mutex::default(), directory, registry })
@@ -101,29 +101,29 @@ impl Sought {
 /// Those of a stage whose ways led nowhere, and the new ones. When nobody adds to it any more, they are sought.
 struct Rerouted {
     lost: u64,
-    ways: Mutex<Vec<(ActorId, Arc<Distant>)>>,
+    ways: Mutex<Vec<(ActorId, Arc<PendingProxy>)>>,
     directory: Arc<Directory>,
     registry: Arc<Registry>,
 }
 
 impl Rerouted {
-    fn reroute(&self, id: ActorId, present: Present<'_>, watchers: Vec<(Watcher, Tell)>) -> Vec<(Watcher, Notify)> {
+    fn reroute(&self, id: ActorId, present: StubContent<'_>, watchers: Vec<(Watcher, Tell)>) -> Vec<(Watcher, Notify)> {
         match present {
-            Present::Way(way) => {
+            StubContent::Way(way) => {
                 if leads_nowhere(&**way) {
-                    let sought = Distant::sought(&self.directory);
+                    let sought = PendingProxy::sought(&self.directory);
                     sought.is_at(id);
                     self.ways.lock().unwrap_or_else(PoisonError::into_inner).push((id, Arc::clone(&sought)));
                     *way = sought;
                 }
                 for (watcher, notify) in watchers {
                     // It keeps it, or tells it.
-                    let _ = way.carry(Parcel::Watch { watcher, notify });
+                    let _ = way.carry(ForwardedMessage::Watch { watcher, notify });
                 }
                 Vec::new()
             }
-            Present::Here => watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect(),
-            Present::Nobody => {
+            StubContent::Here => watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect(),
+            StubContent::Nobody => {
                 watchers.into_iter().for_each(|(_, tell)| tell(StopReason::TheaterLost.into()));
                 Vec::new()
             }
@@ -134,15 +134,15 @@ impl Rerouted {
 impl Drop for Rerouted {
     fn drop(&mut self) {
         let ways = std::mem::take(self.ways.get_mut().unwrap_or_else(PoisonError::into_inner));
-        Search::begin(ways, &self.directory, &self.registry, (self.lost, 0));
+        Locate::begin(ways, &self.directory, &self.registry, (self.lost, 0));
     }
 }
 
 /// Whether this way goes over a link that is lost.
-pub(crate) fn leads_nowhere(way: &dyn Carrier) -> bool {
+pub(crate) fn leads_nowhere(way: &dyn Forwarder) -> bool {
     let way = way.as_any();
     way.downcast_ref::<Proxy>().is_some_and(Proxy::is_lost)
-        || way.downcast_ref::<Distant>().is_some_and(Distant::is_lost)
+        || way.downcast_ref::<PendingProxy>().is_some_and(PendingProxy::is_lost)
 }
 
 /// Where an actor is that no other theater knows.
@@ -150,7 +150,7 @@ pub(crate) enum Seen {
     /// It has come here.
     Here,
     /// It has come here, or was found, and has gone on to there.
-    Elsewhere(Far),
+    Elsewhere(RemoteActorId),
     /// It is a guest here. All replies are older.
     Awaited,
     /// Its place turns, by this number. The turn is to end first.
@@ -163,7 +163,7 @@ pub(crate) enum Seen {
 struct Missing {
     id: ActorId,
     /// Where its mail waits.
-    way: Arc<Distant>,
+    way: Arc<PendingProxy>,
     /// By theater: where it has gone, as that says.
     gone: BTreeMap<u64, u64>,
 }
@@ -187,10 +187,10 @@ struct Open {
     is_incomplete: bool,
 }
 
-impl Search {
+impl Locate {
     /// Asks all other theaters where these are, who were in the theater `lost`; tells their ways.
     pub(crate) fn begin(
-        sought: Vec<(ActorId, Arc<Distant>)>,
+        sought: Vec<(ActorId, Arc<PendingProxy>)>,
         directory: &Arc<Directory>,
         registry: &Arc<Registry>,
         (lost, round): (u64, u32),
@@ -200,14 +200,14 @@ impl Search {
             directory.step(*id, Event::WayLost { theater: lost });
         }
         let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-        let Some(house) = directory.house() else { return Search::ask(sought, &directory, &registry, (lost, round)) };
+        let Some(house) = directory.house() else { return Locate::ask(sought, &directory, &registry, (lost, round)) };
         let actors: Vec<ActorId> = sought.iter().map(|(id, _)| *id).collect();
-        let ask = Box::new(move || Search::ask(sought, &directory, &registry, (lost, round)));
+        let ask = Box::new(move || Locate::ask(sought, &directory, &registry, (lost, round)));
         house.authority.reach(&house, &actors, &FxHashSet::from_iter([lost]), ask);
     }
 
     fn ask(
-        sought: Vec<(ActorId, Arc<Distant>)>,
+        sought: Vec<(ActorId, Arc<PendingProxy>)>,
         directory: &Arc<Directory>,
         registry: &Arc<Registry>,
         (lost, round): (u64, u32),
@@ -217,12 +217,12 @@ impl Search {
         let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
         let mut sought = sought.into_iter();
         loop {
-            let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(SOUGHT_MAX).collect();
+            let some: Vec<(ActorId, Arc<PendingProxy>)> = sought.by_ref().take(SOUGHT_MAX).collect();
             if some.is_empty() {
                 return;
             }
             // Whose name is not known here any more is nobody's.
-            let nobody = Far { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
+            let nobody = RemoteActorId { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
             let names: Vec<Key> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody).key()).collect();
             let missing = |(id, way)| Some(Missing { id, way, gone: BTreeMap::new() });
             let open = Mutex::new(Open {
@@ -231,7 +231,7 @@ impl Search {
                 is_incomplete: false,
             });
             let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-            let search = Arc::new(Search { lost, round, open, directory, registry });
+            let search = Arc::new(Locate { lost, round, open, directory, registry });
             for link in &links {
                 let (search, theater) = (Arc::clone(&search), link.incarnation);
                 link.seek(lost, (true, &asked), &names, Box::new(move |answer| search.told(theater, answer)));
@@ -269,7 +269,7 @@ impl Search {
             (found, open.to_answer == 0, open.is_incomplete)
         };
         for (Missing { id, way, .. }, seat) in found {
-            let far = Far::from(seat);
+            let far = RemoteActorId::from(seat);
             seam(2);
             match self.directory.note_found(id, self.lost, far) {
                 Some(at) => way.found(at),
@@ -280,7 +280,7 @@ impl Search {
             // An actor may have gone from there to one that had answered before. There are fewer to ask each time.
             let sought = std::mem::take(&mut self.open().sought);
             let sought = sought.into_iter().flatten().map(|missing| (missing.id, missing.way)).collect();
-            Search::begin(sought, &self.directory, &self.registry, (self.lost, self.round));
+            Locate::begin(sought, &self.directory, &self.registry, (self.lost, self.round));
         } else if all {
             self.close();
         }
@@ -306,11 +306,11 @@ impl Search {
     /// theater knows it. Otherwise the mail is reported. Returns the actor if it is to be sought again.
     pub(crate) fn end(
         id: ActorId,
-        way: Arc<Distant>,
+        way: Arc<PendingProxy>,
         directory: &Directory,
         registry: &Registry,
         lost: u64,
-    ) -> Option<(ActorId, Arc<Distant>)> {
+    ) -> Option<(ActorId, Arc<PendingProxy>)> {
         match directory.note_not_found(id, lost) {
             Seen::Elsewhere(at) => way.found(at),
             Seen::Here => way.is_not_needed(),
@@ -333,17 +333,17 @@ impl Search {
     }
 
     /// Asks all other theaters again where these actors are, about a tick later.
-    fn begin_later(&self, sought: Vec<(ActorId, Arc<Distant>)>, round: u32) {
+    fn begin_later(&self, sought: Vec<(ActorId, Arc<PendingProxy>)>, round: u32) {
         let Some((id, _)) = sought.first() else { return };
         let (id, lost) = (*id, self.lost);
         let (directory, registry) = (Arc::clone(&self.directory), Arc::clone(&self.registry));
-        self.directory.again(id, move |_, _| Search::begin(sought, &directory, &registry, (lost, round)));
+        self.directory.again(id, move |_, _| Locate::begin(sought, &directory, &registry, (lost, round)));
     }
 }
 
 /// Returns a theater's answer to a search. Returns nothing if the theater is lost or the answer cannot be read.
 fn read_sightings(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Whereabouts>> {
-    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |Sightings(known)| known)
+    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |LocateReply(known)| known)
 }
 
 /// A question of another theater: where are these actors?
@@ -359,13 +359,13 @@ pub(crate) struct Inquiry {
 }
 
 /// Takes what is known of the sought actors.
-type TakeSightings = Box<dyn FnOnce(Vec<Option<Whereabouts>>) + Send>;
+type TakeLocateReply = Box<dyn FnOnce(Vec<Option<Whereabouts>>) + Send>;
 
 struct Gathered {
     /// What other theaters have said.
     said: BTreeMap<u64, Vec<Option<Whereabouts>>>,
     to_answer: usize,
-    answer: Option<TakeSightings>,
+    answer: Option<TakeLocateReply>,
 }
 
 impl Inquiry {
@@ -464,7 +464,7 @@ impl Inquiry {
     /// What is known of the `nth` actor.
     fn whereabouts(&self, nth: usize, said: &BTreeMap<u64, Vec<Option<Whereabouts>>>) -> Option<Whereabouts> {
         let own = self.directory.whereabouts(self.actors[nth]);
-        let seat_of = |Far { theater, address, slot, life, seal }| Seat { theater, address, slot, life, seal };
+        let seat_of = |RemoteActorId { theater, address, slot, life, seal }| ActorLocation { theater, address, slot, life, seal };
         if let Some(here) = own.filter(|at| at.theater == self.directory.incarnation) {
             return Some(Whereabouts::At(seat_of(here)));
         }

@@ -23,27 +23,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use playhouse_actor::away::{RefName, Seat, TakeAnswer};
+use playhouse_actor::away::{RefName, ActorLocation, TakeAnswer};
 use playhouse_actor::wire::WireError;
 use playhouse_actor::{ActorId, MigrateError, ShortType, Tell, Watcher};
-use playhouse_executor::{SystemCore, Way};
+use playhouse_executor::{SystemCore, StubRoute};
 use rustc_hash::FxHashMap;
 
 #[cfg(test)]
 pub(crate) use self::apart::APART_MAX;
 use self::ends::{Again, Ends};
-use self::known::{Known, Met, Moved};
-pub(crate) use self::names::{BadName, Birth, Far, Key, NAMES_MAX};
+use self::known::{KnownActors, Met, Moved};
+pub(crate) use self::names::{BadName, Birth, RemoteActorId, Key, NAMES_MAX};
 use crate::link::Link;
-use crate::migration::arrivals::Guests;
+use crate::migration::arrivals::IncomingActors;
 use crate::migration::authority::{Epoch, Host};
 use crate::migration::drain::Drains;
 use crate::migration::groups::Groups;
-use crate::migration::{Action, Attempt, Event, Life, Request, View, Word};
-use crate::naming::capability::Seal;
+use crate::migration::{Action, Attempt, Event, Residence, Request, View, Word};
+use crate::naming::capability::Capability;
 use crate::naming::locate::Seen;
-use crate::node::core::House;
-use crate::proxy::pending::Distant;
+use crate::node::core::TheaterCore;
+use crate::proxy::pending::PendingProxy;
 
 /// The other end of a lost link gives it up at about the same time: until then, at the most, so many others are lost.
 const LOST_MAX: usize = 256;
@@ -53,16 +53,16 @@ pub(crate) struct Directory {
     pub(crate) core: Arc<SystemCore>,
     /// This theater, in which of its lives.
     pub(crate) incarnation: u64,
-    seal: Seal,
-    house: OnceLock<Weak<House>>,
-    known: Mutex<Known>,
+    seal: Capability,
+    house: OnceLock<Weak<TheaterCore>>,
+    known: Mutex<KnownActors>,
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
     /// Theaters that links were lost with, the latest first.
     lost: Mutex<apart::LostTheaters>,
     /// Theaters that could not be called for what they know of actors, the latest first, and until when they are not called again.
     unreached: Mutex<VecDeque<(Host, Duration)>>,
     /// Ways to actors of theaters that there was no link with, in the order in which they were made. Nothing may have been sent there.
-    unlinked: Mutex<VecDeque<Weak<Distant>>>,
+    unlinked: Mutex<VecDeque<Weak<PendingProxy>>>,
     /// Lost theaters that were called since something was sent to their actors, and until when they are not called again.
     called: Mutex<Vec<(Host, Duration)>>,
     /// The last number that was given to an attempt to move or to a turn.
@@ -72,7 +72,7 @@ pub(crate) struct Directory {
     /// For who brings together who talks.
     pub(crate) talk: crate::migration::rebalance::Talk,
     /// Actors that other theaters have sent, and that have not begun. With the lock held, no actor begins, and no place is sent another way.
-    guests: Mutex<Guests>,
+    guests: Mutex<IncomingActors>,
     /// For actors that leave.
     pub(crate) drains: Drains,
     /// Who is in which group.
@@ -111,14 +111,14 @@ struct Numbers {
 /// Who a theater is.
 pub(crate) struct Identity {
     pub(crate) incarnation: u64,
-    pub(crate) seal: Seal,
+    pub(crate) seal: Capability,
     /// It is one of a simulation.
     pub(crate) simulated: bool,
 }
 
 impl Identity {
     pub(crate) fn new(incarnation: u64) -> Identity {
-        Identity { incarnation, seal: Seal::random(), simulated: false }
+        Identity { incarnation, seal: Capability::random(), simulated: false }
     }
 }
 
@@ -175,16 +175,16 @@ impl Directory {
         }
     }
 
-    pub(crate) fn belongs_to(&self, house: &Arc<House>) {
+    pub(crate) fn belongs_to(&self, house: &Arc<TheaterCore>) {
         // Once, by the house itself.
         let _ = self.house.set(Arc::downgrade(house));
     }
 
-    pub(crate) fn house(&self) -> Option<Arc<House>> {
+    pub(crate) fn house(&self) -> Option<Arc<TheaterCore>> {
         self.house.get()?.upgrade()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownActors> {
         lock(&self.known)
     }
 
@@ -192,7 +192,7 @@ impl Directory {
         lock(&self.groups)
     }
 
-    pub(crate) fn guests(&self) -> MutexGuard<'_, Guests> {
+    pub(crate) fn guests(&self) -> MutexGuard<'_, IncomingActors> {
         lock(&self.guests)
     }
 
@@ -272,11 +272,11 @@ impl Directory {
 
     /// Whether the actor of this place lives here. Its cell may not have heard yet that it has come.
     pub(crate) fn lives_here(&self, id: ActorId) -> bool {
-        matches!(self.view(id).life(), Life::Here | Life::Leaving { .. } | Life::Arriving { .. })
+        matches!(self.view(id).life(), Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. })
     }
 
     /// Where the actor of this place is, as far as is known here; nothing if it is here.
-    pub(crate) fn at(&self, id: ActorId) -> Option<Far> {
+    pub(crate) fn at(&self, id: ActorId) -> Option<RemoteActorId> {
         self.known().at(id)
     }
 
@@ -286,18 +286,18 @@ impl Directory {
     }
 
     /// The actor's view takes an event. Returns what is to be done.
-    pub(crate) fn step(&self, id: ActorId, event: Event<Far>) -> Vec<Action<Far>> {
+    pub(crate) fn step(&self, id: ActorId, event: Event<RemoteActorId>) -> Vec<Action<RemoteActorId>> {
         // Numbers are given with the lock held: the later turn has the higher one.
         self.known().step(self.incarnation, id, event, &mut || self.next_number())
     }
 
     /// What is known of the actor of this place.
-    pub(crate) fn view(&self, id: ActorId) -> View<Far> {
+    pub(crate) fn view(&self, id: ActorId) -> View<RemoteActorId> {
         self.known().view(self.incarnation, id)
     }
 
     /// The actor leaves by this event.
-    pub(crate) fn leave(&self, id: ActorId, event: Event<Far>, way: &Arc<Way>) -> Vec<Action<Far>> {
+    pub(crate) fn leave(&self, id: ActorId, event: Event<RemoteActorId>, way: &Arc<StubRoute>) -> Vec<Action<RemoteActorId>> {
         // Relaxed: it is counted only.
         self.left.fetch_add(1, Ordering::Relaxed);
         self.drains.note_stage(&self.core, id.address().stage());
@@ -310,8 +310,8 @@ impl Directory {
     }
 
     /// This is the place of an actor that is elsewhere. Nothing was sent on, if there is a `way`.
-    pub(crate) fn note_place(&self, id: ActorId, at: Far, way: Option<Arc<Way>>) {
-        let view = View::new(self.incarnation, Life::Away { at, begun: true, turn: None });
+    pub(crate) fn note_place(&self, id: ActorId, at: RemoteActorId, way: Option<Arc<StubRoute>>) {
+        let view = View::new(self.incarnation, Residence::Away { at, begun: true, turn: None });
         let mut known = self.known();
         known.listed.insert(id);
         known.moved.insert(id, Moved::new(view, way));
@@ -320,8 +320,8 @@ impl Directory {
     /// This is the birthplace of an actor that is started in another theater. Its place there is not known yet: nobody is told that it can be called
     /// there, but by way of this one. Returns the epoch with which it leaves.
     pub(crate) fn note_start(&self, id: ActorId, theater: u64) -> Epoch {
-        let at = Far::somewhere_in(theater);
-        let view = View::new(self.incarnation, Life::Away { at, begun: false, turn: None });
+        let at = RemoteActorId::somewhere_in(theater);
+        let view = View::new(self.incarnation, Residence::Away { at, begun: false, turn: None });
         let epoch = self.next_epoch(id);
         let mut known = self.known();
         known.listed.insert(id);
@@ -330,7 +330,7 @@ impl Directory {
     }
 
     /// The actor of this birthplace was started in another theater, and is there.
-    pub(crate) fn note_started(&self, id: ActorId, at: Far) {
+    pub(crate) fn note_started(&self, id: ActorId, at: RemoteActorId) {
         let mut known = self.known();
         if let Some(moved) = known.moved.get_mut(&id) {
             moved.view.hear_place(at);
@@ -445,7 +445,7 @@ impl Directory {
     }
 
     /// Returns where the actor that was born with this name is, if it is known here. It is here until it has begun elsewhere.
-    pub(crate) fn whereabouts(&self, born: Key) -> Option<Far> {
+    pub(crate) fn whereabouts(&self, born: Key) -> Option<RemoteActorId> {
         let (theater, slot, life, seal) = born;
         let own = || self.own(slot, life, seal).filter(|_| theater == self.incarnation);
         let id = self.known_as(born).or_else(own)?;
@@ -456,16 +456,16 @@ impl Directory {
             let known = self.known();
             (known.at(id), known.view(self.incarnation, id).has_begun())
         };
-        let is_going = |at: &Far| !begun && self.link(at.theater).is_some();
+        let is_going = |at: &RemoteActorId| !begun && self.link(at.theater).is_some();
         match at.filter(|at| !is_going(at)) {
             Some(at) => Some(at),
-            None => self.seat(id, self.house()?.listens).ok().map(Far::from),
+            None => self.seat(id, self.house()?.listens).ok().map(RemoteActorId::from),
         }
     }
 
     /// Another theater says that the actor of this place is `there`, since the theater `lost` is lost. Notes that, if nothing else is known.
     /// Returns where the actor is. Returns nothing if it is here.
-    pub(crate) fn note_found(&self, id: ActorId, lost: u64, there: Far) -> Option<Far> {
+    pub(crate) fn note_found(&self, id: ActorId, lost: u64, there: RemoteActorId) -> Option<RemoteActorId> {
         let mut known = self.known();
         let at = known.at(id)?;
         if at.theater != lost {
@@ -483,7 +483,7 @@ impl Directory {
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
         match view.life() {
-            Life::Sought { lost: at, turn } if at.theater == lost => {
+            Residence::Sought { lost: at, turn } if at.theater == lost => {
                 if let Some(turn) = turn.filter(|_| view.guest_from().is_none()) {
                     return Seen::Turns(turn);
                 }
@@ -546,7 +546,7 @@ impl Directory {
     /// So much is kept of actors, by what it is.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> Vec<(&'static str, usize)> {
-        let Known { met, sealed, told, names, moved, turning, listed, .. } = &*self.known();
+        let KnownActors { met, sealed, told, names, moved, turning, listed, .. } = &*self.known();
         let (members, groups) = self.groups().kept();
         vec![
             ("met", met.len()),
@@ -562,12 +562,12 @@ impl Directory {
     }
 
     /// A way was made to an actor of a theater that there is no link with.
-    pub(crate) fn note_unlinked(&self, way: Weak<Distant>) {
+    pub(crate) fn note_unlinked(&self, way: Weak<PendingProxy>) {
         lock(&self.unlinked).push_back(way);
     }
 
     /// The oldest ways of those, but for the youngest ones.
-    pub(crate) fn take_unlinked(&self) -> Vec<Arc<Distant>> {
+    pub(crate) fn take_unlinked(&self) -> Vec<Arc<PendingProxy>> {
         /// Where no theater tells that an actor has ended, its place stays. So many of them are little; with more, it is worth a link.
         const UNLINKED_MAX: usize = 1_024;
         let mut unlinked = lock(&self.unlinked);
@@ -581,7 +581,7 @@ impl Directory {
     /// The seal contradicts what is known: for an actor of this theater, its own seal; for one of another theater, what that
     /// has told itself. A name that only third theaters have told cannot be checked. Two with different seals are two actors
     /// here then, and the owner lets only one of them be reached. Or there is no place, and `teller` has told too many names.
-    pub(crate) fn met(&self, teller: u64, far: &Far) -> Result<Option<ActorId>, BadName> {
+    pub(crate) fn met(&self, teller: u64, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
         if far.theater == self.incarnation {
             if !self.seal.is_right(far.slot, far.life, far.seal) {
                 return Err(BadName::Invented(far.birth()));
@@ -601,7 +601,7 @@ impl Directory {
     ///
     /// # Errors
     /// The seal contradicts what is known, as in [`Directory::met`], or the place has another name: then nothing has changed.
-    pub(crate) fn note(&self, teller: u64, id: ActorId, far: Far) -> Result<(), BadName> {
+    pub(crate) fn note(&self, teller: u64, id: ActorId, far: RemoteActorId) -> Result<(), BadName> {
         let is_own = far.theater == self.incarnation;
         if is_own && !self.seal.is_right(far.slot, far.life, far.seal) {
             return Err(BadName::Invented(far.birth()));
@@ -618,7 +618,7 @@ impl Directory {
         if !is_own {
             known.hear(teller, &far)?;
         }
-        let Known { met, told, names, listed, .. } = &mut *known;
+        let KnownActors { met, told, names, listed, .. } = &mut *known;
         listed.insert(id);
         names.insert(id, far);
         let met = met.entry(far.key()).or_insert_with(|| {
@@ -633,7 +633,7 @@ impl Directory {
     }
 
     /// The name of the actor whose place `id` is.
-    pub(crate) fn far_name(&self, id: ActorId) -> Option<Far> {
+    pub(crate) fn far_name(&self, id: ActorId) -> Option<RemoteActorId> {
         self.known().names.get(&id).copied()
     }
 
@@ -659,7 +659,7 @@ impl Directory {
 
     /// Place and life of an actor of this theater, as others are told them.
     pub(crate) fn place_of(&self, id: ActorId) -> (u64, u64) {
-        let Some(numbers) = &self.numbers else { return (id.address().slot(), id.address().life()) };
+        let Some(numbers) = &self.numbers else { return (id.address().slot(), id.address().incarnation()) };
         let Numbers { by_number, numbers, last, .. } = &mut *lock(numbers);
         let number = numbers.entry(id).or_insert_with(|| {
             *last += 1;
@@ -705,16 +705,16 @@ impl Directory {
     pub(crate) fn name_for_others(&self, id: ActorId, reader: Option<u64>) -> Result<RefName, WireError> {
         let name = self.name_alone(id, reader)?;
         let group =
-            self.groups().of(id).filter(|_| self.house().is_some_and(|house| house.registry.moves(id).is_some()));
+            self.groups().of(id).filter(|_| self.house().is_some_and(|house| house.registry.migration_vtable(id).is_some()));
         let Some(group) = group else { return Ok(name) };
         Ok(match name {
             RefName::Mine { slot, life, seal } => {
-                let born = Seat { theater: self.incarnation, address: None, slot, life, seal };
+                let born = ActorLocation { theater: self.incarnation, address: None, slot, life, seal };
                 RefName::Member { group, born, at: None }
             }
             RefName::Moved { born, at } => RefName::Member { group, born, at: Some(at) },
             RefName::Other { theater, address, slot, life, seal } => {
-                let born = Seat { theater, address: Some(address), slot, life, seal };
+                let born = ActorLocation { theater, address: Some(address), slot, life, seal };
                 RefName::Member { group, born, at: Some(born) }
             }
             RefName::Yours(_) | RefName::Member { .. } => name,
@@ -734,12 +734,12 @@ impl Directory {
         if let Some(at) = moved {
             let here = || self.seat(id, self.house().and_then(|house| house.listens));
             let born = match name {
-                Some(Far { theater, address, slot, life, seal }) => Seat { theater, address, slot, life, seal },
+                Some(RemoteActorId { theater, address, slot, life, seal }) => ActorLocation { theater, address, slot, life, seal },
                 None => here()?,
             };
             let at = match at {
-                Some(Far { theater, address: Some(address), slot, life, seal }) => {
-                    Seat { theater, address: Some(address), slot, life, seal }
+                Some(RemoteActorId { theater, address: Some(address), slot, life, seal }) => {
+                    ActorLocation { theater, address: Some(address), slot, life, seal }
                 }
                 // It is here or on its way, or cannot be called where it is: this theater knows the way.
                 _ => here()?,
@@ -747,12 +747,12 @@ impl Directory {
             return Ok(RefName::Moved { born, at });
         }
         match name {
-            Some(Far { theater, address: Some(address), slot, life, seal }) => {
+            Some(RemoteActorId { theater, address: Some(address), slot, life, seal }) => {
                 Ok(RefName::Other { theater, address, slot, life, seal })
             }
             // It has no number on the link since an earlier one was lost.
-            Some(Far { theater, address, slot, life, seal }) if reader == Some(theater) => {
-                let born = Seat { theater, address, slot, life, seal };
+            Some(RemoteActorId { theater, address, slot, life, seal }) if reader == Some(theater) => {
+                let born = ActorLocation { theater, address, slot, life, seal };
                 Ok(RefName::Moved { born, at: born })
             }
             _ => self.sealed(id).map(|(slot, life, seal)| RefName::Mine { slot, life, seal }),
@@ -760,8 +760,8 @@ impl Directory {
     }
 
     /// The place of an actor in this theater.
-    pub(crate) fn seat(&self, id: ActorId, address: Option<SocketAddr>) -> Result<Seat, WireError> {
-        self.sealed(id).map(|(slot, life, seal)| Seat { theater: self.incarnation, address, slot, life, seal })
+    pub(crate) fn seat(&self, id: ActorId, address: Option<SocketAddr>) -> Result<ActorLocation, WireError> {
+        self.sealed(id).map(|(slot, life, seal)| ActorLocation { theater: self.incarnation, address, slot, life, seal })
     }
 
     /// That a group stays, since `member` cannot go.
@@ -775,10 +775,10 @@ impl Directory {
     }
 
     /// The name that it was born with.
-    pub(crate) fn identity(&self, id: ActorId) -> Result<Far, WireError> {
+    pub(crate) fn identity(&self, id: ActorId) -> Result<RemoteActorId, WireError> {
         match self.far_name(id) {
             Some(name) => Ok(name),
-            None => self.seat(id, None).map(Far::from),
+            None => self.seat(id, None).map(RemoteActorId::from),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use playhouse_actor::away::Seat;
+use playhouse_actor::away::ActorLocation;
 use playhouse_actor::wire::WireError;
 
 use crate::migration::Site;
@@ -13,7 +13,7 @@ pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 10
 
 /// The name of an actor of another theater.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Far {
+pub(crate) struct RemoteActorId {
     pub(crate) theater: u64,
     /// Where that can be called, if it can.
     pub(crate) address: Option<SocketAddr>,
@@ -22,9 +22,9 @@ pub(crate) struct Far {
     pub(crate) seal: u64,
 }
 
-impl From<Seat> for Far {
-    fn from(Seat { theater, address, slot, life, seal }: Seat) -> Far {
-        Far { theater, address, slot, life, seal }
+impl From<ActorLocation> for RemoteActorId {
+    fn from(ActorLocation { theater, address, slot, life, seal }: ActorLocation) -> RemoteActorId {
+        RemoteActorId { theater, address, slot, life, seal }
     }
 }
 
@@ -70,13 +70,13 @@ impl From<BadName> for WireError {
     }
 }
 
-impl Site for Far {
+impl Site for RemoteActorId {
     fn theater(&self) -> u64 {
         self.theater
     }
 }
 
-impl Far {
+impl RemoteActorId {
     pub(crate) fn key(&self) -> Key {
         (self.theater, self.slot, self.life, self.seal)
     }
@@ -86,8 +86,8 @@ impl Far {
     }
 
     /// A place in this theater that is not known yet.
-    pub(super) fn somewhere_in(theater: u64) -> Far {
-        Far { theater, address: None, slot: 0, life: 0, seal: 0 }
+    pub(super) fn somewhere_in(theater: u64) -> RemoteActorId {
+        RemoteActorId { theater, address: None, slot: 0, life: 0, seal: 0 }
     }
 
     /// Whether it names a place.

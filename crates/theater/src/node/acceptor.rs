@@ -21,9 +21,9 @@ use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::error::TheaterError;
 use crate::link::frame::Hello;
-use crate::node::core::{House, TICK};
+use crate::node::core::{TheaterCore, TICK};
 use crate::node::handshake::{self, Opening};
-use crate::transport::{Line, Listener, Registration, guarded};
+use crate::transport::{Connection, Listener, Registration, guarded};
 
 /// Callers that are heard at one time.
 pub(crate) const CALLERS_MAX: usize = 64;
@@ -38,24 +38,24 @@ const CALLERS: Token = Token(0);
 const BELL: Token = Token(1);
 
 /// A listener, and what tells of callers and of the end.
-pub(crate) struct Door {
+pub(crate) struct Acceptor {
     listener: Box<dyn Listener>,
     poll: Poll,
 }
 
-impl Door {
+impl Acceptor {
     /// Its bell has who waits there look up.
-    pub(crate) fn new(mut listener: Box<dyn Listener>) -> io::Result<(Door, Waker)> {
+    pub(crate) fn new(mut listener: Box<dyn Listener>) -> io::Result<(Acceptor, Waker)> {
         let poll = Poll::new()?;
         let bell = Waker::new(poll.registry(), BELL)?;
         guarded(|| listener.register(Registration::new(poll.registry(), CALLERS, Interest::READABLE)))?;
-        Ok((Door { listener, poll }, bell))
+        Ok((Acceptor { listener, poll }, bell))
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Hears callers until the theater closes.
-    pub(crate) fn hear_callers(self: &Arc<Self>, mut door: Door) {
+    pub(crate) fn hear_callers(self: &Arc<Self>, mut door: Acceptor) {
         let mut events = Events::with_capacity(2);
         while !self.is_closing() {
             if !self.callers.have_threads() {
@@ -63,7 +63,7 @@ impl House {
                 drop(door.poll.poll(&mut events, Some(TICK)));
                 continue;
             }
-            match guarded(|| door.listener.accept()).map(Line::new) {
+            match guarded(|| door.listener.accept()).map(Connection::new) {
                 Ok(line) => self.hear(line),
                 // On an error it was interrupted, and looks again.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => drop(door.poll.poll(&mut events, None)),
@@ -79,8 +79,8 @@ impl House {
     }
 
     /// Hears a caller, on a thread of its own.
-    fn hear(self: &Arc<Self>, line: Line) {
-        let place = Place::take(self, Arc::new(line));
+    fn hear(self: &Arc<Self>, line: Connection) {
+        let place = CallerSlot::take(self, Arc::new(line));
         let house = Arc::clone(self);
         // If there is no thread, the place and the connection go with the closure.
         let _ = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
@@ -114,7 +114,7 @@ impl House {
         });
     }
 
-    fn answer(self: &Arc<Self>, place: &mut Place) -> Result<(), TheaterError> {
+    fn answer(self: &Arc<Self>, place: &mut CallerSlot) -> Result<(), TheaterError> {
         let line = place.line.take().expect("a caller is answered once");
         let mut opening = Opening::answer(line, self.settings.secrecy.tls())?;
         let heard = self.hear_member(&mut opening, place);
@@ -132,7 +132,7 @@ impl House {
         Ok(())
     }
 
-    fn hear_member(&self, opening: &mut Opening, place: &Place) -> Result<Hello, TheaterError> {
+    fn hear_member(&self, opening: &mut Opening, place: &CallerSlot) -> Result<Hello, TheaterError> {
         let credentials = self.credentials.as_ref().expect("it is not simulated");
         let member = handshake::check(opening, credentials, &self.settings.cluster, || place.step())?;
         handshake::hear_hello(opening, member)
@@ -157,7 +157,7 @@ struct Present {
 struct Caller {
     number: u64,
     source: Source,
-    line: Weak<Line>,
+    line: Weak<Connection>,
 }
 
 /// Where a caller is: what may have many connections at no cost.
@@ -195,7 +195,7 @@ impl Callers {
 
 impl Present {
     /// Adds a caller; returns its number, and the callers that have lost their place for it.
-    fn enter(&mut self, source: Source, line: Weak<Line>) -> (u64, Vec<Caller>) {
+    fn enter(&mut self, source: Source, line: Weak<Connection>) -> (u64, Vec<Caller>) {
         let number = self.next_number;
         self.next_number += 1;
         self.callers.push(Caller { number, source: source.clone(), line });
@@ -229,15 +229,15 @@ impl Present {
 }
 
 /// A caller's place, and its thread's.
-struct Place {
-    house: Arc<House>,
+struct CallerSlot {
+    house: Arc<TheaterCore>,
     number: u64,
-    line: Option<Arc<Line>>,
+    line: Option<Arc<Connection>>,
     _thread: Counted,
 }
 
-impl Place {
-    fn take(house: &Arc<House>, line: Arc<Line>) -> Place {
+impl CallerSlot {
+    fn take(house: &Arc<TheaterCore>, line: Arc<Connection>) -> CallerSlot {
         let source = Source::of(line.peer());
         let (number, evicted) = house.callers.present().enter(source, Arc::downgrade(&line));
         for line in evicted.iter().filter_map(|caller| caller.line.upgrade()) {
@@ -245,7 +245,7 @@ impl Place {
             let _ = line.shutdown(Shutdown::Both);
         }
         let _thread = Counted::new(&house.callers.threads);
-        Place { house: Arc::clone(house), number, line: Some(line), _thread }
+        CallerSlot { house: Arc::clone(house), number, line: Some(line), _thread }
     }
 
     /// The caller has gone on: others make room first.
@@ -258,7 +258,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for CallerSlot {
     fn drop(&mut self) {
         self.leave();
     }

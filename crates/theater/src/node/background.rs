@@ -9,13 +9,13 @@ use std::time::Duration;
 use playhouse_executor::SystemCore;
 
 use crate::error::TheaterError;
-use crate::node::core::{Called, Callee, House, TICK, TakeLink, only_busy, plain};
-use crate::sim::{Heard, Outside};
+use crate::node::core::{Called, Callee, TheaterCore, TICK, TakeLink, only_busy, plain};
+use crate::sim::{OnReply, Outside};
 
 /// A theater that says each time that it is calling by itself is called so often.
 const BUSY_MAX: u32 = 200;
 
-impl House {
+impl TheaterCore {
     /// The system's time: what decisions are made by.
     pub(crate) fn now(&self) -> Duration {
         self.system.now()
@@ -115,7 +115,7 @@ impl House {
         drop(links);
         let (house, hello) = (Arc::clone(self), self.first_hello());
         let said = hello.clone();
-        let heard: Heard = Box::new(move |heard| {
+        let heard: OnReply = Box::new(move |heard| {
             let called = house.called(address, &said, heard.map(plain));
             house.links().calling.remove(&address);
             match called {

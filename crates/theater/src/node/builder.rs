@@ -12,10 +12,10 @@ use crate::error::TheaterError;
 use crate::link::WINDOW_BYTES;
 use crate::link::registry::Registry;
 use crate::naming::Identity;
-use crate::naming::capability::Seal;
-use crate::node::acceptor::Door;
+use crate::naming::capability::Capability;
+use crate::node::acceptor::Acceptor;
 use crate::node::cookie::Cookie;
-use crate::node::core::{House, OnStranger, Settings};
+use crate::node::core::{TheaterCore, OnRejectedPeer, Settings};
 use crate::node::handshake::CLUSTER_BYTES_MAX;
 use crate::node::identity::Credentials;
 use crate::node::theater::Theater;
@@ -120,8 +120,8 @@ impl TheaterBuilder {
     /// cookie or certificate. Also calls it when a link was lost because its peer broke the protocol
     /// ([`TheaterError::Protocol`]). The hook runs on a thread of its own and may block. While 32 calls of the hook run, further
     /// peers are rejected without one. Default: no hook.
-    pub fn on_stranger(mut self, hook: impl Fn(&TheaterError) + Send + Sync + 'static) -> Self {
-        self.settings.on_stranger = Some(OnStranger(Box::new(hook)));
+    pub fn on_rejected_peer(mut self, hook: impl Fn(&TheaterError) + Send + Sync + 'static) -> Self {
+        self.settings.on_stranger = Some(OnRejectedPeer(Box::new(hook)));
         self
     }
 
@@ -195,7 +195,7 @@ impl TheaterBuilder {
         };
         let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
         let listens = listens.map(|bound| called_at(advertised, bound));
-        let (door, bell) = listener.map(Door::new).transpose().map_err(io_error)?.unzip();
+        let (door, bell) = listener.map(Acceptor::new).transpose().map_err(io_error)?.unzip();
         let registry = Registry::new()?;
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let not_started = |error: BuildError| TheaterError::System(error.to_string());
@@ -203,7 +203,7 @@ impl TheaterBuilder {
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
         let credentials = Credentials::new(cookie);
         let inside = (Identity::new(credentials.incarnation), Some(credentials), None);
-        let house = House::new(registry, system, listens, self.settings, (poller, bell), inside);
+        let house = TheaterCore::new(registry, system, listens, self.settings, (poller, bell), inside);
         let unfinished = Unfinished(Some(Arc::clone(&house)));
         on_start.run(&house.system).map_err(not_started)?;
         if self.inspected {
@@ -277,9 +277,9 @@ impl TheaterBuilder {
         for (part, word) in bytes.chunks_exact_mut(8).zip(key) {
             part.copy_from_slice(&word.to_le_bytes());
         }
-        let identity = Identity { incarnation, seal: Seal::new(bytes), simulated: true };
+        let identity = Identity { incarnation, seal: Capability::new(bytes), simulated: true };
         let inside = (identity, None, Some(Arc::clone(&outside)));
-        let house = House::new(registry, system, listens, self.settings, (poller, None), inside);
+        let house = TheaterCore::new(registry, system, listens, self.settings, (poller, None), inside);
         let unfinished = Unfinished(Some(Arc::clone(&house)));
         if self.inspected {
             Inspector::start_in(&house)?;
@@ -292,7 +292,7 @@ impl TheaterBuilder {
 }
 
 /// A theater whose start has not succeeded yet. Dropping this ends it.
-struct Unfinished(Option<Arc<House>>);
+struct Unfinished(Option<Arc<TheaterCore>>);
 
 impl Unfinished {
     fn succeed(mut self) {

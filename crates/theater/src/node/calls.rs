@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::error::TheaterError;
 use crate::link::Link;
-use crate::node::core::{Callee, House, TakeLink};
+use crate::node::core::{Callee, TheaterCore, TakeLink};
 use crate::node::handshake::PATIENCE;
 
 /// Threads that call at one time, at most; what is more waits for one of them.
@@ -52,7 +52,7 @@ impl Calls {
     }
 }
 
-impl House {
+impl TheaterCore {
     /// As [`House::link_with`], in the background. A theater that is out of reach is called again for as long as `patience`. `take` must
     /// not block.
     pub(crate) fn reach_later(self: &Arc<Self>, callee: impl Into<Callee>, patience: Duration, take: TakeLink) {

@@ -16,7 +16,7 @@ use crate::node::cookie::Cookie;
 use crate::node::handshake::{self, MAGIC, Opening, PATIENCE};
 use crate::node::identity::Credentials;
 use crate::node::theater::Theater;
-use crate::transport::{Line, Tcp, Transport};
+use crate::transport::{Connection, Tcp, Transport};
 
 const SECRET: &str = "a cookie for tests";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -58,7 +58,7 @@ fn hello(incarnation: u64) -> Hello {
 /// Greets the theater at `address` with `hello`, with the cookie and a key of its own.
 fn greet(address: SocketAddr, hello: impl FnOnce(u64) -> Hello) -> Result<(Reply, Opening), TheaterError> {
     let credentials = Credentials::new(Some(Cookie::new(SECRET).unwrap()));
-    let line = Line::new(Tcp.connect(address, LIMIT).unwrap());
+    let line = Connection::new(Tcp.connect(address, LIMIT).unwrap());
     let mut opening = Opening::call(line, address.to_string(), None, PATIENCE).unwrap();
     let member = handshake::prove(&mut opening, &credentials, "").unwrap();
     let reply = handshake::call(&mut opening, &hello(credentials.incarnation), member)?;
@@ -132,7 +132,7 @@ fn a_theater_that_says_it_listens_where_another_does_is_not_taken_for_that() {
 fn theaters_with_different_cookies_refuse_each_other_and_say_why() {
     let (tell, told) = mpsc::channel();
     let on_stranger = move |error: &TheaterError| drop(tell.send(error.to_string()));
-    let there = builder(SECRET).on_stranger(on_stranger).start().unwrap();
+    let there = builder(SECRET).on_rejected_peer(on_stranger).start().unwrap();
     let here = builder("a cookie of another user").start().unwrap();
     let error = here.connect(address(&there)).unwrap_err();
     assert!(matches!(error, TheaterError::NotMember { .. }), "{error}");
@@ -168,7 +168,7 @@ fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     let heard = heard.join().unwrap();
     assert!(!says(&heard, CLUSTER) && !says(&heard, SECRET));
     // As a caller: what it hears cannot be read as more than a challenge.
-    let line = Line::new(Tcp.connect(address(&theater), LIMIT).unwrap());
+    let line = Connection::new(Tcp.connect(address(&theater), LIMIT).unwrap());
     let mut opening = Opening::call(line, "there".to_owned(), None, PATIENCE).unwrap();
     assert!(matches!(handshake::prove(&mut opening, &strange, CLUSTER), Err(TheaterError::NotMember { .. })));
     let mut stream = TcpStream::connect(address(&theater)).unwrap();

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_actor::away::{Berth, Found, Host, Place, Write, place};
+use playhouse_actor::away::{StubPlacement, Found, Host, MakeStub, Write, spawn_stub};
 use playhouse_actor::wire::{Codec, Remote, WireError};
 use playhouse_actor::{
     ActorId, ActorRef, AskError, Ending, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System,
@@ -21,7 +21,7 @@ use crate::link::Link;
 use crate::migration::host::LEAVE_MAX;
 use crate::node::answer::{Answer, Find, Migration};
 use crate::node::builder::{TheaterBuilder, resolve};
-use crate::node::core::House;
+use crate::node::core::TheaterCore;
 
 /// An actor system that other ones reach, and that reaches others. Cheap to clone. When it is dropped, nothing ends: it works on until
 /// [`shutdown`](Theater::shutdown).
@@ -30,7 +30,7 @@ use crate::node::core::House;
 /// dead letter, its ask fails with [`AskError::Unreachable`], and a larger actor stays where it is.
 #[derive(Clone)]
 pub struct Theater {
-    pub(crate) house: Arc<House>,
+    pub(crate) house: Arc<TheaterCore>,
 }
 
 impl fmt::Debug for Theater {
@@ -55,7 +55,7 @@ fn read_found<A: Remote>(found: LookedUp<A>) -> Result<ActorRef<A>, FindError> {
 
 /// Asks the theater at `address` who is published as `name`, over a link that is not lost.
 fn look_up_anew<A: Remote>(
-    house: &Arc<House>,
+    house: &Arc<TheaterCore>,
     address: SocketAddr,
     name: String,
     answer: Arc<Answer<Result<ActorRef<A>, FindError>>>,
@@ -103,10 +103,10 @@ impl Host for Peer {
         actor: TypeId,
         name: &'static str,
         write: Write<'_>,
-        place: Place<'_>,
+        place: MakeStub<'_>,
     ) -> Result<ActorId, WireError> {
         self.link.spawn((actor, name), true, write, |core, stage, carrier| {
-            let id = place(core, Berth::Link(stage), carrier);
+            let id = spawn_stub(core, StubPlacement::Link(stage), carrier);
             (id, id)
         })
     }
@@ -120,7 +120,7 @@ impl Host for Peer {
     }
 
     fn may_have_left(&self, id: ActorId) -> bool {
-        self.link.house().is_some_and(|house| house.registry.moves(id).is_some())
+        self.link.house().is_some_and(|house| house.registry.migration_vtable(id).is_some())
     }
 
     fn reach(&self, then: Found) {
@@ -141,7 +141,7 @@ impl Host for Peer {
 /// How [`Theater::evacuate`] went. Actors that have ended, or that are lost with a theater that had taken them, are in neither number.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Evacuation {
+pub struct EvacuationReport {
     /// Actors that live elsewhere now.
     pub moved: usize,
     /// Actors that are still here, and why.
@@ -258,7 +258,7 @@ impl Theater {
     ) -> Result<ActorRef<A>, WireError> {
         let write = |codec: Codec, out: &mut Vec<u8>| codec.write(actor, out);
         peer.link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, |core, stage, carrier| {
-            let actor = place::<A>(core, Berth::Link(stage), carrier);
+            let actor = spawn_stub::<A>(core, StubPlacement::Link(stage), carrier);
             (actor.id(), actor)
         })
     }
@@ -328,12 +328,12 @@ impl Theater {
     /// # Panics
     /// Inside an actor, and without a theater to take them to.
     #[track_caller]
-    pub fn evacuate(&self, to: &[Peer]) -> Evacuation {
+    pub fn evacuate(&self, to: &[Peer]) -> EvacuationReport {
         assert_outside("`evacuate`", "call it in the main thread, which an actor can tell that it is time");
         /// Actors on their way at one time.
         const UNDER_WAY_MAX: usize = 512;
         assert!(!to.is_empty(), "`evacuate` was given no theater to take the actors to");
-        let mut evacuation = Evacuation::default();
+        let mut evacuation = EvacuationReport::default();
         let mut stay: HashSet<ActorId> = HashSet::new();
         // By the first member of a group, or the actor: the theaters that have not taken it. A theater that is evacuated itself takes no actor.
         let mut refused: HashMap<ActorId, Vec<u64>> = HashMap::new();

@@ -5,7 +5,7 @@ pub(crate) mod pending;
 use std::any::Any;
 use std::sync::Arc;
 
-use playhouse_actor::away::{Border, Carrier, Parcel};
+use playhouse_actor::away::{RefCodec, Forwarder, ForwardedMessage};
 use playhouse_actor::wire::Written;
 use playhouse_actor::{ActorId, Notify, Watcher};
 
@@ -15,13 +15,13 @@ use crate::link::frame::Handle;
 /// An actor at the other end of a link.
 pub(crate) struct Proxy {
     link: Arc<Link>,
-    border: Arc<dyn Border>,
+    border: Arc<dyn RefCodec>,
     handle: Handle,
 }
 
 impl Proxy {
     pub(crate) fn new(link: Arc<Link>, handle: Handle) -> Proxy {
-        Proxy { border: Arc::clone(&link) as Arc<dyn Border>, link, handle }
+        Proxy { border: Arc::clone(&link) as Arc<dyn RefCodec>, link, handle }
     }
 }
 
@@ -32,7 +32,7 @@ impl Proxy {
     }
 
     /// As `carry`, for a message that is written already, by names.
-    pub(crate) fn carry_named(&self, parcel: Parcel<'_>) -> Written {
+    pub(crate) fn carry_named(&self, parcel: ForwardedMessage<'_>) -> Written {
         self.link.carry(self.handle, &self.border, parcel, true)
     }
 }
@@ -43,8 +43,8 @@ impl Drop for Proxy {
     }
 }
 
-impl Carrier for Proxy {
-    fn carry(&self, parcel: Parcel<'_>) -> Written {
+impl Forwarder for Proxy {
+    fn carry(&self, parcel: ForwardedMessage<'_>) -> Written {
         self.link.carry(self.handle, &self.border, parcel, false)
     }
 

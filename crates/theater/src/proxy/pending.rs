@@ -18,29 +18,29 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::away::{
-    About, Berth, Border, Carrier, Decision, Marker, Parcel, Place, Recall, RefName, TakeAnswer, Write, at_border,
+    About, StubPlacement, RefCodec, Forwarder, Decision, Marker, ForwardedMessage, MakeStub, Recall, RefName, TakeAnswer, Write, at_border,
 };
-use playhouse_actor::wire::{Answer, Codec, Controls, Present, WireError, Written};
+use playhouse_actor::wire::{Answer, Codec, Controls, StubContent, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, pause_stage};
 
 use crate::error::TheaterError;
 use crate::link::Link;
 use crate::migration::Event;
-use crate::naming::locate::{Search, leads_nowhere};
-use crate::naming::{BadName, Directory, Far, Key};
-use crate::node::core::{Callee, House};
+use crate::naming::locate::{Locate, leads_nowhere};
+use crate::naming::{BadName, Directory, RemoteActorId, Key};
+use crate::node::core::{Callee, TheaterCore};
 use crate::proxy::Proxy;
 
 /// Senders are slowed when this part of a window is kept.
 const SLOWED_AT: usize = 4;
 
 /// The place of an actor of a theater that may not have been called yet, or is not known.
-pub(crate) struct Distant {
-    this: Weak<Distant>,
+pub(crate) struct PendingProxy {
+    this: Weak<PendingProxy>,
     directory: Arc<Directory>,
     /// Where it is; nothing while it is sought.
-    far: Mutex<Option<Far>>,
+    far: Mutex<Option<RemoteActorId>>,
     /// From its place, nothing was sent another way.
     is_first: bool,
     /// How often it was.
@@ -107,18 +107,18 @@ enum Kept {
 }
 
 /// The border of this theater to all others. This theater reads a message that it wrote at it if the receiver has come here meanwhile.
-struct Everywhere(Arc<Directory>);
+struct PendingRefCodec(Arc<Directory>);
 
-impl Border for Everywhere {
+impl RefCodec for PendingRefCodec {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
         self.0.name_for_others(id, None)
     }
 
-    fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
+    fn meet(&self, name: RefName, _: MakeStub<'_>) -> Result<ActorId, WireError> {
         let by_name = |name: Key| self.0.born_here(name).or_else(|| self.0.known_as(name));
         let known = match name {
             RefName::Mine { slot, life, seal } => self.0.own_or_ended(slot, life, seal),
-            RefName::Moved { born, .. } | RefName::Member { born, .. } => by_name(Far::from(born).key()),
+            RefName::Moved { born, .. } | RefName::Member { born, .. } => by_name(RemoteActorId::from(born).key()),
             RefName::Other { theater, slot, life, seal, .. } => by_name((theater, slot, life, seal)),
             RefName::Yours(_) => None,
         };
@@ -127,7 +127,7 @@ impl Border for Everywhere {
     }
 }
 
-impl Distant {
+impl PendingProxy {
     /// Makes the place of an actor.
     ///
     /// # Errors
@@ -135,13 +135,13 @@ impl Distant {
     pub(crate) fn settle(
         directory: &Arc<Directory>,
         teller: u64,
-        (born, far): (Far, Far),
-        place: Place<'_>,
+        (born, far): (RemoteActorId, RemoteActorId),
+        place: MakeStub<'_>,
     ) -> Result<ActorId, BadName> {
-        let distant = Distant::first(directory, far);
+        let distant = PendingProxy::first(directory, far);
         let core = &directory.core;
-        let berth = Berth::Link(core.link_stage(far.theater as usize));
-        let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Carrier>);
+        let berth = StubPlacement::Link(core.link_stage(far.theater as usize));
+        let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Forwarder>);
         directory.drains.note_stage(core, id.address().stage());
         distant.is_at(id);
         directory.note(teller, id, born)?;
@@ -150,24 +150,24 @@ impl Distant {
     }
 
     /// The first way from a place.
-    pub(crate) fn first(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
-        Distant::with(directory, Some(far), (true, false))
+    pub(crate) fn first(directory: &Arc<Directory>, far: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, Some(far), (true, false))
     }
 
     /// The way to an actor from a place that had another one.
-    pub(crate) fn new(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
-        Distant::with(directory, Some(far), (false, false))
+    pub(crate) fn new(directory: &Arc<Directory>, far: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, Some(far), (false, false))
     }
 
     /// The way to an actor that is sought: it waits for [`Distant::found`], [`Distant::is_not_needed`] or [`Distant::give_up`].
-    pub(crate) fn sought(directory: &Arc<Directory>) -> Arc<Distant> {
-        Distant::with(directory, None, (false, true))
+    pub(crate) fn sought(directory: &Arc<Directory>) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, None, (false, true))
     }
 
-    fn with(directory: &Arc<Directory>, far: Option<Far>, (is_first, called): (bool, bool)) -> Arc<Distant> {
+    fn with(directory: &Arc<Directory>, far: Option<RemoteActorId>, (is_first, called): (bool, bool)) -> Arc<PendingProxy> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
         let window = directory.house().map_or(0, |house| house.settings.window);
-        Arc::new_cyclic(|this| Distant {
+        Arc::new_cyclic(|this| PendingProxy {
             this: this.clone(),
             directory: Arc::clone(directory),
             far: Mutex::new(far),
@@ -196,11 +196,11 @@ impl Distant {
     /// The place of an actor that does not move has this for a way from now on, if the link that its way leads over is lost.
     pub(crate) fn take_over(directory: &Arc<Directory>, id: ActorId, controls: &Controls) {
         let directory = Arc::clone(directory);
-        let take_over = move |present: Present<'_>| {
-            if let Present::Way(way) = present
+        let take_over = move |present: StubContent<'_>| {
+            if let StubContent::Way(way) = present
                 && leads_nowhere(&**way)
             {
-                let distant = Distant::with(&directory, None, (false, true));
+                let distant = PendingProxy::with(&directory, None, (false, true));
                 *distant.state() = State::Lost;
                 distant.is_at(id);
                 *way = distant;
@@ -211,7 +211,7 @@ impl Distant {
     }
 
     /// The actor that was sought is there.
-    pub(crate) fn found(self: &Arc<Self>, far: Far) {
+    pub(crate) fn found(self: &Arc<Self>, far: RemoteActorId) {
         *self.far() = Some(far);
         match self.directory.link(far.theater) {
             Some(link) => self.reached(link),
@@ -252,7 +252,7 @@ impl Distant {
         let Some(controls) = house.registry.controls(id) else { return self.give_to_actor() };
         let this = Arc::clone(self);
         // The worker that runs the place's stage sends them, since that closes the antechamber as well: no parcel comes there too late.
-        let give = move |_: Present<'_>| {
+        let give = move |_: StubContent<'_>| {
             this.give_to_actor();
             Vec::new()
         };
@@ -296,7 +296,7 @@ impl Distant {
     fn deliver(&self, parcel: Kept) -> Result<(), Kept> {
         let id = self.id.get().copied().filter(|id| !id.address().is_stale());
         let (Some(id), Some(house)) = (id, self.directory.house()) else { return Err(parcel) };
-        let border: Arc<dyn Border> = Arc::new(Everywhere(Arc::clone(&self.directory)));
+        let border: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.directory)));
         let to = self.directory.antechamber_of(id).unwrap_or(id);
         match parcel {
             Kept::Tell { actor, message, name, lane, bytes } => {
@@ -325,8 +325,8 @@ impl Distant {
                 }
             }
             // All that was before it is in the mail of the actor, or on its way.
-            Kept::Marker(marker) => match house.registry.moves(id) {
-                Some((moves, _)) if self.directory.is_elsewhere(id) => (moves.pass)(id, marker),
+            Kept::Marker(marker) => match house.registry.migration_vtable(id) {
+                Some((moves, _)) if self.directory.is_elsewhere(id) => (moves.pass_marker)(id, marker),
                 _ => house.say_here(id, marker.answer),
             },
             other => return Err(other),
@@ -437,8 +437,8 @@ impl Distant {
         let Some((id, house)) = self.mobile() else { return open() };
         let Some(controls) = house.registry.controls(id) else { return };
         let this = Arc::clone(self);
-        let look = move |present: Present<'_>| {
-            if matches!(present, Present::Way(way) if this.is(&**way)) {
+        let look = move |present: StubContent<'_>| {
+            if matches!(present, StubContent::Way(way) if this.is(&**way)) {
                 open();
             }
             Vec::new()
@@ -479,12 +479,12 @@ impl Distant {
     }
 
     /// Returns the place, if its actor moves.
-    fn mobile(&self) -> Option<(ActorId, Arc<House>)> {
+    fn mobile(&self) -> Option<(ActorId, Arc<TheaterCore>)> {
         let (id, house) = self.id.get().copied().zip(self.directory.house())?;
-        house.registry.moves(id).is_some().then_some((id, house))
+        house.registry.migration_vtable(id).is_some().then_some((id, house))
     }
 
-    fn far(&self) -> MutexGuard<'_, Option<Far>> {
+    fn far(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
         self.far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -497,12 +497,12 @@ impl Distant {
     }
 
     /// The theater is no more. Who moves may have gone on from there, and is sought.
-    fn miss(self: &Arc<Self>, house: &House) {
+    fn miss(self: &Arc<Self>, house: &TheaterCore) {
         /// An actor that was missed so often is not alive, or too fast.
         const SEARCHES_MAX: u32 = 3;
         self.is_known.store(false, Ordering::Relaxed);
         let far = self.far().take();
-        let (Some((id, _)), Some(Far { theater: lost, .. })) = (self.mobile(), far) else { return self.give_up() };
+        let (Some((id, _)), Some(RemoteActorId { theater: lost, .. })) = (self.mobile(), far) else { return self.give_up() };
         let (directory, registry) = (&self.directory, &house.registry);
         let mut sought = Some((id, Arc::clone(self)));
         // Relaxed: only a count.
@@ -513,10 +513,10 @@ impl Distant {
                 return self.reached(link);
             }
             directory.step(id, Event::WayLost { theater: lost });
-            sought = Search::end(id, Arc::clone(self), directory, registry, lost);
+            sought = Locate::end(id, Arc::clone(self), directory, registry, lost);
         }
         if let Some(sought) = sought {
-            Search::begin(vec![sought], directory, registry, (lost, 0));
+            Locate::begin(vec![sought], directory, registry, (lost, 0));
         }
     }
 
@@ -525,22 +525,22 @@ impl Distant {
         let Some((id, house)) = self.mobile() else { return self.open(&link) };
         let Some(controls) = house.registry.controls(id) else { return self.open(&link) };
         let this = Arc::clone(self);
-        let open = move |present: Present<'_>| {
-            let is_here = matches!(present, Present::Here);
+        let open = move |present: StubContent<'_>| {
+            let is_here = matches!(present, StubContent::Here);
             let watchers = if is_here { this.take_watchers() } else { Vec::new() };
             match present {
-                Present::Way(way) if this.is(&**way) => this.open(&link),
+                StubContent::Way(way) if this.is(&**way) => this.open(&link),
                 // The actor has come, and waits for what is kept here: that goes to where the actor was, and follows it.
-                Present::Here if this.keeps_anything() => this.open(&link),
-                Present::Way(_) | Present::Here | Present::Nobody => this.give_to_actor(),
+                StubContent::Here if this.keeps_anything() => this.open(&link),
+                StubContent::Way(_) | StubContent::Here | StubContent::Nobody => this.give_to_actor(),
             }
             watchers
         };
         (controls.reroute)(id, Box::new(open));
     }
 
-    fn is(&self, way: &dyn Carrier) -> bool {
-        way.as_any().downcast_ref::<Distant>().is_some_and(|way| std::ptr::eq(way, self))
+    fn is(&self, way: &dyn Forwarder) -> bool {
+        way.as_any().downcast_ref::<PendingProxy>().is_some_and(|way| std::ptr::eq(way, self))
     }
 
     /// Whether the actor has come to the place, and begins when this marker is answered.
@@ -601,26 +601,26 @@ impl Distant {
         link.adopt(*self.id.get()?, &far).ok()
     }
 
-    fn keep(&self, parcel: Parcel<'_>) -> Result<(Kept, usize), WireError> {
-        let border: Arc<dyn Border> = Arc::new(Everywhere(Arc::clone(&self.directory)));
+    fn keep(&self, parcel: ForwardedMessage<'_>) -> Result<(Kept, usize), WireError> {
+        let border: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.directory)));
         let written = |write: playhouse_actor::away::Write<'_>| {
             let mut bytes = Vec::new();
             at_border(&border, || write(Codec::Named, &mut bytes)).map(|()| bytes)
         };
         let kept = match parcel {
-            Parcel::Tell { actor, message, name, lane, write } => {
+            ForwardedMessage::Tell { actor, message, name, lane, write } => {
                 Kept::Tell { actor, message, name, lane, bytes: written(write)? }
             }
-            Parcel::Request { actor, message, name, write, recall, answer } => match written(write) {
+            ForwardedMessage::Request { actor, message, name, write, recall, answer } => match written(write) {
                 Ok(bytes) => Kept::Request { actor, message, name, bytes, recall, answer },
                 Err(error) => {
                     answer(Err(AskError::Unreachable(error.to_string())));
                     return Err(error);
                 }
             },
-            Parcel::Stop { drain } => Kept::Stop { drain },
-            Parcel::Kill => Kept::Kill,
-            Parcel::Verdict { actor, name, about, verdict } => {
+            ForwardedMessage::Stop { drain } => Kept::Stop { drain },
+            ForwardedMessage::Kill => Kept::Kill,
+            ForwardedMessage::Verdict { actor, name, about, verdict } => {
                 let verdict = match verdict {
                     Decision::Restart(write) => Decision::Restart(written(write)?),
                     Decision::Resume => Decision::Resume,
@@ -629,9 +629,9 @@ impl Distant {
                 };
                 Kept::Verdict { actor, name, about, verdict }
             }
-            Parcel::Watch { watcher, notify } => Kept::Watch { watcher, notify },
-            Parcel::Unwatch { watcher } => Kept::Unwatch { watcher },
-            Parcel::Marker(marker) => Kept::Marker(marker),
+            ForwardedMessage::Watch { watcher, notify } => Kept::Watch { watcher, notify },
+            ForwardedMessage::Unwatch { watcher } => Kept::Unwatch { watcher },
+            ForwardedMessage::Marker(marker) => Kept::Marker(marker),
         };
         let bytes = kept.bytes();
         Ok((kept, bytes))
@@ -658,13 +658,13 @@ impl Kept {
         };
         match self {
             Kept::Tell { actor, message, name, lane, bytes } => {
-                to.carry_named(Parcel::Tell { actor, message, name, lane, write: &ready(bytes) })
+                to.carry_named(ForwardedMessage::Tell { actor, message, name, lane, write: &ready(bytes) })
             }
             Kept::Request { actor, message, name, bytes, recall, answer } => {
-                to.carry_named(Parcel::Request { actor, message, name, write: &ready(bytes), recall, answer })
+                to.carry_named(ForwardedMessage::Request { actor, message, name, write: &ready(bytes), recall, answer })
             }
-            Kept::Stop { drain } => to.carry(Parcel::Stop { drain }),
-            Kept::Kill => to.carry(Parcel::Kill),
+            Kept::Stop { drain } => to.carry(ForwardedMessage::Stop { drain }),
+            Kept::Kill => to.carry(ForwardedMessage::Kill),
             Kept::Verdict { actor, name, about, verdict } => {
                 let write = verdict.map(ready);
                 let verdict = match &write {
@@ -673,11 +673,11 @@ impl Kept {
                     Decision::GiveUp => Decision::GiveUp,
                     Decision::Dismiss => Decision::Dismiss,
                 };
-                to.carry_named(Parcel::Verdict { actor, name, about, verdict })
+                to.carry_named(ForwardedMessage::Verdict { actor, name, about, verdict })
             }
-            Kept::Watch { watcher, notify } => to.carry(Parcel::Watch { watcher, notify }),
-            Kept::Unwatch { watcher } => to.carry(Parcel::Unwatch { watcher }),
-            Kept::Marker(marker) => to.carry(Parcel::Marker(marker)),
+            Kept::Watch { watcher, notify } => to.carry(ForwardedMessage::Watch { watcher, notify }),
+            Kept::Unwatch { watcher } => to.carry(ForwardedMessage::Unwatch { watcher }),
+            Kept::Marker(marker) => to.carry(ForwardedMessage::Marker(marker)),
         }
     }
 
@@ -701,7 +701,7 @@ impl Kept {
     }
 }
 
-impl Carrier for Distant {
+impl Forwarder for PendingProxy {
     fn is_way_from(&self, id: ActorId) {
         let there = match &*self.state() {
             State::There(proxy) => Some(Arc::clone(proxy)),
@@ -746,7 +746,7 @@ impl Carrier for Distant {
         }
     }
 
-    fn carry(&self, parcel: Parcel<'_>) -> Written {
+    fn carry(&self, parcel: ForwardedMessage<'_>) -> Written {
         let there = match &*self.state() {
             State::There(proxy) => Some(Arc::clone(proxy)),
             State::Waiting { .. } | State::NotNeeded | State::Lost => None,
@@ -757,10 +757,10 @@ impl Carrier for Distant {
             return proxy.carry(parcel);
         }
         // Nothing was sent from the place before, so nothing is under way: the actor that has come does not wait for the call.
-        if self.is_first && matches!(&parcel, Parcel::Marker(marker) if self.is_awaited(marker)) {
+        if self.is_first && matches!(&parcel, ForwardedMessage::Marker(marker) if self.is_awaited(marker)) {
             self.give_to_actor();
         }
-        if let Parcel::Unwatch { watcher } = parcel
+        if let ForwardedMessage::Unwatch { watcher } = parcel
             && let Some(id) = self.place()
         {
             // The watch may be kept elsewhere, until the place is told of it.

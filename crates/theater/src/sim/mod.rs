@@ -23,7 +23,7 @@ use crate::node::builder::TheaterBuilder;
 use crate::node::theater::Theater;
 
 pub(crate) use wire::{End, Sign};
-pub(crate) use world::{Heard, Outside, World};
+pub(crate) use world::{OnReply, Outside, World};
 
 /// Several theaters in this process, driven by one thread, with virtual time and a network that breaks when it is told to, or
 /// by chance. Every choice is drawn from one seed: the same seed gives the same run, other seeds give other ones. Cheap to
@@ -58,7 +58,7 @@ pub struct Simulation {
 /// What has happened to the network of a [`Simulation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Happened {
+pub struct NetworkStats {
     /// Connections that were made.
     pub connections: u64,
     /// Connections that were broken.
@@ -204,7 +204,7 @@ impl Simulation {
     }
 
     /// What has happened to the network so far.
-    pub fn happened(&self) -> Happened {
+    pub fn happened(&self) -> NetworkStats {
         self.world.happened()
     }
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use playhouse_executor::Choices;
 
-use super::Happened;
+use super::NetworkStats;
 use super::wire::Wire;
-use super::world::{Event, Heard, World, lock};
+use super::world::{Event, OnReply, World, lock};
 use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::Hello;
@@ -40,7 +40,7 @@ pub(super) struct Net {
     pub(super) wires: Vec<Weak<Wire>>,
     pub(super) next_wire: u64,
     pub(super) faults_every: Option<Duration>,
-    pub(super) happened: Happened,
+    pub(super) happened: NetworkStats,
 }
 
 fn pair(one: usize, other: usize) -> [usize; 2] {
@@ -160,11 +160,11 @@ impl World {
     }
 
     /// A call arrives where it was to go.
-    pub(super) fn ring(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: Hello, heard: Heard) {
+    pub(super) fn ring(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: Hello, heard: OnReply) {
         let listener = lock(&self.net).listen.get(&address).copied();
         let listener = listener.filter(|number| !self.tenants()[*number].is_dead());
         let error = move |kind: ErrorKind| TheaterError::Io { address: address.to_string(), error: kind.into() };
-        let fail = |heard: Heard, after: Duration, kind: ErrorKind| {
+        let fail = |heard: OnReply, after: Duration, kind: ErrorKind| {
             self.plan_with(after, caller, move |_| heard(Err(error(kind))));
         };
         let Some(number) = listener else {

@@ -22,7 +22,7 @@ pub(crate) struct Wire {
 
 struct State {
     /// What each end has written.
-    ways: [Way; 2],
+    ways: [WireDirection; 2],
     /// Who is told what happens at each end.
     readers: [Option<(Arc<Outside>, Token)>; 2],
     /// What each end writes goes nowhere.
@@ -32,7 +32,7 @@ struct State {
 }
 
 #[derive(Default)]
-struct Way {
+struct WireDirection {
     under_way: VecDeque<u8>,
     /// When the bytes under way may arrive, at the earliest, and how many of them then.
     due: VecDeque<(u64, usize)>,
@@ -66,7 +66,7 @@ impl Wire {
     /// A connection from the first to the second of `between`.
     pub(super) fn lay(world: &Arc<World>, number: u64, between: [usize; 2]) -> (Arc<Wire>, End, End) {
         let room = |least: usize| least.max(1 << world.choose(|choices| 8 + choices.below(10)));
-        let way = |from: usize, to: usize| Way { room: room(world.room_for(from, to)), ..Way::default() };
+        let way = |from: usize, to: usize| WireDirection { room: room(world.room_for(from, to)), ..WireDirection::default() };
         let [one, other] = between;
         let ways = [way(one, other), way(other, one)];
         let state = State { ways, readers: [None, None], cut: false, broken: [false; 2] };

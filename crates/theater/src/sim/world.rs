@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use playhouse_executor::{Choices, Driver, DriverLock, Steps, SystemCore, nanoseconds};
 use rustc_hash::FxHasher;
 
-use super::Happened;
+use super::NetworkStats;
 use super::network::Net;
 use super::turns::Turns;
 use super::wire::{Sign, Wire};
 use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::{Hello, Reply};
-use crate::node::core::{House, TICK};
-use crate::transport::poller::{CATCH_UP, Rest};
+use crate::node::core::{TheaterCore, TICK};
+use crate::transport::poller::{CATCH_UP, PollerDuty};
 
 /// Steps of one system's workers that are taken in one go, at most.
 const STEPS_MAX: usize = 8;
@@ -27,7 +27,7 @@ const STEPS_MAX: usize = 8;
 const STEP_NS_MAX: usize = 20_000;
 
 /// What is told to who has called: the reply, and the connection.
-pub(crate) type Heard = Box<dyn FnOnce(Result<(Reply, Stream), TheaterError>) + Send>;
+pub(crate) type OnReply = Box<dyn FnOnce(Result<(Reply, Stream), TheaterError>) + Send>;
 
 /// Something that happens at its time.
 pub(crate) enum Event {
@@ -115,7 +115,7 @@ impl Outside {
     }
 
     /// Says `hello` to whoever listens at `address`.
-    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, heard: Heard) {
+    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, heard: OnReply) {
         let Some(world) = self.world.upgrade() else { return };
         let caller = self.number;
         let delay = world.delay() + world.latency_to(caller, address);
@@ -126,7 +126,7 @@ impl Outside {
 
 /// A theater, and what drives it.
 pub(super) struct Tenant {
-    pub(super) house: Arc<House>,
+    pub(super) house: Arc<TheaterCore>,
     pub(super) steps: Steps,
     outside: Arc<Outside>,
     dead: AtomicBool,
@@ -265,7 +265,7 @@ impl World {
         self.trace.load(Ordering::Relaxed)
     }
 
-    pub(super) fn happened(&self) -> Happened {
+    pub(super) fn happened(&self) -> NetworkStats {
         lock(&self.net).happened
     }
 
@@ -303,7 +303,7 @@ impl World {
     }
 
     /// The theater takes part from now on.
-    pub(crate) fn admit(&self, house: &Arc<House>, steps: Steps, outside: Arc<Outside>, bound: Option<SocketAddr>) {
+    pub(crate) fn admit(&self, house: &Arc<TheaterCore>, steps: Steps, outside: Arc<Outside>, bound: Option<SocketAddr>) {
         let number = outside.number;
         lock(&self.net).listen.extend([bound, house.listens].into_iter().flatten().map(|address| (address, number)));
         let zero = || AtomicU64::new(0);
@@ -322,7 +322,7 @@ impl World {
     }
 
     /// The number of a theater.
-    pub(super) fn number_of(&self, house: &Arc<House>) -> usize {
+    pub(super) fn number_of(&self, house: &Arc<TheaterCore>) -> usize {
         let tenants = self.tenants();
         let number = tenants.iter().position(|tenant| Arc::ptr_eq(&tenant.house, house));
         number.expect("the theater is not one of this simulation")
@@ -605,10 +605,10 @@ impl World {
     /// Sees to it that the theater is polled again if it has to be. (Workers poll by themselves, too.)
     fn look_after_poller(&self, number: usize, tenant: &Tenant) {
         match tenant.house.poller.rest() {
-            Rest::Nothing => {}
-            Rest::More => tenant.outside.called.store(true, Ordering::Relaxed),
-            Rest::Waits if tenant.outside.catches_up.swap(true, Ordering::Relaxed) => {}
-            Rest::Waits => self.plan(CATCH_UP, Some(number), Event::CatchUp(number)),
+            PollerDuty::Nothing => {}
+            PollerDuty::More => tenant.outside.called.store(true, Ordering::Relaxed),
+            PollerDuty::Waits if tenant.outside.catches_up.swap(true, Ordering::Relaxed) => {}
+            PollerDuty::Waits => self.plan(CATCH_UP, Some(number), Event::CatchUp(number)),
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Registration, Wire};
 
 /// A wire, which may be the user's code and is called by workers: where it panics, or counts what cannot be, that is an error of the
 /// connection.
-pub(crate) struct Line {
+pub(crate) struct Connection {
     /// Taken at the end.
     wire: Option<Box<dyn Wire>>,
 }
@@ -32,9 +32,9 @@ fn impossible(what: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("the transport {what}"))
 }
 
-impl Line {
-    pub(crate) fn new(wire: Box<dyn Wire>) -> Line {
-        Line { wire: Some(wire) }
+impl Connection {
+    pub(crate) fn new(wire: Box<dyn Wire>) -> Connection {
+        Connection { wire: Some(wire) }
     }
 
     fn ask<R>(&self, call: impl FnOnce(&dyn Wire) -> io::Result<R>) -> io::Result<R> {
@@ -82,7 +82,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Connection {
     fn drop(&mut self) {
         let wire = self.wire.take();
         // Nobody is left whom it would concern.

@@ -21,7 +21,7 @@ use std::time::Duration;
 use mio::event::Source;
 use mio::{Interest, Registry, Token};
 
-pub(crate) use line::{Line, guarded};
+pub(crate) use line::{Connection, guarded};
 pub use tcp::Tcp;
 #[cfg(unix)]
 pub use unix::UnixSockets;

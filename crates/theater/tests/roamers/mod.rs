@@ -364,18 +364,18 @@ impl Actor for Node {
         self.journal(|journal| journal.leaves(self.id, seat(ctx)));
     }
 
-    fn departing(&mut self, ctx: &mut Context<Self>) {
+    fn migrating(&mut self, ctx: &mut Context<Self>) {
         self.journal(|journal| journal.leaves(self.id, seat(ctx)));
     }
 
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.journal(|journal| {
             *journal.moves.entry(self.id).or_default() += 1;
             journal.lives(self.id, seat(ctx));
         });
     }
 
-    fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
         self.journal(|journal| {
             journal.stays += 1;
             journal.lives(self.id, seat(ctx));
@@ -505,7 +505,7 @@ impl Play {
                 *lock(&journal).dead.entry(name).or_default() += 1;
             });
         }
-        let policy = if choices.one_in(2) { Supervise::one_for_one() } else { Supervise::one_for_all() };
+        let policy = if choices.one_in(2) { SupervisionPolicy::one_for_one() } else { SupervisionPolicy::one_for_all() };
         let policy = policy.max_restarts(usize::MAX, std::time::Duration::from_secs(1));
         let supervisor = theaters[0].system().spawn(Supervisor::new(policy));
         // In half of the runs all are born in one theater.
@@ -549,7 +549,7 @@ impl Play {
                         node.roll(2);
                         node.clone()
                     };
-                    let child = Supervised::new(id.to_string(), factory);
+                    let child = ChildSpec::new(id.to_string(), factory);
                     nodes.insert(id, supervisor.ask(child).wait().unwrap().unwrap());
                     continue;
                 }

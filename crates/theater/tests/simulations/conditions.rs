@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::seeds::Seed;
 use playhouse_actor::*;
-use playhouse_theater::{Happened, Simulation, Theater};
+use playhouse_theater::{NetworkStats, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
 /// The time after which the theaters here lose each other.
@@ -207,7 +207,7 @@ fn uneven_turns_favour_one_theater_for_a_while() {
 
 #[test]
 fn the_same_seed_gives_the_same_run_under_all_conditions() {
-    let run = |seed| -> (u64, Duration, Happened) {
+    let run = |seed| -> (u64, Duration, NetworkStats) {
         let net = Simulation::new(seed);
         net.vary_latencies();
         net.uneven_turns(true);

@@ -73,16 +73,16 @@ impl Actor for Ledger {
         crate::census::lives(self.who, ctx);
     }
 
-    fn departing(&mut self, ctx: &mut Context<Self>) {
+    fn migrating(&mut self, ctx: &mut Context<Self>) {
         crate::census::departs(self.who, ctx);
     }
 
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.moved = true;
         crate::census::has_arrived(self.who, ctx);
     }
 
-    fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
         crate::census::stays(self.who, ctx);
     }
 }
@@ -139,7 +139,7 @@ impl Actor for Writer {
         }
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         self.lost.push(down.who);
     }
 }
@@ -429,7 +429,7 @@ struct Weigh;
 remote_message!(Weigh -> usize);
 
 impl Actor for Heavy {
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         HEAVY_CAME.set(HEAVY_CAME.get() + 1);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::seeds::Seed;
 use playhouse_actor::*;
 use playhouse_executor::Choices;
-use playhouse_theater::{Happened, Simulation, Theater};
+use playhouse_theater::{NetworkStats, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
 /// Seeds of each test.
@@ -123,14 +123,14 @@ impl Actor for Ledger {
         ctx.send_after(Duration::from_millis(5), Tick);
     }
 
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| {
             census.lives.entry(self.id).or_default().remove(&here());
             census.left.insert(self.id, here());
         });
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| {
             census.left.remove(&self.id);
             census.wishes.remove(&self.id);
@@ -139,7 +139,7 @@ impl Actor for Ledger {
         });
     }
 
-    fn stayed(&mut self, _: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| {
             census.left.remove(&self.id);
             census.stays += 1;
@@ -201,7 +201,7 @@ impl Actor for Writer {
         }
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         let who = self.ledgers.iter().position(|ledger| ledger.id() == down.who);
         self.lost.push((who.expect("it is watched") as u32, down.reason));
     }
@@ -371,7 +371,7 @@ impl Play {
 /// What has happened over all seeds.
 #[derive(Debug, Default)]
 struct Sum {
-    happened: Happened,
+    happened: NetworkStats,
     moves: u64,
     stays: u64,
 }
@@ -517,10 +517,10 @@ fn the_same_seed_gives_the_same_run_to_the_last_byte_and_moment() {
         let play = Play::new(seed, (1, 1, 1), 10);
         // What it sends does not depend on how many children others have had in this process.
         let [home, there] = [0, 1].map(|at| &play.theaters[at]);
-        let supervisor = home.system().spawn(Supervisor::new(Supervise::one_for_one()));
+        let supervisor = home.system().spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
         let tour = vec![there.address().unwrap()];
         let roamer = move || Roamer { id: 0, life: 1, tour: tour.clone(), seed, steps: 0 };
-        supervisor.ask(Supervised::new("child", roamer)).wait().unwrap().unwrap();
+        supervisor.ask(ChildSpec::new("child", roamer)).wait().unwrap().unwrap();
         play.storm();
         (play.net.trace(), play.net.now(), play.net.happened())
     };
@@ -593,16 +593,16 @@ impl Actor for Roamer {
         CENSUS.with_borrow_mut(|census| census.lives.entry(self.id).or_default().remove(&here()));
     }
 
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| census.lives.entry(self.id).or_default().remove(&here()));
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| census.moves += 1);
         self.lives();
     }
 
-    fn stayed(&mut self, _: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| census.stays += 1);
         self.lives();
     }
@@ -639,14 +639,14 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
         let net = Simulation::new(seed);
         let theaters: Vec<Theater> = (0..3).map(|_| start(&net, "127.0.0.1:0")).collect();
         let tour: Vec<SocketAddr> = theaters.iter().filter_map(Theater::address).collect();
-        let policy = if seed.is_multiple_of(2) { Supervise::one_for_one() } else { Supervise::one_for_all() };
+        let policy = if seed.is_multiple_of(2) { SupervisionPolicy::one_for_one() } else { SupervisionPolicy::one_for_all() };
         let policy = policy.max_restarts(usize::MAX, Duration::from_secs(1));
         let supervisor = theaters[0].system().spawn(Supervisor::new(policy));
         let made = Arc::new(Mutex::new([0; CHILDREN as usize]));
         let first: Vec<ActorRef<Roamer>> = (0..CHILDREN)
             .map(|id| {
                 let (made, tour) = (Arc::clone(&made), tour.clone());
-                let child = Supervised::new(id.to_string(), move || {
+                let child = ChildSpec::new(id.to_string(), move || {
                     let mut made = made.lock().unwrap();
                     let life = &mut made[id as usize];
                     *life += 1;

@@ -57,12 +57,12 @@ fn link(one: &Theater, other: &Theater) -> Peer {
 /// Starts a supervised child.
 fn supervised(home: &Theater) -> (ActorRef<Supervisor>, ActorRef<Child>) {
     BEGUN.set(0);
-    let supervisor = home.system().spawn(Supervisor::new(Supervise::one_for_one()));
+    let supervisor = home.system().spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
     let next = || {
         BEGUN.with_borrow_mut(|begun| *begun += 1);
         Child(BEGUN.with_borrow(|begun| *begun))
     };
-    (supervisor, supervisor.ask(Supervised::new("child", next)).wait().unwrap().unwrap())
+    (supervisor, supervisor.ask(ChildSpec::new("child", next)).wait().unwrap().unwrap())
 }
 
 /// Takes the child from `via` on to where `to` is, as who is there does. Does not wait for it.

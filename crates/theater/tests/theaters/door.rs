@@ -158,7 +158,7 @@ fn greetings_of_callers_that_have_proved_nothing_are_not_read() {
     let refused = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&refused);
     let there = builder()
-        .on_stranger(move |_| {
+        .on_rejected_peer(move |_| {
             counter.fetch_add(1, Ordering::Relaxed);
         })
         .start()

@@ -70,11 +70,11 @@ struct GoTo(std::net::SocketAddr);
 remote_message!(GoTo -> ());
 
 impl Actor for Member {
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.arrivals += 1;
     }
 
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.stays.push(why.to_string());
     }
 }

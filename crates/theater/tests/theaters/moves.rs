@@ -67,11 +67,11 @@ struct GoTo(std::net::SocketAddr);
 remote_message!(GoTo -> ());
 
 impl Actor for Ledger {
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         self.departures += 1;
     }
 
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.arrivals += 1;
         if self.restless > 0 {
             self.restless -= 1;
@@ -79,7 +79,7 @@ impl Actor for Ledger {
         }
     }
 
-    fn stayed(&mut self, _: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, _: &mut Context<Self>) {
         self.stays += 1;
     }
 }
@@ -134,7 +134,7 @@ impl Handler<GoTo> for Ledger {
 }
 impl Handler<WhichLife> for Ledger {
     fn handle(&mut self, _: WhichLife, ctx: &mut Context<Self>) -> u64 {
-        ctx.life()
+        ctx.incarnation()
     }
 }
 remote!(mobile Ledger: Entry, Sum, Tick, Ticks, StartTicking, Who, Hooks, WhichLife, GoTo);
@@ -266,7 +266,7 @@ impl Actor for Watch {
         ctx.watch(self.0);
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         let _ = self.1.send(down.reason);
     }
 }
@@ -339,7 +339,7 @@ struct Told;
 remote_message!(Told -> Vec<(ActorRef<Ledger>, String)>);
 
 impl Actor for Sentry {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         let known = self.0.iter().position(|(who, reason)| who.id() == down.who && reason.is_empty());
         let at = known.expect("it is told once of those that it watches, by the references that it has");
         self.0[at].1 = down.reason.to_string();
@@ -693,14 +693,14 @@ struct Begin;
 remote_message!(Begin -> ());
 
 impl Actor for Shuttle {
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.moves += 1;
         if self.moves < self.until {
             ctx.migrate_to(self.stops[(self.moves as usize + 1) % 2]);
         }
     }
 
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.stayed = Some(why.to_string());
     }
 }

@@ -6,7 +6,7 @@ use crate::faulty::{Between, Fault, eventually};
 use crate::support::{LIMIT, builder, theater};
 use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::*;
-use playhouse_theater::{CountNames, GetName, NameError, NameServer, Names, PutName, Theater};
+use playhouse_theater::{CountNames, GetName, NameError, NameServer, NameServerClient, PutName, Theater};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, Default)]
@@ -266,7 +266,7 @@ fn a_handler_asks_a_name_server_without_holding_its_worker() {
         type Reply = Result<u64, NameError>;
     }
     struct Look;
-    impl Message for Look {
+    impl Message for ActivityCounter {
         type Reply = ();
     }
     struct Looked;
@@ -280,8 +280,8 @@ fn a_handler_asks_a_name_server_without_holding_its_worker() {
             found.ask(Add(1)).await.map_err(NameError::NoAnswer)
         }
     }
-    impl Handler<Look> for User {
-        fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
+    impl Handler<ActivityCounter> for User {
+        fn handle(&mut self, _: ActivityCounter, ctx: &mut Context<Self>) {
             ctx.ask(self.0, GetName::any("it")).then(|this, found, ctx| {
                 let found = found.unwrap().unwrap().downcast::<Counter>().unwrap();
                 ctx.ask(found, Add(1)).then(|this: &mut User, sum, _| this.1 = Some(sum.map_err(NameError::NoAnswer)));
@@ -300,6 +300,6 @@ fn a_handler_asks_a_name_server_without_holding_its_worker() {
     assert_eq!(actor.ask(Use("it")).wait().unwrap(), Err(unknown));
     owner.ask(PutName::new("it", owners.system().spawn(Counter { n: 1 }))).wait().unwrap().unwrap();
     assert_eq!(actor.ask(Use("it")).wait().unwrap(), Ok(2));
-    actor.tell(Look);
+    actor.tell(ActivityCounter);
     eventually(|| actor.ask(Looked).wait().unwrap().map(|sum| assert_eq!(sum, Ok(3))));
 }

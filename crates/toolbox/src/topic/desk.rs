@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Weak;
 
 use playhouse_actor::wire::{Remote, WireForm};
-use playhouse_actor::{Actor, ActorRef, Context, Down, Handler, Message, StopReason};
+use playhouse_actor::{Actor, ActorRef, Context, Terminated, Handler, Message, StopReason};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ impl<M: Message> Actor for Desk<M> {
     }
 
     /// A home that stops has us drained, behind what it has sent; the news of its end may be here before that.
-    fn terminated(&mut self, down: Down, ctx: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, ctx: &mut Context<Self>) {
         if !matches!(down.reason, StopReason::Stopped | StopReason::NotAlive) {
             ctx.this().drain();
         }

@@ -22,7 +22,7 @@ fn answer_fences(link: &Link) -> usize {
 
 /// The other end says that the actor lives in this theater.
 fn lives_in(link: &Link, ask: u64, theater: u64) {
-    let seat = Seat { theater, address: None, slot: 5, life: 1, seal: 9 };
+    let seat = ActorLocation { theater, address: None, slot: 5, life: 1, seal: 9 };
     link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&seat));
 }
 
@@ -201,7 +201,7 @@ fn a_theater_that_is_evacuated_lets_no_actor_in() {
     target.hears(&moves(&theater, far(10, 1, 7)), &guest());
     let said = target.says();
     let [(_, why)] = &said[..] else { panic!("{said:?}") };
-    let why: Result<Seat, String> = Codec::Positional.read(why).unwrap();
+    let why: Result<ActorLocation, String> = Codec::Positional.read(why).unwrap();
     assert!(why.unwrap_err().contains("it is evacuated"));
     assert_eq!(theater.house.directory.migrations(), (0, 0));
 }
@@ -209,7 +209,7 @@ fn a_theater_that_is_evacuated_lets_no_actor_in() {
 /// Has the other end take no actor.
 fn refuses_all(theater: &Theater, link: &Arc<Link>) {
     replies(theater, link, |head| match head {
-        Head::Move { ask, .. } => Some((ask, bytes(&Result::<Seat, String>::Err("it is evacuated".to_owned())))),
+        Head::Move { ask, .. } => Some((ask, bytes(&Result::<ActorLocation, String>::Err("it is evacuated".to_owned())))),
         Head::Fence { ask } => Some((ask, Vec::new())),
         Head::Leaving { ask } => Some((ask, bytes(&0_u64))),
         _ => None,

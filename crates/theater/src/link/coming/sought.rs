@@ -5,11 +5,11 @@ use super::*;
 /// Returns the number of a search, if the theater has asked for one.
 fn seek(link: &Link) -> Option<u64> {
     let said = link.says().into_iter();
-    said.filter_map(|(head, _)| if let Head::Seek { ask, .. } = head { Some(ask) } else { None }).next()
+    said.filter_map(|(head, _)| if let Head::Locate { ask, .. } = head { Some(ask) } else { None }).next()
 }
 
 fn sighted(link: &Link, ask: u64, known: Option<Whereabouts>) {
-    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&Sightings(vec![known])));
+    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&LocateReply(vec![known])));
 }
 
 #[test]
@@ -31,9 +31,9 @@ fn an_actor_that_passes_between_two_replies_to_a_search_is_sought_again() {
         asks.iter().all(Option::is_some)
     });
     sighted(&one, asks[0].unwrap(), Some(Whereabouts::Gone(11)));
-    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    let seat = ActorLocation { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
     sighted(&other, asks[1].unwrap(), Some(Whereabouts::At(seat)));
-    assert!(matches!(theater.house.directory.at(place), Some(Far { theater: 11, slot: 5, .. })));
+    assert!(matches!(theater.house.directory.at(place), Some(RemoteActorId { theater: 11, slot: 5, .. })));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn an_actor_that_all_chains_lose_in_the_lost_theater_is_lost_at_once() {
     theater.system().run_until_idle();
     sighted(&one, seek(&one).unwrap(), Some(Whereabouts::Gone(11)));
     sighted(&other, seek(&other).unwrap(), Some(Whereabouts::Gone(12)));
-    eventually(|| place.address().is_stale());
+    eventually(|| spawn_stub.address().is_stale());
     assert_eq!((seek(&one), seek(&other)), (None, None));
 }
 
@@ -59,12 +59,12 @@ pub(super) fn named_by(link: &Link) -> ActorRef<Guest> {
 /// The other end names an actor that was not known by this name.
 pub(super) fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
     let named = Cell::new(None);
-    let place = |core: &SystemCore, berth: Berth, carrier: Arc<dyn Carrier>| {
-        let guest = place::<Guest>(core, berth, carrier);
+    let place = |core: &SystemCore, berth: StubPlacement, carrier: Arc<dyn Forwarder>| {
+        let guest = spawn_stub::<Guest>(core, berth, carrier);
         named.set(Some(guest));
         guest.id()
     };
-    link.meet(name, &place).unwrap();
+    link.meet(name, &spawn_stub).unwrap();
     named.take().expect("it was not known")
 }
 
@@ -107,7 +107,7 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
     other.lose();
     net.run_for(TICK);
     again.hears(&begin(born), &[]);
-    let known = ActorRef::<Guest>::of_id(place).unwrap();
+    let known = ActorRef::<Guest>::of_id(spawn_stub).unwrap();
     assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
     assert_eq!(directory.migrations(), (1, 0));
     assert!(!directory.is_elsewhere(place));
@@ -118,7 +118,7 @@ fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
     let (net, theater) = simulated();
     let [via, watching] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
     let place = via.place_of_its(1, 7);
-    watching.named(0, name(&theater, place));
+    watching.named(0, name(&theater, spawn_stub));
     via.lose();
     net.run_for(TICK);
     sighted(&watching, seek(&watching).unwrap(), None);
@@ -140,13 +140,13 @@ fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_
     birth.lose();
     net.run_for(TICK);
     known.tell(Greet);
-    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    let seat = ActorLocation { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
     let (mut sought, mut has_come) = (Vec::new(), false);
     net.run_until(|| {
         for (link, at) in [(&teller, None), (&source, Some(Whereabouts::At(seat)))] {
             for (head, _) in link.says() {
                 match head {
-                    Head::Seek { ask, actors, .. } => {
+                    Head::Locate { ask, actors, .. } => {
                         sighted(link, ask, at.filter(|_| actors == [(10, 1, 1, 7)]));
                         sought.extend(actors);
                     }
@@ -244,7 +244,7 @@ fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
     source.hears(&Head::Stays { theater: 12, slot: 1, life: 1, seal: 7 }, &[]);
     ticks(&net, &theater);
     let ask = seek(&source);
-    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    let seat = ActorLocation { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
     sighted(&source, ask.expect("it is not sought again"), Some(Whereabouts::At(seat)));
     known.tell(Greet);
     net.run_for(TICK);
@@ -272,14 +272,14 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
     let place = via.place_of_its(1, 7);
     // The cell hears of its turn after it has heard that the way is lost.
-    let actions = directory.step(place, Event::Moved { from: 12 });
+    let actions = directory.step(spawn_stub, Event::Moved { from: 12 });
     let [Action::Ask(Request::Turn { turn })] = actions[..] else { panic!("{actions:?}") };
     via.lose();
     net.run_for(TICK);
-    ActorRef::<Guest>::of_id(place).unwrap().tell(Greet);
+    ActorRef::<Guest>::of_id(spawn_stub).unwrap().tell(Greet);
     net.run_for(TICK);
-    let (moves, _) = theater.house.registry.moves(place).unwrap();
-    (moves.turn)(place, turn, theater.house.marker(place, turn));
+    let (moves, _) = theater.house.registry.migration_vtable(spawn_stub).unwrap();
+    (moves.begin_reroute)(spawn_stub, turn, theater.house.marker(spawn_stub, turn));
     net.run_for(TICK);
     assert_eq!(directory.view(place).turn(), Some(turn));
     sighted(&other, seek(&other).expect("it is not sought"), None);
@@ -339,7 +339,7 @@ fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
     net.run_until(|| {
         if let Some(ask) = seek(&other) {
             // In another theater each time, which nobody can call.
-            let seat = Seat { theater: 20 + searches, address: None, slot: 1, life: 1, seal: 9 };
+            let seat = ActorLocation { theater: 20 + searches, address: None, slot: 1, life: 1, seal: 9 };
             searches += 1;
             sighted(&other, ask, Some(Whereabouts::At(seat)));
         }
@@ -353,7 +353,7 @@ fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
 
 /// The other end names an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
 fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
-    let seat = |theater| Seat { theater, address: Some("127.0.0.1:9".parse().unwrap()), slot: 1, life: 1, seal: 7 };
+    let seat = |theater| ActorLocation { theater, address: Some("127.0.0.1:9".parse().unwrap()), slot: 1, life: 1, seal: 7 };
     meet_by(link, RefName::Moved { born: seat(10), at: seat(11) })
 }
 
@@ -402,7 +402,7 @@ fn a_place_whose_theater_is_linked_again_before_its_first_message_is_free_when_t
 /// Looks at one guest, and tells of its end.
 struct Looker(ActorRef<Guest>, mpsc::Sender<StopReason>);
 impl Actor for Looker {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
         self.1.send(down.reason).unwrap();
     }
 }
@@ -446,7 +446,7 @@ fn a_watch_of_an_actor_whose_link_is_just_lost_is_taken_back_meanwhile() {
     let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
     let place = via.place_of_its(1, 7);
     let (told, downs) = mpsc::channel();
-    let looker = theater.system().spawn(Looker(ActorRef::of_id(place).unwrap(), told));
+    let looker = theater.system().spawn(Looker(ActorRef::of_id(spawn_stub).unwrap(), told));
     step();
     // The link looks as it does while it is being lost.
     via.lost.store(true, Ordering::Release);
@@ -457,7 +457,7 @@ fn a_watch_of_an_actor_whose_link_is_just_lost_is_taken_back_meanwhile() {
     step();
     looker.tell(Look(false));
     net.run_for(4 * TICK);
-    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
+    let seat = ActorLocation { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
     sighted(&other, seek(&other).unwrap(), Some(Whereabouts::At(seat)));
     net.run_for(4 * TICK);
     assert_eq!(lock(&other.out).watches.len(), 0);

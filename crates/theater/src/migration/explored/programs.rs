@@ -2,7 +2,7 @@
 
 use stateright::{Checker, Model, Property};
 
-use super::super::{Event, Life, TheaterId};
+use super::super::{Event, Residence, TheaterId};
 use super::*;
 
 impl World {
@@ -90,16 +90,16 @@ impl Model for Roaming {
                 }
                 if !cell.requests.is_empty() {
                     steps.push(Step::Request { at, actor });
-                } else if is_live && life == Life::Here && world.migrations > 0 && (actor == 0 || !self.together) {
+                } else if is_live && life == Residence::Here && world.migrations > 0 && (actor == 0 || !self.together) {
                     let is_ready = |actor: usize| {
                         let (cell, view) = (&theater.cells[actor], &theater.views[actor]);
-                        cell.mode == Mode::Live && cell.requests.is_empty() && view.life() == Life::Here
+                        cell.mode == Mode::Live && cell.requests.is_empty() && view.life() == Residence::Here
                     };
                     if !self.together || (0..ACTORS).all(is_ready) {
                         steps.extend(others.clone().map(|to| Step::Migrate { from: at, actor, to }));
                     }
                 }
-                if world.give_ups > 0 && matches!(life, Life::Leaving { .. }) {
+                if world.give_ups > 0 && matches!(life, Residence::Leaving { .. }) {
                     steps.push(Step::GiveUp { at, actor });
                 }
                 if world.names > 0 && cell.mode != Mode::Vacant {

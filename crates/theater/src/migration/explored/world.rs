@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::{Action, Attempt, Event, Life, Request, TheaterId, View, Word};
+use super::super::{Action, Attempt, Event, Residence, Request, TheaterId, View, Word};
 use super::*;
 
 impl World {
@@ -18,7 +18,7 @@ impl World {
             antechamber: VecDeque::new(),
             requests: VecDeque::new(),
         };
-        let life = |at: usize| if at == 0 { Life::Here } else { Life::Unknown };
+        let life = |at: usize| if at == 0 { Residence::Here } else { Residence::Unknown };
         let theater = |at: usize| Theater {
             views: vec![View::new(at as TheaterId, life(at)); ACTORS],
             numbers: [0; ACTORS],
@@ -39,7 +39,7 @@ impl World {
             // As if it had left the theater that it is born in, and had not begun in the other one.
             let there = 1;
             let birth = &mut theaters[BIRTH];
-            birth.views[0] = View::new(BIRTH as TheaterId, Life::Away { at: there, begun: false, turn: None });
+            birth.views[0] = View::new(BIRTH as TheaterId, Residence::Away { at: there, begun: false, turn: None });
             birth.cells[0].go_by((there, 0), true);
             birth.hosts[0] = 1 << there;
             let word = Word::Move { attempt: 1 };
@@ -130,7 +130,7 @@ impl World {
             self.may_die[actor] = self.theaters[at].cells[actor].has_actor()
                 || matches!(
                     self.theaters[at].views[actor].life(),
-                    Life::Here | Life::Arriving { .. } | Life::Leaving { .. }
+                    Residence::Here | Residence::Arriving { .. } | Residence::Leaving { .. }
                 )
                 || is_on_its_way;
         }
@@ -140,7 +140,7 @@ impl World {
             cell.requests.clear();
             cell.mode = Mode::Vacant;
             self.miss_items(actor, items);
-            self.theaters[at].views[actor] = View::new(at as TheaterId, Life::Unknown);
+            self.theaters[at].views[actor] = View::new(at as TheaterId, Residence::Unknown);
             self.theaters[at].bound.iter_mut().for_each(|bound| *bound = [false; ACTORS]);
         }
         let theater = &mut self.theaters[at];
@@ -177,7 +177,7 @@ impl World {
         lost.into_iter().for_each(|entry| self.settle(at, entry));
         for actor in 0..ACTORS {
             if dead == BIRTH
-                && let Life::Leaving { attempt, noted: false, .. } = self.theaters[at].views[actor].life()
+                && let Residence::Leaving { attempt, noted: false, .. } = self.theaters[at].views[actor].life()
             {
                 self.noted(at, actor, attempt, program);
             }
@@ -236,9 +236,9 @@ impl World {
     /// Answers a theater that seeks the actor.
     pub(super) fn say_found(&mut self, at: usize, actor: usize, (from, lost): (TheaterId, TheaterId)) {
         let knows = match self.theaters[at].views[actor].life() {
-            Life::Here | Life::Leaving { .. } | Life::Arriving { .. } => true,
-            Life::Away { at, .. } => at != from && at != lost,
-            Life::Sought { .. } | Life::Unknown => false,
+            Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. } => true,
+            Residence::Away { at, .. } => at != from && at != lost,
+            Residence::Sought { .. } | Residence::Unknown => false,
         };
         self.say(at, from, Frame::Found { actor, lost, knows });
     }
@@ -276,11 +276,11 @@ impl World {
     /// The members of a group take an event of the same kind, by their attempts. All leave by that, or nobody.
     pub(super) fn step_together(&mut self, at: usize, event: impl Fn(u64) -> Event<TheaterId>, program: &Roaming) {
         for actor in 0..ACTORS {
-            if let Life::Leaving { attempt, .. } = self.theaters[at].views[actor].life() {
+            if let Residence::Leaving { attempt, .. } = self.theaters[at].views[actor].life() {
                 self.step(at, actor, event(attempt), program);
             }
         }
-        let has_left = |actor: usize| !matches!(self.theaters[at].views[actor].life(), Life::Leaving { .. });
+        let has_left = |actor: usize| !matches!(self.theaters[at].views[actor].life(), Residence::Leaving { .. });
         if (1..ACTORS).any(|actor| has_left(actor) != has_left(0)) {
             self.flaw = Some("a group is divided");
         }
@@ -430,7 +430,7 @@ impl World {
     pub(super) fn name_for(&self, at: usize, actor: usize, program: &Roaming) -> TheaterId {
         let view = &self.theaters[at].views[actor];
         match view.life() {
-            Life::Away { at, .. } if view.has_begun() || program.without == Some(Rule::NameLate) => at,
+            Residence::Away { at, .. } if view.has_begun() || program.without == Some(Rule::NameLate) => at,
             _ => at as TheaterId,
         }
     }
@@ -446,7 +446,7 @@ impl World {
         let link = self.link(at, way);
         if self.theaters[at].is_unknown(actor) && way as usize != at {
             let theater = &mut self.theaters[at];
-            theater.views[actor] = View::new(at as TheaterId, Life::Away { at: way, begun: true, turn: None });
+            theater.views[actor] = View::new(at as TheaterId, Residence::Away { at: way, begun: true, turn: None });
             theater.cells[actor].go_by((way, link), false);
             if self.has_lost(at, way as usize) {
                 // The name is older than the loss.
@@ -547,7 +547,7 @@ impl World {
                     Some(self.owe(at, Owed { to: sender, entry: acknowledge, sent_to: None }))
                 };
                 self.theaters[at].cells[actor].mail.push_back(Item::Message { number, owed, awaited: 0 });
-                if matches!(life, Life::Away { .. }) {
+                if matches!(life, Residence::Away { .. }) {
                     self.say(at, sender, Frame::Moved { actor });
                 }
             }
@@ -581,7 +581,7 @@ impl World {
             }
             Frame::Noted { actor, attempt } => self.noted(at, actor, attempt, program),
             Frame::Refused { actor, attempt } => {
-                if matches!(self.theaters[at].views[actor].life(), Life::Leaving { attempt: of, .. } if of == attempt) {
+                if matches!(self.theaters[at].views[actor].life(), Residence::Leaving { attempt: of, .. } if of == attempt) {
                     self.theaters[at].drains[actor] = None;
                     self.step(at, actor, Event::GiveUp, program);
                 }
@@ -590,7 +590,7 @@ impl World {
             Frame::AllAccepted { attempts } => {
                 let is_present = |(actor, attempt): (usize, &u64)| {
                     let life = self.theaters[at].views[actor].life();
-                    matches!(life, Life::Leaving { attempt: of, .. } if of == *attempt)
+                    matches!(life, Residence::Leaving { attempt: of, .. } if of == *attempt)
                 };
                 if attempts.iter().enumerate().all(is_present) {
                     let word = |attempt| Word::Accepted { attempt, at: sender };
@@ -606,7 +606,7 @@ impl World {
             Frame::Inquired { actor, seeker } => self.say_found(at, actor, (seeker, sender)),
             Frame::Settle { actor, search } => {
                 let theater = &mut self.theaters[at];
-                if matches!(theater.views[actor].life(), Life::Away { .. }) {
+                if matches!(theater.views[actor].life(), Residence::Away { .. }) {
                     // Behind what this theater sends on.
                     theater.cells[actor].mail.push_back(Item::Settle { from: sender, search });
                 } else {
@@ -758,7 +758,7 @@ impl World {
         let cell = &mut theater.cells[actor];
         let way = cell.way;
         cell.is_used = true;
-        let after_leave = matches!(theater.views[actor].life(), Life::Away { begun: false, .. });
+        let after_leave = matches!(theater.views[actor].life(), Residence::Away { begun: false, .. });
         let to = To { actor, binds: std::mem::replace(&mut cell.is_fresh, false), after_leave };
         let frame = match item {
             Item::Message { number, owed, .. } => {

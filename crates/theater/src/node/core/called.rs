@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 
-impl House {
+impl TheaterCore {
     /// Whether the theater has shown this certificate, or none, when its link was made.
     pub(super) fn has_shown(&self, theater: u64, certificate: Option<Word32>) -> bool {
         self.links().by_incarnation.get(&theater).is_some_and(|known| known.certificate == certificate)

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use mio::Waker;
 use playhouse_actor::System;
-use playhouse_actor::wire::Agency;
+use playhouse_actor::wire::MigrationHost;
 use playhouse_executor::contained;
 use playhouse_executor::jitter::seam;
 
@@ -24,7 +24,7 @@ use crate::link::frame::{Hello, Reply, Resume, THEATERS_MAX};
 use crate::link::registry::Registry;
 use crate::link::{Link, Stream};
 use crate::migration::authority::{Authority, BirthTheaters};
-use crate::migration::host::Office;
+use crate::migration::host::TheaterMigrationHost;
 use crate::migration::rebalance::Meter;
 use crate::naming::{Directory, Identity};
 use crate::node::acceptor::Callers;
@@ -32,11 +32,11 @@ use crate::node::calling::{self, Answer, Asks, Calling, Claim, Due, Outcome, Sig
 use crate::node::calls::Calls;
 use crate::node::handshake::{self, Opening, PATIENCE};
 use crate::node::identity::{Credentials, Word32};
-use crate::proxy::pending::Distant;
-use crate::sim::{Heard, Outside};
+use crate::proxy::pending::PendingProxy;
+use crate::sim::{OnReply, Outside};
 use crate::transport::poller::Poller;
 use crate::transport::tls::{Cipher, Secrecy};
-use crate::transport::{Line, Transport, guarded};
+use crate::transport::{Connection, Transport, guarded};
 
 /// How often the housekeeper looks after the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
@@ -68,20 +68,20 @@ pub(crate) struct Settings {
     pub(crate) lost_after: Duration,
     /// In bytes.
     pub(crate) window: usize,
-    pub(crate) on_stranger: Option<OnStranger>,
+    pub(crate) on_stranger: Option<OnRejectedPeer>,
 }
 
 /// Is told why a caller was refused.
-pub(crate) struct OnStranger(pub(crate) Box<dyn Fn(&TheaterError) + Send + Sync>);
+pub(crate) struct OnRejectedPeer(pub(crate) Box<dyn Fn(&TheaterError) + Send + Sync>);
 
-impl fmt::Debug for OnStranger {
+impl fmt::Debug for OnRejectedPeer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("..")
     }
 }
 
 /// What a theater is made of.
-pub(crate) struct House {
+pub(crate) struct TheaterCore {
     pub(crate) system: System,
     pub(crate) registry: Arc<Registry>,
     pub(crate) incarnation: u64,
@@ -123,7 +123,7 @@ pub(crate) type Called = Arc<OnceLock<Result<Arc<Link>, TheaterError>>>;
 
 #[derive(Default)]
 pub(crate) struct Links {
-    by_incarnation: BTreeMap<u64, Known>,
+    by_incarnation: BTreeMap<u64, KnownTheater>,
     /// Addresses that are called for the first time, with what came of it: for others that want the same.
     pub(crate) calling: HashMap<SocketAddr, Called>,
     /// Other addresses that theaters were called by.
@@ -159,7 +159,7 @@ impl Links {
             return self.by_incarnation.get(&theater).map(|known| &known.link).filter(|link| !link.is_lost());
         }
         let alias = self.aliases.get(&address);
-        let is_there = |known: &&Known| alias == Some(&known.link.incarnation) || known.called_at == Some(address);
+        let is_there = |known: &&KnownTheater| alias == Some(&known.link.incarnation) || known.called_at == Some(address);
         let links = self.by_incarnation.values().filter(is_there).map(|known| &known.link);
         links.filter(|link| !link.is_lost()).max_by_key(|link| (link.connection().is_some(), link.number()))
     }
@@ -190,7 +190,7 @@ impl Links {
     }
 }
 
-struct Known {
+struct KnownTheater {
     link: Arc<Link>,
     calls: Calling,
     /// Where this end has called it first.
@@ -203,7 +203,7 @@ struct Known {
     stuck: Duration,
 }
 
-impl Known {
+impl KnownTheater {
     fn sight(&self) -> Sight {
         Sight {
             number: self.link.number(),
@@ -213,7 +213,7 @@ impl Known {
     }
 }
 
-impl House {
+impl TheaterCore {
     pub(crate) fn new(
         registry: Registry,
         system: System,
@@ -221,10 +221,10 @@ impl House {
         settings: Settings,
         (poller, bell): (Arc<Poller>, Option<Waker>),
         (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<Outside>>),
-    ) -> Arc<House> {
+    ) -> Arc<TheaterCore> {
         let incarnation = identity.incarnation;
         let directory = Arc::new(Directory::new(system.core(), identity));
-        let house = Arc::new(House {
+        let house = Arc::new(TheaterCore {
             system,
             registry: Arc::new(registry),
             incarnation,
@@ -247,7 +247,7 @@ impl House {
             outside,
         });
         house.directory.belongs_to(&house);
-        let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
+        let office: Arc<dyn MigrationHost> = Arc::new(TheaterMigrationHost(Arc::downgrade(&house)));
         house.system.belongs_to(office);
         house
     }
@@ -389,7 +389,7 @@ impl House {
         let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, (self.settings.window, bell));
         link.note_number_there(hello.link);
         self.directory.add_link(hello.incarnation, &link);
-        let known = Known {
+        let known = KnownTheater {
             link: Arc::clone(&link),
             calls: Calling::new(called.is_some(), hello.link),
             called_at: called,
@@ -473,7 +473,7 @@ impl House {
     /// Says `hello` to the theater at `address`, and hears the answer; each step may take as long as `limit`.
     pub(crate) fn exchange(&self, address: SocketAddr, hello: &Hello, limit: Duration) -> Exchanged {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-        let wire = guarded(|| self.settings.transport.connect(address, limit)).map(Line::new).map_err(io_error)?;
+        let wire = guarded(|| self.settings.transport.connect(address, limit)).map(Connection::new).map_err(io_error)?;
         let mut opening = Opening::call(wire, address.to_string(), self.settings.secrecy.tls(), limit)?;
         let credentials = self.credentials.as_ref().expect("it is not simulated");
         let member = handshake::prove(&mut opening, credentials, &self.settings.cluster)?;
@@ -583,7 +583,7 @@ impl House {
             return self.called_again(link, connection, self.exchange(address, &hello, self.call_limit()));
         };
         let (house, link) = (Arc::clone(self), Arc::clone(link));
-        let heard: Heard = Box::new(move |heard| house.called_again(&link, connection, heard.map(plain)));
+        let heard: OnReply = Box::new(move |heard| house.called_again(&link, connection, heard.map(plain)));
         outside.call(address, hello, heard);
     }
 
@@ -677,7 +677,7 @@ impl House {
         contained(|| self.end_late());
         contained(|| self.keeping().iter().for_each(|way| way.let_on()));
         self.directory.forget_ended();
-        contained(|| self.directory.take_unlinked().iter().for_each(Distant::call_ahead));
+        contained(|| self.directory.take_unlinked().iter().for_each(PendingProxy::call_ahead));
         contained(|| self.look_for_cycles());
         contained(|| self.do_what_is_due());
         self.poller.tidy();
