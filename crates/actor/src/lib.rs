@@ -25,7 +25,7 @@ pub use actor::group::GroupName;
 pub use actor::names::{ShortType, name_of};
 pub use actor::reference::{ActorRef, AskTarget, OwnedActor, Recipient, ToRecipient, TrySendError};
 pub use actor::spawn::{Placement, SpawnError, SpawnOptions};
-pub use actor::{Actor, ActorId, Terminated, StopReason};
+pub use actor::{Actor, ActorId, StopReason, Terminated};
 #[doc(hidden)]
 pub use actor::{Ended, Notify, Tell, Watcher};
 #[doc(hidden)]
@@ -42,14 +42,14 @@ pub use message::stream::StreamKey;
 pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, Repeated, SyncMode};
 pub use migration::{MigrateError, Mobile};
 #[doc(hidden)]
-pub use observe::{ActivityCounts, ActivityCounter};
+pub use observe::{ActivityCounter, ActivityCounts};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
 pub use remote::stub as away;
 pub use remote::wire;
 pub use supervise::crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
 pub use supervise::remote::TheaterLost;
-pub use supervise::{Directive, FindChild, SupervisionFailed, SupervisionPolicy, ChildSpec, Supervisor};
+pub use supervise::{ChildSpec, Directive, FindChild, SupervisionFailed, SupervisionPolicy, Supervisor};
 pub use system::ending::Ending;
 pub use system::{
     BuildError, DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats, System, SystemBuilder,

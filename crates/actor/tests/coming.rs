@@ -4,8 +4,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use playhouse_actor::away::{Forwarder, ForwardedMessage};
-use playhouse_actor::wire::{self, Codec, ArrivalRoute, Arrival, ActorMetadata, MigrationVTable, Settle, WireForm, Written};
+use playhouse_actor::away::{ForwardedMessage, Forwarder};
+use playhouse_actor::wire::{
+    self, ActorMetadata, Arrival, ArrivalRoute, Codec, MigrationVTable, Settle, WireForm, Written,
+};
 use playhouse_actor::*;
 use playhouse_executor::StubRoute;
 use serde::{Deserialize, Serialize};
@@ -58,7 +60,7 @@ struct Scene {
     counter: ActorRef<Counter>,
     moves: MigrationVTable,
     exit: Arc<Exit>,
-    way: Arc<StubRoute>,
+    route: Arc<StubRoute>,
 }
 
 /// A counter that has heard one word, and has left.
@@ -69,10 +71,10 @@ fn left() -> Scene {
     let moves = wire::spawns().find_map(|entry| entry.moves).unwrap();
     (moves.prepare)(counter.id(), Box::new(|pack| pack.map(drop)));
     system.run_until_idle();
-    let (exit, way) = (Arc::<Exit>::default(), Arc::<StubRoute>::default());
-    (moves.commit)(counter.id(), Arc::clone(&exit) as Arc<dyn Forwarder>, Arc::clone(&way));
+    let (exit, route) = (Arc::<Exit>::default(), Arc::<StubRoute>::default());
+    (moves.commit)(counter.id(), Arc::clone(&exit) as Arc<dyn Forwarder>, Arc::clone(&route));
     system.run_until_idle();
-    Scene { system, counter, moves, exit, way }
+    Scene { system, counter, moves, exit, route }
 }
 
 impl Scene {
@@ -82,7 +84,7 @@ impl Scene {
         let install = (self.moves.read)(&state, Codec::Positional, ActorMetadata::default()).unwrap();
         install(
             self.counter.id(),
-            Arrival { settling: Box::new(NoWatchers), way: ArrivalRoute::Freely { is_settled: false } },
+            Arrival { settling: Box::new(NoWatchers), route: ArrivalRoute::Freely { is_settled: false } },
         );
     }
 
@@ -96,7 +98,7 @@ fn a_way_that_something_has_taken_is_not_closed() {
     let scene = left();
     scene.counter.tell(Word);
     scene.system.run_until_idle();
-    assert_eq!((scene.carried(), scene.way.close()), (1, false));
+    assert_eq!((scene.carried(), scene.route.close()), (1, false));
     scene.counter.tell(Word);
     scene.system.run_until_idle();
     assert_eq!(scene.carried(), 2);
@@ -105,7 +107,7 @@ fn a_way_that_something_has_taken_is_not_closed() {
 #[test]
 fn what_finds_the_way_closed_waits_for_the_actor() {
     let scene = left();
-    assert!(scene.way.close());
+    assert!(scene.route.close());
     for _ in 0..3 {
         scene.counter.tell(Word);
     }
@@ -124,10 +126,10 @@ fn what_was_sent_before_the_actor_had_left_waits_as_well_when_it_is_back_so_soon
     system.run_until_idle();
     counter.tell(Word);
     system.run_until_idle();
-    let (exit, way) = (Arc::<Exit>::default(), Arc::<StubRoute>::default());
-    assert!(way.close());
-    (moves.commit)(counter.id(), Arc::clone(&exit) as Arc<dyn Forwarder>, Arc::clone(&way));
-    let scene = Scene { system, counter, moves, exit, way };
+    let (exit, route) = (Arc::<Exit>::default(), Arc::<StubRoute>::default());
+    assert!(route.close());
+    (moves.commit)(counter.id(), Arc::clone(&exit) as Arc<dyn Forwarder>, Arc::clone(&route));
+    let scene = Scene { system, counter, moves, exit, route };
     scene.system.run_until_idle();
     scene.counter.tell(Word);
     scene.comes_back();

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use playhouse_executor::{
-    Address, AsyncEnvelope, Config, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, StageChoice, SystemCore,
-    Undelivered, StubRoute,
+    Address, AsyncEnvelope, Config, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, StageChoice, StubRoute,
+    SystemCore, Undelivered,
 };
 
 struct Plain(u64);

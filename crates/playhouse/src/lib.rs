@@ -117,10 +117,10 @@ pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor, main, message, test, warn_needless_clones};
 #[cfg(all(feature = "theaters", any(unix, windows)))]
 pub use playhouse_theater::{
-    ActorStats, Rebalance, RebalanceGuard, COOKIE_FILE, Cookie, CountNames, EvacuationReport, Find, FindError, GetName, NetworkStats,
-    INSPECTOR, Inspect, Inspector, LinkStats, LinkState, MessageStats, Migration, NameAsk, NameError, NameServer, NameServerClient,
-    Peer, PeerState, PublishError, PutName, RemoveName, Simulation, Snapshot, StageStats, Theater, TheaterBuilder,
-    TheaterError, Tls, UpdateName, WorkerStats, transport,
+    ActorStats, COOKIE_FILE, Cookie, CountNames, EvacuationReport, Find, FindError, GetName, INSPECTOR, Inspect,
+    Inspector, LinkState, LinkStats, MessageStats, Migration, NameAsk, NameError, NameServer, NameServerClient,
+    NetworkStats, Peer, PeerState, PublishError, PutName, Rebalance, RebalanceGuard, RemoveName, Simulation, Snapshot,
+    StageStats, Theater, TheaterBuilder, TheaterError, Tls, UpdateName, WorkerStats, transport,
 };
 #[doc(hidden)]
 pub use playhouse_toolbox::entry;
@@ -139,10 +139,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What a program with actors needs.
 pub mod prelude {
     pub use crate::{
-        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, DeferredHandler, Directive, Terminated,
-        FindChild, SupervisionFailed, Group, HandledBy, Handler, Mailbox, Message, MigrateError, OnFull, OwnedActor, AskPhase, Placement,
-        Recipient, Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, SupervisionPolicy, ChildSpec, Supervisor,
-        System, TimerKey, ToRecipient, TrySendError, actor, message,
+        Actor, ActorId, ActorRef, AskError, AskPhase, AsyncHandler, ChildSpec, Context, DeadLetter, DeferredHandler,
+        Directive, FindChild, Group, HandledBy, Handler, Mailbox, Message, MigrateError, OnFull, OwnedActor, Placement,
+        Recipient, Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, SupervisionFailed,
+        SupervisionPolicy, Supervisor, System, Terminated, TimerKey, ToRecipient, TrySendError, actor, message,
     };
     #[cfg(all(feature = "theaters", any(unix, windows)))]
     pub use crate::{NameError, NameServer, NameServerClient, Peer, Theater};

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use playhouse::prelude::*;
-use playhouse::{StopReason, SupervisionPolicy, ChildSpec, Supervisor};
+use playhouse::{ChildSpec, StopReason, SupervisionPolicy, Supervisor};
 
 mod support;
 use support::{Log, Mourn, Mourner, finishes, quiet_panics, simulated};

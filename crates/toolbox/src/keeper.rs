@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use playhouse_actor::{Actor, ActorRef, Context, Terminated, Handler, Message};
+use playhouse_actor::{Actor, ActorRef, Context, Handler, Message, Terminated};
 
 /// What a keeper does for its table.
 pub(crate) trait Table: Send + 'static {

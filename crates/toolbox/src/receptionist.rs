@@ -9,7 +9,9 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::marker::PhantomData;
 
-use playhouse_actor::{Actor, ActorId, ActorRef, Context, Terminated, HandledBy, Handler, Message, Recipient, ToRecipient};
+use playhouse_actor::{
+    Actor, ActorId, ActorRef, Context, HandledBy, Handler, Message, Recipient, Terminated, ToRecipient,
+};
 
 /// Knows actors by type and key: see [the module](self).
 #[derive(Default)]

@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Wea
 use std::time::Duration;
 
 use playhouse_actor::{
-    Actor, ActorId, ActorRef, Context, Terminated, HandledBy, Placement, SpawnOptions, StopReason, System, Uncounted,
+    Actor, ActorId, ActorRef, Context, HandledBy, Placement, SpawnOptions, StopReason, System, Terminated, Uncounted,
 };
 use playhouse_executor::Choices;
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 use std::time::Duration;
 
-use playhouse_actor::{Actor, ActorId, ActorRef, Context, Terminated, StopReason, System};
+use playhouse_actor::{Actor, ActorId, ActorRef, Context, StopReason, System, Terminated};
 
 use crate::block::{describe, lock};
 use crate::keeper::{Keeper, Observe, Table};

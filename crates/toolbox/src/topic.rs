@@ -46,7 +46,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 #[doc(hidden)]
 pub use playhouse_actor::remote;
 use playhouse_actor::{
-    Actor, ActorId, ActorRef, Context, Terminated, HandledBy, Message, Placement, SpawnOptions, System, ToRecipient,
+    Actor, ActorId, ActorRef, Context, HandledBy, Message, Placement, SpawnOptions, System, Terminated, ToRecipient,
     Uncounted,
 };
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,7 @@ use playhouse_executor::SystemCore;
 
 use crate::actor::reference::ActorRef;
 use crate::actor::{Actor, ActorId, ActorState, Notify, Watcher};
-use crate::remote::stub::{StubPlacement, Forwarder};
+use crate::remote::stub::{Forwarder, StubPlacement};
 use crate::remote::wire::{Controls, Remote, handles, spawns};
 
 /// A reference to an actor of any type that other theaters may send to: `Copy`, keeping nothing alive, and good wherever the
@@ -110,7 +110,7 @@ impl fmt::Debug for AnyActor {
 pub(crate) struct ActorType {
     name: &'static str,
     resident: TypeId,
-    pub(crate) place: fn(&SystemCore, StubPlacement, Arc<dyn Forwarder>) -> ActorId,
+    pub(crate) stub: fn(&SystemCore, StubPlacement, Arc<dyn Forwarder>) -> ActorId,
     controls: &'static Controls,
     /// Actors of this type can be taken to other theaters.
     is_mobile: bool,
@@ -121,15 +121,15 @@ impl ActorType {
     pub(crate) fn named(name: &str) -> Option<&'static ActorType> {
         static ALL: OnceLock<HashMap<&'static str, ActorType>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
-            let of_messages = handles().map(|of| ((of.actor_name)(), (of.resident)(), of.place, &of.controls, false));
+            let of_messages = handles().map(|of| ((of.actor_name)(), (of.resident)(), of.stub, &of.controls, false));
             let of_spawns = spawns().map(|of| {
                 let is_mobile = of.moves.is_some();
-                ((of.actor_name)(), (of.resident)(), of.place, &of.controls, is_mobile)
+                ((of.actor_name)(), (of.resident)(), of.stub, &of.controls, is_mobile)
             });
             // The entries of those that are started come last: they know whether they move.
             let all = of_messages.chain(of_spawns);
-            all.map(|(name, resident, place, controls, is_mobile)| {
-                (name, ActorType { name, resident, place, controls, is_mobile })
+            all.map(|(name, resident, stub, controls, is_mobile)| {
+                (name, ActorType { name, resident, stub, controls, is_mobile })
             })
             .collect()
         });

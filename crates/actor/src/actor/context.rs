@@ -8,14 +8,14 @@ use std::time::Duration;
 use playhouse_executor::{Address, Failure, Port, Sends, with_current_system, wrap_cx};
 use serde::{Deserialize, Serialize};
 
-use crate::actor::any::{AnyActor, ActorType};
+use crate::actor::any::{ActorType, AnyActor};
 use crate::actor::group::Group;
 use crate::actor::reference::{ActorRef, AskTarget};
 use crate::actor::spawn::{SpawnError, SpawnOptions};
-use crate::actor::{Actor, ActorId, Terminated, ActorState, Notify, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Notify, Terminated, Watch, Watcher};
 use crate::ask::reply_to::{ReplyTo, TakeAnswer};
 use crate::ask::{Ask, AskError};
-use crate::message::mail::{Continuation, TerminatedMail, Pipe, Start};
+use crate::message::mail::{Continuation, Pipe, Start, TerminatedMail};
 use crate::message::{HandledBy, Message, Repeated};
 use crate::migration::Mobile;
 use crate::system::System;
@@ -69,7 +69,7 @@ impl<A: Actor> Context<A> {
     pub fn spawn<B: Actor>(&mut self, actor: B) -> ActorRef<B> {
         match playhouse_executor::spawn_near(ActorState { actor }, Start) {
             Ok(address) => ActorRef::new(address),
-            Err((life, _)) => self.system().spawn(life.actor),
+            Err((incarnation, _)) => self.system().spawn(incarnation.actor),
         }
     }
 
@@ -326,7 +326,7 @@ impl<A: Actor> Context<A> {
     /// The number of this actor's life here: a larger one after each restart, and when it has come back from another theater. A `then`
     /// is called in whichever life the answer finds; this tells it whether that is the one that has asked.
     pub fn incarnation(&mut self) -> u64 {
-        self.cx.with_extra_if_any(|extra| extra.life).unwrap_or(0)
+        self.cx.with_extra_if_any(|extra| extra.incarnation).unwrap_or(0)
     }
 
     /// The name given to this actor, if one was.
@@ -386,7 +386,7 @@ impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
     }
 
     /// Sends the request. `then` is called with the answer as a message of this actor, also if it was restarted meanwhile
-    /// ([`Context::life`] tells); not at all if it has ended.
+    /// ([`Context::incarnation`] tells); not at all if it has ended.
     ///
     /// A closure cannot follow an actor to another theater. If the actor is there when the answer comes, the answer is a dead letter, and `then` is not
     /// called: see [`pipe_to_self`](ContextAsk::pipe_to_self) for actors that move.

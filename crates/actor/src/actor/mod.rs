@@ -19,14 +19,14 @@ use playhouse_executor::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::actor::any::{AnyActor, ActorType};
+use crate::actor::any::{ActorType, AnyActor};
 use crate::actor::context::Context;
 use crate::actor::names::Name;
 use crate::actor::reference::ActorRef;
 use crate::ask::reentrant::Waiters;
 use crate::message::stream::Streams;
 use crate::migration::{self, MigrateError};
-use crate::remote::stub::{self, Forwarder, ForwardedMessage};
+use crate::remote::stub::{self, ForwardedMessage, Forwarder};
 use crate::supervise::Child;
 use crate::supervise::crashes::{self, AfterCrash};
 use crate::timer::receive_timeout::Idle;
@@ -177,7 +177,7 @@ pub struct Extra<A: Actor> {
     pub(crate) timers: Timers,
     pub(crate) next_timer: u64,
     /// Another one with each state that it was given here.
-    pub(crate) life: u64,
+    pub(crate) incarnation: u64,
     /// Its receive timeout.
     pub(crate) idle: Option<Idle>,
     pub(crate) streams: Streams<A>,
@@ -186,7 +186,7 @@ pub struct Extra<A: Actor> {
     /// Where the actor is, if it is not here.
     pub(crate) away: Option<Arc<dyn Forwarder>>,
     /// The turn that its place waits for.
-    pub(crate) turn: Option<u64>,
+    pub(crate) reroute: Option<u64>,
     /// The end or crash that its hook `arrived` has decided on. It is carried out when the actor begins.
     pub(crate) decided: Option<Decided>,
 }
@@ -200,13 +200,13 @@ impl<A: Actor> Default for Extra<A> {
             watching: Vec::new(),
             timers: Timers::new(),
             next_timer: 0,
-            life: 0,
+            incarnation: 0,
             idle: None,
             streams: Streams::new(),
             waiters: Waiters::default(),
             child: None,
             away: None,
-            turn: None,
+            reroute: None,
             decided: None,
         }
     }
@@ -226,7 +226,7 @@ impl<A: Actor> Extra<A> {
 
     /// A new state takes the place of the old one, which takes its timers along, but for those that are kept.
     pub(crate) fn renew(&mut self) {
-        self.life += 1;
+        self.incarnation += 1;
         renew_all(&mut self.timers);
         self.idle.take().into_iter().for_each(Idle::cancel);
         let (streams, _waiters) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.waiters));
@@ -352,7 +352,7 @@ pub(crate) enum Request {
 
 impl Request {
     #[inline(never)]
-    fn parcel(self, lane: Lane) -> ForwardedMessage<'static> {
+    fn forwarded(self, lane: Lane) -> ForwardedMessage<'static> {
         match self {
             Request::Stop => ForwardedMessage::Stop { drain: lane != Lane::System },
             Request::Kill => ForwardedMessage::Kill,
@@ -374,7 +374,7 @@ impl<A: Actor> Control<ActorState<A>> for Request {
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         // If it cannot be reached, it is as good as stopped already.
-        let _ = stub::carry(self.parcel(cx.lane()), cx);
+        let _ = stub::carry(self.forwarded(cx.lane()), cx);
     }
 }
 
@@ -523,9 +523,11 @@ impl Watch {
     }
 
     #[inline(never)]
-    fn parcel(self) -> ForwardedMessage<'static> {
+    fn forwarded(self) -> ForwardedMessage<'static> {
         match self {
-            Watch::Begin { watcher, notify, who } => ForwardedMessage::Watch { watcher, notify: Watch::telling(who, notify) },
+            Watch::Begin { watcher, notify, who } => {
+                ForwardedMessage::Watch { watcher, notify: Watch::telling(who, notify) }
+            }
             Watch::End { watcher } => ForwardedMessage::Unwatch { watcher },
         }
     }
@@ -560,7 +562,7 @@ impl<A: Actor> Control<ActorState<A>> for Watch {
             cx.address().send_control_in_order(LateEnd(watcher));
         }
         // Where it cannot be carried, the watcher is told by the carrier.
-        let _ = stub::carry(self.parcel(), cx);
+        let _ = stub::carry(self.forwarded(), cx);
     }
 }
 
@@ -589,7 +591,7 @@ impl<A: Actor> Control<ActorState<A>> for Behind {
             return cx.address().send_control_behind(self);
         }
         cx.extra().one_less_behind();
-        let _ = stub::carry(self.0.parcel(), cx);
+        let _ = stub::carry(self.0.forwarded(), cx);
     }
 }
 
@@ -607,7 +609,7 @@ impl<A: Actor> Control<ActorState<A>> for LateEnd {
         if cx.is_closed() {
             return cx.address().send_control_behind(self);
         }
-        let _ = stub::carry(Watch::End { watcher: self.0 }.parcel(), cx);
+        let _ = stub::carry(Watch::End { watcher: self.0 }.forwarded(), cx);
     }
 }
 

@@ -411,7 +411,12 @@ impl<M: Message> Recipient<M> {
             }
         }
         impl<M: Message> Requests<ActorState<Nobody>, M, ReplyTo<M::Reply>> for Nothing {
-            fn request(_: Address<ActorState<Nobody>>, _: &mut Option<M>, reply: ReplyTo<M::Reply>, _: Option<MaySend<'_>>) {
+            fn request(
+                _: Address<ActorState<Nobody>>,
+                _: &mut Option<M>,
+                reply: ReplyTo<M::Reply>,
+                _: Option<MaySend<'_>>,
+            ) {
                 dead_letter::<Nobody, M>(Undelivered::Stopped);
                 reply.send(Err(AskError::Stopped));
             }

@@ -101,9 +101,9 @@ impl std::error::Error for SpawnError {}
 struct Named(Arc<Name>);
 
 impl<A: Actor> Envelope<ActorState<A>> for Named {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         take_name(cx, self.0);
-        Start.run(life, cx)
+        Start.run(incarnation, cx)
     }
 
     fn describe() -> (MailKind, &'static str) {

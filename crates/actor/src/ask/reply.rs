@@ -263,13 +263,13 @@ fn post_large<A: DeferredHandler<M>, M: Message>(
 struct DeferredTell<M>(M);
 
 impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredTell<M> {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        life.actor.handle(self.0, Reply { to: None }, Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        incarnation.actor.handle(self.0, Reply { to: None }, Context::of(cx));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        life.actor.guard(&self.0).of_tell()
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -296,15 +296,15 @@ struct DeferredAsk<M: Message, C> {
 }
 
 impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for DeferredAsk<M, C> {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         if self.reply.begin().is_some() {
-            life.actor.handle(self.message.open(), Reply { to: Some(self.reply) }, Context::of(cx));
+            incarnation.actor.handle(self.message.open(), Reply { to: Some(self.reply) }, Context::of(cx));
         }
     }
 
     #[inline(always)]
-    fn admission(&self, life: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -329,13 +329,13 @@ impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> f
 struct DeferredFired<M>(Fired<M>);
 
 impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredFired<M> {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        self.0.handle_with(cx, |message, cx| DeferredTell(message).run(life, cx));
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        self.0.handle_with(cx, |message, cx| DeferredTell(message).run(incarnation, cx));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
-        self.0.admission(cx, |message| life.actor.guard(message))
+    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.0.admission(cx, |message| incarnation.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {

@@ -11,7 +11,7 @@ use crate::actor::names::Label;
 use crate::ask::deadline::Due;
 use crate::ask::error::{AskError, AskPhase};
 use crate::ask::waiting::{Awaited, Edge, Stage};
-use crate::remote::recall::{self, ForCycle, Recall, TakesBack, TooLate, RequestLocation};
+use crate::remote::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
 
 /// A place at which an asker waits for an answer.
 pub(crate) struct Slot<R> {
@@ -435,7 +435,7 @@ impl<R: Send> TakesBack for Pending<R> {
         };
         let further = recall.map_or(RequestLocation::default(), |recall| recall.whereabouts());
         let forwards = forwards.saturating_add(further.forwards);
-        RequestLocation { to: further.to.or(to), forwards, way: further.way }
+        RequestLocation { to: further.to.or(to), forwards, route: further.route }
     }
 }
 

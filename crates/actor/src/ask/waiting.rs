@@ -620,8 +620,8 @@ mod tests {
     fn moments(at_first: usize, events: &[usize]) -> Vec<Moment> {
         let mut now: Moment = std::array::from_fn(|edge| (at_first & 1 << edge != 0).then_some(edge as u64));
         let mut moments = vec![now];
-        for (life, event) in (3..).zip(events) {
-            now[*event] = if now[*event].is_some() { None } else { Some(life) };
+        for (incarnation, event) in (3..).zip(events) {
+            now[*event] = if now[*event].is_some() { None } else { Some(incarnation) };
             moments.push(now);
         }
         moments

@@ -11,7 +11,7 @@ use playhouse_executor::{
 };
 
 use crate::actor::context::Context;
-use crate::actor::{Actor, Terminated, Extra, ActorState, dead_letter};
+use crate::actor::{Actor, ActorState, Extra, Terminated, dead_letter};
 use crate::ask::AskError;
 use crate::ask::deadline::as_answering;
 use crate::ask::reply_to::{ReplyTo, TakeAnswer};
@@ -25,8 +25,8 @@ pub(crate) struct Start;
 
 impl<A: Actor> Envelope<ActorState<A>> for Start {
     #[inline(always)]
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        life.actor.started(Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        incarnation.actor.started(Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -42,13 +42,13 @@ pub(crate) struct Tell<M>(pub(crate) M);
 
 impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Tell<M> {
     #[inline(always)]
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        let _unasked = life.actor.handle(self.0, Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        let _unasked = incarnation.actor.handle(self.0, Context::of(cx));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        life.actor.guard(&self.0).of_tell()
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -73,16 +73,20 @@ impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Tell<M> {
 pub(crate) struct AsyncTell<M>(pub(crate) M);
 
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncTell<M> {
-    fn run<'a>(self, life: &'a mut ActorState<A>, cx: &'a mut Cx<ActorState<A>>) -> impl Future<Output = ()> + Send + 'a {
+    fn run<'a>(
+        self,
+        incarnation: &'a mut ActorState<A>,
+        cx: &'a mut Cx<ActorState<A>>,
+    ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
         waiting::as_actor(ctx.id(), async move {
-            let _unasked = life.actor.handle(self.0, ctx).await;
+            let _unasked = incarnation.actor.handle(self.0, ctx).await;
         })
     }
 
     #[inline(always)]
-    fn admission(&self, life: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        life.actor.guard(&self.0).of_tell()
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -150,18 +154,18 @@ pub(crate) struct AskMail<M: Message, C = M> {
 }
 
 impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for AskMail<M, C> {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         if self.reply.begin().is_none() {
             return;
         }
         let ctx = Context::of(cx);
-        let answer = life.actor.handle(self.message.open(), ctx);
+        let answer = incarnation.actor.handle(self.message.open(), ctx);
         self.reply.send(ctx.unless_failed(answer));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -188,21 +192,25 @@ pub(crate) struct AsyncAskMail<M: Message, C = M> {
 }
 
 impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<ActorState<A>> for AsyncAskMail<M, C> {
-    fn run<'a>(self, life: &'a mut ActorState<A>, cx: &'a mut Cx<ActorState<A>>) -> impl Future<Output = ()> + Send + 'a {
+    fn run<'a>(
+        self,
+        incarnation: &'a mut ActorState<A>,
+        cx: &'a mut Cx<ActorState<A>>,
+    ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
         let begun = self.reply.begin();
         let due = begun.as_ref().and_then(|begun| begun.due);
         as_answering(ctx.id(), due, async move {
             if begun.is_some() {
-                let answer = self.message.handle(|message| life.actor.handle(message, ctx)).await;
+                let answer = self.message.handle(|message| incarnation.actor.handle(message, ctx)).await;
                 self.reply.send(ctx.unless_failed(answer));
             }
         })
     }
 
     #[inline(always)]
-    fn admission(&self, life: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -264,10 +272,10 @@ where
     R: Send + 'static,
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
 {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let ctx = Context::of(cx);
         let Continuation { then, .. } = *self.continuation;
-        then(&mut life.actor, self.answer, ctx);
+        then(&mut incarnation.actor, self.answer, ctx);
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -385,7 +393,11 @@ impl<M: Message> Fired<M> {
     }
 
     /// Handles the message, if the actor still wants it.
-    pub(crate) fn handle_with<A: Actor>(self, cx: &mut Cx<ActorState<A>>, handle: impl FnOnce(M, &mut Cx<ActorState<A>>)) {
+    pub(crate) fn handle_with<A: Actor>(
+        self,
+        cx: &mut Cx<ActorState<A>>,
+        handle: impl FnOnce(M, &mut Cx<ActorState<A>>),
+    ) {
         let id = self.id;
         if let Some(message) = cx.with_extra(|extra| self.take::<A>(extra)) {
             handle(message, cx);
@@ -408,13 +420,13 @@ fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
 }
 
 impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Fired<M> {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        self.handle_with(cx, |message, cx| Tell(message).run(life, cx));
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        self.handle_with(cx, |message, cx| Tell(message).run(incarnation, cx));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
-        self.admission(cx, |message| life.actor.guard(message))
+    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.admission(cx, |message| incarnation.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -435,21 +447,25 @@ impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Fired<M> {
 pub(crate) struct AsyncFired<M>(pub(crate) Fired<M>);
 
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired<M> {
-    fn run<'a>(self, life: &'a mut ActorState<A>, cx: &'a mut Cx<ActorState<A>>) -> impl Future<Output = ()> + Send + 'a {
+    fn run<'a>(
+        self,
+        incarnation: &'a mut ActorState<A>,
+        cx: &'a mut Cx<ActorState<A>>,
+    ) -> impl Future<Output = ()> + Send + 'a {
         let id = self.0.id;
         let message = cx.with_extra(|extra| self.0.take::<A>(extra));
         let actor = Context::of(cx).id();
         waiting::as_actor(actor, async move {
             if let Some(message) = message {
-                let _unasked = life.actor.handle(message, Context::of(cx)).await;
+                let _unasked = incarnation.actor.handle(message, Context::of(cx)).await;
                 cx.with_extra(|extra| go_on(extra, id));
             }
         })
     }
 
     #[inline(always)]
-    fn admission(&self, life: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
-        self.0.admission(cx, |message| life.actor.guard(message))
+    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.0.admission(cx, |message| incarnation.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -469,10 +485,10 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired
 pub(crate) struct TerminatedMail<const MOVES_ALONG: bool>(pub(crate) Terminated);
 
 impl<A: Actor, const MOVES_ALONG: bool> Envelope<ActorState<A>> for TerminatedMail<MOVES_ALONG> {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let ctx = Context::of(cx);
         if !MOVES_ALONG || ctx.forget_watched(self.0.who) {
-            life.actor.terminated(self.0, ctx);
+            incarnation.actor.terminated(self.0, ctx);
         }
     }
 

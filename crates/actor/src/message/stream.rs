@@ -94,11 +94,12 @@ impl<A: Actor> Context<A> {
         // Relaxed: the numbers only differ.
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let address = self.cx.address();
-        let bell = Arc::new(StreamWaker { address, number, state: AtomicU8::new(PENDING) });
+        let stream_waker = Arc::new(StreamWaker { address, number, state: AtomicU8::new(PENDING) });
         let post = |message: M, to| message.try_post(to);
-        let flow = Flow { stream: Box::pin(stream), message, post, held: None, bell: Arc::clone(&bell) };
+        let flow =
+            Flow { stream: Box::pin(stream), message, post, held: None, stream_waker: Arc::clone(&stream_waker) };
         self.cx.with_extra(|extra| extra.streams.insert(number, Some(Box::new(flow))));
-        bell.ring();
+        stream_waker.ring();
         StreamKey(number)
     }
 
@@ -124,7 +125,7 @@ struct Flow<A: Actor, S, F, M> {
     post: fn(M, Address<ActorState<A>>) -> Result<(), M>,
     /// The message that had no room in the mailbox.
     held: Option<M>,
-    bell: Arc<StreamWaker<A>>,
+    stream_waker: Arc<StreamWaker<A>>,
 }
 
 impl<A, S, F, M> Attached<A> for Flow<A, S, F, M>
@@ -138,8 +139,8 @@ where
         if with_current_system(|system| system.is_some_and(|system| system.is_draining())) {
             return false;
         }
-        self.bell.state.store(POLLED, Ordering::SeqCst);
-        let waker = Waker::from(Arc::clone(&self.bell));
+        self.stream_waker.state.store(POLLED, Ordering::SeqCst);
+        let waker = Waker::from(Arc::clone(&self.stream_waker));
         let mut cx = PollContext::from_waker(&waker);
         for _ in 0..ITEMS_MAX {
             let message = match self.held.take() {
@@ -148,18 +149,18 @@ where
                     Poll::Ready(Some(item)) => (self.message)(item),
                     Poll::Ready(None) => return true,
                     Poll::Pending => {
-                        self.bell.is_pending();
+                        self.stream_waker.is_pending();
                         return false;
                     }
                 },
             };
-            if let Err(message) = (self.post)(message, self.bell.address) {
+            if let Err(message) = (self.post)(message, self.stream_waker.address) {
                 self.held = Some(message);
                 break;
             }
         }
         // Behind what was sent, or behind what leaves no room.
-        self.bell.send_ready();
+        self.stream_waker.send_ready();
         false
     }
 }

@@ -13,7 +13,7 @@ pub type OnFrozen = Box<dyn FnOnce(Result<Freeze<'_>, Undelivered>) + Send>;
 
 /// Looks whether they can.
 pub(crate) struct FreezeTogether {
-    pub(crate) gathered: OnFrozen,
+    pub(crate) on_frozen: OnFrozen,
     /// If the actor is not there, asks again behind the mail: it may be about to come.
     pub(crate) asks_again: bool,
 }
@@ -23,18 +23,18 @@ impl<A: Mobile> Control<ActorState<A>> for FreezeTogether {
         if !cx.is_calm() {
             return cx.address().send_control_in_order(self);
         }
-        (self.gathered)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
+        (self.on_frozen)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
     }
 
     fn bounce(self, why: Undelivered) {
-        (self.gathered)(Err(why));
+        (self.on_frozen)(Err(why));
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if self.asks_again {
             return cx.address().send_control_behind(FreezeTogether { asks_again: false, ..self });
         }
-        (self.gathered)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
+        (self.on_frozen)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
     }
 }
 

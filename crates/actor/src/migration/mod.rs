@@ -12,7 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, SystemCore, Undelivered, StubRoute};
+use playhouse_executor::{
+    Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, StubRoute, SystemCore, Undelivered,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -22,17 +24,17 @@ use crate::actor::group::GroupName;
 use crate::actor::names::Name;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, spawn_at, take_name};
-use crate::actor::{Actor, ActorId, Extra, ActorState, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Extra, Watch, Watcher};
 use crate::ask::AskError;
 use crate::message::HandledBy;
 use crate::message::mail::Start;
 use crate::migration::gather::{FreezeTogether, OnFrozen, PackFrozen, Then};
-use crate::remote::route::{Begins, Pass, Settled, Settling, BeginReroute, EndReroute, send_marker};
-use crate::remote::stub::{Forwarder, Marker, ForwardedMessage, Write, copy_of};
+use crate::remote::route::{BeginReroute, Begins, EndReroute, Pass, Settled, Settling, send_marker};
+use crate::remote::stub::{ForwardedMessage, Forwarder, Marker, Write, copy_of};
 use crate::remote::wire::{Codec, Remote, WireError};
 use crate::supervise::Child;
 use crate::supervise::remote::{SupervisedRemotely, SupervisorLink, read_child};
-use crate::system::services::agency_of;
+use crate::system::services::migration_host_of;
 use crate::timer::receive_timeout::Idle;
 use crate::timer::timers::{Pace, Timer, Timers, cancel_all};
 
@@ -49,7 +51,7 @@ use crate::timer::timers::{Pace, Timer, Timers, cancel_all};
 /// Implemented by `#[actor(mobile)]` or `remote!(mobile ..)`.
 ///
 /// What is tied to one theater (a file, a socket) is no part of its wire form (`#[serde(skip)]`); it is let go in
-/// [`departing`](Actor::departing) and made anew in [`arrived`](Actor::arrived).
+/// [`migrating`](Actor::departing) and made anew in [`arrived`](Actor::arrived).
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` does not move between theaters",
     label = "`{Self}` is not mobile",
@@ -89,7 +91,7 @@ pub enum MigrateError {
     },
     /// What was to move is no group, only a stage: made by [`Context::group`] in an actor that is in none, or in another system.
     NoGroup,
-    /// It crashed in its hook [`departing`](crate::Actor::departing). It has ended by that, unless its supervisor has it go on.
+    /// It crashed in its hook [`migrating`](crate::Actor::departing). It has ended by that, unless its supervisor has it go on.
     Crashed,
 }
 
@@ -137,22 +139,24 @@ pub trait MigrationHost: Send + Sync + 'static {
     fn forget_watch(&self, actor: ActorId, watcher: Watcher);
 }
 
-fn agency() -> Option<Arc<dyn MigrationHost>> {
-    playhouse_executor::with_current_system(|system| agency_of(system.expect("a handler runs on a worker")).cloned())
+fn migration_host() -> Option<Arc<dyn MigrationHost>> {
+    playhouse_executor::with_current_system(|system| {
+        migration_host_of(system.expect("a handler runs on a worker")).cloned()
+    })
 }
 
 /// The watcher does not watch this actor any more. Perhaps its place was about to be told that it does.
 pub(crate) fn forget_watch(actor: ActorId, watcher: Watcher) {
-    if let Some(agency) = agency() {
-        agency.forget_watch(actor, watcher);
+    if let Some(migration_host) = migration_host() {
+        migration_host.forget_watch(actor, watcher);
     }
 }
 
 /// What the actor that is told to be taken away calls.
 pub(crate) fn migrate<A: Mobile>(address: Address<ActorState<A>>, to: SocketAddr) {
     let failed = Box::new(move |why| address.send(MigrationFailedHook(why)));
-    match agency() {
-        Some(agency) => agency.migrate(ActorId(address.raw()), to, failed),
+    match migration_host() {
+        Some(migration_host) => migration_host.migrate(ActorId(address.raw()), to, failed),
         None => failed(MigrateError::Unreachable("this system is not that of a theater".to_owned())),
     }
 }
@@ -166,7 +170,7 @@ pub struct PreparedActor<'a> {
     /// What it is called in reports.
     pub name: Option<&'a str>,
     /// What it knows of its supervisor, if it has one.
-    pub ties: Option<SupervisorLink>,
+    pub supervisor_link: Option<SupervisorLink>,
     /// Those that it watches.
     pub watching: &'a [AnyActor],
     /// The number of its last timer.
@@ -204,7 +208,7 @@ pub struct ActorMetadata {
     /// What it is called in reports.
     pub name: Option<String>,
     /// What it knows of its supervisor, if it has one.
-    pub ties: Option<SupervisorLink>,
+    pub supervisor_link: Option<SupervisorLink>,
     /// Those that it watches.
     pub watching: Vec<AnyActor>,
     /// The number of its last timer.
@@ -252,7 +256,7 @@ pub struct New {
     /// Starts it.
     pub install: Install,
     /// What it knows of its supervisor, if it is a child.
-    pub ties: Option<SupervisorLink>,
+    pub supervisor_link: Option<SupervisorLink>,
 }
 
 /// How an actor comes to a place that it has here.
@@ -260,7 +264,7 @@ pub struct Arrival {
     /// Holds the actor's watchers until its cell notes them. They are told of its end also where it ends in its hook `arrived`.
     pub settling: Settling,
     /// The mail that comes before the actor begins.
-    pub way: ArrivalRoute,
+    pub route: ArrivalRoute,
 }
 
 /// The mail that comes before an actor begins at a place that it has here.
@@ -323,9 +327,9 @@ impl MigrationVTable {
                 Some(address) => address.send_control(Prepare { offer, asks_again: true }),
                 None => drop(offer(Err(MigrateError::Stopped))),
             },
-            when_freezable: |id, gathered| match to::<A>(id) {
-                Some(address) => address.send_control(FreezeTogether { gathered, asks_again: true }),
-                None => gathered(Err(Undelivered::Stopped)),
+            when_freezable: |id, on_frozen| match to::<A>(id) {
+                Some(address) => address.send_control(FreezeTogether { on_frozen, asks_again: true }),
+                None => on_frozen(Err(Undelivered::Stopped)),
             },
             prepare_frozen: |id, offer| match to::<A>(id) {
                 Some(address) => address.send_control(PackFrozen(offer)),
@@ -336,28 +340,28 @@ impl MigrationVTable {
                     address.send_control_behind(Abort(why));
                 }
             },
-            commit: |id, carrier, way| {
+            commit: |id, forwarder, route| {
                 if let Some(address) = to::<A>(id) {
-                    address.send_control_behind(Commit(carrier, way));
+                    address.send_control_behind(Commit(forwarder, route));
                 }
             },
             read: read::<A>,
             read_new: |bytes, codec, is_child| {
                 let is_new = ActorMetadata { is_new: true, ..ActorMetadata::default() };
                 if !is_child {
-                    return Ok(New { install: install::<A>(codec.read(bytes)?, is_new), ties: None });
+                    return Ok(New { install: install::<A>(codec.read(bytes)?, is_new), supervisor_link: None });
                 }
-                let (ties, name, actor) = read_child::<A>(bytes, codec)?;
-                let luggage = ActorMetadata { name: Some(name), ties: Some(ties), ..is_new };
-                Ok(New { install: install(actor, luggage), ties: Some(ties) })
+                let (supervisor_link, name, actor) = read_child::<A>(bytes, codec)?;
+                let metadata = ActorMetadata { name: Some(name), supervisor_link: Some(supervisor_link), ..is_new };
+                Ok(New { install: install(actor, metadata), supervisor_link: Some(supervisor_link) })
             },
-            make_stub: |system, stage, carrier, way| {
-                let address = system.spawn_away::<ActorState<A>>(stage, Extra::of(carrier), Some(way));
+            make_stub: |system, stage, forwarder, route| {
+                let address = system.spawn_away::<ActorState<A>>(stage, Extra::of(forwarder), Some(route));
                 ActorId(address.raw())
             },
             fits: |id| to::<A>(id).is_some(),
             arrival_buffer: |system, id| {
-                let address = system.antechamber(to::<A>(id)?);
+                let address = system.arrival_buffer(to::<A>(id)?);
                 Some(ActorId(address.raw()))
             },
             begin_reroute: |id, number, marker| match to::<A>(id) {
@@ -371,15 +375,15 @@ impl MigrationVTable {
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             settle: |id, settled, settling| match (to::<A>(id), settled) {
-                (address, Settled::Begins { antechamber }) => {
-                    let begins = Begins::<A>::new(antechamber.and_then(to::<A>), settling);
+                (address, Settled::Begins { arrival_buffer }) => {
+                    let begins = Begins::<A>::new(arrival_buffer.and_then(to::<A>), settling);
                     match address {
                         Some(address) => address.send_control_behind(begins),
-                        None => begins.forget_antechamber(),
+                        None => begins.forget_arrival_buffer(),
                     }
                 }
-                (Some(address), Settled::Turned { number, carrier }) => {
-                    address.send_control_behind(EndReroute { number, carrier, settling });
+                (Some(address), Settled::Turned { number, forwarder }) => {
+                    address.send_control_behind(EndReroute { number, forwarder, settling });
                 }
                 (None, Settled::Turned { .. }) => {}
             },
@@ -458,7 +462,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<ActorState<A>>) -> Result<(
     let who = ActorRef::new(cx.address());
     let extra = cx.extra();
     extra.watchers.extend(extra.child.as_mut().and_then(|child| child.leaves(who)));
-    let ties = extra.child.as_ref().map(|child| child.ties());
+    let supervisor_link = extra.child.as_ref().map(|child| child.supervisor_link());
     let now = playhouse_executor::with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
     let name = cx.extra().name.clone();
     let watching = cx.extra().watching.clone();
@@ -487,7 +491,15 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<ActorState<A>>) -> Result<(
     let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
     let state = crate::remote::stub::guarded(|codec, out| codec.write(actor, out));
     let name = name.as_ref().map(|name| &**name.text());
-    offer(Ok(PreparedActor { state: &state, name, ties, watching: &watching, last_timer, timers: &timers, receive_timeout }))
+    offer(Ok(PreparedActor {
+        state: &state,
+        name,
+        supervisor_link,
+        watching: &watching,
+        last_timer,
+        timers: &timers,
+        receive_timeout,
+    }))
 }
 
 fn forget_leave(timers: &mut Timers) {
@@ -527,13 +539,13 @@ impl<A: Mobile> Control<ActorState<A>> for Commit {
         }
         let extra = cx.extra();
         extra.away = Some(Arc::clone(&self.0));
-        extra.turn = None;
+        extra.reroute = None;
         extra.waiters.let_go();
         let watchers = std::mem::take(&mut extra.watchers);
         let watching = std::mem::take(&mut extra.watching);
         if let Some(child) = extra.child.take() {
             // Over there it watches its supervisor already.
-            SupervisedRemotely::unwatch(child.ties());
+            SupervisedRemotely::unwatch(child.supervisor_link());
         }
         for timer in extra.timers.values() {
             timer.stop();
@@ -543,7 +555,7 @@ impl<A: Mobile> Control<ActorState<A>> for Commit {
         // It watches them from there.
         watching.into_iter().for_each(|watched| watched.unwatch(Watcher::last(who)));
         cx.depart(self.1);
-        self.0.is_way_from(who);
+        self.0.is_route_from(who);
         for (watcher, notify) in watchers {
             if watcher == Watcher::Theater {
                 continue;
@@ -558,27 +570,27 @@ impl<A: Mobile> Control<ActorState<A>> for Commit {
     fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
-fn read<A: Mobile>(state: &[u8], codec: Codec, luggage: ActorMetadata) -> Result<Install, WireError> {
-    Ok(install::<A>(codec.read(state)?, luggage))
+fn read<A: Mobile>(state: &[u8], codec: Codec, metadata: ActorMetadata) -> Result<Install, WireError> {
+    Ok(install::<A>(codec.read(state)?, metadata))
 }
 
-fn install<A: Mobile>(actor: A, luggage: ActorMetadata) -> Install {
-    Box::new(move |place, coming| {
-        match to::<A>(place) {
-            Some(address) => address.send_control_behind(Arrive { actor, luggage, coming }),
+fn install<A: Mobile>(actor: A, metadata: ActorMetadata) -> Install {
+    Box::new(move |stub, coming| {
+        match to::<A>(stub) {
+            Some(address) => address.send_control_behind(Arrive { actor, metadata, coming }),
             None => return Some(coming),
         }
         None
     })
 }
 
-fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, luggage: ActorMetadata) -> Result<ActorRef<A>, WireError> {
-    spawn_at(system, Placement::Spread, None, actor, MigratedHook(luggage)).map_err(WireError::new)
+fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, metadata: ActorMetadata) -> Result<ActorRef<A>, WireError> {
+    spawn_at(system, Placement::Spread, None, actor, MigratedHook(metadata)).map_err(WireError::new)
 }
 
 struct Arrive<A> {
     actor: A,
-    luggage: ActorMetadata,
+    metadata: ActorMetadata,
     coming: Arrival,
 }
 
@@ -599,7 +611,7 @@ impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
     fn bounce(mut self, _: Undelivered) {
         // Its place was given up in the meantime, with the way that its mail had taken.
         playhouse_executor::with_current_system(|system| {
-            let started = system.and_then(|system| start(system, self.actor, self.luggage).ok());
+            let started = system.and_then(|system| start(system, self.actor, self.metadata).ok());
             for (watcher, notify) in self.coming.settling.take_watchers() {
                 let who = started.map_or_else(ActorId::nobody, ActorRef::id);
                 let watch = Watch::Begin { watcher, notify, who };
@@ -612,14 +624,14 @@ impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        cx.extra().turn = None;
+        cx.extra().reroute = None;
         cx.arrive(ActorState { actor: self.actor });
-        let Arrival { mut settling, way } = self.coming;
-        let at_once = matches!(way, ArrivalRoute::Freely { is_settled: false });
-        cx.address().send_control_behind(Begin { luggage: self.luggage, at_once });
+        let Arrival { mut settling, route } = self.coming;
+        let at_once = matches!(route, ArrivalRoute::Freely { is_settled: false });
+        cx.address().send_control_behind(Begin { metadata: self.metadata, at_once });
         let extra = cx.extra();
         extra.watched_by(settling.take_watchers());
-        match way {
+        match route {
             ArrivalRoute::Behind(marker) => {
                 if let Some(marker) = marker {
                     send_marker(marker, extra);
@@ -627,7 +639,7 @@ impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
             }
             ArrivalRoute::Freely { .. } => {
                 // It may have left this place only a moment ago: then they were not found when it was let in.
-                let late = extra.away.take().map(|carrier| carrier.take_watchers());
+                let late = extra.away.take().map(|forwarder| forwarder.take_watchers());
                 extra.watched_by(late.unwrap_or_default());
             }
         }
@@ -636,7 +648,7 @@ impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
 
 /// The first thing at the cell of an actor that has come: sent before what thaws it, or `at_once` thaws it.
 struct Begin {
-    luggage: ActorMetadata,
+    metadata: ActorMetadata,
     at_once: bool,
 }
 
@@ -646,16 +658,16 @@ impl<A: Mobile> Control<ActorState<A>> for Begin {
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
-        if self.luggage.is_new { (MailKind::Start, "start") } else { (MailKind::Control, "arrived") }
+        if self.metadata.is_new { (MailKind::Start, "start") } else { (MailKind::Control, "arrived") }
     }
 
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if self.at_once {
-            cx.run(MigratedHook(self.luggage));
+            cx.run(MigratedHook(self.metadata));
             cx.thaw();
         } else {
             // If it ends or crashes by that, it does so when what comes before all that waits here has come.
-            let decided = cx.run_ahead(MigratedHook(self.luggage));
+            let decided = cx.run_ahead(MigratedHook(self.metadata));
             cx.extra().decided = decided;
         }
     }
@@ -666,8 +678,8 @@ impl<A: Mobile> Control<ActorState<A>> for Begin {
 struct MigratingHook;
 
 impl<A: Actor> Envelope<ActorState<A>> for MigratingHook {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        life.actor.migrating(Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        incarnation.actor.migrating(Context::of(cx));
         let streams = cx.with_extra_if_any(|extra| std::mem::take(&mut extra.streams));
         drop(streams);
     }
@@ -682,8 +694,8 @@ impl<A: Actor> Envelope<ActorState<A>> for MigratingHook {
 struct MigrationFailedHook(MigrateError);
 
 impl<A: Actor> Envelope<ActorState<A>> for MigrationFailedHook {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        life.actor.migration_failed(self.0, Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        incarnation.actor.migration_failed(self.0, Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -696,21 +708,21 @@ impl<A: Actor> Envelope<ActorState<A>> for MigrationFailedHook {
 pub(crate) struct MigratedHook(pub(crate) ActorMetadata);
 
 impl<A: Mobile> Envelope<ActorState<A>> for MigratedHook {
-    fn run(self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        let ActorMetadata { name, ties, watching, last_timer, timers, receive_timeout, is_new } = self.0;
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        let ActorMetadata { name, supervisor_link, watching, last_timer, timers, receive_timeout, is_new } = self.0;
         if let Some(name) = name {
             take_name(cx, Name::new(name));
         }
         let address = cx.address();
         cx.with_extra(|extra| {
-            extra.child = ties.map(Child::of_elsewhere);
-            if let Some(ties) = ties {
-                SupervisedRemotely::watch(ActorRef::new(address), ties);
+            extra.child = supervisor_link.map(Child::of_elsewhere);
+            if let Some(supervisor_link) = supervisor_link {
+                SupervisedRemotely::watch(ActorRef::new(address), supervisor_link);
             }
             // The place has no other timers: an actor that was here before has taken its own along.
             cancel_all(std::mem::take(&mut extra.timers));
             extra.next_timer = last_timer;
-            extra.life += 1;
+            extra.incarnation += 1;
             for ReadTimer { id, left, pace, kept, start } in timers {
                 if let Ok(start) = start.downcast::<StartTimer<A>>() {
                     let mut timer = start(address, id, left, pace);
@@ -725,9 +737,9 @@ impl<A: Mobile> Envelope<ActorState<A>> for MigratedHook {
             ctx.set_receive_timeout(after);
         }
         if is_new {
-            return Start.run(life, cx);
+            return Start.run(incarnation, cx);
         }
-        life.actor.migrated(ctx);
+        incarnation.actor.migrated(ctx);
     }
 
     fn describe() -> (MailKind, &'static str) {

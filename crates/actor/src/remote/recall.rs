@@ -49,13 +49,13 @@ pub struct RequestLocation {
     /// How often it was forwarded here.
     pub forwards: u32,
     /// The theater that it was sent to, and its number on the link with that.
-    pub way: Option<(u64, u64)>,
+    pub route: Option<(u64, u64)>,
 }
 
 impl RequestLocation {
     /// The request was sent to the theater `theater`, as the one with this number.
     pub fn sent(theater: u64, number: u64) -> Self {
-        RequestLocation { way: Some((theater, number)), ..Self::default() }
+        RequestLocation { route: Some((theater, number)), ..Self::default() }
     }
 
     /// Returns the last actor that the request was forwarded to here, and its label.
@@ -70,7 +70,7 @@ pub struct Recall(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    way: RecallRoute,
+    route: RecallRoute,
     /// The request is being taken back as part of a cycle. This is done once at a time.
     for_cycle: bool,
     /// Nobody waits for the answer any more.
@@ -90,7 +90,7 @@ enum RecallRoute {
 impl Recall {
     /// The request was sent by this way, and has this number there.
     pub fn sent(&self, by: &Weak<dyn TakesBack>, number: u64) {
-        let before = std::mem::replace(&mut self.state().way, RecallRoute::Sent(Weak::clone(by), number));
+        let before = std::mem::replace(&mut self.state().route, RecallRoute::Sent(Weak::clone(by), number));
         if let RecallRoute::TakenBack(cycle) = before {
             follow(by, number, cycle);
         }
@@ -115,10 +115,10 @@ impl Recall {
                 return;
             }
             (state.for_cycle, state.for_good) = (true, cycle.is_none());
-            match &state.way {
+            match &state.route {
                 RecallRoute::Sent(by, number) => (Weak::clone(by), *number),
                 RecallRoute::Unsent | RecallRoute::TakenBack(_) => {
-                    state.way = RecallRoute::TakenBack(cycle);
+                    state.route = RecallRoute::TakenBack(cycle);
                     return;
                 }
             }
@@ -128,7 +128,7 @@ impl Recall {
 
     /// Returns the knowledge about the request at the place that it was sent to.
     pub(crate) fn whereabouts(&self) -> RequestLocation {
-        let sent = match &self.state().way {
+        let sent = match &self.state().route {
             RecallRoute::Sent(by, number) => by.upgrade().map(|by| (by, *number)),
             RecallRoute::Unsent | RecallRoute::TakenBack(_) => None,
         };

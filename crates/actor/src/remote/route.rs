@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Undelivered};
 
-use crate::actor::{Actor, ActorId, Extra, ReleaseStub, ActorState, Notify, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Extra, Notify, ReleaseStub, Watch, Watcher};
 use crate::ask::AskError;
 use crate::migration::Mobile;
-use crate::remote::stub::{Forwarder, Marker, ForwardedMessage};
+use crate::remote::stub::{ForwardedMessage, Forwarder, Marker};
 
 /// How the mail of a place goes on that has waited.
 pub enum Settled {
@@ -21,12 +21,12 @@ pub enum Settled {
         /// Which.
         number: Option<u64>,
         /// It goes by this now. By the same as before, if there is none.
-        carrier: Option<Arc<dyn Forwarder>>,
+        forwarder: Option<Arc<dyn Forwarder>>,
     },
     /// The actor has come, or is coming, and begins.
     Begins {
         /// What came there comes first.
-        antechamber: Option<ActorId>,
+        arrival_buffer: Option<ActorId>,
     },
 }
 
@@ -55,9 +55,9 @@ pub type Reroute = Box<dyn FnOnce(StubContent<'_>) -> Vec<(Watcher, Notify)> + S
 
 /// Sends a marker the way of the mail.
 pub(crate) fn send_marker<A: Actor>(marker: Marker, extra: &Extra<A>) {
-    match extra.carrier() {
+    match extra.forwarder() {
         // Where it cannot be carried, the carrier says so.
-        Ok(carrier) => drop(carrier.carry(ForwardedMessage::Marker(marker))),
+        Ok(forwarder) => drop(forwarder.carry(ForwardedMessage::Marker(marker))),
         Err(_) => (marker.answer)(Err(AskError::Stopped)),
     }
 }
@@ -87,14 +87,14 @@ impl<A: Mobile> Control<ActorState<A>> for BeginReroute {
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         cx.freeze();
-        cx.extra().turn = Some(self.number);
+        cx.extra().reroute = Some(self.number);
         send_marker(self.marker, cx.extra());
     }
 }
 
 pub(crate) struct EndReroute {
     pub(crate) number: Option<u64>,
-    pub(crate) carrier: Option<Arc<dyn Forwarder>>,
+    pub(crate) forwarder: Option<Arc<dyn Forwarder>>,
     pub(crate) settling: Settling,
 }
 
@@ -109,34 +109,34 @@ impl<A: Mobile> Control<ActorState<A>> for EndReroute {
     }
 
     fn send_on(mut self, cx: &mut AwayCx<ActorState<A>>) {
-        let present = cx.extra().turn;
+        let present = cx.extra().reroute;
         cx.extra().watched_by(self.settling.take_watchers());
         if self.number.is_some() && cx.is_closed() {
             // The actor is about to be here, and what waits waits for it.
-            cx.extra().turn = None;
+            cx.extra().reroute = None;
             return;
         }
         let who = ActorId(cx.address().raw());
         let extra = cx.extra();
         // Another one has ended since, or the actor has left since: that way is better.
         if self.number <= present
-            && let Some(carrier) = self.carrier
+            && let Some(forwarder) = self.forwarder
         {
-            extra.away = Some(carrier);
+            extra.away = Some(forwarder);
         }
-        if let Some(carrier) = &extra.away {
-            carrier.is_way_from(who);
+        if let Some(forwarder) = &extra.away {
+            forwarder.is_route_from(who);
             // If another turn has begun, the watchers wait for its end, as the mail does.
-            let another_turn = self.number.is_some() && present.is_some() && self.number != present;
-            let watchers = if another_turn { Vec::new() } else { std::mem::take(&mut extra.watchers) };
+            let another_reroute = self.number.is_some() && present.is_some() && self.number != present;
+            let watchers = if another_reroute { Vec::new() } else { std::mem::take(&mut extra.watchers) };
             for (watcher, notify) in watchers {
-                let _ = carrier.carry(ForwardedMessage::Watch { watcher, notify: Watch::telling(who, notify) });
+                let _ = forwarder.carry(ForwardedMessage::Watch { watcher, notify: Watch::telling(who, notify) });
             }
         }
         // The marker of a later one has gone the old way, which was as good: what waits for that goes the new one.
         if self.number.is_none() || self.number == present {
-            cx.turn();
-            cx.extra().turn = None;
+            cx.reroute();
+            cx.extra().reroute = None;
             cx.thaw();
             // The mail that has waited is sent on after this request, and before later mail.
             cx.address().send_control_behind(Went(self.settling));
@@ -162,21 +162,21 @@ impl<A: Mobile> Control<ActorState<A>> for Went {
 }
 
 pub(crate) struct Begins<A: Actor> {
-    antechamber: Option<Address<ActorState<A>>>,
+    arrival_buffer: Option<Address<ActorState<A>>>,
     /// How often it has let others go first.
     deferred: u8,
     settling: Settling,
 }
 
 impl<A: Actor> Begins<A> {
-    pub(crate) fn new(antechamber: Option<Address<ActorState<A>>>, settling: Settling) -> Begins<A> {
-        Begins { antechamber, deferred: 0, settling }
+    pub(crate) fn new(arrival_buffer: Option<Address<ActorState<A>>>, settling: Settling) -> Begins<A> {
+        Begins { arrival_buffer, deferred: 0, settling }
     }
 
     /// What has come there is for nobody.
-    pub(crate) fn forget_antechamber(&self) {
-        if let Some(antechamber) = self.antechamber {
-            antechamber.send_control(ReleaseStub);
+    pub(crate) fn forget_arrival_buffer(&self) {
+        if let Some(arrival_buffer) = self.arrival_buffer {
+            arrival_buffer.send_control(ReleaseStub);
         }
     }
 }
@@ -190,9 +190,9 @@ impl<A: Mobile> Control<ActorState<A>> for Begins<A> {
         if !cx.is_frozen() {
             // Something at its cell has panicked, and it was given another state.
             cx.extra().watched_by(self.settling.take_watchers());
-            self.forget_antechamber();
+            self.forget_arrival_buffer();
         } else {
-            if let Some(antechamber) = self.antechamber {
+            if let Some(arrival_buffer) = self.arrival_buffer {
                 let deferred = self.deferred + 1;
                 match deferred {
                     // If the place was turning already, this may have been queued before the actor arrived, and so before
@@ -201,7 +201,7 @@ impl<A: Mobile> Control<ActorState<A>> for Begins<A> {
                     // What was sent to the antechamber before this in a higher lane (a watch, a stop, an urgent message) may
                     // not have come out of the inbox yet, and would find nobody there.
                     2 => return cx.address().send_control_urgently(Begins { deferred, ..self }),
-                    _ => cx.admit(antechamber),
+                    _ => cx.admit(arrival_buffer),
                 }
             }
             let extra = cx.extra();
@@ -216,7 +216,7 @@ impl<A: Mobile> Control<ActorState<A>> for Begins<A> {
 
     fn bounce(self, _: Undelivered) {
         // It has come, and has ended.
-        self.forget_antechamber();
+        self.forget_arrival_buffer();
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
@@ -244,7 +244,7 @@ impl<A: Actor> Control<ActorState<A>> for Rerouted {
         let is_coming = cx.is_closed();
         let extra = cx.extra();
         let present = match &mut extra.away {
-            Some(carrier) if !is_coming => StubContent::Way(carrier),
+            Some(forwarder) if !is_coming => StubContent::Way(forwarder),
             _ => StubContent::Here,
         };
         let watchers = (self.0)(present);

@@ -14,19 +14,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::reference::{ActorRef, ToRecipient};
 use crate::actor::spawn::{SpawnOptions, spawn};
-use crate::actor::{Actor, ActorId, ReleaseStub, ActorState, Notify, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watch, Watcher};
 use crate::ask::AskError;
 use crate::ask::reply_to::ReplyTo;
 use crate::message::{HandledBy, Message};
 use crate::migration;
 pub use crate::migration::gather::{Freeze, OnFrozen};
 pub use crate::migration::{
-    MigrationHost, AnyTimer, ArrivalRoute, Arrival, Install, ActorMetadata, Mobile, MigrationVTable, New, Offer, PreparedActor, PackedTimer, ReadTimer,
+    ActorMetadata, AnyTimer, Arrival, ArrivalRoute, Install, MigrationHost, MigrationVTable, Mobile, New, Offer,
+    PackedTimer, PreparedActor, ReadTimer,
 };
 use crate::remote::nesting::Nested;
 use crate::remote::recall::TakesBack;
 use crate::remote::route::Rerouted;
-pub use crate::remote::route::{StubContent, Reroute, Settle, Settled, Settling};
+pub use crate::remote::route::{Reroute, Settle, Settled, Settling, StubContent};
 pub use crate::supervise::remote::SupervisorLink;
 use crate::supervise::remote::{About, Decision, decide, start_child};
 
@@ -295,8 +296,8 @@ pub struct Handles {
     pub ask: AskFrom,
     /// Reads a message that a timer of the actor is to send again.
     pub timer: fn(&[u8], Codec) -> Result<AnyTimer, WireError>,
-    /// Makes a place for such an actor: see [`crate::remote::stub::place`].
-    pub place: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
+    /// Makes a place for such an actor: see [`crate::remote::stub::stub`].
+    pub stub: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
     /// The `Recipient` of the message that the actor is.
     pub recipient: fn(ActorId) -> Option<Box<dyn std::any::Any>>,
     /// What can be done with the actor besides.
@@ -403,7 +404,9 @@ impl Handles {
                 message.post_ask(to, reply, None);
                 Ok(held)
             },
-            place: |system, berth, carrier| crate::remote::stub::spawn_stub::<A>(system, berth, carrier).id(),
+            stub: |system, stub_placement, forwarder| {
+                crate::remote::stub::spawn_stub::<A>(system, stub_placement, forwarder).id()
+            },
             recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M>())),
             // Timers of no other actors are sent. Their code is not in the binary.
             timer: if A::MOBILE {
@@ -448,8 +451,8 @@ pub struct Spawns {
     pub decide: Decide,
     /// How it is taken from theater to theater, if it is mobile.
     pub moves: Option<MigrationVTable>,
-    /// Makes a place for such an actor: see [`crate::remote::stub::place`].
-    pub place: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
+    /// Makes a place for such an actor: see [`crate::remote::stub::stub`].
+    pub stub: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
     /// What can be done with the actor besides.
     pub controls: Controls,
 }
@@ -473,7 +476,9 @@ impl Spawns {
             spawn_child: start_child::<A>,
             decide: decide::<A>,
             moves: None,
-            place: |system, berth, carrier| crate::remote::stub::spawn_stub::<A>(system, berth, carrier).id(),
+            stub: |system, stub_placement, forwarder| {
+                crate::remote::stub::spawn_stub::<A>(system, stub_placement, forwarder).id()
+            },
             controls: Controls::of::<A>(),
         }
     }

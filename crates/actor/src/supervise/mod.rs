@@ -3,7 +3,7 @@
 //! A [`Supervisor`] is an ordinary actor. A supervised child that crashes is held, with its mailbox, until its
 //! supervisor has decided; a restarted child keeps its address and its mailbox and has a new state, made by the factory
 //! it was started with. A panic (or [`Context::fail`]) goes to the supervisor; a returned `Err` goes to the asker: the
-//! two are never mixed. Children in other theaters: `abroad`.
+//! two are never mixed. Children in other theaters: `remote_child`.
 
 pub(crate) mod crashes;
 pub(crate) mod remote;
@@ -32,8 +32,8 @@ use crate::message::{Handler, Message};
 use crate::remote::wire::Remote;
 use crate::supervise::crashes::DecisionReport;
 use crate::supervise::remote::{
-    RemoteChild, ChildIsNoMore, Decision, Emigrate, End, Host, SupervisedRemotely, Portable, Reached, TheaterLost, SupervisorLink, ChildLocation,
-    emigrate,
+    ChildIsNoMore, ChildLocation, Decision, Emigrate, End, Host, Portable, Reached, RemoteChild, SupervisedRemotely,
+    SupervisorLink, TheaterLost, emigrate,
 };
 use crate::timer::timers::go_on_all;
 
@@ -83,7 +83,13 @@ impl fmt::Debug for SupervisionPolicy {
 
 impl SupervisionPolicy {
     fn new(strategy: Strategy) -> SupervisionPolicy {
-        SupervisionPolicy { strategy, restarts_max: 3, within: Duration::from_secs(5), backoff: None, rules: Vec::new() }
+        SupervisionPolicy {
+            strategy,
+            restarts_max: 3,
+            within: Duration::from_secs(5),
+            backoff: None,
+            rules: Vec::new(),
+        }
     }
 
     /// Only the child that crashed is restarted.
@@ -278,7 +284,7 @@ impl Supervisor {
         match delay.filter(|delay| !delay.is_zero()) {
             None => self.restart_now(key, self.policy.strategy, ctx),
             Some(delay) => {
-                let theater = self.abroad(key).and_then(|child| child.theater());
+                let theater = self.remote_child(key).and_then(|child| child.theater());
                 ctx.send_after(delay, RestartNow { key, theater });
             }
         }
@@ -365,7 +371,7 @@ pub struct ChildSpec<A> {
     name: String,
     placement: Placement,
     mailbox: Option<Mailbox>,
-    abroad: Option<(Arc<dyn Host>, Emigrate<A>)>,
+    remote_child: Option<(Arc<dyn Host>, Emigrate<A>)>,
     factory: Box<dyn FnMut() -> A + Send>,
 }
 
@@ -380,7 +386,7 @@ impl<A: Actor> ChildSpec<A> {
     /// one is an error.
     pub fn new(name: impl Into<String>, factory: impl FnMut() -> A + Send + 'static) -> Self {
         let (placement, mailbox) = (Placement::Near, None);
-        ChildSpec { name: name.into(), placement, mailbox, abroad: None, factory: Box::new(factory) }
+        ChildSpec { name: name.into(), placement, mailbox, remote_child: None, factory: Box::new(factory) }
     }
 
     /// How much may wait for it; this stays over all restarts, and says nothing of a child in another theater. Default: no
@@ -411,7 +417,7 @@ impl<A: Actor> ChildSpec<A> {
     where
         A: Remote + Serialize + DeserializeOwned,
     {
-        self.abroad = Some((Arc::new(theater.clone()), emigrate::<A>));
+        self.remote_child = Some((Arc::new(theater.clone()), emigrate::<A>));
         self
     }
 }
@@ -430,12 +436,12 @@ impl<A: Actor> Handler<ChildSpec<A>> for Supervisor {
             return Err(SpawnError::new::<A>(Some(&child.name), why));
         }
         let key = new_key(&mut self.keys, ctx);
-        if let Some((host, emigrate)) = child.abroad {
-            let mut abroad = emigrate(host, child.factory);
-            let started = abroad.start(ctx.this(), key, &child.name, child.placement);
+        if let Some((host, emigrate)) = child.remote_child {
+            let mut remote_child = emigrate(host, child.factory);
+            let started = remote_child.start(ctx.this(), key, &child.name, child.placement);
             let id = started.map_err(|why| SpawnError::new::<A>(Some(&child.name), why.to_string()))?;
             let (name, placement) = (child.name, child.placement);
-            self.children.push(Kept { key, name, placement, child: ChildHandle::There(abroad) });
+            self.children.push(Kept { key, name, placement, child: ChildHandle::There(remote_child) });
             return Ok(ActorRef::of_id_or_ended(id).unwrap_or_else(ActorRef::nowhere));
         }
         let actor = (child.factory)();
@@ -507,14 +513,19 @@ enum Restarts<A> {
 impl<A: Actor> Child<A> {
     /// A child whose supervisor may be in another theater.
     pub(crate) fn of_elsewhere(SupervisorLink { supervisor, key, crashes, heard }: SupervisorLink) -> Child<A> {
-        Child { supervisor, key, crashed: false, restarts: Restarts::There(SupervisedRemotely::that_crashed(crashes, heard)) }
+        Child {
+            supervisor,
+            key,
+            crashed: false,
+            restarts: Restarts::There(SupervisedRemotely::that_crashed(crashes, heard)),
+        }
     }
 
     /// What it takes along to another theater.
-    pub(crate) fn ties(&self) -> SupervisorLink {
+    pub(crate) fn supervisor_link(&self) -> SupervisorLink {
         let (crashes, heard) = match &self.restarts {
             Restarts::Here { .. } => (0, 0),
-            Restarts::There(minded) => minded.counts(),
+            Restarts::There(supervised_remotely) => supervised_remotely.counts(),
         };
         SupervisorLink { supervisor: self.supervisor, key: self.key, crashes, heard }
     }
@@ -525,42 +536,48 @@ impl<A: Actor> Child<A> {
     where
         A: Portable,
     {
-        if self.minded().is_some() {
+        if self.supervised_remotely().is_some() {
             return None;
         }
         let here = std::mem::replace(&mut self.restarts, Restarts::There(SupervisedRemotely::that_crashed(0, 0)));
         let Restarts::Here { factory, count } = here else { return None };
-        let SupervisorLink { supervisor, key, .. } = self.ties();
+        let SupervisorLink { supervisor, key, .. } = self.supervisor_link();
         // Urgently: before anything that the child's next theater could say.
-        supervisor.address.send_urgent(ChildLeaves { key, abroad: RemoteChild::that_leaves(child, factory), count });
-        SupervisedRemotely::watch(child, self.ties());
+        supervisor.address.send_urgent(ChildLeaves {
+            key,
+            remote_child: RemoteChild::that_leaves(child, factory),
+            count,
+        });
+        SupervisedRemotely::watch(child, self.supervisor_link());
         Some(RemoteChild::watch_of(supervisor, key, child.id()))
     }
 
-    pub(crate) fn minded(&mut self) -> Option<&mut SupervisedRemotely> {
+    pub(crate) fn supervised_remotely(&mut self) -> Option<&mut SupervisedRemotely> {
         match &mut self.restarts {
             Restarts::Here { .. } => None,
-            Restarts::There(minded) => Some(minded),
+            Restarts::There(supervised_remotely) => Some(supervised_remotely),
         }
     }
 
     /// Returns how to tell the supervisor of `crash`.
     pub(crate) fn report(&mut self, crash: Crash, child: ActorRef<A>) -> Box<dyn FnOnce()> {
-        let (supervisor, key, ties) = (self.supervisor, self.key, self.ties());
+        let (supervisor, key, supervisor_link) = (self.supervisor, self.key, self.supervisor_link());
         match &mut self.restarts {
             Restarts::Here { .. } => ChildCrashed { key, crash, child: Box::new(child) }.report(supervisor),
-            Restarts::There(minded) => Box::new(minded.crashed(crash, ties, child)),
+            Restarts::There(supervised_remotely) => {
+                Box::new(supervised_remotely.crashed(crash, supervisor_link, child))
+            }
         }
     }
 
     /// It has no supervisor any more. Returns why it is held, if it is.
     pub(crate) fn unbind(self) -> Option<Crash> {
-        let ties = self.ties();
+        let supervisor_link = self.supervisor_link();
         match self.restarts {
             Restarts::Here { .. } => None,
-            Restarts::There(minded) => {
-                SupervisedRemotely::unwatch(ties);
-                minded.into_crash()
+            Restarts::There(supervised_remotely) => {
+                SupervisedRemotely::unwatch(supervisor_link);
+                supervised_remotely.into_crash()
             }
         }
     }
@@ -568,7 +585,7 @@ impl<A: Actor> Child<A> {
     pub(crate) fn ended(self) {
         match self.restarts {
             Restarts::Here { .. } => ChildEnded { key: self.key }.tell(self.supervisor),
-            Restarts::There(_) => SupervisedRemotely::ended(self.ties()),
+            Restarts::There(_) => SupervisedRemotely::ended(self.supervisor_link()),
         }
     }
 }
@@ -579,13 +596,13 @@ pub(crate) struct StartChild<A> {
 }
 
 impl<A: Actor> Envelope<ActorState<A>> for StartChild<A> {
-    fn run(mut self, life: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(mut self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         take_name(cx, self.name);
-        if self.child.minded().is_some() {
-            SupervisedRemotely::watch(ActorRef::new(cx.address()), self.child.ties());
+        if self.child.supervised_remotely().is_some() {
+            SupervisedRemotely::watch(ActorRef::new(cx.address()), self.child.supervisor_link());
         }
         cx.with_extra(|extra| extra.child = Some(self.child));
-        Start.run(life, cx)
+        Start.run(incarnation, cx)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -609,9 +626,9 @@ impl ChildCrashed {
 }
 
 impl Envelope<ActorState<Supervisor>> for ChildCrashed {
-    fn run(self, life: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
         let ctx = Context::of(cx);
-        let supervisor = &mut life.actor;
+        let supervisor = &mut incarnation.actor;
         match supervisor.position(self.key) {
             None => self.child.verdict(Verdict::GiveUp(self.crash)),
             Some(at) => match supervisor.policy.decide(&self.crash) {
@@ -642,13 +659,13 @@ impl Envelope<ActorState<Supervisor>> for ChildCrashed {
 /// A child is about to be taken to another theater for the first time.
 struct ChildLeaves {
     key: u64,
-    abroad: RemoteChild,
+    remote_child: RemoteChild,
     count: u64,
 }
 
 impl Envelope<ActorState<Supervisor>> for ChildLeaves {
-    fn run(self, life: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
-        life.actor.child_leaves(self.key, self.abroad, self.count, Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+        incarnation.actor.child_leaves(self.key, self.remote_child, self.count, Context::of(cx));
     }
 
     /// The supervisor is gone, and the child learns that.
@@ -667,8 +684,8 @@ impl ChildEnded {
 }
 
 impl Envelope<ActorState<Supervisor>> for ChildEnded {
-    fn run(self, life: &mut ActorState<Supervisor>, _: &mut Cx<ActorState<Supervisor>>) {
-        life.actor.forget(self.key);
+    fn run(self, incarnation: &mut ActorState<Supervisor>, _: &mut Cx<ActorState<Supervisor>>) {
+        incarnation.actor.forget(self.key);
     }
 
     fn describe() -> (MailKind, &'static str) {

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, spawn_named};
-use crate::actor::{ActorId, Ended, ActorState, Notify, StopReason, Watch, Watcher};
+use crate::actor::{ActorId, ActorState, Ended, Notify, StopReason, Watch, Watcher};
 use crate::message::mail::Start;
 use crate::message::{Handler, Message};
 use crate::remote::stub::{ForwardedMessage, MakeStub, Write, guarded, spawn_stub};
@@ -170,8 +170,13 @@ pub(crate) struct RemoteChild {
 
 /// A child of some type.
 trait TypedChild: Send {
-    fn start_at(&mut self, host: &dyn Host, ties: SupervisorLink, name: &str) -> Result<ActorId, WireError>;
-    fn start_here(&mut self, placement: Placement, ties: SupervisorLink, name: &str) -> Result<ActorId, WireError>;
+    fn start_at(&mut self, host: &dyn Host, supervisor_link: SupervisorLink, name: &str) -> Result<ActorId, WireError>;
+    fn start_here(
+        &mut self,
+        placement: Placement,
+        supervisor_link: SupervisorLink,
+        name: &str,
+    ) -> Result<ActorId, WireError>;
     fn watch(&self, watcher: Watcher, notify: Notify);
     fn decide(&mut self, about: About, decision: Decision<()>) -> Result<(), Crash>;
     fn id(&self) -> Option<ActorId>;
@@ -212,11 +217,11 @@ impl RemoteChild {
         name: &str,
         placement: Placement,
     ) -> Result<ActorId, WireError> {
-        let ties = SupervisorLink { supervisor, key, crashes: 0, heard: 0 };
+        let supervisor_link = SupervisorLink { supervisor, key, crashes: 0, heard: 0 };
         self.crashed = (0, None);
         let id = match &self.host {
-            Some(host) => self.child.start_at(&**host, ties, name),
-            None => self.child.start_here(placement, ties, name),
+            Some(host) => self.child.start_at(&**host, supervisor_link, name),
+            None => self.child.start_here(placement, supervisor_link, name),
         }?;
         self.whereabouts = ChildLocation::There;
         let (watcher, notify) = RemoteChild::watch_of(supervisor, key, id);
@@ -298,21 +303,27 @@ fn watcher_of(key: u64) -> Watcher {
 }
 
 impl<A: Portable> TypedChild for Issue<A> {
-    fn start_at(&mut self, host: &dyn Host, ties: SupervisorLink, name: &str) -> Result<ActorId, WireError> {
+    fn start_at(&mut self, host: &dyn Host, supervisor_link: SupervisorLink, name: &str) -> Result<ActorId, WireError> {
         let actor = self.make()?;
         let write = guarded(|codec, out| {
-            Codec::Positional.write(&(ties, name), out)?;
+            Codec::Positional.write(&(supervisor_link, name), out)?;
             codec.write(&actor, out)
         });
-        let place = |system: &SystemCore, berth, carrier| spawn_stub::<A>(system, berth, carrier).id();
-        let id = host.start(TypeId::of::<A>(), type_name::<A>(), &write, &spawn_stub)?;
+        let place =
+            |system: &SystemCore, stub_placement, forwarder| spawn_stub::<A>(system, stub_placement, forwarder).id();
+        let id = host.start(TypeId::of::<A>(), type_name::<A>(), &write, &place)?;
         self.child = ActorRef::of_id(id);
         Ok(id)
     }
 
-    fn start_here(&mut self, placement: Placement, ties: SupervisorLink, name: &str) -> Result<ActorId, WireError> {
+    fn start_here(
+        &mut self,
+        placement: Placement,
+        supervisor_link: SupervisorLink,
+        name: &str,
+    ) -> Result<ActorId, WireError> {
         let actor = self.make()?;
-        let start = |name| StartChild { name, child: Child::of_elsewhere(ties) };
+        let start = |name| StartChild { name, child: Child::of_elsewhere(supervisor_link) };
         let started = with_current_system(|system| {
             let system = system.expect("a handler runs on a worker");
             spawn_named(system, placement, None, name.to_owned(), actor, start)
@@ -400,7 +411,7 @@ impl Handler<ChildReport> for Supervisor {
     fn handle(&mut self, report: ChildReport, ctx: &mut Context<Self>) {
         let ChildReport { key, news } = report;
         if let News::Panicked(crash, _) | News::Failed(crash, _) = &news
-            && self.abroad(key).is_none_or(|abroad| abroad.has_reported(*crash, ctx.now()))
+            && self.remote_child(key).is_none_or(|remote_child| remote_child.has_reported(*crash, ctx.now()))
         {
             return;
         }
@@ -410,8 +421,8 @@ impl Handler<ChildReport> for Supervisor {
                 self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(text))), ctx)
             }
             News::NotStarted(why) => {
-                if let Some(abroad) = self.abroad(key) {
-                    abroad.whereabouts = ChildLocation::Lost;
+                if let Some(remote_child) = self.remote_child(key) {
+                    remote_child.whereabouts = ChildLocation::Lost;
                     self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(why))), ctx);
                 }
             }
@@ -439,8 +450,8 @@ pub(crate) enum End {
 }
 
 impl Envelope<ActorState<Supervisor>> for ChildIsNoMore {
-    fn run(self, life: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
-        life.actor.child_is_no_more(self, Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+        incarnation.actor.child_is_no_more(self, Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -454,8 +465,8 @@ pub(crate) struct Reached {
 }
 
 impl Envelope<ActorState<Supervisor>> for Reached {
-    fn run(self, life: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
-        life.actor.reached(self, Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+        incarnation.actor.reached(self, Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -488,14 +499,15 @@ impl SupervisorLink {
 /// Reads a child that is to be supervised from another theater: what it knows of its supervisor, what it is called, and its state. If that cannot be
 /// read, its supervisor is told.
 pub(crate) fn read_child<A: Portable>(bytes: &[u8], codec: Codec) -> Result<(SupervisorLink, String, A), WireError> {
-    let read = postcard::take_from_bytes::<(SupervisorLink, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
-    let ((ties, name), state) = read?;
+    let read =
+        postcard::take_from_bytes::<(SupervisorLink, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
+    let ((supervisor_link, name), state) = read?;
     let actor = catch_unwind(|| codec.read::<A>(state)).unwrap_or_else(|panic| {
         let why = Crash::Panic(panic.into()).describe();
         Err(WireError::new(format!("reading the actor's state panicked: {why}")))
     });
-    let actor = actor.inspect_err(|error| ties.not_started(error.to_string()))?;
-    Ok((ties, name, actor))
+    let actor = actor.inspect_err(|error| supervisor_link.not_started(error.to_string()))?;
+    Ok((supervisor_link, name, actor))
 }
 
 /// Reads a child that is to be supervised from another theater, and starts it.
@@ -504,11 +516,11 @@ pub(crate) fn start_child<A: Portable>(
     bytes: &[u8],
     codec: Codec,
 ) -> Result<ActorId, WireError> {
-    let (ties, name, actor) = read_child::<A>(bytes, codec)?;
-    let start = |name| StartChild { name, child: Child::of_elsewhere(ties) };
+    let (supervisor_link, name, actor) = read_child::<A>(bytes, codec)?;
+    let start = |name| StartChild { name, child: Child::of_elsewhere(supervisor_link) };
     let started = spawn_named(system, Placement::Near, None, name, actor, start);
     let started = started.map_err(|error| WireError::new(error.to_string()));
-    started.inspect_err(|error| ties.not_started(error.to_string())).map(ActorRef::id)
+    started.inspect_err(|error| supervisor_link.not_started(error.to_string())).map(ActorRef::id)
 }
 
 /// How often a child that is held says so.
@@ -533,7 +545,12 @@ impl Drop for SupervisedRemotely {
 
 impl SupervisedRemotely {
     /// The child crashed: keeps why, and returns how to tell the supervisor.
-    pub(crate) fn crashed<A: Actor>(&mut self, crash: Crash, ties: SupervisorLink, child: ActorRef<A>) -> impl FnOnce() + use<A> {
+    pub(crate) fn crashed<A: Actor>(
+        &mut self,
+        crash: Crash,
+        supervisor_link: SupervisorLink,
+        child: ActorRef<A>,
+    ) -> impl FnOnce() + use<A> {
         let remind = move || {
             child.address.send_control(Remind);
             Some(REMIND_EVERY)
@@ -541,7 +558,7 @@ impl SupervisedRemotely {
         let news = self.note(crash, Box::new(remind));
         move || {
             if let Some(news) = news {
-                ties.report(news);
+                supervisor_link.report(news);
             }
         }
     }
@@ -588,9 +605,9 @@ impl SupervisedRemotely {
     }
 
     #[inline(never)]
-    pub(crate) fn ended(ties: SupervisorLink) {
-        ties.report(News::Ended);
-        SupervisedRemotely::unwatch(ties);
+    pub(crate) fn ended(supervisor_link: SupervisorLink) {
+        supervisor_link.report(News::Ended);
+        SupervisedRemotely::unwatch(supervisor_link);
     }
 
     pub(crate) fn unwatch(SupervisorLink { supervisor, key, .. }: SupervisorLink) {
@@ -615,9 +632,9 @@ struct Remind;
 impl<A: Actor> Control<ActorState<A>> for Remind {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let Some(child) = &mut cx.extra().child else { return };
-        let ties = child.ties();
-        if let Some(news) = child.minded().and_then(|minded| minded.news()) {
-            ties.report(news);
+        let supervisor_link = child.supervisor_link();
+        if let Some(news) = child.supervised_remotely().and_then(|supervised_remotely| supervised_remotely.news()) {
+            supervisor_link.report(news);
         }
     }
 
@@ -638,7 +655,7 @@ impl<A: Actor> Control<ActorState<A>> for Orphaned {
 /// The child ends without a supervisor: as crashed, if it is.
 fn dismiss<A: Actor>(cx: &mut ControlCx<ActorState<A>>) {
     let child = &mut cx.extra().child;
-    if child.as_mut().and_then(Child::minded).is_none() {
+    if child.as_mut().and_then(Child::supervised_remotely).is_none() {
         return;
     }
     match child.take().and_then(Child::unbind) {
@@ -657,30 +674,30 @@ impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let extra = cx.extra();
         let Some(child) = &mut extra.child else { return };
-        let (crashed, Some(minded)) = (child.crashed, child.minded()) else { return };
+        let (crashed, Some(supervised_remotely)) = (child.crashed, child.supervised_remotely()) else { return };
         let About { nth, crash } = self.about;
-        let was_told = crash != 0 && !(crashed && crash == minded.crashes);
-        let is_outdated = nth < minded.heard && !matches!(self.decision, Decision::Dismiss);
+        let was_told = crash != 0 && !(crashed && crash == supervised_remotely.crashes);
+        let is_outdated = nth < supervised_remotely.heard && !matches!(self.decision, Decision::Dismiss);
         if was_told || is_outdated {
             return;
         }
-        minded.heard = nth;
+        supervised_remotely.heard = nth;
         match self.decision {
             Decision::Dismiss => dismiss(cx),
             Decision::GiveUp => {
-                if let Some(crash) = minded.decided() {
+                if let Some(crash) = supervised_remotely.decided() {
                     cx.give_up(crash);
                 }
             }
             Decision::Resume if !crashed => {}
             Decision::Resume => {
-                minded.decided();
+                supervised_remotely.decided();
                 child.crashed = false;
                 go_on_all(&mut extra.timers);
                 cx.resume();
             }
             Decision::Restart(actor) => {
-                minded.decided();
+                supervised_remotely.decided();
                 child.crashed = false;
                 extra.renew();
                 cx.interrupt();

@@ -5,7 +5,7 @@ use playhouse_executor::Failure;
 use super::*;
 
 impl Supervisor {
-    pub(crate) fn abroad(&mut self, key: u64) -> Option<&mut RemoteChild> {
+    pub(crate) fn remote_child(&mut self, key: u64) -> Option<&mut RemoteChild> {
         let at = self.position(key)?;
         match &mut self.children[at].child {
             ChildHandle::Here(..) => None,
@@ -14,13 +14,19 @@ impl Supervisor {
     }
 
     /// A child is about to be taken to another theater, and has been told `restarts` times to start again.
-    pub(super) fn child_leaves(&mut self, key: u64, mut abroad: RemoteChild, restarts: u64, ctx: &mut Context<Self>) {
+    pub(super) fn child_leaves(
+        &mut self,
+        key: u64,
+        mut remote_child: RemoteChild,
+        restarts: u64,
+        ctx: &mut Context<Self>,
+    ) {
         // Where it is not known any more, it has been told to stop.
         let Some(at) = self.position(key) else { return };
         let ChildHandle::Here(_, told) = self.children[at].child else { return };
         // What it was told when it had given away its factory.
-        let crash = if told > restarts { abroad.decide(Decision::Restart(()), ctx.now()).err() } else { None };
-        self.children[at].child = ChildHandle::There(abroad);
+        let crash = if told > restarts { remote_child.decide(Decision::Restart(()), ctx.now()).err() } else { None };
+        self.children[at].child = ChildHandle::There(remote_child);
         if let Some(crash) = crash {
             self.child_crashed(key, crash, ctx);
         }
@@ -33,7 +39,7 @@ impl Supervisor {
     /// A child in another theater has crashed, and is held there; or it is lost.
     pub(crate) fn child_crashed(&mut self, key: u64, crash: Crash, ctx: &mut Context<Self>) {
         let directive = self.policy.decide(&crash);
-        let (Some(at), Some(child)) = (self.position(key), self.abroad(key)) else { return };
+        let (Some(at), Some(child)) = (self.position(key), self.remote_child(key)) else { return };
         let (lost, theater) = (child.whereabouts != ChildLocation::There, child.theater());
         match directive {
             // It had gone there by itself, and starts again here: nothing that could go wrong again and again.
@@ -73,7 +79,7 @@ impl Supervisor {
     /// A child in another theater is no more. Where that theater is lost, it is one crash, of all children there. Each of them tells: one that has gone
     /// on from there lives.
     pub(crate) fn child_is_no_more(&mut self, ChildIsNoMore { key, id, end }: ChildIsNoMore, ctx: &mut Context<Self>) {
-        let Some(child) = self.abroad(key) else { return };
+        let Some(child) = self.remote_child(key) else { return };
         if child.id() != Some(id) || child.whereabouts != ChildLocation::There {
             return;
         }
@@ -117,7 +123,7 @@ impl Supervisor {
             |whereabouts| self.children.iter().any(|kept| kept.key != key && kept.child.is_at(theater, whereabouts));
         match (is_other_at(ChildLocation::Called), is_other_at(ChildLocation::Lost)) {
             (true, _) => {
-                if let Some(child) = self.abroad(key) {
+                if let Some(child) = self.remote_child(key) {
                     child.whereabouts = ChildLocation::Called;
                 }
             }

@@ -14,7 +14,7 @@ use crate::system::System;
 #[derive(Default)]
 pub(crate) struct OfSystem {
     services: Mutex<Services>,
-    agency: OnceLock<Arc<dyn MigrationHost>>,
+    migration_host: OnceLock<Arc<dyn MigrationHost>>,
     /// The number of its [`System`]s.
     handles: AtomicUsize,
 }
@@ -53,8 +53,8 @@ impl OfSystem {
 }
 
 /// The theater that the system is part of.
-pub(crate) fn agency_of(system: &SystemCore) -> Option<&Arc<dyn MigrationHost>> {
-    OfSystem::get(system).agency.get()
+pub(crate) fn migration_host_of(system: &SystemCore) -> Option<&Arc<dyn MigrationHost>> {
+    OfSystem::get(system).migration_host.get()
 }
 
 impl System {
@@ -132,6 +132,6 @@ impl System {
     /// Says which theater the system is part of, once.
     #[doc(hidden)]
     pub fn belongs_to(&self, theater: Arc<dyn MigrationHost>) {
-        let _former = OfSystem::get(self.core()).agency.set(theater);
+        let _former = OfSystem::get(self.core()).migration_host.set(theater);
     }
 }

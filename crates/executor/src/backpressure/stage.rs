@@ -81,7 +81,8 @@ impl StageBackpressure {
     /// It goes on, by who runs it. True: it is full, and there is no marker yet.
     fn mark(&self) -> bool {
         let marked = StageBackpressure::WAITS | StageBackpressure::MARKED;
-        let was = self.change(|was| (was & StageBackpressure::FULL != 0).then_some(was & StageBackpressure::WAITED_FOR | marked));
+        let was = self
+            .change(|was| (was & StageBackpressure::FULL != 0).then_some(was & StageBackpressure::WAITED_FOR | marked));
         was.is_some_and(|was| was & StageBackpressure::MARKED == 0)
     }
 
@@ -101,22 +102,22 @@ impl Worker {
     /// Something was put aside for `stage`: it may be full now. Then nobody sends to it without that being seen, nor for longer
     /// than it takes to send once. In RUNTIME.
     pub(crate) fn fill(&self, core: &Core, stage: u16) {
-        let why = core.holds.get(&stage).and_then(Parked::fullness);
+        let why = core.parked.get(&stage).and_then(Parked::backpressure);
         if why.is_some_and(|why| self.system.full[stage as usize].raise(why)) {
-            self.office().full_stages.fetch_add(1, Ordering::SeqCst);
+            self.shared().full_stages.fetch_add(1, Ordering::SeqCst);
             // What this worker's own actors send, they append without a look at anything, as long as there is room.
             self.logs[self.id as usize].stop();
-            self.tenure.signal.raise(Signal::TICK);
+            self.ownership.signal.raise(Signal::TICK);
         }
     }
 
     /// What was put aside for `stage` goes on: puts a marker behind it if it is full.
     pub(crate) fn mark(&self, stage: u16, lanes: &mut [Chain; 3]) {
-        let fullness = &self.system.full[stage as usize];
+        let backpressure = &self.system.full[stage as usize];
         let Some(first) = lanes.iter().find_map(Chain::first_record) else {
             return;
         };
-        if fullness.mark() {
+        if backpressure.mark() {
             // It is mail for whom that is for: of the same stage.
             // SAFETY: a whole record of the chain.
             let (cell, tag) = unsafe { (first.as_ref().cell, first.as_ref().tag) };
@@ -131,15 +132,15 @@ impl Worker {
     /// All has been run that was put aside for `stage`.
     fn is_through(&self, stage: u16) {
         let Some(waited_for) = self.system.full[stage as usize].lower() else { return };
-        let office = self.office();
-        office.full_stages.fetch_sub(1, Ordering::SeqCst);
+        let shared = self.shared();
+        shared.full_stages.fetch_sub(1, Ordering::SeqCst);
         // The lock orders this with a thread outside that saw the stage full and is about to wait.
-        drop(office.lock());
-        office.relieved.notify_all();
+        drop(shared.lock());
+        shared.relieved.notify_all();
         if waited_for {
             self.rouse_others();
             // A worker of another system has left its name with the worker that ran the stage then.
-            self.system.offices.made().for_each(|(_, office)| office.rouse_elsewhere());
+            self.system.worker_table.made().for_each(|(_, shared)| shared.rouse_other_systems());
         }
     }
 }

@@ -71,7 +71,7 @@ pub(crate) struct Simulation {
     /// The system has been swept. Changes within a turn.
     ended: AtomicBool,
     choices: Mutex<Choices>,
-    knots: Mutex<MuteDeadlocks>,
+    deadlocks: Mutex<MuteDeadlocks>,
     driver: OnceLock<Arc<dyn Driver>>,
 }
 
@@ -86,7 +86,7 @@ impl Simulation {
             driving: DriverLock::new("a simulated system was asked to run from inside one of its own actors"),
             ended: AtomicBool::new(false),
             choices: Mutex::new(Choices(seed)),
-            knots: Mutex::default(),
+            deadlocks: Mutex::default(),
             driver: OnceLock::new(),
         }
     }
@@ -206,7 +206,7 @@ impl Steps {
 
     /// Whether nobody has anything to do before the next timer. A system that has ended rests.
     pub fn rests(&self) -> bool {
-        let is_any_up = || self.workers.iter().any(|worker| worker.office().mail.is_up());
+        let is_any_up = || self.workers.iter().any(|worker| worker.shared().mail.is_up());
         self.are_workers_ended() || self.system.active() == 0 && !is_any_up()
     }
 
@@ -268,7 +268,7 @@ impl Steps {
         let worker = &self.workers[choices.below(self.workers.len())];
         worker.enter(|| step(worker, &mut choices, &self.system));
         if choices.one_in(64) {
-            lock(&self.simulation().knots).look(&self.system);
+            lock(&self.simulation().deadlocks).look(&self.system);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::message::envelope::{
     Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, GoOn, MailKind, Resident, Undelivered,
 };
 use crate::message::mailbox::WithPermit;
-use crate::message::permit::PLACED;
+use crate::message::permit::PERMITTED;
 use crate::migration::stub::AwayCx;
 use crate::worker::deferred_starts::DeferredStart;
 use crate::worker::user_code::{contained, during};
@@ -643,12 +643,12 @@ impl Loose {
     ///
     /// # Safety
     /// `own` is a whole record without a cause for which `placed` was found.
-    pub(crate) unsafe fn write_placed(&mut self, placed: WithPermit, own: NonNull<Record>) -> NonNull<Record> {
+    pub(crate) unsafe fn write_with_permit(&mut self, placed: WithPermit, own: NonNull<Record>) -> NonNull<Record> {
         let target = self.bytes.as_mut_ptr().cast::<u8>();
         // SAFETY: the room is large enough for both records, and aligned; the thunk is that of a `Placed`.
         unsafe {
             let (cell, tag, is_here) = (own.as_ref().cell, own.as_ref().tag, matches!(placed, WithPermit::Here(_)));
-            write(target, PLACED, cell, tag, 0, placed);
+            write(target, PERMITTED, cell, tag, 0, placed);
             let mut record = NonNull::new_unchecked(target.cast::<Record>());
             if is_here {
                 let bytes = own.as_ref().bytes();
@@ -822,7 +822,7 @@ impl Cold {
             suspended: None,
             waking: None,
             deferred: Deferred::default(),
-            way: None,
+            route: None,
             stop_after: false,
             handled_ns: 0,
             failure: None,

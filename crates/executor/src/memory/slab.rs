@@ -327,11 +327,11 @@ mod tests {
         let chunk_cells = CHUNK_BYTES / cell_bytes(CLASS);
         // The unused cells of a nursery go to the next one.
         for _ in 0..3 {
-            let mut nursery = CellAllocator::new();
+            let mut allocator = CellAllocator::new();
             let mut of_stage = [const { Vec::new() }; 3];
             for turn in 0..chunk_cells / 2 {
                 let stage = turn % 3;
-                let cell = nursery.take(CLASS, stage as u16);
+                let cell = allocator.take(CLASS, stage as u16);
                 assert!(all.insert(cell), "the cell was given twice");
                 of_stage[stage].push(cell.as_ptr().addr());
             }
@@ -356,9 +356,9 @@ mod tests {
 
     #[test]
     fn a_cell_that_is_given_back_is_taken_again_by_any_stage() {
-        let mut nursery = CellAllocator::new();
-        let cell = nursery.take(CLASS - 1, 5);
-        nursery.put(cell, CLASS - 1);
-        assert_eq!(nursery.take(CLASS - 1, 7), cell);
+        let mut allocator = CellAllocator::new();
+        let cell = allocator.take(CLASS - 1, 5);
+        allocator.put(cell, CLASS - 1);
+        assert_eq!(allocator.take(CLASS - 1, 7), cell);
     }
 }

@@ -12,7 +12,7 @@
 //!   thaw. A message whose guard says that it has to wait has kept its place while the guard looked. (Its guard is asked once more when the
 //!   place is free; one that answers otherwise then has its message wait without a place.)
 //! - *No place is lost.* A record is consumed once, by its thunk. That of a message with a place takes the place out, and then does with
-//!   the message's own record, which lies behind it ([`placed`](crate::message::permit)), what is to be done: runs it, bounces it, sends it on. A
+//!   the message's own record, which lies behind it ([`permitted`](crate::message::permit)), what is to be done: runs it, bounces it, sends it on. A
 //!   guard that panics drops both. That records are moved (by thefts, adoptions, takeovers, holds) does not concern it: the place
 //!   lies in the payload.
 //! - *Who has no bound pays nothing.* That an actor has one is said by a bit beside the number of its system in its address. A
@@ -147,7 +147,7 @@ impl MailboxState {
 
     /// The oldest message that may be dropped, which is not known here any more.
     fn oldest(&self) -> Option<Arc<Droppable>> {
-        lock(&self.taken).oldest.pop_first().map(|(_, shelf)| shelf)
+        lock(&self.taken).oldest.pop_first().map(|(_, droppable)| droppable)
     }
 
     pub(crate) fn on_full(&self) -> OnFull {
@@ -215,7 +215,7 @@ impl Droppable {
 
 /// A message off its shelf while its guard looks at it. Its place is kept.
 struct GuardCheck<'a> {
-    shelf: &'a Arc<Droppable>,
+    droppable: &'a Arc<Droppable>,
     /// None: its guard has panicked, and it is lost by that.
     content: Option<Kept>,
 }
@@ -223,12 +223,12 @@ struct GuardCheck<'a> {
 impl Drop for GuardCheck<'_> {
     /// Puts it back, where it may be dropped for others again; who found its shelf empty meanwhile has forgotten it.
     fn drop(&mut self) {
-        let Some(kept) = self.content.take() else { return self.shelf.leave() };
+        let Some(kept) = self.content.take() else { return self.droppable.leave() };
         // Both under the lock: who finds the shelf in the room does not find it empty again.
-        let mut content = lock(&self.shelf.content);
-        let number = self.shelf.number.load(Ordering::Relaxed);
+        let mut content = lock(&self.droppable.content);
+        let number = self.droppable.number.load(Ordering::Relaxed);
         if number != NOT_TO_BE_DROPPED {
-            lock(&self.shelf.room.taken).oldest.insert(number, Arc::clone(self.shelf));
+            lock(&self.droppable.room.taken).oldest.insert(number, Arc::clone(self.droppable));
         }
         *content = Some(kept);
     }
@@ -262,7 +262,7 @@ impl WithPermit {
         if bytes > room.bound.bytes {
             return None;
         }
-        let shelf = Arc::new(Droppable {
+        let droppable = Arc::new(Droppable {
             content: Mutex::new(None),
             room: Arc::clone(room),
             number: AtomicU64::new(NOT_TO_BE_DROPPED),
@@ -272,15 +272,15 @@ impl WithPermit {
             let entered = room.enter_and(bytes, |taken| {
                 // Before anybody else can know the shelf.
                 // SAFETY: by the contract; this is done once.
-                *lock(&shelf.content) = Some(unsafe { Kept::of(record) });
+                *lock(&droppable.content) = Some(unsafe { Kept::of(record) });
                 if lane == Lane::Normal {
                     taken.next += 1;
-                    shelf.number.store(taken.next, Ordering::Relaxed);
-                    taken.oldest.insert(taken.next, Arc::clone(&shelf));
+                    droppable.number.store(taken.next, Ordering::Relaxed);
+                    taken.oldest.insert(taken.next, Arc::clone(&droppable));
                 }
             });
             if entered {
-                return Some(WithPermit::Shelved(shelf));
+                return Some(WithPermit::Shelved(droppable));
             }
             if room.oldest()?.discard() {
                 rooms.count(OnFull::DropOldest);
@@ -297,9 +297,9 @@ impl WithPermit {
         match self {
             // SAFETY: by the contract.
             WithPermit::Here(_) => unsafe { record::ask_own(record::carried(record), record) },
-            WithPermit::Shelved(shelf) => {
-                let Some(mut kept) = lock(&shelf.content).take() else { return CONTINUE };
-                let mut lifted = GuardCheck { shelf, content: None };
+            WithPermit::Shelved(droppable) => {
+                let Some(mut kept) = lock(&droppable.content).take() else { return CONTINUE };
+                let mut lifted = GuardCheck { droppable, content: None };
                 // SAFETY: by the contract.
                 let outcome = unsafe { record::ask_own(kept.record(), record) };
                 lifted.content = Some(kept);
@@ -316,7 +316,9 @@ impl WithPermit {
         match self {
             // SAFETY: a whole record whose payload was not consumed.
             WithPermit::Here(_) => unsafe { record::described(record::carried(record)) },
-            WithPermit::Shelved(shelf) => Described { is_gone: lock(&shelf.content).is_none(), ..shelf.about },
+            WithPermit::Shelved(droppable) => {
+                Described { is_gone: lock(&droppable.content).is_none(), ..droppable.about }
+            }
         }
     }
 }

@@ -170,7 +170,8 @@ impl StubRoute {
 /// The cell is that of an actor that is away, and this thread runs its stage.
 pub(crate) unsafe fn may_pass(cell: NonNull<Cell>) -> bool {
     // SAFETY: by the contract; a short borrow.
-    let passes = unsafe { Cell::cold(cell) }.as_ref().and_then(|cold| cold.way.as_ref()).is_none_or(|way| way.take());
+    let passes =
+        unsafe { Cell::cold(cell) }.as_ref().and_then(|cold| cold.route.as_ref()).is_none_or(|route| route.take());
     if !passes {
         // SAFETY: by the contract.
         unsafe { crate::migration::freeze::freeze(cell) };
@@ -182,7 +183,7 @@ pub(crate) unsafe fn may_pass(cell: NonNull<Cell>) -> bool {
 /// `gate` is closed.
 pub fn pause_stage(gate: &Arc<Gate>) {
     let Some(worker) = current() else { return };
-    let claimed = worker.tenure.claimed();
+    let claimed = worker.ownership.claimed();
     if claimed.is_null() {
         return;
     }
@@ -194,7 +195,7 @@ pub fn pause_stage(gate: &Arc<Gate>) {
         }
     });
     // Ends the gulp.
-    worker.tenure.signal.raise(Signal::TICK);
+    worker.ownership.signal.raise(Signal::TICK);
 }
 
 impl SystemCore {
@@ -207,16 +208,16 @@ impl SystemCore {
         (self.config.stages + nth % self.config.links) as u16
     }
 
-    /// A place in `stage` for an `S` that lives elsewhere. If `way` is given, mail is sent on from it as long as nobody closes that.
-    pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra, way: Option<Arc<StubRoute>>) -> Address<S> {
-        self.settle_away(stage, extra, way, status::AWAY)
+    /// A place in `stage` for an `S` that lives elsewhere. If `route` is given, mail is sent on from it as long as nobody closes that.
+    pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra, route: Option<Arc<StubRoute>>) -> Address<S> {
+        self.settle_away(stage, extra, route, status::AWAY)
     }
 
     pub(crate) fn settle_away<S: Resident>(
         &self,
         stage: u16,
         extra: S::Extra,
-        way: Option<Arc<StubRoute>>,
+        route: Option<Arc<StubRoute>>,
         status: u64,
     ) -> Address<S> {
         let kind = KindOf::<S>::KIND;
@@ -226,7 +227,7 @@ impl SystemCore {
         let cell = self.outside.take(owner, stage, kind.class);
         let mut cold = crate::memory::cell::Cold::new();
         cold.extra = Some(Box::new(extra));
-        cold.way = way;
+        cold.route = route;
         // SAFETY: a vacant cell of the right class, owned by this thread.
         unsafe { Cell::occupy_away(cell, kind, cold, stage, self.id, status) };
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);

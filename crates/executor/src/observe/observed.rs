@@ -105,19 +105,19 @@ impl Observers {
 impl SystemCore {
     /// Names who is to look on, once. False: there is one already.
     pub fn set_observer(&self, observer: Arc<dyn Observer>) -> bool {
-        self.lookout.observer.set(observer).is_ok()
+        self.observers.observer.set(observer).is_ok()
     }
 
     /// The observer, if it is a `T`.
     pub fn observer<T: Observer>(&self) -> Option<&T> {
-        let observer: &dyn Any = &**self.lookout.observer.get()?;
+        let observer: &dyn Any = &**self.observers.observer.get()?;
         observer.downcast_ref()
     }
 
     /// Has the observer look on, or not, from the next gulp of each worker on; and has it asked for causes, or not.
     pub fn look_on(&self, looking: bool, causes: bool) {
-        self.lookout.causes.store(causes, Ordering::Relaxed);
-        self.lookout.looking.store(looking && self.lookout.observer.get().is_some(), Ordering::Relaxed);
+        self.observers.causes.store(causes, Ordering::Relaxed);
+        self.observers.looking.store(looking && self.observers.observer.get().is_some(), Ordering::Relaxed);
     }
 }
 
@@ -128,10 +128,10 @@ pub(crate) struct ObservedHandler(Mutex<Option<(Handling, u64, bool)>>);
 impl ObservedHandler {
     /// Tells the observer of a handler that runs for long. Called by the monitor.
     pub(crate) fn look(&self, system: &Arc<SystemCore>) {
-        if !system.lookout.looks() {
+        if !system.observers.looks() {
             return;
         }
-        let (Some(observer), Some((handling, since, false))) = (system.lookout.observer.get(), *lock(&self.0)) else {
+        let (Some(observer), Some((handling, since, false))) = (system.observers.observer.get(), *lock(&self.0)) else {
             return;
         };
         let so_long = Duration::from_nanos(system.now_ns().saturating_sub(since));
@@ -166,7 +166,7 @@ impl Drop for Ends<'_> {
 impl Worker {
     /// Before a gulp that is looked on. In RUNTIME.
     pub(crate) fn begin_to_show(&self) {
-        if self.system.lookout.wants_causes().is_some() {
+        if self.system.observers.wants_causes().is_some() {
             for log in &self.logs {
                 // Relaxed: written by the owner, and by the monitor with the same value.
                 log.stop();
@@ -192,7 +192,7 @@ impl Worker {
             // SAFETY: by the contract.
             return unsafe { self.show(record, || self.deliver_irregular(record)) };
         }
-        if let (Some(observer), false, Some(cause)) = (self.system.lookout.observer.get(), same_life, head.cause()) {
+        if let (Some(observer), false, Some(cause)) = (self.system.observers.observer.get(), same_life, head.cause()) {
             contained(|| observer.lost(cause)).unwrap_or(());
         }
         // SAFETY: by the contract.
@@ -206,8 +206,8 @@ impl Worker {
     pub(crate) unsafe fn show(&self, record: NonNull<Record>, run: impl FnOnce() -> Outcome) -> Outcome {
         // SAFETY: by the contract; cells are never freed.
         let (cell, head) = unsafe { (record.as_ref().cell.as_ref(), record.as_ref()) };
-        let observer = self.system.lookout.observer.get();
-        let Some(observer) = observer.filter(|_| self.system.lookout.looks() && !head.is_buried()) else {
+        let observer = self.system.observers.observer.get();
+        let Some(observer) = observer.filter(|_| self.system.observers.looks() && !head.is_buried()) else {
             return run();
         };
         // SAFETY: by the contract; it is not buried.

@@ -24,7 +24,7 @@ use crate::message::address::{Address, RawAddress};
 use crate::message::dead_letters::{DeadLetterHook, DeadLetterHooks};
 use crate::message::delivery::WokenBy;
 use crate::message::envelope::{Envelope, Resident, Undelivered};
-use crate::message::mailbox::{Mailbox, BoundedMailboxes};
+use crate::message::mailbox::{BoundedMailboxes, Mailbox};
 use crate::observe::observed::Observers;
 use crate::observe::stats::Counters;
 use crate::scheduler::costs;
@@ -53,7 +53,7 @@ pub struct SystemCore {
     // -- rarely changed ------------------------------------------------------------------------------------------------
     pub(crate) id: u16,
     pub(crate) config: Config,
-    pub(crate) offices: WorkerTable,
+    pub(crate) worker_table: WorkerTable,
     /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage, and that inbox counts the
     /// departure.
     pub(crate) route: Box<[AtomicU16]>,
@@ -64,7 +64,7 @@ pub struct SystemCore {
     pub(crate) sources: Sources,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
-    pub(crate) lookout: Observers,
+    pub(crate) observers: Observers,
     // -- changed when workers rest and wake ------------------------------------------------------------------------------
     /// The number of workers that are awake in the lower 32 bits, and the number of wake-ups above them.
     pub(crate) active: AtomicU64,
@@ -201,8 +201,8 @@ impl Drop for Spawning<'_> {
 impl Drop for SystemCore {
     /// Drops what the program has given to the system: the last handle may be dropped by a worker of another system, between two gulps.
     fn drop(&mut self) {
-        let SystemCore { dead_letter_hooks, lookout, reactor, above, simulation, .. } = self;
-        let (hooks, observer) = (std::mem::take(dead_letter_hooks), lookout.take_observer());
+        let SystemCore { dead_letter_hooks, observers, reactor, above, simulation, .. } = self;
+        let (hooks, observer) = (std::mem::take(dead_letter_hooks), observers.take_observer());
         let (reactor, above) = (reactor.take(), above.take());
         let driver = simulation.as_mut().and_then(Simulation::take_driver);
         let drops: [Box<dyn FnOnce()>; 5] = [
@@ -257,7 +257,7 @@ impl SystemCore {
         let random = config.simulated.unwrap_or_else(|| RandomState::new().hash_one(at));
         let system = Arc::new(SystemCore {
             id: at as u16,
-            offices: WorkerTable::new(config.workers, dedicated),
+            worker_table: WorkerTable::new(config.workers, dedicated),
             route: (0..stages)
                 .map(|stage| {
                     AtomicU16::new(
@@ -274,7 +274,7 @@ impl SystemCore {
                 Clock::Real(Instant::now())
             },
             simulation: config.simulated.map(Simulation::new),
-            lookout: Observers::default(),
+            observers: Observers::default(),
             active: AtomicU64::new(0),
             parked: AtomicUsize::new(0),
             idle: IdleWorkers::of(config.workers),
@@ -355,15 +355,15 @@ impl SystemCore {
     /// Returns the present route for a new worker.
     pub(crate) fn route_for(&self, worker: u16) -> Route {
         // The stages of dedicated workers never move.
-        let departures = |id: usize| if id < self.config.workers { self.offices[id].lock().departures } else { 0 };
-        let departures = (0..self.offices.len()).map(departures).collect();
+        let departures = |id: usize| if id < self.config.workers { self.worker_table[id].lock().departures } else { 0 };
+        let departures = (0..self.worker_table.len()).map(departures).collect();
         // Acquire: pairs with the Release of the worker that moved the stage.
         Route::new(worker, departures, self.route.iter().map(|runs_it| runs_it.load(Ordering::Acquire)).collect())
     }
 
     fn new_worker(self: &Arc<Self>, id: u16) -> Arc<Worker> {
         let seed = self.config.simulated.unwrap_or(0x9e37_79b9) as u32 ^ (u32::from(id) + 1).wrapping_mul(0x85eb_ca6b);
-        let signal = Arc::clone(&self.offices[id as usize].lock().signal);
+        let signal = Arc::clone(&self.worker_table[id as usize].lock().signal);
         Arc::new(Worker::new(self, id, signal, Core::new(seed)))
     }
 
@@ -651,10 +651,10 @@ impl SystemCore {
     }
 
     fn timer_op(&self, worker: u16, op: TimerOp) {
-        let office = &self.offices[worker as usize];
-        let mut inbox = office.lock();
+        let shared = &self.worker_table[worker as usize];
+        let mut inbox = shared.lock();
         inbox.timer_ops.push(op);
-        self.arrived_for(office, inbox, worker, WokenBy::asker_if(run_by_askers::take_wish()));
+        self.arrived_for(shared, inbox, worker, WokenBy::asker_if(run_by_askers::take_wish()));
     }
 
     // -- reports -------------------------------------------------------------------------------------------------------
@@ -692,9 +692,9 @@ impl SystemCore {
 
     /// Counters of each worker, as of its last checkup (at most one tick old while it runs, exact while it rests).
     pub fn counters(&self) -> Vec<Counters> {
-        let mut counters = vec![Counters::default(); self.offices.len()];
-        for (id, office) in self.offices.made() {
-            counters[usize::from(id)] = office.ledgers.read();
+        let mut counters = vec![Counters::default(); self.worker_table.len()];
+        for (id, shared) in self.worker_table.made() {
+            counters[usize::from(id)] = shared.ledgers.read();
         }
         counters[0].spawned += self.outside.spawned.load(Ordering::Relaxed);
         counters[0].dead_letters += self.outside.dead_letters.load(Ordering::Relaxed);

@@ -47,11 +47,11 @@ impl Prefetcher {
         if end as usize - (at as usize) < Self::WORTH_BYTES {
             return Prefetcher { at: end };
         }
-        let mut scout = Prefetcher { at };
+        let mut prefetcher = Prefetcher { at };
         for _ in 0..Self::LEAD {
-            scout.step(end);
+            prefetcher.step(end);
         }
-        scout
+        prefetcher
     }
 
     #[inline(always)]
@@ -128,7 +128,7 @@ enum GuardRound {
 impl Worker {
     /// Runs up to `bound` records of the queue.
     pub(crate) fn gulp(&self, bound: u64) -> GulpEnd {
-        if self.system.lookout.looks() {
+        if self.system.observers.looks() {
             return self.gulp_observed(bound);
         }
         self.gulp_as::<false>(bound)
@@ -178,8 +178,8 @@ impl Worker {
     ) -> GulpEnd {
         let mut left = bound;
         let (mut at, mut end) = (self.run_at.get(), self.run_end.get());
-        let mut scout = Prefetcher::from(at, end);
-        self.tenure.begin();
+        let mut prefetcher = Prefetcher::from(at, end);
+        self.ownership.begin();
         loop {
             if at == end {
                 // RUNTIME again, to find where to go on: most often behind, in what was sent meanwhile.
@@ -188,16 +188,16 @@ impl Worker {
                     return GulpEnd::Detached;
                 }
                 self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                if self.dirty.get() || self.office().mail.is_up() || !self.advance() || left == 0 {
+                if self.dirty.get() || self.shared().mail.is_up() || !self.advance() || left == 0 {
                     return GulpEnd::Bound;
                 }
                 (at, end) = (self.run_at.get(), self.run_end.get());
-                scout = Prefetcher::from(at, end);
-                self.tenure.begin();
+                prefetcher = Prefetcher::from(at, end);
+                self.ownership.begin();
             }
             // SAFETY: `at` is at a whole record of the queue whose payload was not consumed.
             let record = unsafe { NonNull::new_unchecked(at.cast::<Record>()) };
-            if self.tenure.claim::<FULL>(record.as_ptr()) != 0 || left == 0 {
+            if self.ownership.claim::<FULL>(record.as_ptr()) != 0 || left == 0 {
                 self.run_at.set(at);
                 return if self.interrupted(record) { GulpEnd::Signal } else { GulpEnd::Detached };
             }
@@ -208,8 +208,8 @@ impl Worker {
             let (size, cell, tag) =
                 unsafe { (record.as_ref().bytes(), record.as_ref().cell, record.as_ref().resident_tag()) };
             at = at.wrapping_add(size);
-            scout.step(end);
-            if HOLDING && self.put_aside(record) {
+            prefetcher.step(end);
+            if HOLDING && self.park_record_of_stage(record) {
                 *done -= 1;
                 self.run_at.set(at);
                 continue;
@@ -235,20 +235,20 @@ impl Worker {
     /// Moves the claimed record away if its stage is parked. Otherwise pays the account of the stage. A detached thread finds that out at
     /// its next claim, and
     /// the stage of a claimed record is its own until then.
-    fn put_aside(&self, record: NonNull<Record>) -> bool {
+    fn park_record_of_stage(&self, record: NonNull<Record>) -> bool {
         // SAFETY: the head of a claimed record stays readable.
         let (stage, is_buried) = unsafe { (record.as_ref().stage(), record.as_ref().is_buried()) };
         if is_buried {
             return false;
         }
         let hold = |core: &mut Core| {
-            let held = core.hold_record(record, &self.pool);
+            let held = core.park_record(record, &self.pool);
             if held {
                 self.fill(core, stage);
             }
             held
         };
-        let held = self.holds.get() && self.with_core(hold).unwrap_or(false);
+        let held = self.parked.get() && self.with_core(hold).unwrap_or(false);
         if !held {
             self.accounts.borrow_mut().pay(stage);
         }
@@ -282,7 +282,7 @@ impl Worker {
     /// Detached with `record` claimed: runs it if the monitor left it to this thread.
     #[cold]
     fn finish_claimed(&self, record: NonNull<Record>) -> GulpEnd {
-        if self.lease_left_me(record) {
+        if self.handoff_left_me(record) {
             // SAFETY: the monitor saw the claim and left the record, and its stage, to this thread.
             unsafe {
                 let outcome = self.run_observed(record);
@@ -329,7 +329,7 @@ impl Worker {
                 return if outcome == CONTINUE && cell.as_ref().has_status(status::GUARDED) { RESUME } else { outcome };
             }
             if cell.as_ref().has_status(status::LATE) {
-                self.hasten_starts();
+                self.hasten_deferred_starts();
             }
             Cell::cold_mut(cell).deferred.push(record, &self.pool);
             // It counts when it is run.
@@ -392,7 +392,7 @@ impl Worker {
     /// A handler panicked: the record claimed last, or a nested one that was handled where it was caught.
     #[cold]
     fn crashed(&self, panic: Box<dyn Any + Send>) {
-        let claimed = self.tenure.claimed();
+        let claimed = self.ownership.claimed();
         let panic = Payload::from(panic);
         let Some(claimed) = NonNull::new(claimed) else {
             panic!("a panic outside of any handler: {:?}", Crash::Panic(panic));
@@ -471,7 +471,7 @@ impl Worker {
                 }
                 if header.vacate() {
                     // SAFETY: used by this thread only, in short borrows.
-                    unsafe { (*self.0.nursery.get()).put(self.1, class) };
+                    unsafe { (*self.0.allocator.get()).put(self.1, class) };
                 }
                 self.0.ledger.stopped.add(1);
                 self.0.system.stage_left(stage);
@@ -642,7 +642,7 @@ impl Worker {
                 if slice.panic.is_none() {
                     Cell::note_handled(cell);
                 }
-                let interrupted = self.tenure.signal.get() != 0 && !self.single.get();
+                let interrupted = self.ownership.signal.get() != 0 && !self.single.get();
                 slice.left = if interrupted { 0 } else { slice.left.saturating_sub(1) };
             }
             self.handled.set(self.handled.get().wrapping_add(1));

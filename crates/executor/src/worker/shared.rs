@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
 use crate::backpressure::admission::Admission;
-use crate::backpressure::elsewhere::AnyWorker;
+use crate::backpressure::other_systems::AnyWorker;
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::backpressure::standing::Standing;
 use crate::driver::timers::TimerOp;
@@ -169,20 +169,20 @@ impl WorkerTable {
         fence(Ordering::SeqCst);
         // Relaxed: behind the fence, as what it counts.
         let dedicated = &self.dedicated[..self.not_made.load(Ordering::Relaxed)];
-        let dedicated = dedicated.iter().map(|office| office.get().map(|office| &**office));
-        (0..).zip(self.shared.iter().map(Some).chain(dedicated)).filter_map(|(id, office)| Some((id, office?)))
+        let dedicated = dedicated.iter().map(|shared| shared.get().map(|shared| &**shared));
+        (0..).zip(self.shared.iter().map(Some).chain(dedicated)).filter_map(|(id, shared)| Some((id, shared?)))
     }
 
     /// That of a dedicated actor.
     #[cold]
     #[inline(never)]
     fn of_dedicated(&self, at: usize) -> &WorkerShared {
-        let office = self.dedicated[at].get_or_init(|| Box::new(WorkerShared::new()));
+        let shared = self.dedicated[at].get_or_init(|| Box::new(WorkerShared::new()));
         self.not_made.fetch_max(at + 1, Ordering::Relaxed);
         // With the one in `made`: what was written before that by who does not find the office is read behind this, also by others
         // than its maker.
         fence(Ordering::SeqCst);
-        office
+        shared
     }
 }
 
@@ -192,7 +192,7 @@ impl Index<usize> for WorkerTable {
     #[inline]
     fn index(&self, id: usize) -> &WorkerShared {
         match self.shared.get(id) {
-            Some(office) => office,
+            Some(shared) => shared,
             None => self.of_dedicated(id - self.shared.len()),
         }
     }
@@ -419,11 +419,11 @@ mod tests {
 
     #[test]
     fn an_office_of_a_dedicated_actor_is_made_when_it_is_asked_for() {
-        let offices = WorkerTable::new(2, 3);
-        let made = || offices.made().map(|(id, _)| id).collect::<Vec<u16>>();
-        assert_eq!((offices.len(), made()), (5, vec![0, 1]));
-        assert!(std::ptr::eq(&offices[3], &offices[3]));
+        let worker_table = WorkerTable::new(2, 3);
+        let made = || worker_table.made().map(|(id, _)| id).collect::<Vec<u16>>();
+        assert_eq!((worker_table.len(), made()), (5, vec![0, 1]));
+        assert!(std::ptr::eq(&worker_table[3], &worker_table[3]));
         assert_eq!(made(), [0, 1, 3]);
-        assert!(offices.made().all(|(id, office)| std::ptr::eq(office, &offices[id as usize])));
+        assert!(worker_table.made().all(|(id, shared)| std::ptr::eq(shared, &worker_table[id as usize])));
     }
 }

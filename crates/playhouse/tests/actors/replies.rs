@@ -193,7 +193,10 @@ fn a_deadline_ends_an_ask_whose_reply_is_kept_and_the_reply_knows() {
     let asker = system.spawn(Asker { shelf });
     let answer = asker.ask(AskWithin(1, SECOND)).wait().unwrap();
     assert_eq!(answer, Err(AskError::Deadline { phase: playhouse::AskPhase::Running }));
-    assert_eq!(shelf.ask(Take(2)).within(SECOND).wait(), Err(AskError::Deadline { phase: playhouse::AskPhase::Running }));
+    assert_eq!(
+        shelf.ask(Take(2)).within(SECOND).wait(),
+        Err(AskError::Deadline { phase: playhouse::AskPhase::Running })
+    );
     // Neither waits any more.
     assert_eq!(shelf.ask(Put(1)).wait(), Ok(false));
 }

@@ -205,7 +205,10 @@ fn a_supervisor_gives_up_after_too_many_restarts_and_its_watchers_are_told() {
         assert_eq!(downs.len(), 1);
         assert_eq!(downs[0].who, supervisor.id());
         assert!(matches!(&downs[0].reason, StopReason::Failed(text) if text.contains("\"a\"")), "{downs:?}");
-        assert!(matches!(&worker_downs.take()[..], [Terminated { reason: StopReason::Panicked(_), .. }]), "seed {seed}");
+        assert!(
+            matches!(&worker_downs.take()[..], [Terminated { reason: StopReason::Panicked(_), .. }]),
+            "seed {seed}"
+        );
         assert!(worker.is_stopped() && sister.is_stopped() && supervisor.is_stopped());
         assert_eq!(started(&log), ["a", "a", "a", "b"]);
     }

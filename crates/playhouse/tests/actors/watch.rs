@@ -121,7 +121,11 @@ fn requests_of_the_system_lane_keep_their_order() {
         puppet.stop();
         puppet.kill();
         system.run_until_idle();
-        assert_eq!(log.take(), [Terminated { who: puppet.id(), name: None, reason: StopReason::Stopped }], "seed {seed}");
+        assert_eq!(
+            log.take(),
+            [Terminated { who: puppet.id(), name: None, reason: StopReason::Stopped }],
+            "seed {seed}"
+        );
     }
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::{
-    Actor, ActorId, Context, Counters, Handler, HandlerTimes, ActivityCounter, Message, Placement, ShortType, SpawnOptions,
-    System, TimedHandlers, TimerKey, name_of,
+    ActivityCounter, Actor, ActorId, Context, Counters, Handler, HandlerTimes, Message, Placement, ShortType,
+    SpawnOptions, System, TimedHandlers, TimerKey, name_of,
 };
 use playhouse_executor::WorkerState;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ const SHOWN_MAX: usize = 50;
 
 /// Says how its theater is. Started and published by [`TheaterBuilder::inspected`](crate::TheaterBuilder::inspected).
 pub struct Inspector {
-    house: Weak<TheaterCore>,
+    theater_core: Weak<TheaterCore>,
     watch: Option<Watch>,
 }
 
@@ -221,19 +221,19 @@ playhouse_actor::remote!(also Inspector: Inspect);
 
 impl Handler<Inspect> for Inspector {
     fn handle(&mut self, _: Inspect, ctx: &mut Context<Self>) -> Snapshot {
-        let Some(house) = self.house.upgrade() else { return Snapshot::default() };
+        let Some(theater_core) = self.theater_core.upgrade() else { return Snapshot::default() };
         let ends = ctx.send_after(PATIENCE, Enough);
         match &mut self.watch {
-            None => self.watch = Some(Watch::begin(&house, ends)),
+            None => self.watch = Some(Watch::begin(&theater_core, ends)),
             Some(watch) => {
                 ctx.cancel(std::mem::replace(&mut watch.ends, ends));
                 if ctx.now() - watch.since >= WINDOW_MIN {
-                    watch.take(&house);
+                    watch.take(&theater_core);
                 }
             }
         }
         // For the next answer.
-        house.system.core().ask_for_census();
+        theater_core.system.core().ask_for_census();
         self.watch.as_ref().map_or_else(Snapshot::default, |watch| watch.answer.clone())
     }
 }
@@ -257,32 +257,32 @@ fn keep_first<T, K: Ord>(lines: &mut Vec<T>, orders: &[fn(&T) -> K]) {
 }
 
 impl Inspector {
-    /// Starts one in `house`, and publishes it.
-    pub(crate) fn start_in(house: &Arc<TheaterCore>) -> Result<(), TheaterError> {
+    /// Starts one in `theater_core`, and publishes it.
+    pub(crate) fn start_in(theater_core: &Arc<TheaterCore>) -> Result<(), TheaterError> {
         let options = SpawnOptions::new().placement(Placement::Dedicated);
-        let inspector = Inspector { house: Arc::downgrade(house), watch: None };
-        let inspector = house.system.try_spawn_with(options, inspector);
+        let inspector = Inspector { theater_core: Arc::downgrade(theater_core), watch: None };
+        let inspector = theater_core.system.try_spawn_with(options, inspector);
         let inspector = inspector.map_err(|error| TheaterError::System(error.to_string()))?;
-        house.registry.replace(INSPECTOR.to_owned(), inspector.id(), Inspector::wire_name());
+        theater_core.registry.replace(INSPECTOR.to_owned(), inspector.id(), Inspector::wire_name());
         Ok(())
     }
 }
 
 impl Watch {
-    fn begin(house: &Arc<TheaterCore>, ends: TimerKey) -> Watch {
-        let (look, timed) = (house.system.look(), house.system.time_handlers());
+    fn begin(theater_core: &Arc<TheaterCore>, ends: TimerKey) -> Watch {
+        let (look, timed) = (theater_core.system.look(), theater_core.system.time_handlers());
         look.take();
         let mut watch = Watch {
             look,
             _timed: timed,
-            since: house.system.now(),
+            since: theater_core.system.now(),
             messages: HashMap::new(),
-            workers: house.system.stats().per_worker,
+            workers: theater_core.system.stats().per_worker,
             answer: Snapshot::default(),
             ends,
         };
-        watch.done(&house.system.handler_times());
-        watch.take(house);
+        watch.done(&theater_core.system.handler_times());
+        watch.take(theater_core);
         watch.answer.window = Duration::ZERO;
         watch
     }
@@ -308,8 +308,8 @@ impl Watch {
     }
 
     /// Ends the window, and begins another.
-    fn take(&mut self, house: &Arc<TheaterCore>) {
-        let system = &house.system;
+    fn take(&mut self, theater_core: &Arc<TheaterCore>) {
+        let system = &theater_core.system;
         let now = system.now();
         let window = now - std::mem::replace(&mut self.since, now);
         let stats = system.stats();
@@ -358,7 +358,7 @@ impl Watch {
 
         let workers = self.workers(system, &stats.per_worker, &states, (window, &doings.busy));
         self.workers = stats.per_worker;
-        let links = Theater { house: Arc::clone(house) }.peers().into_iter().map(|peer| {
+        let links = Theater { theater_core: Arc::clone(theater_core) }.peers().into_iter().map(|peer| {
             let state = peer.state();
             LinkStats {
                 address: peer.address(),
@@ -370,13 +370,13 @@ impl Watch {
             }
         });
         self.answer = Snapshot {
-            address: house.listens,
-            cluster: house.settings.cluster.clone(),
+            address: theater_core.listens,
+            cluster: theater_core.settings.cluster.clone(),
             process: std::process::id(),
             uptime: now,
             window,
             actors_alive: stats.total.spawned.saturating_sub(stats.total.stopped),
-            migrations: house.directory.migrations(),
+            migrations: theater_core.directory.migrations(),
             counters: stats.total.pairs().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             workers,
             stages,

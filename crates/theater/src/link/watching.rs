@@ -66,7 +66,7 @@ fn theater(net: &Simulation) -> Theater {
 
 /// The watches that the theater keeps for others, and those that others keep for it.
 fn watches(theater: &Theater) -> (usize, usize) {
-    let links = theater.house.all_links();
+    let links = theater.theater_core.all_links();
     let kept = links.iter().map(|link| link.watches.load(Ordering::Relaxed)).sum();
     (kept, links.iter().map(|link| lock(&link.out).watches.len()).sum())
 }

@@ -75,23 +75,23 @@ thread_local! {
 /// Begins the drains of this thread's gulp.
 pub(crate) fn begin_drains() {
     let mut waiting = WAITING.take();
-    while let Some((house, _)) = waiting.first() {
-        let house = Arc::clone(house);
-        let of_house = waiting.extract_if(.., |(of, _)| Arc::ptr_eq(of, &house));
-        let rest = Arc::new(DrainGuard(Mutex::new(of_house.map(|(_, drained)| drained).collect())));
-        house.pass_turnstiles(rest);
+    while let Some((theater_core, _)) = waiting.first() {
+        let theater_core = Arc::clone(theater_core);
+        let of_theater_core = waiting.extract_if(.., |(of, _)| Arc::ptr_eq(of, &theater_core));
+        let rest = Arc::new(DrainGuard(Mutex::new(of_theater_core.map(|(_, drained)| drained).collect())));
+        theater_core.pass_turnstiles(rest);
     }
 }
 
 /// Until requests have come to all turnstiles.
 struct Stages {
-    house: Arc<TheaterCore>,
+    theater_core: Arc<TheaterCore>,
     rest: Arc<DrainGuard>,
 }
 
 impl Drop for Stages {
     fn drop(&mut self) {
-        self.house.drain_places_and_links(&self.rest);
+        self.theater_core.drain_stubs_and_links(&self.rest);
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) struct Drains {
 /// Ways that keep mail, or have kept some.
 #[derive(Default)]
 struct Keeping {
-    ways: Vec<Weak<PendingProxy>>,
+    routes: Vec<Weak<PendingProxy>>,
     /// With so many, those that keep nothing any more are dropped.
     many: usize,
 }
@@ -182,23 +182,23 @@ impl Drains {
     }
 
     /// This way keeps mail from now on.
-    pub(crate) fn note_keeping(&self, way: Weak<PendingProxy>) {
+    pub(crate) fn note_keeping(&self, route: Weak<PendingProxy>) {
         const FEW: usize = 16;
         // A reference that is dropped may be the last one of its way.
         let mut looked_at = Vec::new();
         let mut keeping = self.keeping();
-        let Keeping { ways, many } = &mut *keeping;
-        if ways.len() >= FEW.max(*many) {
-            ways.retain(|way| {
-                way.upgrade().is_some_and(|way| {
-                    let keeps = way.keeps_anything();
-                    looked_at.push(way);
+        let Keeping { routes, many } = &mut *keeping;
+        if routes.len() >= FEW.max(*many) {
+            routes.retain(|route| {
+                route.upgrade().is_some_and(|route| {
+                    let keeps = route.keeps_anything();
+                    looked_at.push(route);
                     keeps
                 })
             });
-            *many = 2 * ways.len();
+            *many = 2 * routes.len();
         }
-        ways.push(way);
+        routes.push(route);
         drop(keeping);
     }
 }
@@ -228,7 +228,7 @@ impl TheaterCore {
     }
 
     fn pass_turnstiles(self: &Arc<Self>, rest: Arc<DrainGuard>) {
-        let stages = Arc::new(Stages { house: Arc::clone(self), rest });
+        let stages = Arc::new(Stages { theater_core: Arc::clone(self), rest });
         let turnstiles: Vec<_> = self.directory.drains.turnstiles().values().copied().collect();
         for turnstile in turnstiles {
             turnstile.send_control_behind(Passes(Arc::clone(&stages)));
@@ -237,22 +237,22 @@ impl TheaterCore {
 
     /// Returns the ways that keep mail, and some that have kept mail before.
     pub(crate) fn keeping(&self) -> Vec<Arc<PendingProxy>> {
-        self.directory.drains.keeping().ways.iter().filter_map(Weak::upgrade).collect()
+        self.directory.drains.keeping().routes.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Reports mail that waits until other theaters are called, or actors are found, because this theater ends.
     pub(crate) fn report_kept(&self) {
-        self.keeping().into_iter().for_each(|way| way.give_up());
+        self.keeping().into_iter().for_each(|route| route.give_up());
     }
 
     /// `rest` is dropped when all that was sent from places and over links of this theater is in the mailboxes of its receivers, or is lost.
-    pub(crate) fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<DrainGuard>) {
-        for way in self.keeping() {
-            if let Some(id) = way.place() {
-                way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
+    pub(crate) fn drain_stubs_and_links(self: &Arc<Self>, rest: &Arc<DrainGuard>) {
+        for route in self.keeping() {
+            if let Some(id) = route.stub() {
+                route.keep_marker(self.fence_marker(id, Arc::clone(rest)));
             }
         }
-        for id in self.turning_places() {
+        for id in self.rerouting_stubs() {
             if let Some((moves, _)) = self.registry.migration_vtable(id) {
                 (moves.pass_marker)(id, self.fence_marker(id, Arc::clone(rest)));
             }

@@ -73,7 +73,7 @@ const GATHER_MAX: Duration = Duration::from_secs(10);
 
 /// A group on its way.
 struct GroupMigration {
-    house: Arc<TheaterCore>,
+    theater_core: Arc<TheaterCore>,
     group: GroupName,
     link: Arc<Link>,
     number: u64,
@@ -94,15 +94,15 @@ struct Packing {
 impl TheaterCore {
     /// Has a group taken to the theater behind `link`: all members that live here.
     pub(crate) fn migrate_group(self: &Arc<Self>, group: GroupName, link: Arc<Link>, done: Done) {
-        let wish = self.directory.groups().begin(group, (link, done));
-        if let Some(wish) = wish {
-            self.set_out(group, wish);
+        let queued = self.directory.groups().begin(group, (link, done));
+        if let Some(queued) = queued {
+            self.set_out(group, queued);
         }
     }
 
     fn set_out(self: &Arc<Self>, group: GroupName, (link, done): QueuedMigration) {
-        let journey = Arc::new(GroupMigration {
-            house: Arc::clone(self),
+        let group_migration = Arc::new(GroupMigration {
+            theater_core: Arc::clone(self),
             group,
             link,
             number: self.directory.next_number(),
@@ -112,8 +112,8 @@ impl TheaterCore {
         });
         let (here, elsewhere) = self.members(group);
         match here.first().or(elsewhere.first()) {
-            Some(first) => journey.gather_at(*first),
-            None => journey.end(Err(MigrateError::Stopped)),
+            Some(first) => group_migration.gather_at(*first),
+            None => group_migration.end(Err(MigrateError::Stopped)),
         }
     }
 
@@ -132,9 +132,9 @@ impl TheaterCore {
     /// The members of a group that live here, as far as is known, and the others.
     pub(crate) fn members(&self, group: GroupName) -> (Vec<ActorId>, Vec<ActorId>) {
         // So that none comes while it is looked.
-        let _guests = self.directory.guests();
+        let _incoming_actors = self.directory.incoming_actors();
         let members = self.directory.groups().members(group);
-        members.into_iter().partition(|member| !self.directory.is_elsewhere(*member))
+        members.into_iter().partition(|member| !self.directory.is_remote(*member))
     }
 }
 
@@ -145,7 +145,7 @@ impl GroupMigration {
 
     /// Looks whether all can go when this member is between two messages.
     fn gather_at(self: Arc<Self>, member: ActorId) {
-        match self.house.registry.migration_vtable(member).map(|(moves, _)| moves.when_freezable) {
+        match self.theater_core.registry.migration_vtable(member).map(|(moves, _)| moves.when_freezable) {
             Some(gather) => gather(member, Box::new(move |freeze| self.look(freeze))),
             None => self.fail(member, MigrateError::Immobile),
         }
@@ -155,27 +155,28 @@ impl GroupMigration {
         if matches!(freeze, Err(Undelivered::Shutdown)) {
             return self.end(Err(MigrateError::Stopped));
         }
-        let (here, elsewhere) = self.house.members(self.group);
+        let (here, elsewhere) = self.theater_core.members(self.group);
         let Some(first) = here.first() else {
             let none = if elsewhere.is_empty() { MigrateError::Stopped } else { MigrateError::Elsewhere };
             return self.end(Err(none));
         };
-        if let Some(stuck) = here.iter().find(|member| self.house.registry.migration_vtable(**member).is_none()) {
+        if let Some(stuck) = here.iter().find(|member| self.theater_core.registry.migration_vtable(**member).is_none())
+        {
             return self.fail(*stuck, MigrateError::Immobile);
         }
         let Ok(freeze) = freeze else { return self.gather_at(*first) };
         match freeze(&here) {
             Ok(frozen) => self.pack(frozen),
-            Err(busy) if self.house.now() > self.until => self.fail(busy, MigrateError::Busy),
+            Err(busy) if self.theater_core.now() > self.until => self.fail(busy, MigrateError::Busy),
             Err(busy) => self.gather_at(busy),
         }
     }
 
     /// Nobody was frozen, and nobody goes.
     fn fail(self: Arc<Self>, member: ActorId, why: MigrateError) {
-        let why = self.house.directory.of_member(member, why);
-        for member in self.house.members(self.group).0 {
-            if let Some((moves, _)) = self.house.registry.migration_vtable(member) {
+        let why = self.theater_core.directory.of_member(member, why);
+        for member in self.theater_core.members(self.group).0 {
+            if let Some((moves, _)) = self.theater_core.registry.migration_vtable(member) {
                 (moves.failed)(member, why.clone());
             }
         }
@@ -185,10 +186,10 @@ impl GroupMigration {
     fn pack(self: Arc<Self>, frozen: Vec<ActorId>) {
         self.packing().left = frozen.len();
         for (member, at) in frozen.into_iter().zip(0..) {
-            let journey = Arc::clone(&self);
-            match self.house.registry.migration_vtable(member).map(|(moves, _)| moves.prepare_frozen) {
-                Some(pack) => pack(member, Box::new(move |pack| journey.packed(member, at, pack))),
-                None => drop(journey.packed(member, at, Err(MigrateError::Stopped))),
+            let group_migration = Arc::clone(&self);
+            match self.theater_core.registry.migration_vtable(member).map(|(moves, _)| moves.prepare_frozen) {
+                Some(pack) => pack(member, Box::new(move |pack| group_migration.packed(member, at, pack))),
+                None => drop(group_migration.packed(member, at, Err(MigrateError::Stopped))),
             }
         }
     }
@@ -201,7 +202,7 @@ impl GroupMigration {
         pack: Result<PreparedActor<'_>, MigrateError>,
     ) -> Result<(), MigrateError> {
         let failed = self.packing().failed.clone();
-        let packed = match (failed, pack, self.house.registry.migration_vtable(member)) {
+        let packed = match (failed, pack, self.theater_core.registry.migration_vtable(member)) {
             (Some(why), ..) => Err(why),
             (None, Ok(pack), Some(moves)) => self.link.pack_member((self.number, at), member, *moves, &pack),
             (None, Err(why), _) => Err(why),
@@ -216,7 +217,7 @@ impl GroupMigration {
                     Ok(())
                 }
                 Err(why) => {
-                    let why = packing.failed.get_or_insert_with(|| self.house.directory.of_member(member, why));
+                    let why = packing.failed.get_or_insert_with(|| self.theater_core.directory.of_member(member, why));
                     Err(why.clone())
                 }
             };
@@ -247,9 +248,9 @@ impl GroupMigration {
         if let Some(done) = done {
             done(ended);
         }
-        let next = self.house.directory.groups().end(self.group);
-        if let Some(wish) = next {
-            self.house.set_out(self.group, wish);
+        let next = self.theater_core.directory.groups().end(self.group);
+        if let Some(queued) = next {
+            self.theater_core.set_out(self.group, queued);
         }
     }
 }

@@ -136,33 +136,33 @@ impl Groups {
     }
 
     /// These actors, those of a group together, in the order of their first ones.
-    pub(crate) fn parties(&self, actors: Vec<ActorId>) -> Vec<(Option<GroupName>, Vec<ActorId>)> {
-        let mut parties: Vec<(Option<GroupName>, Vec<ActorId>)> = Vec::new();
+    pub(crate) fn pending_groups(&self, actors: Vec<ActorId>) -> Vec<(Option<GroupName>, Vec<ActorId>)> {
+        let mut pending_groups: Vec<(Option<GroupName>, Vec<ActorId>)> = Vec::new();
         let mut known: FxHashMap<GroupName, usize> = FxHashMap::default();
         for actor in actors {
             let group = self.of(actor);
             match group.and_then(|group| known.get(&group)) {
-                Some(at) => parties[*at].1.push(actor),
+                Some(at) => pending_groups[*at].1.push(actor),
                 None => {
-                    known.extend(group.map(|group| (group, parties.len())));
-                    parties.push((group, vec![actor]));
+                    known.extend(group.map(|group| (group, pending_groups.len())));
+                    pending_groups.push((group, vec![actor]));
                 }
             }
         }
-        parties
+        pending_groups
     }
 
     /// The group is to go somewhere: at once, if it is given back; else when it has come to rest.
-    pub(crate) fn begin(&mut self, group: GroupName, wish: QueuedMigration) -> Option<QueuedMigration> {
-        let Some(known) = self.known.get_mut(&group) else { return Some(wish) };
+    pub(crate) fn begin(&mut self, group: GroupName, queued: QueuedMigration) -> Option<QueuedMigration> {
+        let Some(known) = self.known.get_mut(&group) else { return Some(queued) };
         match &mut known.moving {
             Some(waiting) => {
-                waiting.push_back(wish);
+                waiting.push_back(queued);
                 None
             }
             None => {
                 known.moving = Some(VecDeque::new());
-                Some(wish)
+                Some(queued)
             }
         }
     }

@@ -121,11 +121,11 @@ impl Theater {
     /// Both kinds may be on at once.
     pub fn rebalance(&self, balance: Rebalance) -> RebalanceGuard {
         if balance.goal == Goal::Talk {
-            self.house.directory.talk.count(true);
+            self.theater_core.directory.talk.count(true);
         }
-        let sampler = self.house.system.core().sample();
-        RebalanceGuard(self.house.system.spawn(Rebalancer {
-            house: Arc::downgrade(&self.house),
+        let sampler = self.theater_core.system.core().sample();
+        RebalanceGuard(self.theater_core.system.spawn(Rebalancer {
+            theater_core: Arc::downgrade(&self.theater_core),
             balance,
             sampler,
             samples: HashMap::new(),
@@ -164,7 +164,7 @@ impl Meter {
 
 /// Looks around.
 struct Rebalancer {
-    house: Weak<TheaterCore>,
+    theater_core: Weak<TheaterCore>,
     balance: Rebalance,
     sampler: Arc<Sampler>,
     samples: HashMap<ActorId, u64>,
@@ -195,10 +195,10 @@ impl Actor for Rebalancer {
     }
 
     fn stopped(&mut self, _: &mut Context<Self>) {
-        if let Some(house) = self.house.upgrade()
+        if let Some(theater_core) = self.theater_core.upgrade()
             && self.balance.goal == Goal::Talk
         {
-            house.directory.talk.count(false);
+            theater_core.directory.talk.count(false);
         }
     }
 }
@@ -211,22 +211,22 @@ impl Handler<TrafficReport> for Rebalancer {
 
 impl Handler<Look> for Rebalancer {
     fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
-        let Some(house) = self.house.upgrade() else { return };
+        let Some(theater_core) = self.theater_core.upgrade() else { return };
         for sample in self.sampler.take() {
             *self.samples.entry(ActorId::of(sample)).or_default() += 1;
         }
         if self.samples.values().sum::<u64>() >= SAMPLES_MIN {
             let mut samples: HashMap<ActorId, u64> = HashMap::new();
             for (actor, count) in std::mem::take(&mut self.samples) {
-                *samples.entry(house.first_of(actor)).or_default() += count;
+                *samples.entry(theater_core.first_of(actor)).or_default() += count;
             }
             let moves = match self.balance.goal {
-                Goal::Load => self.even_load(&house, &samples),
-                Goal::Talk => self.follow_talk(&house, &samples),
+                Goal::Load => self.even_load(&theater_core, &samples),
+                Goal::Talk => self.follow_talk(&theater_core, &samples),
             };
             for (actor, link) in moves {
                 // Who cannot go is told, and stays.
-                house.migrate(actor, link, Box::new(drop));
+                theater_core.migrate(actor, link, Box::new(drop));
             }
         }
         self.ask_others(ctx);
@@ -240,7 +240,7 @@ impl Rebalancer {
             return;
         }
         let this = ctx.this();
-        for link in self.house.upgrade().iter().flat_map(|house| house.all_links()) {
+        for link in self.theater_core.upgrade().iter().flat_map(|theater_core| theater_core.all_links()) {
             let theater = link.incarnation;
             link.ask_load(Box::new(move |answer| {
                 // Who does not answer is not asked to take anything.
@@ -251,13 +251,13 @@ impl Rebalancer {
         }
     }
 
-    fn even_load(&self, house: &TheaterCore, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
-        let here = house.load();
+    fn even_load(&self, theater_core: &TheaterCore, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
+        let here = theater_core.load();
         let coolest = self.loads.iter().min_by(|(_, one), (_, other)| one.total_cmp(other));
         let Some((&theater, &there)) = coolest.filter(|(_, there)| here - **there > self.balance.margin) else {
             return Vec::new();
         };
-        let Some(link) = house.directory.link(theater).filter(|link| !link.is_lost()) else { return Vec::new() };
+        let Some(link) = theater_core.directory.link(theater).filter(|link| !link.is_lost()) else { return Vec::new() };
         let all: u64 = samples.values().sum();
         // In samples: `here` is what all of them stand for.
         let mut left = (here - there) / 2.0 / here * all as f64;
@@ -265,7 +265,7 @@ impl Rebalancer {
         actors.shuffle(&mut rand::rng());
         let mut moves = Vec::new();
         for (actor, count) in actors {
-            if moves.len() < self.balance.moves_max && count as f64 <= left && is_here(house, actor) {
+            if moves.len() < self.balance.moves_max && count as f64 <= left && is_here(theater_core, actor) {
                 left -= count as f64;
                 moves.push((actor, Arc::clone(&link)));
             }
@@ -273,13 +273,17 @@ impl Rebalancer {
         moves
     }
 
-    fn follow_talk(&mut self, house: &TheaterCore, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
+    fn follow_talk(
+        &mut self,
+        theater_core: &TheaterCore,
+        samples: &HashMap<ActorId, u64>,
+    ) -> Vec<(ActorId, Arc<Link>)> {
         let mut heard = Counts::new();
-        for (actor, from) in house.directory.talk.take() {
-            let all = heard.entry(house.first_of(actor)).or_default();
+        for (actor, from) in theater_core.directory.talk.take() {
+            let all = heard.entry(theater_core.first_of(actor)).or_default();
             from.into_iter().for_each(|(theater, count)| *all.entry(theater).or_default() += count);
         }
-        let handled = house.system.stats().total.received;
+        let handled = theater_core.system.stats().total.received;
         let of_all = handled - std::mem::replace(&mut self.handled, handled);
         let all: u64 = samples.values().sum();
         if rand::rng().random() {
@@ -292,10 +296,13 @@ impl Rebalancer {
             let guessed = of_all as f64 * samples.get(&actor).map_or(0.0, |count| *count as f64 / all as f64);
             let far: u64 = from.values().sum();
             let others = (guessed - far as f64).max(0.0) + (far - most) as f64;
-            if most < MESSAGES_MIN || (most as f64) <= others * (1.0 + self.balance.margin) || !is_here(house, actor) {
+            if most < MESSAGES_MIN
+                || (most as f64) <= others * (1.0 + self.balance.margin)
+                || !is_here(theater_core, actor)
+            {
                 continue;
             }
-            if let Some(link) = house.directory.link(theater).filter(|link| !link.is_lost()) {
+            if let Some(link) = theater_core.directory.link(theater).filter(|link| !link.is_lost()) {
                 moves.push((actor, link));
             }
             if moves.len() == self.balance.moves_max {
@@ -307,9 +314,9 @@ impl Rebalancer {
 }
 
 /// Whether it is a mobile actor that lives here.
-fn is_here(house: &TheaterCore, actor: ActorId) -> bool {
+fn is_here(theater_core: &TheaterCore, actor: ActorId) -> bool {
     let address = actor.address();
-    !address.is_stale() && !address.is_away() && house.registry.migration_vtable(actor).is_some()
+    !address.is_stale() && !address.is_away() && theater_core.registry.migration_vtable(actor).is_some()
 }
 
 /// How many messages came for whom from which theater.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use playhouse_actor::ActorId;
 
-use super::{Directory, RemoteActorId, Key, KnownActors, LOST_MAX, lock};
+use super::{Directory, Key, KnownActors, LOST_MAX, RemoteActorId, lock};
 use crate::link::frame::THEATERS_MAX;
 use crate::migration::authority::Host;
 use crate::node::core::{Callee, TheaterCore};
@@ -82,8 +82,9 @@ impl KnownActors {
     /// Forgets the actors of this theater that do not move, but for as many as are kept. Returns the places of those that are kept, and of those
     /// that are not.
     fn split(&mut self, theater: u64, keeps: usize, is_mobile: impl Fn(ActorId) -> bool) -> [Vec<ActorId>; 2] {
-        let is_there =
-            |id: ActorId, far: &RemoteActorId| far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id);
+        let is_there = |id: ActorId, far: &RemoteActorId| {
+            far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id)
+        };
         let there = self.names.iter().filter(|(id, far)| is_there(**id, far));
         let (mut lives, mut forgotten): (Vec<(Key, ActorId)>, Vec<_>) =
             there.map(|(id, far)| (far.key(), *id)).partition(|(_, id)| keeps > 0 && !id.address().is_stale());
@@ -93,7 +94,7 @@ impl KnownActors {
             forgotten.extend(lives.split_off(keeps));
         }
         forgotten.iter().for_each(|(_, id)| self.forget(*id));
-        [lives, forgotten].map(|places| places.into_iter().map(|(_, id)| id).collect())
+        [lives, forgotten].map(|stubs| stubs.into_iter().map(|(_, id)| id).collect())
     }
 }
 
@@ -117,14 +118,14 @@ impl Directory {
             surplus.iter().for_each(|id| known.forget(*id));
         }
         given_up.extend(surplus);
-        let Some(house) = self.house() else { return kept };
+        let Some(theater_core) = self.theater_core() else { return kept };
         for id in &given_up {
-            if let Some(controls) = house.registry.controls(*id) {
+            if let Some(controls) = theater_core.registry.controls(*id) {
                 (controls.forget)(*id);
             }
         }
         for id in &kept {
-            if let Some(controls) = house.registry.controls(*id) {
+            if let Some(controls) = theater_core.registry.controls(*id) {
                 PendingProxy::take_over(self, *id, controls);
             }
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse_actor::wire::{Remote, Spawns, WireForm, submit};
-use playhouse_actor::{Actor, ActorId, ActorRef, AnyActor, Ask, AskError, Context, Terminated, Handler, Message};
+use playhouse_actor::{Actor, ActorId, ActorRef, AnyActor, Ask, AskError, Context, Handler, Message, Terminated};
 use serde::{Deserialize, Serialize};
 
 /// Bytes that a name may have, in UTF-8.

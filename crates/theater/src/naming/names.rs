@@ -18,13 +18,13 @@ pub(crate) struct RemoteActorId {
     /// Where that can be called, if it can.
     pub(crate) address: Option<SocketAddr>,
     pub(crate) slot: u64,
-    pub(crate) life: u64,
-    pub(crate) seal: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) capability: u64,
 }
 
 impl From<ActorLocation> for RemoteActorId {
-    fn from(ActorLocation { theater, address, slot, life, seal }: ActorLocation) -> RemoteActorId {
-        RemoteActorId { theater, address, slot, life, seal }
+    fn from(ActorLocation { theater, address, slot, incarnation, capability }: ActorLocation) -> RemoteActorId {
+        RemoteActorId { theater, address, slot, incarnation, capability }
     }
 }
 
@@ -48,14 +48,17 @@ pub(crate) enum BadName {
 impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadName::Invented((theater, slot, life)) => {
+            BadName::Invented((theater, slot, incarnation)) => {
                 write!(
                     f,
-                    "the name of actor {slot}.{life} of theater {theater} has another seal than that theater gave it"
+                    "the name of actor {slot}.{incarnation} of theater {theater} has another seal than that theater gave it"
                 )
             }
-            BadName::Renamed((theater, slot, life)) => {
-                write!(f, "actor {slot}.{life} of theater {theater} is said to be an actor that has another name")
+            BadName::Renamed((theater, slot, incarnation)) => {
+                write!(
+                    f,
+                    "actor {slot}.{incarnation} of theater {theater} is said to be an actor that has another name"
+                )
             }
             BadName::TooMany => {
                 write!(f, "one theater may tell the names of {NAMES_MAX} actors, and has told them")
@@ -78,20 +81,20 @@ impl Site for RemoteActorId {
 
 impl RemoteActorId {
     pub(crate) fn key(&self) -> Key {
-        (self.theater, self.slot, self.life, self.seal)
+        (self.theater, self.slot, self.incarnation, self.capability)
     }
 
     pub(crate) fn birth(&self) -> Birth {
-        (self.theater, self.slot, self.life)
+        (self.theater, self.slot, self.incarnation)
     }
 
     /// A place in this theater that is not known yet.
     pub(super) fn somewhere_in(theater: u64) -> RemoteActorId {
-        RemoteActorId { theater, address: None, slot: 0, life: 0, seal: 0 }
+        RemoteActorId { theater, address: None, slot: 0, incarnation: 0, capability: 0 }
     }
 
     /// Whether it names a place.
-    pub(crate) fn is_place(&self) -> bool {
-        (self.slot, self.life, self.seal) != (0, 0, 0)
+    pub(crate) fn is_stub(&self) -> bool {
+        (self.slot, self.incarnation, self.capability) != (0, 0, 0)
     }
 }

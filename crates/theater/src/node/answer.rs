@@ -23,9 +23,9 @@ struct State<T> {
 }
 
 impl<T> Answer<T> {
-    pub(crate) fn new(house: &TheaterCore) -> Arc<Answer<T>> {
+    pub(crate) fn new(theater_core: &TheaterCore) -> Arc<Answer<T>> {
         let state = Mutex::new(State { found: None, waker: None });
-        Arc::new(Answer { state, here: Condvar::new(), runs: house.simulated().cloned() })
+        Arc::new(Answer { state, here: Condvar::new(), runs: theater_core.simulated().cloned() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {

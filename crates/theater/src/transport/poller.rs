@@ -48,7 +48,7 @@ pub(crate) struct Poller {
     /// Since the last demand, whether or not a turn was taken.
     since_demand: RunTime,
     /// Used by the worker that polls.
-    turn: Mutex<PollRound>,
+    round: Mutex<PollRound>,
 }
 
 /// Who tells of the connections.
@@ -145,7 +145,7 @@ impl Poller {
             beats: Mutex::default(),
             later: Mutex::default(),
             since_demand: RunTime::default(),
-            turn: Mutex::new(PollRound {
+            round: Mutex::new(PollRound {
                 poll,
                 events: Events::with_capacity(256),
                 ready: Vec::new(),
@@ -202,7 +202,7 @@ impl Poller {
         if self.demanded.load(Ordering::Relaxed) {
             return PollerDuty::More;
         }
-        let ready = &lock(&self.turn).ready;
+        let ready = &lock(&self.round).ready;
         match ready.iter().all(|ready| ready.waits) {
             true if ready.is_empty() => PollerDuty::Nothing,
             true => PollerDuty::Waits,
@@ -325,8 +325,8 @@ impl Poller {
 
 impl Reactor for Poller {
     fn wait(&self, timeout: Option<Duration>) -> bool {
-        let mut turn = lock(&self.turn);
-        let PollRound { poll, events, ready, slept, asked, due } = &mut *turn;
+        let mut round = lock(&self.round);
+        let PollRound { poll, events, ready, slept, asked, due } = &mut *round;
         let timeout = match ready.iter().all(|ready| ready.waits) {
             // A demand that comes later than this wakes the poller.
             _ if self.demanded.load(Ordering::Relaxed) => Some(Duration::ZERO),
@@ -365,18 +365,18 @@ impl Reactor for Poller {
 
     fn dispatch(&self) {
         contained(|| self.take_demand());
-        let mut turn = lock(&self.turn);
-        let (ready, slept, due) = (std::mem::take(&mut turn.ready), turn.slept, turn.due);
+        let mut round = lock(&self.round);
+        let (ready, slept, due) = (std::mem::take(&mut round.ready), round.slept, round.due);
         if due {
-            turn.asked = now(&self.source);
+            round.asked = now(&self.source);
         }
         for event in ready {
             if event.waits && !due {
-                turn.ready.push(event);
+                round.ready.push(event);
                 continue;
             }
             let more = contained(|| self.handle(event, slept)).flatten();
-            turn.ready.extend(more);
+            round.ready.extend(more);
         }
     }
 

@@ -153,8 +153,8 @@ fn a_theater_that_pauses_for_too_long_is_lost_and_reached_again() {
         let error = known.ask(Ping(Vec::new())).wait().unwrap_err();
         assert!(matches!(error, AskError::TheaterLost { .. }), "{error:?}");
         assert!(peer.is_lost());
-        let stranger = start(&net);
-        assert!(stranger.connect(there.address().unwrap()).is_err(), "a theater that pauses has answered a call");
+        let rejected_peer = start(&net);
+        assert!(rejected_peer.connect(there.address().unwrap()).is_err(), "a theater that pauses has answered a call");
         net.run_for(2 * LOST_AFTER);
         assert_eq!(clock(&here, &there).ask(Ping(Vec::new())).wait(), Ok(()));
     }

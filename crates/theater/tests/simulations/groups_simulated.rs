@@ -354,12 +354,12 @@ fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_see
             assert_eq!(census.twice, vec![]);
             for group in 0..3 {
                 let members: Vec<_> = census.lives.iter().filter(|((of, _), _)| *of == group).collect();
-                let seats: BTreeSet<_> = members.iter().flat_map(|(_, lives)| *lives).collect();
-                assert!(seats.len() <= 1, "group {group}: {members:?}");
-                let alike = members.iter().all(|(_, lives)| lives.len() == seats.len());
+                let locations: BTreeSet<_> = members.iter().flat_map(|(_, lives)| *lives).collect();
+                assert!(locations.len() <= 1, "group {group}: {members:?}");
+                let alike = members.iter().all(|(_, lives)| lives.len() == locations.len());
                 assert!(alike, "group {group}: {members:?}");
-                lost += 1 - seats.len();
-                alive += seats.len();
+                lost += 1 - locations.len();
+                alive += locations.len();
             }
         });
         sum.add(&play);

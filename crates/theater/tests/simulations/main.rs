@@ -20,5 +20,5 @@ mod large_answers;
 mod roaming_simulated;
 mod simulated;
 mod slow_readers;
-mod sought;
+mod lost_actors;
 mod started;

@@ -40,7 +40,7 @@ struct Census {
     /// By ledger: the system that it was in before it went.
     left: BTreeMap<u32, u16>,
     /// By ledger: where it has wanted to go since it came.
-    wishes: BTreeMap<u32, BTreeSet<SocketAddr>>,
+    queued: BTreeMap<u32, BTreeSet<SocketAddr>>,
     moves: u64,
     stays: u64,
     twice: Vec<u32>,
@@ -133,7 +133,7 @@ impl Actor for Ledger {
     fn migrated(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| {
             census.left.remove(&self.id);
-            census.wishes.remove(&self.id);
+            census.queued.remove(&self.id);
             census.moves += 1;
             census.lives(self.id);
         });
@@ -162,7 +162,7 @@ impl Handler<Entry> for Ledger {
         self.seed = choices.next();
         if !self.tour.is_empty() && choices.one_in(6) {
             let to = self.tour[choices.below(self.tour.len())];
-            CENSUS.with_borrow_mut(|census| census.wishes.entry(self.id).or_default().insert(to));
+            CENSUS.with_borrow_mut(|census| census.queued.entry(self.id).or_default().insert(to));
             ctx.migrate_to(to);
         }
         entry.number
@@ -449,7 +449,7 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         let (there, on_the_way) = CENSUS.with_borrow_mut(|census| {
             let there = census.lives.iter_mut().filter_map(|(ledger, lives)| lives.remove(&system).then_some(*ledger));
             let there: BTreeSet<u32> = there.collect();
-            let was_to_come = |ledger| census.wishes.get(ledger).is_some_and(|wishes| wishes.contains(&address));
+            let was_to_come = |ledger| census.queued.get(ledger).is_some_and(|queued| queued.contains(&address));
             let left = census.left.iter().filter(|(ledger, from)| **from == system || was_to_come(*ledger));
             (there, left.map(|(ledger, _)| *ledger).collect::<BTreeSet<u32>>())
         });
@@ -519,7 +519,7 @@ fn the_same_seed_gives_the_same_run_to_the_last_byte_and_moment() {
         let [home, there] = [0, 1].map(|at| &play.theaters[at]);
         let supervisor = home.system().spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
         let tour = vec![there.address().unwrap()];
-        let roamer = move || Roamer { id: 0, life: 1, tour: tour.clone(), seed, steps: 0 };
+        let roamer = move || Roamer { id: 0, incarnation: 1, tour: tour.clone(), seed, steps: 0 };
         supervisor.ask(ChildSpec::new("child", roamer)).wait().unwrap().unwrap();
         play.storm();
         (play.net.trace(), play.net.now(), play.net.happened())
@@ -552,7 +552,7 @@ remote!(Knows: Whom);
 #[derive(Serialize, Deserialize)]
 struct Roamer {
     id: u32,
-    life: u64,
+    incarnation: u64,
     tour: Vec<SocketAddr>,
     seed: u64,
     steps: u32,
@@ -581,10 +581,10 @@ impl Actor for Roamer {
         self.lives();
         CENSUS.with_borrow_mut(|census| {
             let last = census.started.entry(self.id).or_default();
-            if self.life < *last {
-                census.outdated.push((self.id, [*last, self.life]));
+            if self.incarnation < *last {
+                census.outdated.push((self.id, [*last, self.incarnation]));
             }
-            *last = self.life;
+            *last = self.incarnation;
         });
         ctx.send_after(Duration::from_millis(3), Step);
     }
@@ -624,7 +624,7 @@ impl Handler<Step> for Roamer {
 }
 impl Handler<WhichLife> for Roamer {
     fn handle(&mut self, _: WhichLife, _: &mut Context<Self>) -> u64 {
-        self.life
+        self.incarnation
     }
 }
 remote!(mobile Roamer: Step, WhichLife);
@@ -648,9 +648,9 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
                 let (made, tour) = (Arc::clone(&made), tour.clone());
                 let child = ChildSpec::new(id.to_string(), move || {
                     let mut made = made.lock().unwrap();
-                    let life = &mut made[id as usize];
-                    *life += 1;
-                    Roamer { id, life: *life, tour: tour.clone(), seed: seed ^ u64::from(id) << 32 ^ *life, steps: 0 }
+                    let incarnation = &mut made[id as usize];
+                    *incarnation += 1;
+                    Roamer { id, incarnation: *incarnation, tour: tour.clone(), seed: seed ^ u64::from(id) << 32 ^ *incarnation, steps: 0 }
                 });
                 supervisor.ask(child).wait().unwrap().unwrap()
             })
@@ -672,8 +672,8 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
             let child = supervisor.ask(FindChild::<Roamer>::new(id.to_string())).wait().unwrap();
             let child = child.unwrap_or_else(|| panic!("child {id} is no more"));
             // A new state may have been made that was lost on its way, with a theater.
-            let life = child.ask(WhichLife).wait();
-            assert!(life.as_ref().is_ok_and(|life| *life <= made[id as usize]), "child {id}: {life:?} of {made:?}");
+            let incarnation = child.ask(WhichLife).wait();
+            assert!(incarnation.as_ref().is_ok_and(|incarnation| *incarnation <= made[id as usize]), "child {id}: {incarnation:?} of {made:?}");
             restarts += made[id as usize] - 1;
             if killed.is_none() {
                 assert_eq!(child, first, "child {id}");

@@ -98,9 +98,9 @@ fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
         let running = running(&net);
         assert_eq!(running.len(), 1, "{running:?}");
         let now = supervisor.ask(FindChild::<Child>::new("child")).wait().unwrap().unwrap();
-        let life = now.ask(Life).wait().unwrap();
-        assert_eq!(running.first().map(|(life, _)| *life), Some(life));
-        *if life == 1 { &mut went_on } else { &mut again } += 1;
+        let incarnation = now.ask(Life).wait().unwrap();
+        assert_eq!(running.first().map(|(incarnation, _)| *incarnation), Some(incarnation));
+        *if incarnation == 1 { &mut went_on } else { &mut again } += 1;
     }
     assert!(went_on > crate::seeds::or(60) / 10, "{went_on} went on, and {again} were started again");
 }

@@ -22,7 +22,7 @@ mod support;
 mod advertised;
 mod calls;
 mod cycles;
-mod door;
+mod acceptor;
 mod faults;
 mod forwards;
 mod goodbye;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Counts, in the how manyth of its lives.
 #[derive(Debug, Serialize, Deserialize)]
 struct Counter {
-    life: u64,
+    incarnation: u64,
     n: u64,
 }
 
@@ -40,7 +40,7 @@ impl Actor for Counter {}
 impl Handler<Add> for Counter {
     fn handle(&mut self, Add(n): Add, _: &mut Context<Self>) -> (u64, u64) {
         self.n += n;
-        (self.life, self.n)
+        (self.incarnation, self.n)
     }
 }
 impl Handler<Crash> for Counter {
@@ -92,7 +92,7 @@ fn supervisor(theater: &Theater, policy: SupervisionPolicy) -> ActorRef<Supervis
 /// A counter of life 1, 2, ..
 fn counter(name: &str) -> ChildSpec<Counter> {
     let lives = AtomicU64::new(0);
-    ChildSpec::new(name, move || Counter { life: 1 + lives.fetch_add(1, Ordering::Relaxed), n: 0 })
+    ChildSpec::new(name, move || Counter { incarnation: 1 + lives.fetch_add(1, Ordering::Relaxed), n: 0 })
 }
 
 fn start(supervisor: ActorRef<Supervisor>, child: ChildSpec<Counter>) -> ActorRef<Counter> {
@@ -103,7 +103,7 @@ fn start(supervisor: ActorRef<Supervisor>, child: ChildSpec<Counter>) -> ActorRe
 fn counted_child(theater: &Theater) -> (ActorRef<Counter>, Arc<AtomicU64>) {
     let lives = Arc::new(AtomicU64::new(0));
     let lived = Arc::clone(&lives);
-    let counter = move || Counter { life: 1 + lived.fetch_add(1, Ordering::Relaxed), n: 0 };
+    let counter = move || Counter { incarnation: 1 + lived.fetch_add(1, Ordering::Relaxed), n: 0 };
     let child = start(supervisor(theater, SupervisionPolicy::one_for_one()), ChildSpec::new("child", counter));
     (child, lives)
 }
@@ -135,14 +135,14 @@ fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_i
         )
         .unwrap();
     assert_eq!(add(child, 1), Ok((1, 1)));
-    for life in 1..=20 {
-        assert_eq!(add(child, 1).unwrap().0, life);
+    for incarnation in 1..=20 {
+        assert_eq!(add(child, 1).unwrap().0, incarnation);
         child.tell(panic("on purpose"));
         // These wait for the verdict, in order.
         for n in 1..=10 {
             child.tell(Add(n));
         }
-        assert_eq!(add(child, 0), Ok((life + 1, 55)));
+        assert_eq!(add(child, 0), Ok((incarnation + 1, 55)));
     }
     crash(child, Crash { text: "an error".to_owned(), error: true });
     assert_eq!(add(child, 1), Ok((22, 1)));
@@ -197,8 +197,8 @@ fn children_here_and_elsewhere_are_restarted_together() {
             start(supervisor, counter("there too").at(&peer)),
         ];
         crash(children[1], panic("on purpose"));
-        for (child, life) in children.into_iter().zip(lives) {
-            eventually(|| (add(child, 0).unwrap().0 == life).then_some(()));
+        for (child, incarnation) in children.into_iter().zip(lives) {
+            eventually(|| (add(child, 0).unwrap().0 == incarnation).then_some(()));
         }
         // And where the one that is here crashes.
         crash(children[0], panic("on purpose"));
@@ -467,9 +467,9 @@ fn a_factory_that_panics_is_a_crash_of_its_child() {
     let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(3, Duration::from_secs(60)));
     let lives = AtomicU64::new(0);
     let child = ChildSpec::new("child", move || {
-        let life = 1 + lives.fetch_add(1, Ordering::Relaxed);
-        assert!(life != 2, "no second life");
-        Counter { life, n: 0 }
+        let incarnation = 1 + lives.fetch_add(1, Ordering::Relaxed);
+        assert!(incarnation != 2, "no second life");
+        Counter { incarnation, n: 0 }
     });
     let child = start(supervisor, child.at(&peer));
     crash(child, panic("on purpose"));
@@ -484,9 +484,9 @@ fn reports_and_verdicts_cross_broken_connections() {
         let peer = here.connect(between.address()).unwrap();
         let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(usize::MAX, Duration::from_secs(60)));
         let child = start(supervisor, counter("child").at(&peer));
-        for life in 1..300 {
+        for incarnation in 1..300 {
             child.tell(panic("on purpose"));
-            assert_eq!(add(child, 1), Ok((life + 1, 1)));
+            assert_eq!(add(child, 1), Ok((incarnation + 1, 1)));
         }
         assert!(between.faults() > 0, "nothing was cut");
     }
@@ -513,23 +513,23 @@ fn a_child_that_moves_is_restarted_wherever_it_is() {
     let child = start(supervisor, counter("child"));
     let found = || there.find::<Counter>(&format!("playhouse://{}/child", here.address().unwrap())).wait().unwrap();
     here.publish("child", child).unwrap();
-    let mut life = 1;
+    let mut incarnation = 1;
     for _ in 0..5 {
-        assert_eq!(add(child, 3), Ok((life, 3)));
+        assert_eq!(add(child, 3), Ok((incarnation, 3)));
         here.migrate(child, &peer).wait().unwrap();
         eventually(|| ((living(&here), living(&there)) == (1, 1)).then_some(()));
         // It has its state, its mailbox, and its supervisor.
-        assert_eq!(add(child, 1), Ok((life, 4)));
+        assert_eq!(add(child, 1), Ok((incarnation, 4)));
         child.tell(panic("over there"));
         for n in 1..=10 {
             child.tell(Add(n));
         }
-        life += 1;
-        assert_eq!(add(child, 0), Ok((life, 55)));
+        incarnation += 1;
+        assert_eq!(add(child, 0), Ok((incarnation, 55)));
         there.migrate(found(), &back).wait().unwrap();
-        assert_eq!(add(child, 1), Ok((life, 56)));
+        assert_eq!(add(child, 1), Ok((incarnation, 56)));
         crash(child, panic("here again"));
-        life += 1;
+        incarnation += 1;
     }
     assert_eq!(supervisor.ask(FindChild::new("child")).wait().unwrap(), Some(child));
     // From a theater that it was started in by its supervisor, too.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Weak;
 
 use playhouse_actor::wire::{Remote, WireForm};
-use playhouse_actor::{Actor, ActorRef, Context, Terminated, Handler, Message, StopReason};
+use playhouse_actor::{Actor, ActorRef, Context, Handler, Message, StopReason, Terminated};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

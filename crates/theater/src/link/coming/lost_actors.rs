@@ -3,7 +3,7 @@
 use super::*;
 
 /// Returns the number of a search, if the theater has asked for one.
-fn seek(link: &Link) -> Option<u64> {
+fn locate(link: &Link) -> Option<u64> {
     let said = link.says().into_iter();
     said.filter_map(|(head, _)| if let Head::Locate { ask, .. } = head { Some(ask) } else { None }).next()
 }
@@ -15,66 +15,66 @@ fn sighted(link: &Link, ask: u64, known: Option<Whereabouts>) {
 #[test]
 fn an_actor_that_passes_between_two_replies_to_a_search_is_sought_again() {
     let [theater] = theaters();
-    let [one, other, via] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
-    let place = via.place_of_its(1, 7);
+    let [one, other, via] = [10, 11, 12].map(|incarnation| rejected_peer(&theater, incarnation));
+    let stub = via.stub_of_its(1, 7);
     via.lose();
     theater.system().run_until_idle();
     // The other one has not seen it, and the one says then that it has gone there.
-    sighted(&other, seek(&other).unwrap(), None);
-    sighted(&one, seek(&one).unwrap(), Some(Whereabouts::Gone(11)));
-    assert!(!place.address().is_stale());
+    sighted(&other, locate(&other).unwrap(), None);
+    sighted(&one, locate(&one).unwrap(), Some(Whereabouts::Gone(11)));
+    assert!(!stub.address().is_stale());
     let mut asks = [None; 2];
     eventually(|| {
         for (ask, link) in asks.iter_mut().zip([&one, &other]) {
-            *ask = ask.or_else(|| seek(link));
+            *ask = ask.or_else(|| locate(link));
         }
         asks.iter().all(Option::is_some)
     });
     sighted(&one, asks[0].unwrap(), Some(Whereabouts::Gone(11)));
-    let seat = ActorLocation { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
-    sighted(&other, asks[1].unwrap(), Some(Whereabouts::At(seat)));
-    assert!(matches!(theater.house.directory.at(place), Some(RemoteActorId { theater: 11, slot: 5, .. })));
+    let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
+    sighted(&other, asks[1].unwrap(), Some(Whereabouts::At(location)));
+    assert!(matches!(theater.theater_core.directory.at(stub), Some(RemoteActorId { theater: 11, slot: 5, .. })));
 }
 
 #[test]
 fn an_actor_that_all_chains_lose_in_the_lost_theater_is_lost_at_once() {
     let [theater] = theaters();
-    let [one, other, via] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
-    let place = via.place_of_its(1, 7);
+    let [one, other, via] = [10, 11, 12].map(|incarnation| rejected_peer(&theater, incarnation));
+    let stub = via.stub_of_its(1, 7);
     via.lose();
     theater.system().run_until_idle();
-    sighted(&one, seek(&one).unwrap(), Some(Whereabouts::Gone(11)));
-    sighted(&other, seek(&other).unwrap(), Some(Whereabouts::Gone(12)));
-    eventually(|| spawn_stub.address().is_stale());
-    assert_eq!((seek(&one), seek(&other)), (None, None));
+    sighted(&one, locate(&one).unwrap(), Some(Whereabouts::Gone(11)));
+    sighted(&other, locate(&other).unwrap(), Some(Whereabouts::Gone(12)));
+    eventually(|| stub.address().is_stale());
+    assert_eq!((locate(&one), locate(&other)), (None, None));
 }
 
 /// The other end names an actor of theater 10, which there is no link with yet: so its place has no way over one, and if that theater is lost it
 /// is not sought.
 pub(super) fn named_by(link: &Link) -> ActorRef<Guest> {
     let address = "127.0.0.1:9".parse().unwrap();
-    meet_by(link, RefName::Other { theater: 10, address, slot: 1, life: 1, seal: 7 })
+    meet_by(link, RefName::Other { theater: 10, address, slot: 1, incarnation: 1, capability: 7 })
 }
 
 /// The other end names an actor that was not known by this name.
 pub(super) fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
     let named = Cell::new(None);
-    let place = |core: &SystemCore, berth: StubPlacement, carrier: Arc<dyn Forwarder>| {
-        let guest = spawn_stub::<Guest>(core, berth, carrier);
+    let stub = |core: &SystemCore, stub_placement: StubPlacement, forwarder: Arc<dyn Forwarder>| {
+        let guest = spawn_stub::<Guest>(core, stub_placement, forwarder);
         named.set(Some(guest));
         guest.id()
     };
-    link.meet(name, &spawn_stub).unwrap();
+    link.meet(name, &stub).unwrap();
     named.take().expect("it was not known")
 }
 
 #[test]
 fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is_lost() {
     let (net, theater) = simulated();
-    let directory = &theater.house.directory;
-    let teller = stranger(&theater, 12);
+    let directory = &theater.theater_core.directory;
+    let teller = rejected_peer(&theater, 12);
     let known = named_by(&teller);
-    let [birth, source] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let [birth, source] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     [&teller, &source].into_iter().for_each(|link| answers(&theater, link));
     let born = far(10, 1, 7);
     source.hears(&moves(&theater, born), &guest());
@@ -87,19 +87,19 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
     for _ in 0..2 {
         assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
     }
-    assert!(!directory.is_elsewhere(known.id()));
+    assert!(!directory.is_remote(known.id()));
 }
 
 #[test]
 fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_the_old_one_was_lost() {
     let (net, theater) = simulated();
-    let directory = &theater.house.directory;
-    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
-    let place = via.place_of_its(1, 7);
+    let directory = &theater.theater_core.directory;
+    let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let stub = via.stub_of_its(1, 7);
     via.lose();
     net.run_for(TICK);
-    assert!(seek(&other).is_some(), "it is not sought");
-    let again = stranger(&theater, 12);
+    assert!(locate(&other).is_some(), "it is not sought");
+    let again = rejected_peer(&theater, 12);
     answers(&theater, &again);
     let born = far(12, 1, 7);
     again.hears(&moves(&theater, born), &guest());
@@ -107,23 +107,23 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
     other.lose();
     net.run_for(TICK);
     again.hears(&begin(born), &[]);
-    let known = ActorRef::<Guest>::of_id(spawn_stub).unwrap();
+    let known = ActorRef::<Guest>::of_id(stub).unwrap();
     assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
     assert_eq!(directory.migrations(), (1, 0));
-    assert!(!directory.is_elsewhere(place));
+    assert!(!directory.is_remote(stub));
 }
 
 #[test]
 fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
     let (net, theater) = simulated();
-    let [via, watching] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
-    let place = via.place_of_its(1, 7);
-    watching.named(0, name(&theater, spawn_stub));
+    let [via, watching] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let stub = via.stub_of_its(1, 7);
+    watching.named(0, name(&theater, stub));
     via.lose();
     net.run_for(TICK);
-    sighted(&watching, seek(&watching).unwrap(), None);
+    sighted(&watching, locate(&watching).unwrap(), None);
     net.run_for(TICK);
-    assert!(place.address().is_stale());
+    assert!(stub.address().is_stale());
     watching.hears(&Head::Watch { to: 0, watch: 5 }, &[]);
     net.run_for(TICK);
     let down = Head::Down { watch: 5, name: None, reason: StopReason::TheaterLost };
@@ -134,21 +134,21 @@ fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
 #[test]
 fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_before() {
     let (net, theater) = simulated();
-    let teller = stranger(&theater, 12);
+    let teller = rejected_peer(&theater, 12);
     let known = named_by(&teller);
-    let [birth, source] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let [birth, source] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     birth.lose();
     net.run_for(TICK);
     known.tell(Greet);
-    let seat = ActorLocation { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
-    let (mut sought, mut has_come) = (Vec::new(), false);
+    let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
+    let (mut lost_actors, mut has_come) = (Vec::new(), false);
     net.run_until(|| {
-        for (link, at) in [(&teller, None), (&source, Some(Whereabouts::At(seat)))] {
+        for (link, at) in [(&teller, None), (&source, Some(Whereabouts::At(location)))] {
             for (head, _) in link.says() {
                 match head {
                     Head::Locate { ask, actors, .. } => {
                         sighted(link, ask, at.filter(|_| actors == [(10, 1, 1, 7)]));
-                        sought.extend(actors);
+                        lost_actors.extend(actors);
                     }
                     Head::Tell { .. } => has_come = true,
                     _ => {}
@@ -157,49 +157,49 @@ fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_
         }
         has_come
     });
-    assert!(has_come, "{sought:?}");
+    assert!(has_come, "{lost_actors:?}");
 }
 
 #[test]
 fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sender() {
     let (net, theater) = simulated();
-    let teller = stranger(&theater, 12);
+    let teller = rejected_peer(&theater, 12);
     let known = named_by(&teller);
-    let source = stranger(&theater, 11);
+    let source = rejected_peer(&theater, 11);
     // Nobody is where the theater is said to be that it was born in, so others are asked.
     known.tell(Greet);
     let asked = known.ask(Greet);
     let (mut from_teller, mut from_source) = (None, None);
     assert!(net.run_until(|| {
-        from_teller = from_teller.or_else(|| seek(&teller));
-        from_source = from_source.or_else(|| seek(&source));
+        from_teller = from_teller.or_else(|| locate(&teller));
+        from_source = from_source.or_else(|| locate(&source));
         from_teller.is_some() && from_source.is_some()
     }));
     let born = far(10, 1, 7);
     source.hears(&moves(&theater, born), &guest());
     source.hears(&begin(born), &[]);
-    assert_eq!(theater.house.directory.migrations(), (1, 0));
+    assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
     let later = known.ask(Greet);
     // Their answers were true before it came.
     sighted(&teller, from_teller.unwrap(), None);
-    sighted(&source, from_source.unwrap(), Some(Whereabouts::Gone(theater.house.incarnation)));
+    sighted(&source, from_source.unwrap(), Some(Whereabouts::Gone(theater.theater_core.incarnation)));
     assert_eq!(asked.within(LOST_AFTER).wait(), Ok(known));
     assert_eq!(later.within(LOST_AFTER).wait(), Ok(known));
     net.run_for(LOST_AFTER);
     assert_eq!(theater.system().stats().total.dead_letters, 0);
-    assert!(!theater.house.directory.is_elsewhere(known.id()));
+    assert!(!theater.theater_core.directory.is_remote(known.id()));
 }
 
 /// Has the theater seek an actor that was born in the lost theater 12. A message waits at the actor's place. The actor is a guest from theater 11,
 /// whose answer to the search is older than that. Returns the link with theater 11.
-fn sought_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Guest>) {
-    let [via, source] = [12, 11].map(|incarnation| stranger(theater, incarnation));
-    let known = ActorRef::<Guest>::of_id(via.place_of_its(1, 7)).unwrap();
+fn lost_actors_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Guest>) {
+    let [via, source] = [12, 11].map(|incarnation| rejected_peer(theater, incarnation));
+    let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
     via.lose();
     net.run_for(TICK);
     known.tell(Greet);
     net.run_for(TICK);
-    let ask = seek(&source).expect("it is not sought");
+    let ask = locate(&source).expect("it is not sought");
     source.hears(&moves(theater, far(12, 1, 7)), &guest());
     sighted(&source, ask, None);
     net.run_for(TICK);
@@ -208,7 +208,7 @@ fn sought_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Gue
 
 /// Has the theater do what is due with a tick. A simulation in which nothing is to be done has no ticks.
 fn ticks(net: &Simulation, theater: &Theater) {
-    theater.house.tick();
+    theater.theater_core.tick();
     net.run_until_idle();
 }
 
@@ -216,7 +216,7 @@ fn ticks(net: &Simulation, theater: &Theater) {
 fn knows_nobody(net: &Simulation, theater: &Theater, link: &Link) {
     for _ in 0..40 {
         ticks(net, theater);
-        if let Some(ask) = seek(link) {
+        if let Some(ask) = locate(link) {
             sighted(link, ask, None);
         }
     }
@@ -226,26 +226,26 @@ fn knows_nobody(net: &Simulation, theater: &Theater, link: &Link) {
 #[test]
 fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
     let (net, theater) = simulated();
-    let (source, known) = sought_guest(&net, &theater);
+    let (source, known) = lost_actors_guest(&net, &theater);
     knows_nobody(&net, &theater, &source);
     source.hears(&begin(far(12, 1, 7)), &[]);
     answers(&theater, &source);
     assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
-    assert_eq!(theater.house.directory.migrations(), (1, 0));
-    assert!(!theater.house.directory.is_elsewhere(known.id()));
+    assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
+    assert!(!theater.theater_core.directory.is_remote(known.id()));
     assert_eq!(theater.system().stats().total.dead_letters, 0);
 }
 
 #[test]
 fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
     let (net, theater) = simulated();
-    let (source, known) = sought_guest(&net, &theater);
+    let (source, known) = lost_actors_guest(&net, &theater);
     knows_nobody(&net, &theater, &source);
-    source.hears(&Head::Stays { theater: 12, slot: 1, life: 1, seal: 7 }, &[]);
+    source.hears(&Head::Stays { theater: 12, slot: 1, incarnation: 1, capability: 7 }, &[]);
     ticks(&net, &theater);
-    let ask = seek(&source);
-    let seat = ActorLocation { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
-    sighted(&source, ask.expect("it is not sought again"), Some(Whereabouts::At(seat)));
+    let ask = locate(&source);
+    let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
+    sighted(&source, ask.expect("it is not sought again"), Some(Whereabouts::At(location)));
     known.tell(Greet);
     net.run_for(TICK);
     let said = source.says();
@@ -256,40 +256,40 @@ fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
 #[test]
 fn the_place_of_a_guest_that_a_search_has_not_found_ends_if_the_source_is_lost() {
     let (net, theater) = simulated();
-    let (source, known) = sought_guest(&net, &theater);
+    let (source, known) = lost_actors_guest(&net, &theater);
     knows_nobody(&net, &theater, &source);
     source.lose();
     (0..2).for_each(|_| ticks(&net, &theater));
     assert!(known.id().address().is_stale());
     assert_eq!(theater.system().stats().total.dead_letters, 1);
-    assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+    assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
 }
 
 #[test]
 fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     let (net, theater) = simulated();
-    let directory = &theater.house.directory;
-    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
-    let place = via.place_of_its(1, 7);
+    let directory = &theater.theater_core.directory;
+    let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let stub = via.stub_of_its(1, 7);
     // The cell hears of its turn after it has heard that the way is lost.
-    let actions = directory.step(spawn_stub, Event::Moved { from: 12 });
-    let [Action::Ask(Request::Turn { turn })] = actions[..] else { panic!("{actions:?}") };
+    let actions = directory.step(stub, Event::Moved { from: 12 });
+    let [Action::Ask(Request::Turn { reroute })] = actions[..] else { panic!("{actions:?}") };
     via.lose();
     net.run_for(TICK);
-    ActorRef::<Guest>::of_id(spawn_stub).unwrap().tell(Greet);
+    ActorRef::<Guest>::of_id(stub).unwrap().tell(Greet);
     net.run_for(TICK);
-    let (moves, _) = theater.house.registry.migration_vtable(spawn_stub).unwrap();
-    (moves.begin_reroute)(spawn_stub, turn, theater.house.marker(spawn_stub, turn));
+    let (moves, _) = theater.theater_core.registry.migration_vtable(stub).unwrap();
+    (moves.begin_reroute)(stub, reroute, theater.theater_core.marker(stub, reroute));
     net.run_for(TICK);
-    assert_eq!(directory.view(place).turn(), Some(turn));
-    sighted(&other, seek(&other).expect("it is not sought"), None);
+    assert_eq!(directory.view(stub).reroute(), Some(reroute));
+    sighted(&other, locate(&other).expect("it is not sought"), None);
     ticks(&net, &theater);
-    assert_eq!(directory.turning(), []);
+    assert_eq!(directory.rerouting(), []);
     assert_eq!(theater.system().stats().total.dead_letters, 0);
-    sighted(&other, seek(&other).expect("it is not sought again"), None);
+    sighted(&other, locate(&other).expect("it is not sought again"), None);
     ticks(&net, &theater);
     assert_eq!(theater.system().stats().total.dead_letters, 1);
-    assert!(place.address().is_stale());
+    assert!(stub.address().is_stale());
     ticks(&net, &theater);
     assert!(directory.kept().into_iter().all(|(_, count)| count == 0), "{:?}", directory.kept());
 }
@@ -297,11 +297,11 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
 #[test]
 fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has_come() {
     let (net, theater) = simulated();
-    let [via, source] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
-    let known = ActorRef::<Guest>::of_id(via.place_of_its(1, 7)).unwrap();
+    let [via, source] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
     via.lose();
     net.run_for(TICK);
-    let ask = seek(&source).expect("it is not sought");
+    let ask = locate(&source).expect("it is not sought");
     source.hears(&moves(&theater, far(12, 1, 7)), &guest());
     // The cell takes it before it hears that the actor has come.
     known.tell(Greet);
@@ -315,7 +315,7 @@ fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has
 #[test]
 fn what_waits_for_a_theater_that_cannot_be_called_is_reported_at_shutdown() {
     let (net, theater) = simulated();
-    let teller = stranger(&theater, 12);
+    let teller = rejected_peer(&theater, 12);
     let known = named_by(&teller);
     known.tell(Greet);
     let asked = known.ask(Greet);
@@ -330,42 +330,49 @@ fn what_waits_for_a_theater_that_cannot_be_called_is_reported_at_shutdown() {
 #[test]
 fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
     let (net, theater) = simulated();
-    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
-    let known = ActorRef::<Guest>::of_id(via.place_of_its(1, 7)).unwrap();
+    let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
     via.lose();
     net.run_for(TICK);
     known.tell(Greet);
     let mut searches = 0;
     net.run_until(|| {
-        if let Some(ask) = seek(&other) {
+        if let Some(ask) = locate(&other) {
             // In another theater each time, which nobody can call.
-            let seat = ActorLocation { theater: 20 + searches, address: None, slot: 1, life: 1, seal: 9 };
+            let location =
+                ActorLocation { theater: 20 + searches, address: None, slot: 1, incarnation: 1, capability: 9 };
             searches += 1;
-            sighted(&other, ask, Some(Whereabouts::At(seat)));
+            sighted(&other, ask, Some(Whereabouts::At(location)));
         }
         known.id().address().is_stale()
     });
     assert!(known.id().address().is_stale(), "it is sought after {searches} searches");
     assert_eq!(theater.system().stats().total.dead_letters, 1);
     ticks(&net, &theater);
-    assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+    assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
 }
 
 /// The other end names an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
 fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
-    let seat = |theater| ActorLocation { theater, address: Some("127.0.0.1:9".parse().unwrap()), slot: 1, life: 1, seal: 7 };
-    meet_by(link, RefName::Moved { born: seat(10), at: seat(11) })
+    let location = |theater| ActorLocation {
+        theater,
+        address: Some("127.0.0.1:9".parse().unwrap()),
+        slot: 1,
+        incarnation: 1,
+        capability: 7,
+    };
+    meet_by(link, RefName::Moved { born: location(10), at: location(11) })
 }
 
 /// Has the place of `known`, which nothing was sent to, lead to a theater that is lost before the first message, and linked again. Checks that mail
 /// turns when that theater says that the actor has gone on, or else that the place is free when that theater says that the actor has ended.
 fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_ended: bool) {
     let (net, theater) = simulated();
-    let teller = stranger(&theater, 12);
+    let teller = rejected_peer(&theater, 12);
     let known = named(&teller);
-    stranger(&theater, leads_to).lose();
+    rejected_peer(&theater, leads_to).lose();
     net.run_for(TICK);
-    let again = stranger(&theater, leads_to);
+    let again = rejected_peer(&theater, leads_to);
     known.tell(Greet);
     net.run_for(TICK);
     let said = again.says();
@@ -375,7 +382,7 @@ fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_
         again.hears(&Head::Ended { handles: vec![handle] }, &[]);
         (0..3).for_each(|_| ticks(&net, &theater));
         assert!(known.id().address().is_stale(), "the place whose way leads to {leads_to} is not free");
-        assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+        assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
     } else {
         again.hears(&Head::Moved { handle }, &[]);
         net.run_for(TICK);
@@ -421,17 +428,17 @@ impl Handler<Look> for Looker {
 fn a_watch_that_is_kept_until_its_actor_has_come_is_taken_back_meanwhile() {
     let (net, theater) = simulated();
     let step = || net.run_for(Duration::from_millis(1));
-    let known = named_by(&stranger(&theater, 12));
+    let known = named_by(&rejected_peer(&theater, 12));
     let (told, downs) = mpsc::channel();
     let looker = theater.system().spawn(Looker(known, told));
     looker.tell(Look(true));
     step();
-    let source = stranger(&theater, 11);
+    let source = rejected_peer(&theater, 11);
     let born = far(10, 1, 7);
     source.hears(&moves(&theater, born), &guest());
     source.hears(&begin(born), &[]);
     step();
-    assert!(!theater.house.directory.is_elsewhere(known.id()));
+    assert!(!theater.theater_core.directory.is_remote(known.id()));
     looker.tell(Look(false));
     net.run_for(4 * TICK);
     known.stop();
@@ -443,10 +450,10 @@ fn a_watch_that_is_kept_until_its_actor_has_come_is_taken_back_meanwhile() {
 fn a_watch_of_an_actor_whose_link_is_just_lost_is_taken_back_meanwhile() {
     let (net, theater) = simulated();
     let step = || net.run_for(Duration::from_millis(1));
-    let [via, other] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
-    let place = via.place_of_its(1, 7);
+    let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let stub = via.stub_of_its(1, 7);
     let (told, downs) = mpsc::channel();
-    let looker = theater.system().spawn(Looker(ActorRef::of_id(spawn_stub).unwrap(), told));
+    let looker = theater.system().spawn(Looker(ActorRef::of_id(stub).unwrap(), told));
     step();
     // The link looks as it does while it is being lost.
     via.lost.store(true, Ordering::Release);
@@ -457,8 +464,8 @@ fn a_watch_of_an_actor_whose_link_is_just_lost_is_taken_back_meanwhile() {
     step();
     looker.tell(Look(false));
     net.run_for(4 * TICK);
-    let seat = ActorLocation { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
-    sighted(&other, seek(&other).unwrap(), Some(Whereabouts::At(seat)));
+    let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
+    sighted(&other, locate(&other).unwrap(), Some(Whereabouts::At(location)));
     net.run_for(4 * TICK);
     assert_eq!(lock(&other.out).watches.len(), 0);
     assert_eq!(downs.try_iter().collect::<Vec<_>>(), []);

@@ -59,12 +59,12 @@ impl Home {
 impl Worker {
     /// A message in the normal lane goes from here to stage `target` of another `system`. Asks to mute the sender if that stage is full, or
     /// its worker is pressed by the sender.
-    pub(crate) fn note_sent_elsewhere(&self, system: &SystemCore, target: u16, bytes: usize) {
+    pub(crate) fn note_sent_to_other_system(&self, system: &SystemCore, target: u16, bytes: usize) {
         if self.system.simulation.is_some() {
             return system.wait_while_overloaded_for(target, bytes as u64, Some(SIMULATED_WAIT));
         }
-        let claimed = self.tenure.claimed();
-        let in_handler = self.tenure.is_user() && !claimed.is_null();
+        let claimed = self.ownership.claimed();
+        let in_handler = self.ownership.is_user() && !claimed.is_null();
         if !in_handler || system.simulation.is_some() || usize::from(target) >= system.route.len() {
             return system.note_unslowed(target);
         }
@@ -81,14 +81,14 @@ impl Worker {
         }
         let source = self.accounts.borrow_mut().charge(sender, bytes, pressed.map(|_| ELSEWHERE));
         let Some(receiver) = pressed else { return };
-        let office = &system.offices[usize::from(receiver)];
+        let shared = &system.worker_table[usize::from(receiver)];
         if source.is_some() {
             system.note_source(receiver);
         } else if !self.accounts.borrow().are_kept() {
             // Without accounts, this worker cannot tell whether the sender is a source.
-            office.standing.note_source();
+            shared.standing.note_source();
         }
-        let overloads = || office.overloaded.load(Ordering::Relaxed).then(|| u32::try_from(bytes).unwrap_or(u32::MAX));
+        let overloads = || shared.overloaded.load(Ordering::Relaxed).then(|| u32::try_from(bytes).unwrap_or(u32::MAX));
         if let Some(owed) = source.or_else(overloads) {
             self.request_mute(MuteRequest { sender, receiver, target, source: Some(owed), home });
         }
@@ -96,14 +96,19 @@ impl Worker {
 
     /// Leaves word with the worker that stage `target` of another system is muted for, and then looks whether the stage stays muted. Returns
     /// that worker, and whether the target is full.
-    pub(crate) fn stays_muted_elsewhere(&self, system: &SystemCore, target: u16, source: bool) -> Option<(u16, bool)> {
+    pub(crate) fn stays_muted_in_other_systems(
+        &self,
+        system: &SystemCore,
+        target: u16,
+        source: bool,
+    ) -> Option<(u16, bool)> {
         let target = usize::from(target);
         // None: the system had ended when the sender noted its life, and another one had moved in.
         let worker = system.route.get(target)?.load(Ordering::Acquire);
         let receiver = if source { system.pressed_by(worker, target as u16).unwrap_or(worker) } else { worker };
-        let office = &system.offices[usize::from(receiver)];
+        let shared = &system.worker_table[usize::from(receiver)];
         {
-            let mut muted = lock(&office.muted_elsewhere);
+            let mut muted = lock(&shared.muted_elsewhere);
             let me = (self.system_id, self.id);
             if !muted.contains(&me) {
                 muted.push(me);
@@ -111,13 +116,13 @@ impl Worker {
         }
         // SeqCst: as in `stays_muted`. The lock orders this with the end of that system.
         if source {
-            office.muted_on_me.store(true, Ordering::SeqCst);
+            shared.muted_on_me.store(true, Ordering::SeqCst);
         }
         if system.closed.load(Ordering::Acquire) {
             return None;
         }
         let full = system.full[target].wait_for();
-        let pressed = source && office.is_pressed();
+        let pressed = source && shared.is_pressed();
         if pressed {
             system.note_source(receiver);
         }
@@ -127,19 +132,20 @@ impl Worker {
     /// Returns the stages that are muted here, and for what.
     pub(crate) fn muted(&self) -> Vec<(u16, Reason)> {
         // SAFETY: in RUNTIME; short borrow.
-        let holds = &unsafe { self.core() }.holds;
-        let muted = holds.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { .. }));
+        let parked = &unsafe { self.core() }.parked;
+        let muted = parked.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { .. }));
         muted.map(|(stage, hold)| (*stage, hold.reason)).collect()
     }
 }
 
 impl WorkerShared {
     /// Rouses the workers of other systems with stages that are muted for this office's worker. Those that stay muted leave word again.
-    pub(crate) fn rouse_elsewhere(&self) {
+    pub(crate) fn rouse_other_systems(&self) {
         let muted = std::mem::take(&mut *lock(&self.muted_elsewhere));
         for (system, worker) in muted {
             // Another system may have this number by now.
-            if let Some(system) = SystemCore::by_id(system).filter(|system| usize::from(worker) < system.offices.len())
+            if let Some(system) =
+                SystemCore::by_id(system).filter(|system| usize::from(worker) < system.worker_table.len())
             {
                 system.rouse(worker);
             }
@@ -148,20 +154,20 @@ impl WorkerShared {
 }
 
 impl SystemCore {
-    /// Returns whether a stage of `office` is muted for another system.
-    fn waits_elsewhere(&self, office: &WorkerShared) -> bool {
-        lock(&office.waits_for).iter().any(|(system, _)| *system != self.id)
+    /// Returns whether a stage of `shared` is muted for another system.
+    fn waits_for_other_systems(&self, shared: &WorkerShared) -> bool {
+        lock(&shared.waits_for).iter().any(|(system, _)| *system != self.id)
     }
 
     /// Returns whether a stage is muted for another system.
-    pub(crate) fn is_muted_elsewhere(&self) -> bool {
-        self.offices.made().any(|(_, office)| self.waits_elsewhere(office))
+    pub(crate) fn is_muted_in_other_systems(&self) -> bool {
+        self.worker_table.made().any(|(_, shared)| self.waits_for_other_systems(shared))
     }
 
     /// Rouses the workers with stages that are muted for another system.
-    pub(crate) fn rouse_muted_elsewhere(&self) {
-        for (worker, office) in self.offices.made() {
-            if self.waits_elsewhere(office) {
+    pub(crate) fn rouse_muted_of_other_systems(&self) {
+        for (worker, shared) in self.worker_table.made() {
+            if self.waits_for_other_systems(shared) {
                 self.rouse(worker);
             }
         }

@@ -1,6 +1,6 @@
 //! References on a link.
 
-use playhouse_actor::away::{StubPlacement, RefCodec, Forwarder, MakeStub, RefName};
+use playhouse_actor::away::{Forwarder, MakeStub, RefCodec, RefName, StubPlacement};
 
 use super::*;
 use crate::naming::{BadName, RemoteActorId};
@@ -8,22 +8,28 @@ use crate::proxy::pending::PendingProxy;
 
 impl RefCodec for Link {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
-        if let Some(handle) = lock(&self.places).handles.get(&id) {
+        if let Some(handle) = lock(&self.stubs).handles.get(&id) {
             return Ok(RefName::Yours(*handle));
         }
         self.directory.name_for_others(id, Some(self.incarnation))
     }
 
-    fn meet(&self, name: RefName, place: MakeStub<'_>) -> Result<ActorId, WireError> {
+    fn meet(&self, name: RefName, stub: MakeStub<'_>) -> Result<ActorId, WireError> {
         // Who has ended, or was never here: what is sent to it is heard by nobody. Whatever holds the reference is none the worse.
         let nobody = ActorId::nobody;
         match name {
             RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(nobody)),
-            RefName::Mine { slot, life, seal } => {
-                let far = RemoteActorId { theater: self.incarnation, address: self.advertised, slot, life, seal };
+            RefName::Mine { slot, incarnation, capability } => {
+                let far = RemoteActorId {
+                    theater: self.incarnation,
+                    address: self.advertised,
+                    slot,
+                    incarnation,
+                    capability,
+                };
                 match self.met(&far)? {
                     Some(id) => Ok(id),
-                    None => self.settle_there(self.incarnation, (far, far), place),
+                    None => self.settle_there(self.incarnation, (far, far), stub),
                 }
             }
             RefName::Moved { born, at } => {
@@ -39,20 +45,23 @@ impl RefCodec for Link {
                     return Ok(nobody());
                 }
                 if at.theater == here {
-                    return Ok(self.directory.own_or_ended(at.slot, at.life, at.seal).unwrap_or_else(nobody));
+                    return Ok(self
+                        .directory
+                        .own_or_ended(at.slot, at.incarnation, at.capability)
+                        .unwrap_or_else(nobody));
                 }
                 let id = if let Some(link) = self.directory.link(at.theater) {
-                    link.settle_there(self.incarnation, (born, at.into()), place)?
+                    link.settle_there(self.incarnation, (born, at.into()), stub)?
                 } else if at.address.is_some() {
-                    PendingProxy::settle(&self.directory, self.incarnation, (born, at.into()), place)?
+                    PendingProxy::settle(&self.directory, self.incarnation, (born, at.into()), stub)?
                 } else {
                     return Err(WireError::new("a reference to an actor in a theater that cannot be called"));
                 };
-                self.directory.note_place(id, at.into(), None);
+                self.directory.note_stub(id, at.into(), None);
                 Ok(id)
             }
-            RefName::Other { theater, address, slot, life, seal } => {
-                let far = RemoteActorId { theater, address: Some(address), slot, life, seal };
+            RefName::Other { theater, address, slot, incarnation, capability } => {
+                let far = RemoteActorId { theater, address: Some(address), slot, incarnation, capability };
                 if let Some(id) = self.met(&far)? {
                     return Ok(id);
                 }
@@ -60,18 +69,20 @@ impl RefCodec for Link {
                     return Ok(nobody());
                 }
                 if let Some(link) = self.directory.link(theater) {
-                    return link.settle_there(self.incarnation, (far, far), place);
+                    return link.settle_there(self.incarnation, (far, far), stub);
                 }
-                Ok(PendingProxy::settle(&self.directory, self.incarnation, (far, far), place)?)
+                Ok(PendingProxy::settle(&self.directory, self.incarnation, (far, far), stub)?)
             }
             RefName::Member { group, born, at } => {
                 // Only for a new place: a group without members would be kept for every name that somebody makes up.
-                let beside: MakeStub<'_> = &|core: &SystemCore, _, carrier: Arc<dyn Forwarder>| {
+                let beside: MakeStub<'_> = &|core: &SystemCore, _, forwarder: Arc<dyn Forwarder>| {
                     let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
-                    place(core, StubPlacement::Group(stage), carrier)
+                    stub(core, StubPlacement::Group(stage), forwarder)
                 };
                 let name = match at {
-                    None => RefName::Mine { slot: born.slot, life: born.life, seal: born.seal },
+                    None => {
+                        RefName::Mine { slot: born.slot, incarnation: born.incarnation, capability: born.capability }
+                    }
                     Some(at) => RefName::Moved { born, at },
                 };
                 let id = self.meet(name, beside)?;
@@ -100,15 +111,20 @@ impl Link {
     }
 
     /// Makes the place of an actor that was born as `born`, and is in the other theater as `far`, as the theater `teller` says.
-    fn settle_there(&self, teller: u64, (born, far): (RemoteActorId, RemoteActorId), place: MakeStub<'_>) -> Result<ActorId, WireError> {
+    fn settle_there(
+        &self,
+        teller: u64,
+        (born, far): (RemoteActorId, RemoteActorId),
+        stub: MakeStub<'_>,
+    ) -> Result<ActorId, WireError> {
         self.may_name_more()?;
         let id = self.name_next(
             |_| Ok(()),
             |core, stage, proxy| {
-                let id = place(core, StubPlacement::Link(stage), proxy);
+                let id = stub(core, StubPlacement::Link(stage), proxy);
                 (id, id)
             },
-            |handle, _| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal },
+            |handle, _| Head::Name { handle, slot: far.slot, incarnation: far.incarnation, capability: far.capability },
         )?;
         self.directory.note(teller, id, born)?;
         Ok(id)
@@ -119,7 +135,7 @@ impl Link {
         self.name_next(
             |_| Ok(()),
             |_, _, proxy| (id, proxy),
-            |handle, _| Head::Name { handle, slot: far.slot, life: far.life, seal: far.seal },
+            |handle, _| Head::Name { handle, slot: far.slot, incarnation: far.incarnation, capability: far.capability },
         )
     }
 }

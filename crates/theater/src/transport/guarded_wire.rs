@@ -12,7 +12,7 @@ use super::{Registration, Wire};
 
 /// A wire, which may be the user's code and is called by workers: where it panics, or counts what cannot be, that is an error of the
 /// connection.
-pub(crate) struct Connection {
+pub(crate) struct GuardedWire {
     /// Taken at the end.
     wire: Option<Box<dyn Wire>>,
 }
@@ -32,9 +32,9 @@ fn impossible(what: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("the transport {what}"))
 }
 
-impl Connection {
-    pub(crate) fn new(wire: Box<dyn Wire>) -> Connection {
-        Connection { wire: Some(wire) }
+impl GuardedWire {
+    pub(crate) fn new(wire: Box<dyn Wire>) -> GuardedWire {
+        GuardedWire { wire: Some(wire) }
     }
 
     fn ask<R>(&self, call: impl FnOnce(&dyn Wire) -> io::Result<R>) -> io::Result<R> {
@@ -82,7 +82,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for GuardedWire {
     fn drop(&mut self) {
         let wire = self.wire.take();
         // Nobody is left whom it would concern.
