@@ -8,11 +8,11 @@ use std::sync::Arc;
 use playhouse_bench::chatapp::driven::{Drive, DriveError, Recording, drive};
 use playhouse_bench::chatapp::thousands;
 use playhouse_bench::latency::{Latency, duration};
+use playhouse_console::address::address;
 
 use crate::interrupt::{self, Stopped};
 use crate::output::{BAD_INPUT, FAILED, INTERRUPTED, coloured, fail, print};
 use crate::progress::{Bar, Shared};
-use crate::theater::address;
 
 /// Arguments of `playhouse chatapp drive`.
 #[derive(clap::Args)]

@@ -7,6 +7,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
+#[cfg(unix)]
+use playhouse_bench::chatapp::{self, Options, Scenario};
 use program::{playhouse, refused, run};
 
 const LITTLE: &str = "turns = 5\nclients = 40\ndirectories = 2\n[behaviour]\nnew_chat = 10\npost = 60\nleave = 5\n\
@@ -94,8 +96,9 @@ impl Drop for Running {
 #[test]
 fn a_recording_drives_a_server_to_what_the_dice_make_of_the_scenario() {
     let folder = Folder::new("drives");
-    let (_, json, _) = run(&["demo", "--local", "--scenario", &folder.path("little.toml"), "--json"]);
-    let dice: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let scenario = Scenario::load(Path::new(&folder.path("little.toml"))).unwrap();
+    let report = chatapp::run(&scenario, &Options::default(), |_| ()).unwrap();
+    let dice: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
     let (mut server, address) = Running::serve(&[&folder.path("little.toml")]);
     for _ in 0..2 {
         let (code, json, errors) = run(&["chatapp", "drive", &folder.path("little.chat"), &address, "--json"]);

@@ -303,7 +303,7 @@ mkdir -p "$at"; printf '#!/bin/sh\necho "$(basename "$0") $*"\n' > "$at/$name"; 
     fs::write(tools.join("cargo"), format!("#!/bin/sh\n{cargo}\n")).unwrap();
     fs::set_permissions(tools.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
     let install = peers.0.join("install");
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers/install"), &install).unwrap();
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/install"), &install).unwrap();
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
     let installed =
         Command::new("bash").arg(install).args(["ractor", "kameo", "actix", "alone", "web"]).env("PATH", path).output();

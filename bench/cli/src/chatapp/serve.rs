@@ -6,12 +6,11 @@ use std::sync::mpsc;
 
 use playhouse_bench::chatapp::driven::{Event, Server, ServerError};
 use playhouse_bench::chatapp::{Options, Scenario};
+use playhouse_console::address::address;
+use playhouse_console::world::{resolve, show};
 
-use crate::demo::local::show;
 use crate::interrupt;
 use crate::output::{BAD_INPUT, FAILED, fail, print};
-use crate::scenarios;
-use crate::theater::address;
 
 /// Arguments of `playhouse chatapp serve`.
 #[derive(clap::Args)]
@@ -49,7 +48,7 @@ enum Happened {
 
 /// Serves worlds until Ctrl-C.
 pub fn run(args: &Args) -> ExitCode {
-    let mut scenario = match scenarios::resolve(&args.scenario) {
+    let mut scenario = match resolve(&args.scenario) {
         Ok(scenario) => scenario,
         Err(error) => return fail(BAD_INPUT, &error),
     };

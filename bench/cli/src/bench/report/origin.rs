@@ -2,16 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The compiler.
-pub const RUSTC: &str = env!("PLAYHOUSE_RUSTC");
-/// The commit that the program was built from, and whether there were changes; `unknown` outside of a checkout.
-pub const REVISION: &str = env!("PLAYHOUSE_REVISION");
-/// What it was compiled for.
-pub const TARGET: &str = env!("PLAYHOUSE_TARGET");
-/// How far it was optimised; `0` is not.
-pub const OPT_LEVEL: &str = env!("PLAYHOUSE_OPT_LEVEL");
-/// Flags of the compiler besides; empty without.
-pub const RUSTFLAGS: &str = env!("PLAYHOUSE_RUSTFLAGS");
+pub use playhouse_console::build::{OPT_LEVEL, PROFILE, REVISION, RUSTC, RUSTFLAGS, TARGET};
 
 /// The command of this process, as a shell takes it; the program without its folder.
 pub fn command() -> String {

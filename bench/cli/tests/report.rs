@@ -101,7 +101,12 @@ fn a_report_has_a_page_plots_and_all_figures() {
     assert!(!page.contains("url(") && !page.contains("@import"), "it loads nothing");
     for words in [
         &benchmarks[..],
-        &["bench --size smoke --runs 2", "even the fastest and the slowest", env!("CARGO_PKG_VERSION")],
+        &[
+            "bench --size smoke --runs 2",
+            "profile debug",
+            "even the fastest and the slowest",
+            env!("CARGO_PKG_VERSION"),
+        ],
     ]
     .concat()
     {

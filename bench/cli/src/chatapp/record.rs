@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use playhouse_bench::chatapp::driven::{Recorded, record};
 use playhouse_bench::chatapp::{Scenario, plural, thousands};
+use playhouse_console::world::resolve;
 
 use crate::interrupt::{self, Stopped};
 use crate::output::{BAD_INPUT, FAILED, INTERRUPTED, fail, print};
 use crate::progress::{Bar, Shared};
-use crate::scenarios;
 
 /// Arguments of `playhouse chatapp record`.
 #[derive(clap::Args)]
@@ -31,7 +31,7 @@ pub struct Args {
 
 /// Records a scenario.
 pub fn run(args: &Args) -> ExitCode {
-    let mut scenario = match scenarios::resolve(&args.scenario) {
+    let mut scenario = match resolve(&args.scenario) {
         Ok(scenario) => scenario,
         Err(error) => return fail(BAD_INPUT, &error),
     };

@@ -38,6 +38,7 @@ impl Shared {
         self.clients.store(clients, Relaxed);
     }
 
+    /// How many clients there are.
     pub fn clients(&self) -> u64 {
         self.clients.load(Relaxed)
     }

@@ -232,7 +232,7 @@ fn an_interrupt_ends_the_benchmarks_with_a_line_that_says_so() {
 #[cfg(target_os = "linux")]
 fn output_that_cannot_be_written_is_an_error_and_a_reader_that_has_gone_is_none() {
     let list = || {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_playhouse"));
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_playhouse-bench"));
         command.args(["bench", "--list"]);
         command
     };

@@ -14,6 +14,8 @@ use super::plot::svg::{self, escaped};
 use super::plots::{Plot, mebibytes, plain_figure, ratio, times};
 use super::{Report, origin::utc, patterns};
 
+/// The profile of published figures, which optimises the program as a whole.
+const PUBLISHED: &str = "published";
 const STYLE: &str = include_str!("page.css");
 
 /// The page.
@@ -75,6 +77,11 @@ fn notices(page: &mut String, report: &Report) {
     if origin::OPT_LEVEL == "0" {
         notices
             .push("The program was built without optimisation: the figures are not those of its releases.".to_owned());
+    } else if origin::PROFILE != PUBLISHED {
+        notices.push(format!(
+            "The program was built with the profile \"{}\": published figures are measured with the profile \"{PUBLISHED}\".",
+            origin::PROFILE
+        ));
     }
     let runs = report.options.runs;
     if runs == 1 {
@@ -216,7 +223,7 @@ fn origins(report: &Report) -> String {
     let machine = &report.machine;
     let unknown = || "unknown".to_owned();
     let kind = if machine.virtual_machine { ", in a virtual machine" } else { "" };
-    let build = format!("{}, optimisation level {}", origin::TARGET, origin::OPT_LEVEL);
+    let build = format!("{}, profile {}, optimisation level {}", origin::TARGET, origin::PROFILE, origin::OPT_LEVEL);
     let mut facts = vec![
         ("Command", origin::command()),
         ("Playhouse", format!("{}, revision {}", env!("CARGO_PKG_VERSION"), origin::REVISION)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What goes into the program, from the root of the checkout.
-const SOURCES: [&str; 4] = ["crates", "bench/src", "Cargo.toml", "Cargo.lock"];
+const SOURCES: [&str; 5] = ["crates", "bench/src", "bench/cli/src", "Cargo.toml", "Cargo.lock"];
 
 fn main() {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
@@ -13,6 +13,7 @@ fn main() {
     for (name, value) in [
         ("RUSTC", said(Command::new(rustc).arg("--version"))),
         ("REVISION", revision),
+        ("PROFILE", profile()),
         ("OPT_LEVEL", std::env::var("OPT_LEVEL").ok()),
         ("TARGET", std::env::var("TARGET").ok()),
         ("RUSTFLAGS", std::env::var("CARGO_ENCODED_RUSTFLAGS").ok().map(|flags| flags.replace('\x1f', " "))),
@@ -28,6 +29,14 @@ fn main() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }
+}
+
+/// The name of the profile: the folder above `build` in `target/PROFILE/build/playhouse-console-HASH/out`. Cargo tells build scripts nothing but
+/// whether a profile inherits `release`.
+fn profile() -> Option<String> {
+    let out = PathBuf::from(std::env::var_os("OUT_DIR")?);
+    let build = out.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "build"))?;
+    Some(build.parent()?.file_name()?.to_str()?.to_owned())
 }
 
 /// The commit, and whether the sources differ from it; `None` outside of a checkout of this project.
