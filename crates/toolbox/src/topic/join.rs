@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicU64;
 
 use playhouse_actor::{Actor, ActorRef, AskError, Context, System};
 
-use super::desk::{Desk, Enroll, RemoteTopic};
-use super::{Home, Topic, WhenOverloaded};
-use crate::block::block_on;
-use crate::pipe::pipe;
+use super::endpoint::{Desk, Enroll, RemoteTopic};
+use super::state::Home;
+use super::{Topic, WhenOverloaded};
+use crate::wait::{block_on, pipe};
 
 /// Why a topic was not joined.
 #[derive(Clone, Debug, PartialEq, Eq)]

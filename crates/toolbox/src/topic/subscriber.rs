@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use playhouse_actor::{ActorId, ActorRef, Message, Recipient, TrySendError};
 
 use super::WhenOverloaded;
-use super::desk::{Desk, Issue};
+use super::endpoint::{Desk, Issue};
 use super::pattern::Pattern;
 
 pub(super) struct Subscriber<M: Message> {

@@ -1,0 +1,159 @@
+//! The actor in front of a topic, which other theaters send to.
+
+use std::fmt;
+use std::sync::Weak;
+
+use playhouse_actor::wire::{Remote, WireForm};
+use playhouse_actor::{Actor, ActorRef, Context, Down, Handler, Message, StopReason};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::WhenOverloaded;
+use super::state::Inner;
+use super::subscriber::{SendIssue, Sent, Subscriber, Way};
+
+/// Messages whose topics reach over theaters: by [`remote_topic!`](crate::remote_topic), which the crate of the message says.
+#[diagnostic::on_unimplemented(
+    message = "topics of `{Self}` do not reach over theaters",
+    label = "no topic of this message can be joined from another theater",
+    note = "put `playhouse::remote_topic!({Self});` where `{Self}` is declared; it derives `Message`, `Clone`, `Serialize` and `Deserialize`"
+)]
+pub trait RemoteTopic: Message + Clone + Serialize + DeserializeOwned {
+    #[doc(hidden)]
+    fn desk_name() -> &'static str;
+}
+
+/// Has topics of a message reach over theaters: `remote_topic!(Order)`, once, in the crate of the message, which derives
+/// `Message`, `Clone`, `Serialize` and `Deserialize`.
+///
+/// Programs that share a topic call it alike: as the type of the message, with its path, or, where that may be renamed or
+/// moved, by a name: `remote_topic!(Order = "shop.Order")`.
+#[macro_export]
+macro_rules! remote_topic {
+    ($message:ty) => {
+        $crate::remote_topic!(@ $message, ::core::any::type_name::<$message>());
+    };
+    ($message:ty = $name:literal) => {
+        $crate::remote_topic!(@ $message, ::core::concat!("playhouse.Desk<", $name, ">"));
+    };
+    (@ $message:ty, $name:expr) => {
+        impl $crate::topic::RemoteTopic for $message {
+            fn desk_name() -> &'static str {
+                $name
+            }
+        }
+        $crate::topic::remote!(
+            also $crate::topic::Desk<$message>:
+                $crate::topic::Enroll<$message>,
+                $crate::topic::Submission<$message>,
+                $crate::topic::Issue<$message>,
+        );
+    };
+}
+
+/// The actor in front of a [`Topic`](super::Topic): see [`Topic::desk`](super::Topic::desk).
+pub struct Desk<M: Message> {
+    pub(super) topic: Weak<Inner<M>>,
+    pub(super) home: Option<ActorRef<Desk<M>>>,
+}
+
+impl<M: Message> fmt::Debug for Desk<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").field("home", &self.home).finish()
+    }
+}
+
+impl<M: Message> Actor for Desk<M> {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        if let Some(home) = self.home {
+            ctx.watch(home);
+        }
+    }
+
+    fn stopped(&mut self, _: &mut Context<Self>) {
+        if let Some(topic) = self.topic.upgrade() {
+            topic.cut_off_all();
+        }
+    }
+
+    /// A home that stops has us drained, behind what it has sent; the news of its end may be here before that.
+    fn terminated(&mut self, down: Down, ctx: &mut Context<Self>) {
+        if !matches!(down.reason, StopReason::Stopped | StopReason::NotAlive) {
+            ctx.this().drain();
+        }
+    }
+}
+
+impl<M: RemoteTopic> Remote for Desk<M> {
+    fn wire_name() -> &'static str {
+        M::desk_name()
+    }
+}
+
+/// To the desk of a topic: another one joins it. False: the topic has ended.
+#[doc(hidden)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "M: RemoteTopic")]
+pub struct Enroll<M: Message> {
+    pub(super) desk: ActorRef<Desk<M>>,
+    pub(super) when_overloaded: WhenOverloaded,
+}
+
+/// To the home: what was published at a topic that has joined it.
+#[doc(hidden)]
+#[derive(Serialize, Deserialize)]
+pub struct Submission<M> {
+    pub(super) subject: Option<String>,
+    pub(super) message: M,
+}
+
+/// From the home: what was published.
+#[doc(hidden)]
+#[derive(Serialize, Deserialize)]
+pub struct Issue<M> {
+    pub(super) subject: Option<String>,
+    /// How many before it were dropped, since the way was overloaded.
+    pub(super) missed: u64,
+    pub(super) message: M,
+}
+
+macro_rules! message {
+    ($message:ident, $name:literal -> $reply:ty) => {
+        impl<M: RemoteTopic> Message for $message<M> {
+            type Reply = $reply;
+            const WIRE: Option<WireForm<Self>> = Some(WireForm::named($name));
+        }
+    };
+}
+
+message!(Enroll, "playhouse.Enroll" -> bool);
+message!(Submission, "playhouse.Submission" -> ());
+message!(Issue, "playhouse.Issue" -> ());
+
+impl<M: RemoteTopic> Handler<Enroll<M>> for Desk<M> {
+    fn handle(&mut self, Enroll { desk, when_overloaded }: Enroll<M>, _: &mut Context<Self>) -> bool {
+        let Some(topic) = self.topic.upgrade() else { return false };
+        let send: SendIssue<M> = |desk, issue, when_overloaded| {
+            Sent::by(when_overloaded, issue, |issue| desk.tell(issue), |issue| desk.try_tell(issue))
+        };
+        topic.add(desk, Subscriber::new(Way::Desk(desk, send), None, when_overloaded));
+        true
+    }
+}
+
+impl<M: RemoteTopic> Handler<Submission<M>> for Desk<M> {
+    fn handle(&mut self, Submission { subject, message }: Submission<M>, _: &mut Context<Self>) {
+        if let Some(topic) = self.topic.upgrade() {
+            topic.publish(subject.as_deref(), message);
+        }
+    }
+}
+
+impl<M: RemoteTopic> Handler<Issue<M>> for Desk<M> {
+    fn handle(&mut self, Issue { subject, missed, message }: Issue<M>, _: &mut Context<Self>) {
+        if let Some(topic) = self.topic.upgrade() {
+            topic.has_missed(missed);
+            topic.issue(subject.as_deref(), message);
+        }
+    }
+}
