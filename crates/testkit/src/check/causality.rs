@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::step::{Origin, Step};
+use crate::run::{Origin, Step};
 
 /// A set of steps of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

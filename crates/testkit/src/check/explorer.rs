@@ -17,9 +17,8 @@
 //! Races are looked for between all pairs, not only between neighbours: an async handler locks its actor, so what waits for
 //! its end races with its beginning, and what lies between comes after the one and before the other.
 
-use crate::causality::Causality;
-use crate::run::Choose;
-use crate::step::{MessageId, Step, Who};
+use super::causality::Causality;
+use crate::run::{Choose, MessageId, Step, Who};
 
 /// A state along the present run.
 struct Node {
@@ -170,9 +169,8 @@ mod tests {
     use playhouse_executor::Choices;
 
     use super::Explorer;
-    use crate::causality::Causality;
-    use crate::run::{Choose, Ended, Time, lock, run};
-    use crate::step::{Cast, MessageId, Step, Who};
+    use crate::check::causality::Causality;
+    use crate::run::{Cast, Choose, Ended, MessageId, Step, Time, Who, lock, run};
 
     struct Shared(Arc<Mutex<Explorer>>);
 

@@ -1,15 +1,20 @@
 //! Model checking: a program under all orders of its messages.
 
+mod causality;
+mod explorer;
+mod failure;
+mod report;
+
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use playhouse::System;
 
-use crate::causality::Causality;
-use crate::explorer::Explorer;
-use crate::run::{Choose, DELIVERIES_MAX, Ended, Ran, Time, lock, run};
-use crate::schedule::{ByName, Schedule, Sent, sent};
-use crate::step::{Cast, MessageId, Step, Wrong};
+use self::causality::Causality;
+use self::explorer::Explorer;
+pub use self::failure::{Failure, Violation};
+pub use self::report::Report;
+use crate::run::{ByName, Cast, Choose, Ended, MessageId, Ran, Schedule, Step, Time, Wrong, lock, run};
 
 /// Schedules that are tried at most, where nothing else is asked for.
 const SCHEDULES_MAX: u64 = 100_000;
@@ -276,154 +281,5 @@ struct Shared(Arc<Mutex<Explorer>>);
 impl Choose for Shared {
     fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
         lock(&self.0).choose(steps, enabled)
-    }
-}
-
-/// What can go wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Violation {
-    /// The program panicked: what it said, and where.
-    Panic(String),
-    /// An actor crashed.
-    Crash {
-        /// Who.
-        actor: String,
-        /// What the panic said, and where.
-        why: String,
-    },
-    /// A message reached nobody.
-    DeadLetter(String),
-    /// Nothing is left to do, and these wait in handlers.
-    Deadlock(Vec<String>),
-    /// The program returned something else than under another order.
-    OtherResult {
-        /// What it returned.
-        this: String,
-        /// What it returned under the order that was tried first.
-        first: String,
-    },
-    /// After 10,000 deliveries there were more to be made.
-    Endless,
-    /// The program did not do the same again, though the same messages had been delivered.
-    NotRepeatable,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::Panic(why) => write!(f, "the program panicked: {why}"),
-            Violation::Crash { actor, why } => write!(f, "{actor} crashed: {why}"),
-            Violation::DeadLetter(what) => write!(f, "dead letter: {what}"),
-            Violation::Deadlock(who) => write!(f, "deadlock: {}", who.join("; ")),
-            Violation::OtherResult { this, first } => {
-                write!(f, "the result depends on the order: {this} here, {first} in the order of sending")
-            }
-            Violation::Endless => write!(f, "it never ends: {DELIVERIES_MAX} deliveries, and more wait"),
-            Violation::NotRepeatable => f.write_str(
-                "the program does not repeat itself: after the same deliveries, other messages waited than before. \
-                 It must not draw numbers, look at a clock or at memory addresses, or keep something from one run to the next",
-            ),
-        }
-    }
-}
-
-/// Something that went wrong, and how.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Failure {
-    /// What.
-    pub violation: Violation,
-    /// The order to repeat it: [`Checker::replay`].
-    pub schedule: Schedule,
-    /// What was delivered, to the end.
-    pub deliveries: Vec<Sent>,
-}
-
-impl Failure {
-    fn of<R>(ran: &Ran<R>, at: usize, violation: Violation) -> Failure {
-        let upto = (at + 1).min(ran.steps.len());
-        let mut deliveries = sent(ran);
-        deliveries.truncate(upto);
-        Failure { violation, schedule: Schedule::of(&ran.steps[..upto]), deliveries }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.violation)?;
-        /// Of many deliveries, the first and the last so many are shown.
-        const SHOWN: usize = 50;
-        let all = self.deliveries.len();
-        for (nth, sent) in self.deliveries.iter().enumerate() {
-            if nth < SHOWN || nth + SHOWN >= all {
-                writeln!(f, "{:>5}. {sent}", nth + 1)?;
-            } else if nth == SHOWN {
-                writeln!(f, "       .. {} more ..", all - 2 * SHOWN)?;
-            }
-        }
-        write!(f, "to repeat it: Checker::replay of the schedule \"{}\"", self.schedule)
-    }
-}
-
-/// What a search has come to.
-#[derive(Clone, Debug)]
-pub struct Report {
-    schedules: u64,
-    given_up: u64,
-    deliveries: u64,
-    orders: u128,
-    is_complete: bool,
-    failure: Option<Failure>,
-}
-
-impl Report {
-    /// Runs that were made to their end: with reduction, each in an order that differs from all others in more than in what
-    /// commutes.
-    pub fn schedules(&self) -> u64 {
-        self.schedules
-    }
-
-    /// Runs that were begun and turned out to lead to nothing new.
-    pub fn given_up(&self) -> u64 {
-        self.given_up
-    }
-
-    /// The orders that the tried schedules stand for: of each, in how many orders its deliveries can be put without changing
-    /// that of two which do not commute. 0 where [`Checker::count_orders`] was not asked for.
-    pub fn orders(&self) -> u128 {
-        self.orders
-    }
-
-    /// Messages that were delivered, over all runs.
-    pub fn deliveries(&self) -> u64 {
-        self.deliveries
-    }
-
-    /// Whether all orders were tried. If not: the limit was reached.
-    pub fn is_complete(&self) -> bool {
-        self.is_complete
-    }
-
-    /// The shortest schedule in which something goes wrong, if it does in any.
-    pub fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
-    }
-
-    /// Whether all orders were tried, and nothing went wrong in any.
-    pub fn is_passed(&self) -> bool {
-        self.is_complete && self.failure.is_none()
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tried = if self.is_complete { "all orders were tried" } else { "the limit was reached" };
-        writeln!(f, "{} schedules, {tried}", self.schedules)?;
-        match &self.failure {
-            Some(failure) => write!(f, "{failure}"),
-            None if self.is_complete => f.write_str("nothing went wrong"),
-            None => f.write_str("nothing went wrong so far: make the program smaller, or the limit larger"),
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::quiet::text_of;
+use crate::run::text_of;
 
 /// A rule for a `T`, and the test that finds out whether it is kept.
 #[derive(Debug)]

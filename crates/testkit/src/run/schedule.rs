@@ -2,41 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
-use playhouse::ShortType;
-use playhouse_executor::MailKind;
-
-use crate::run::{Choose, Ran};
-use crate::step::{MessageId, Step, Who, Wrong};
-
-/// A message on its way from its sender to its receiver, in the order of delivery.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Sent {
-    /// Who sent it: an actor by its name, or by its type and number; `program`, or `clock`.
-    pub from: String,
-    /// Who was sent it.
-    pub to: String,
-    /// The type of the message, without its path; for what is none: `start`, `stop`, `wake-up`, ...
-    pub message: String,
-    /// When it was delivered, in virtual time.
-    pub at: Duration,
-    /// What went wrong as it was handled, if anything did.
-    pub wrong: Option<String>,
-    /// Whether its sender waits for an answer.
-    pub is_request: bool,
-}
-
-impl fmt::Display for Sent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} -> {}: {}", self.from, self.to, self.message)?;
-        match &self.wrong {
-            Some(wrong) => write!(f, " -- {wrong}"),
-            None => Ok(()),
-        }
-    }
-}
+use super::choose::{ByNumbers, Choose};
+use super::step::Step;
 
 /// An order of deliveries, to be repeated.
 ///
@@ -92,60 +60,5 @@ impl FromStr for Schedule {
         }
         let choices: Result<Vec<usize>, _> = text.split('.').map(str::parse).collect();
         choices.map(Schedule).map_err(|_| NoSchedule(text.to_owned()))
-    }
-}
-
-struct ByNumbers(Vec<usize>);
-
-impl Choose for ByNumbers {
-    fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
-        let choice = self.0.get(steps.len()).copied().unwrap_or(0);
-        Some(choice.min(enabled.len() - 1))
-    }
-}
-
-/// Delivers these messages in this order, and then the oldest.
-pub(crate) struct ByName(pub(crate) Vec<MessageId>);
-
-impl Choose for ByName {
-    fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
-        match self.0.get(steps.len()) {
-            Some(id) => enabled.iter().position(|enabled| enabled == id),
-            None => Some(0),
-        }
-    }
-}
-
-/// What was sent in a run, as it is shown.
-pub(crate) fn sent<R>(ran: &Ran<R>) -> Vec<Sent> {
-    ran.steps.iter().map(|step| shown(step, &|who| ran.name(who))).collect()
-}
-
-/// Whose message it is: that of a timer is the actor's own.
-pub(crate) fn sender(id: MessageId, kind: MailKind) -> Who {
-    if (id.from, kind) == (Who::Clock, MailKind::Timer) { id.to } else { id.from }
-}
-
-pub(crate) fn shown(step: &Step, name: &dyn Fn(Who) -> String) -> Sent {
-    Sent {
-        from: name(sender(step.id, step.kind)),
-        to: name(step.id.to),
-        wrong: step.wrong.as_ref().map(|wrong| match wrong {
-            Wrong::Crash(why) => format!("crash: {why}"),
-            Wrong::DeadLetter(what) => format!("dead letter: {what}"),
-        }),
-        ..waits(step.kind, step.message, step.at)
-    }
-}
-
-/// A message that waits, between whom it may be.
-pub(crate) fn waits(kind: MailKind, message: &'static str, at: Duration) -> Sent {
-    Sent {
-        from: String::new(),
-        to: String::new(),
-        message: ShortType(message).to_string(),
-        at,
-        wrong: None,
-        is_request: kind == MailKind::Request,
     }
 }

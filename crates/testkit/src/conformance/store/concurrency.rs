@@ -6,9 +6,10 @@ use std::sync::{Arc, Barrier};
 
 use playhouse::durable::{Saved, Store, StoreError};
 
-use super::{Storage, Used, expect};
+use super::Storage;
+use super::handle::{Used, expect};
 use crate::conformance::Rule;
-use crate::quiet::text_of;
+use crate::run::text_of;
 
 type StoreRule = Rule<Storage>;
 

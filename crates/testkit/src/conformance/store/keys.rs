@@ -2,7 +2,8 @@
 
 use playhouse::durable::{KEY_BYTES_MAX, StoreError};
 
-use super::{Storage, Used, expect};
+use super::Storage;
+use super::handle::{Used, expect};
 use crate::conformance::Rule;
 
 type StoreRule = Rule<Storage>;

@@ -2,7 +2,8 @@
 
 use playhouse::durable::{STATE_BYTES_MAX, StoreError};
 
-use super::{Storage, Used, expect, shown};
+use super::Storage;
+use super::handle::{Used, expect, shown};
 use crate::conformance::Rule;
 
 type StoreRule = Rule<Storage>;

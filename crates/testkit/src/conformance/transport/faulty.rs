@@ -1,12 +1,16 @@
 //! TCP with one fault at a time, which the rules that it breaks have to find.
 
-use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, IoSlice};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use super::*;
+use playhouse::transport::{Listener, Registration, Transport, Wire};
+
+use super::waiting::is_late;
+use super::{LIMIT, RULES, Subject};
 
 const ANYWHERE: &str = "127.0.0.1:0";
 
