@@ -4,10 +4,10 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Attribute, ImplItemFn, Meta, ReturnType, Safety, Type};
 
-use crate::attrs::Inherited;
-use crate::errors::{Errors, pretty};
-use crate::generics::ActorType;
-use crate::params::{self, Param};
+use crate::syntax::attrs::Inherited;
+use crate::syntax::errors::{Errors, pretty};
+use crate::syntax::generics::ActorType;
+use crate::syntax::params::{self, Param};
 
 /// Which method of `Actor` a hook stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]

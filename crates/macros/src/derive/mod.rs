@@ -4,9 +4,9 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Fields, Meta, Type, parse_quote};
 
-use crate::errors::{Errors, pretty};
-use crate::owned::{self, Owner};
-use crate::remote::WireName;
+use crate::syntax::errors::{Errors, pretty};
+use crate::syntax::owned::{self, Owner};
+use crate::syntax::wire::WireName;
 
 const FORM: &str = "`#[message(reply = Type)]`";
 const REMOTE_FORM: &str = "`#[message(remote)]`";

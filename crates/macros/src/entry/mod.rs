@@ -6,7 +6,7 @@ use syn::parse::Parser as _;
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, ItemFn, LitInt, Pat, Result, Type, parse2};
 
-use crate::errors::pretty;
+use crate::syntax::errors::pretty;
 
 /// The options of an attribute.
 #[derive(Default)]

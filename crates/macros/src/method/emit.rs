@@ -7,10 +7,10 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Generics, Index, Token, Type};
 
-use crate::generics::ActorType;
-use crate::method::{MessageMethod, Mode};
-use crate::options::{Otherwise, When};
-use crate::params::Param;
+use super::options::{Otherwise, When};
+use super::{MessageMethod, Mode};
+use crate::syntax::generics::ActorType;
+use crate::syntax::params::Param;
 
 /// The message struct, its `impl Message` and the handler.
 pub(crate) fn message(method: &MessageMethod, actor: &ActorType) -> TokenStream {

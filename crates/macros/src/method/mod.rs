@@ -1,5 +1,11 @@
 //! One `#[message]` method: its signature, checked and taken apart.
 
+pub(crate) mod emit;
+mod name;
+mod options;
+mod outside;
+mod reentrant;
+
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -7,15 +13,14 @@ use syn::{
     Attribute, ImplItemFn, Path, ReturnType, Safety, Signature, Token, Type, Visibility, WherePredicate, parse_quote,
 };
 
-use crate::attrs::Inherited;
-use crate::errors::Errors;
-use crate::generics::ActorType;
-use crate::name;
-use crate::options::{MessageOptions, When};
-use crate::owned::{self, Owner};
-use crate::params::{self, Param};
-use crate::reentrant;
-use crate::remote::{Reach, WireName};
+use self::options::{MessageOptions, When};
+pub(crate) use self::outside::message_outside;
+use crate::syntax::attrs::Inherited;
+use crate::syntax::errors::Errors;
+use crate::syntax::generics::ActorType;
+use crate::syntax::owned::{self, Owner};
+use crate::syntax::params::{self, Param};
+use crate::syntax::wire::{Reach, WireName};
 
 /// All that is needed to write the message of a method and its handler.
 pub(crate) struct MessageMethod {

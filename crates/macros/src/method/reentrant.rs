@@ -7,7 +7,7 @@ use syn::{
     TypeImplTrait, TypeParamBound,
 };
 
-use crate::errors::pretty;
+use crate::syntax::errors::pretty;
 
 /// Returns the type of the answer: what the future in the method's return type becomes.
 pub(crate) fn answer(sig: &Signature, has_reply: bool) -> syn::Result<&Type> {

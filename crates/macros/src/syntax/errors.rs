@@ -1,8 +1,7 @@
 //! Several errors at once: a user should see all that is wrong with a block in one build.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote};
-use syn::Item;
+use proc_macro2::TokenStream;
+use quote::ToTokens;
 
 /// Errors found so far.
 #[derive(Default)]
@@ -36,22 +35,6 @@ impl Errors {
     pub(crate) fn into_tokens(self) -> TokenStream {
         self.0.map(syn::Error::into_compile_error).unwrap_or_default()
     }
-}
-
-/// Expands a `#[message]` that no `#[actor]` reads: to an error, besides the `item` itself.
-pub(crate) fn message_outside(item: TokenStream) -> TokenStream {
-    let text = match syn::parse2::<Item>(item.clone()) {
-        Ok(Item::Struct(_) | Item::Enum(_)) => {
-            "`#[message]` marks a method of an actor\n\
-             help: a type of your own becomes a message with `#[derive(Message)]`, and `#[message(..)]` stands below that"
-        }
-        _ => {
-            "`#[message]` marks a method in an `impl` block under `#[actor]`, and this is in none\n\
-             help: write `#[actor]` above the `impl` block (or `#[actor(more)]`, if the actor has such a block)"
-        }
-    };
-    let error = syn::Error::new(Span::call_site(), text).into_compile_error();
-    quote!(#item #error)
 }
 
 /// The source form of a type, a path or a pattern, for use in an error's text.

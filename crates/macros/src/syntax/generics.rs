@@ -114,6 +114,12 @@ fn replace_self(tokens: TokenStream, ty: &Type) -> TokenStream {
     out
 }
 
+/// Whether `named` is `Self` or the actor's type.
+pub(crate) fn is_actor(named: &Type, actor: &ActorType) -> bool {
+    let text = |ty: &Type| ty.to_token_stream().to_string();
+    matches!(named, Type::Path(path) if path.path.is_ident("Self")) || text(named) == text(&actor.ty)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ActorType, replace_self};

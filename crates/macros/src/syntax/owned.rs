@@ -7,9 +7,8 @@ use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::{Lifetime, ParenthesizedGenericArguments, Type, TypeFnPtr, TypeImplTrait, TypeReference};
 
-use crate::errors::{Errors, pretty};
-use crate::generics::ActorType;
-use crate::params::is_actor;
+use super::errors::{Errors, pretty};
+use super::generics::{ActorType, is_actor};
 
 /// Who must own the data of a type.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
 //! Receivers and parameters of marked methods; which parameter is the context.
 
 use proc_macro2::Ident;
-use quote::{ToTokens, format_ident};
+use quote::format_ident;
 use syn::{FnArg, GenericArgument, Pat, PatType, PathArguments, PathSegment, Receiver, ReceiverKind, Signature, Type};
 
-use crate::errors::{Errors, pretty};
-use crate::generics::ActorType;
+use super::errors::{Errors, pretty};
+use super::generics::{ActorType, is_actor};
 
 /// A parameter after `self`.
 pub(crate) enum Param {
@@ -187,10 +187,4 @@ fn of_whom(segment: &PathSegment) -> Whom<'_> {
         },
         PathArguments::Parenthesized(_) => Whom::NotOurs,
     }
-}
-
-/// Whether `named` is `Self` or the actor's type.
-pub(crate) fn is_actor(named: &Type, actor: &ActorType) -> bool {
-    let text = |ty: &Type| ty.to_token_stream().to_string();
-    matches!(named, Type::Path(path) if path.path.is_ident("Self")) || text(named) == text(&actor.ty)
 }
